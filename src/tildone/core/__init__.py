@@ -1,0 +1,1 @@
+"""What is true of every plan: pure, standard library only."""

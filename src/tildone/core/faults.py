@@ -1,0 +1,107 @@
+"""Why a change was refused, as facts. Dialects put them into words."""
+
+from tildone.core.value import value
+
+
+@value
+class NoTasks:
+    """Tasks were named by position, and there is none."""
+
+
+@value
+class OutOfRange:
+    """Positions that no task has; `last` is the highest there is."""
+
+    indices: tuple[int, ...]
+    last: int
+
+
+@value
+class BadPosition:
+    """A place to insert at that is not between 0 and `last`."""
+
+    at: int
+    last: int
+
+
+@value
+class TextTooLong:
+    """The new task at `index` of the request is longer than allowed."""
+
+    index: int
+    limit: int
+
+
+@value
+class TooManyTasks:
+    """Adding so many would pass the limit."""
+
+    adding: int
+    limit: int
+    current: int
+
+
+@value
+class TooManyActive:
+    """More tasks are in progress than the rules allow."""
+
+    count: int
+
+
+@value
+class TaskMissing:
+    """No task has this text; `empty` when there is no task at all."""
+
+    text: str
+    empty: bool
+
+
+@value
+class PhaseMissing:
+    """No phase has this name."""
+
+    name: str
+
+
+@value
+class AlreadyThere:
+    """A task with this text exists."""
+
+    text: str
+
+
+@value
+class EmptyNote:
+    """A note without text."""
+
+
+@value
+class Missing:
+    """A field that this operation cannot do without."""
+
+    field: str
+    operation: str
+
+
+@value
+class UnknownWord:
+    """A word that the field does not know."""
+
+    field: str
+    word: str
+
+
+Fault = (
+    NoTasks
+    | OutOfRange
+    | BadPosition
+    | TextTooLong
+    | TooManyTasks
+    | TooManyActive
+    | TaskMissing
+    | PhaseMissing
+    | AlreadyThere
+    | EmptyNote
+    | Missing
+    | UnknownWord
+)

@@ -1,0 +1,82 @@
+"""Changes one can ask for, and how they name the tasks they mean."""
+
+from tildone.core.plan import Phase, Status, Task
+from tildone.core.value import value
+
+
+@value
+class At:
+    """Tasks by their positions in the whole plan, counted from 0."""
+
+    indices: tuple[int, ...]
+
+
+@value
+class Named:
+    """One task by its exact text."""
+
+    text: str
+
+
+@value
+class InPhase:
+    """Every task of the first phase of that name."""
+
+    name: str
+
+
+@value
+class Everything:
+    """Every task of the plan."""
+
+
+Selector = At | Named | InPhase | Everything
+
+
+@value
+class Write:
+    """Put these phases in place of the whole plan."""
+
+    phases: tuple[Phase, ...]
+
+
+@value
+class Append:
+    """Add tasks at the end of a phase, which is made if it is missing; no name means the last phase."""
+
+    tasks: tuple[Task, ...]
+    phase: str | None = None
+
+
+@value
+class Insert:
+    """Add tasks so that the first of them gets position `at` in the whole plan."""
+
+    tasks: tuple[Task, ...]
+    at: int
+
+
+@value
+class Mark:
+    """Give tasks a status."""
+
+    target: Selector
+    status: Status
+
+
+@value
+class Remove:
+    """Take tasks out; a phase that loses its last task stays."""
+
+    target: Selector
+
+
+@value
+class Note:
+    """Add a note to a task."""
+
+    target: Named | At
+    text: str
+
+
+Op = Write | Append | Insert | Mark | Remove | Note

@@ -1,0 +1,65 @@
+"""Questions about a plan that every reader asks the same way."""
+
+from tildone.core.plan import Plan, Status, Task
+from tildone.core.value import value
+
+
+@value
+class Progress:
+    """How far a plan has come. An abandoned task is closed, too."""
+
+    closed: int
+    total: int
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is a plan and nothing of it is left."""
+        return 0 < self.total == self.closed
+
+
+@value
+class Located:
+    """A task and the name of its phase."""
+
+    phase: str
+    task: Task
+
+
+def progress(plan: Plan) -> Progress:
+    """Closed tasks of all tasks."""
+    tasks = plan.tasks
+    return Progress(sum(not task.status.is_open for task in tasks), len(tasks))
+
+
+def open_tasks(plan: Plan) -> list[tuple[int, Task]]:
+    """Tasks still to do, each with its position in the plan."""
+    return [(position, task) for position, task in enumerate(plan.tasks) if task.status.is_open]
+
+
+def next_task(plan: Plan) -> tuple[int, Task] | None:
+    """The task to work on now: the first in progress, else the first pending."""
+    todo = open_tasks(plan)
+    for position, task in todo:
+        if task.status is Status.IN_PROGRESS:
+            return position, task
+    return todo[0] if todo else None
+
+
+def located(plan: Plan) -> list[Located]:
+    """Every task with the name of its phase, in order."""
+    return [Located(phase.name, task) for phase in plan.phases for task in phase.tasks]
+
+
+def newly_completed(before: Plan, after: Plan) -> list[Located]:
+    """Tasks of `before` that were not completed then and are now.
+
+    A task is known by its phase and its text. Where several share both, the last of them in `before` speaks
+    for all: that is what the original reports.
+    """
+    earlier = {(found.phase, found.task.text): found.task.status for found in located(before)}
+    return [
+        found
+        for found in located(after)
+        if found.task.status is Status.COMPLETED
+        and earlier.get((found.phase, found.task.text), Status.COMPLETED) is not Status.COMPLETED
+    ]

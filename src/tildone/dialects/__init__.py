@@ -1,0 +1,1 @@
+"""The words that models write and read, one module a dialect."""

@@ -1,0 +1,50 @@
+"""The list as another host's session remembers it."""
+
+from tildone.core.plan import Plan, Task, flat
+from tildone.core.rules import Unit, length
+from tildone.dialects.indexed.params import MAX_TEXT
+from tildone.dialects.indexed.words import WORDS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+STATUSES = {word: status for status, word in WORDS.items()}
+TOOL_NAMES = ("write_todos", "list_todos", "edit_todos")
+
+
+def recover(entries: "Sequence[Mapping[str, Any]]") -> Plan | None:
+    """The list that the newest result of these tools left, read from another host's session."""
+    for entry in reversed(entries):
+        todos = _snapshot(entry)
+        if todos is not None:
+            return flat(*(Task(item["text"], STATUSES[item["status"]]) for item in todos if is_item(item)))
+    return None
+
+
+def is_item(item: object) -> bool:
+    """Whether this is an item of a list: its text and its status, both fit, and nothing else."""
+    if not isinstance(item, dict) or item.keys() != {"text", "status"}:
+        return False
+    text, status = item["text"], item["status"]
+    if not isinstance(text, str) or not isinstance(status, str):
+        return False
+    return status in STATUSES and 0 < length(text, Unit.UTF16) <= MAX_TEXT
+
+
+def _snapshot(entry: "Mapping[str, Any]") -> "Sequence[Any] | None":
+    """The items in an entry that says what the list was. A list that was emptied says so without an error."""
+    message = entry.get("message")
+    if entry.get("type") != "message" or not isinstance(message, dict):
+        return None
+    details = message.get("details")
+    if (
+        message.get("role") != "toolResult"
+        or message.get("toolName") not in TOOL_NAMES
+        or not isinstance(details, dict)
+    ):
+        return None
+    todos = details.get("todos")
+    emptied = details.get("action") == "write" and "error" not in details
+    return todos if isinstance(todos, list) and (todos or emptied) else None

@@ -1,0 +1,113 @@
+"""What a model may ask of the list, and how that is put as changes to a plan."""
+
+from tildone.core.faults import Missing, TextTooLong, UnknownWord
+from tildone.core.ops import Append, At, Insert, Mark, Write
+from tildone.core.plan import Phase, Status, Task
+from tildone.core.rules import Rules, Unit, first_too_long
+from tildone.dialects.base import Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tildone.core.reduce import Step
+    from tildone.dialects.base import Params
+
+MAX_TEXT = 1000
+RULES = Rules(max_tasks=100, max_text=MAX_TEXT, text_unit=Unit.UTF16)
+
+ACTIONS = {"start": Status.IN_PROGRESS, "complete": Status.COMPLETED, "abandon": Status.ABANDONED}
+MODES = ("replace", "append", "insert")
+
+WRITE_PARAMETERS = {
+    "type": "object",
+    "required": ["mode", "todos"],
+    "properties": {
+        "mode": {
+            "type": "string",
+            "enum": list(MODES),
+            "description": (
+                "Mode: 'replace' clears and replaces the entire list, 'append' adds to the end, "
+                "'insert' inserts at a specific index"
+            ),
+        },
+        "index": {
+            "type": "integer",
+            "description": "0-based index to insert at (required for 'insert' mode)",
+        },
+        "todos": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["text"],
+                "properties": {
+                    "text": {
+                        "type": "string",
+                        "description": "Description of the task",
+                        "maxLength": MAX_TEXT,
+                    }
+                },
+            },
+            "description": "Ordered list of todo items",
+            "maxItems": RULES.max_tasks,
+        },
+    },
+}
+LIST_PARAMETERS = {"type": "object", "properties": {}}
+EDIT_PARAMETERS = {
+    "type": "object",
+    "required": ["action", "indices"],
+    "properties": {
+        "action": {
+            "type": "string",
+            "enum": list(ACTIONS),
+            "description": "Action to apply to the todo items",
+        },
+        "indices": {
+            "type": "array",
+            "items": {"type": "integer"},
+            "description": "0-based indices to apply the action to",
+            "minItems": 1,
+            "maxItems": 50,
+        },
+    },
+}
+
+
+def write_steps(params: "Params") -> "Sequence[Step]":
+    """The text of every item is looked at first, whatever else is wrong."""
+    tasks = tuple(Task(item["text"]) for item in params["todos"])
+    too_long = first_too_long((task.text for task in tasks), RULES)
+    if too_long is not None:
+        return (TextTooLong(too_long, MAX_TEXT),)
+    match params["mode"]:
+        case "replace":
+            return (Write((Phase("", tasks),) if tasks else ()),)
+        case "append":
+            return (Append(tasks),)
+        case "insert" if params.get("index") is None:
+            return (Missing("index", "insert"),)
+        case "insert":
+            return (Insert(tasks, int(params["index"])),)
+        case mode:
+            return (UnknownWord("mode", str(mode)),)
+
+
+def edit_steps(params: "Params") -> "Sequence[Step]":
+    """Positions are looked at before the action."""
+    indices = tuple(int(index) for index in params.get("indices") or ())
+    if not indices:
+        return (Missing("indices", "edit"),)
+    action = params["action"]
+    if action not in ACTIONS:
+        return Mark(At(indices), Status.PENDING), UnknownWord("action", str(action))
+    return (Mark(At(indices), ACTIONS[action]),)
+
+
+def no_empty_texts(params: "Params") -> "Sequence[Problem]":
+    """An item without text could not be told from its neighbours, nor be found again."""
+    return [
+        Problem(f"todos[{index}].text", "expected some text, got none")
+        for index, item in enumerate(params["todos"])
+        if not item["text"].strip()
+    ]

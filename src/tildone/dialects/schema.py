@@ -1,0 +1,96 @@
+"""Arguments checked against the schema that the model was given: every problem, with its path."""
+
+from tildone.dialects.base import Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    Schema = Mapping[str, Any]
+
+_TYPES: "dict[str, tuple[type, ...]]" = {
+    "object": (dict,),
+    "array": (list, tuple),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+}
+_ARTICLES = {"object": "an object", "array": "an array", "integer": "an integer"}
+_SHOWN = 60
+
+
+def problems(schema: "Schema", arguments: object) -> list[Problem]:
+    """What is wrong with `arguments`; empty when they fit."""
+    return list(_check(schema, arguments, ""))
+
+
+def _check(schema: "Schema", given: object, path: str) -> "Iterator[Problem]":
+    kind = schema["type"]
+    if not _is(kind, given):
+        yield Problem(path, f"expected {_ARTICLES.get(kind, f'a {kind}')}, got {_described(given)}")
+        return
+    if "enum" in schema and given not in schema["enum"]:
+        yield Problem(path, f"expected one of {', '.join(schema['enum'])}, got {_described(given)}")
+    if isinstance(given, dict):
+        yield from _check_object(schema, given, path)
+    elif isinstance(given, list | tuple):
+        yield from _check_array(schema, given, path)
+    elif isinstance(given, str) and len(given) > schema.get("maxLength", len(given)):
+        yield Problem(path, f"expected at most {schema['maxLength']} characters, got {len(given)}")
+
+
+def _check_object(schema: "Schema", given: "dict[str, Any]", path: str) -> "Iterator[Problem]":
+    known = schema.get("properties", {})
+    for name in schema.get("required", ()):
+        if name not in given:
+            yield Problem(_below(path, name), f"required, {_wanted(known[name])}")
+    for name, item in given.items():
+        if name in known:
+            yield from _check(known[name], item, _below(path, name))
+        elif schema.get("additionalProperties") is False:
+            yield Problem(_below(path, name), f"unknown field; known are {', '.join(known)}")
+
+
+def _check_array(schema: "Schema", given: "list[Any] | tuple[Any, ...]", path: str) -> "Iterator[Problem]":
+    count = len(given)
+    if count > schema.get("maxItems", count):
+        yield Problem(path, f"expected at most {schema['maxItems']} items, got {count}")
+        return
+    if count < schema.get("minItems", 0):
+        yield Problem(path, f"expected at least {schema['minItems']} items, got {count}")
+    for index, item in enumerate(given):
+        yield from _check(schema["items"], item, f"{path}[{index}]")
+
+
+def _is(kind: str, given: object) -> bool:
+    if isinstance(given, bool):
+        return kind == "boolean"
+    if kind == "integer" and isinstance(given, float):
+        return given.is_integer()
+    return isinstance(given, _TYPES[kind])
+
+
+def _wanted(schema: "Schema") -> str:
+    if "enum" in schema:
+        return f"one of {', '.join(schema['enum'])}"
+    kind: str = schema["type"]
+    return _ARTICLES.get(kind, f"a {kind}")
+
+
+def _described(given: object) -> str:
+    if given is None:
+        return "null"
+    if isinstance(given, bool):
+        return "true" if given else "false"
+    if isinstance(given, dict):
+        return "an object"
+    if isinstance(given, list | tuple):
+        return "an array"
+    shown = repr(given) if isinstance(given, str) else str(given)
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

@@ -1,0 +1,1 @@
+"""What is remembered of a session, and how it is written down."""

@@ -1,0 +1,138 @@
+"""Events as JSON text, and back.
+
+The text is ASCII, so that it survives whatever a model puts into a task, half a surrogate pair included. Each
+carries the version it was written in; `UPCASTS` turns the form of an older version into that of the next.
+"""
+
+import json
+import re
+
+from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.log.events import Actor, Bound, Call, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Json = dict[str, Any]
+
+VERSION = 1
+UPCASTS: "dict[int, Callable[[Json], Json]]" = {}
+
+_STATUSES = {status.value: status for status in Status}
+_WORDS = {status: status.value for status in Status}
+_ACTORS = {actor.value: actor for actor in Actor}
+
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+
+dump = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class Unreadable(ValueError):
+    """The text is not an event of any version known here."""
+
+
+def parse(text: str) -> "Any":
+    """The value that a JSON text stands for.
+
+    Raises:
+        ValueError: it is not JSON; the message says where.
+    """
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError:
+        message = "nested too deeply"
+        raise ValueError(message) from None
+
+
+def pretty(value: object) -> str:
+    """A value as JSON for reading: indented, every letter as itself.
+
+    Half a surrogate pair alone stays an escape, so that the text can be written anywhere and means the same.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return _HALF_PAIR.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+
+
+def encode(event: Event) -> str:
+    """The event as one line of JSON."""
+    kind, body = _fact_out(event.fact)
+    head = {"v": VERSION, "id": event.id, "parent": event.parent, "at": event.at, "actor": event.actor.value}
+    return dump(head | {"fact": kind} | body)
+
+
+def decode(text: str) -> Event:
+    """The event that `encode` wrote, in this version or an older one.
+
+    Raises:
+        Unreadable: the text is damaged, or of a newer version.
+    """
+    try:
+        data = _upcast(json.loads(text))
+        return Event(data["id"], data["parent"], data["at"], _ACTORS[data["actor"]], _fact_in(data))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        message = f"not an event of version {VERSION}: {text[:80]!r}"
+        raise Unreadable(message) from error
+
+
+def plan_out(plan: Plan) -> "list[Json]":
+    """The plan as plain data."""
+    return [{"name": phase.name, "tasks": [_task_out(task) for task in phase.tasks]} for phase in plan.phases]
+
+
+def plan_in(data: "list[Json]") -> Plan:
+    """The plan that `plan_out` gave."""
+    return Plan(tuple(Phase(phase["name"], tuple(map(_task_in, phase["tasks"]))) for phase in data))
+
+
+def _task_out(task: Task) -> "Json":
+    if task.notes:
+        return {"text": task.text, "status": _WORDS[task.status], "notes": task.notes}
+    return {"text": task.text, "status": _WORDS[task.status]}
+
+
+def _task_in(data: "Json") -> Task:
+    return Task(data["text"], _STATUSES[data["status"]], tuple(data.get("notes", ())))
+
+
+def _fact_out(fact: Fact) -> "tuple[str, Json]":
+    match fact:
+        case PlanChanged(plan, call, drift):
+            made = {"call": {"tool": call.tool, "arguments": call.arguments}} if call else {}
+            return "plan_changed", {"plan": plan_out(plan), "drift": drift, **made}
+        case Nudged(count, drift):
+            return "nudged", {"count": count, "drift": drift}
+        case Tripped(bound, limit):
+            return "tripped", {"bound": bound.value, "limit": limit}
+        case Labelled(target, label):  # exhaustive
+            return "labelled", {"target": target, "label": label}
+
+
+def _fact_in(data: "Json") -> Fact:
+    match data["fact"]:
+        case "plan_changed":
+            call = data.get("call")
+            made = Call(call["tool"], call["arguments"]) if call else None
+            return PlanChanged(plan_in(data["plan"]), made, data["drift"])
+        case "nudged":
+            return Nudged(data["count"], data["drift"])
+        case "tripped":
+            return Tripped(Bound(data["bound"]), data["limit"])
+        case "labelled":
+            return Labelled(data["target"], data["label"])
+        case other:
+            raise ValueError(other)
+
+
+def _upcast(data: "Json") -> "Json":
+    while data["v"] < VERSION:
+        data = UPCASTS[data["v"]](data)
+    if data["v"] > VERSION:
+        raise ValueError(data["v"])
+    return data
+
+
+def _no_constant(word: str) -> None:
+    message = f"{word} is not JSON"
+    raise ValueError(message)

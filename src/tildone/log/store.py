@@ -1,0 +1,56 @@
+"""Where sessions are kept: what every store promises, whatever it is made of."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from tildone.log.events import Event
+from tildone.log.tree import Place, SessionInfo
+
+
+class Store(Protocol):
+    """A keeper of sessions. Safe to use from several threads, and, if durable, from several processes.
+
+    A session begins with its first event; reading one that was never written finds it empty.
+    """
+
+    durable: bool
+
+    def place(self, session: str) -> Place:
+        """Where the session stands."""
+
+    def history(self, session: str, head: str | None = None) -> Iterator[Event]:
+        """The events from `head` (the session's own, unless another is named) to the root, newest first.
+
+        Raises:
+            UnknownEvent: `head` is not in this session.
+        """
+
+    def events(self, session: str) -> Iterator[Event]:
+        """Every event of every branch, in the order they were written."""
+
+    def append(self, session: str, event: Event) -> None:
+        """Hang `event` under the head and make it the head; on disk, if durable, when this returns.
+
+        Raises:
+            HeadMoved: `event.parent` is no longer the head.
+        """
+
+    def move(self, session: str, to: Place, *, expected: str | None) -> None:
+        """Make another event the head.
+
+        Raises:
+            HeadMoved: the head is no longer `expected`.
+            UnknownEvent: the place names an event that is not in this session.
+        """
+
+    def leaves(self, session: str) -> list[str]:
+        """The ends of the session's branches, in the order they were written."""
+
+    def sessions(self) -> list[SessionInfo]:
+        """Every session, the one written to last first."""
+
+    def wait(self, session: str, head: str | None, timeout: float) -> bool:
+        """Wait until the head is not `head`; False when `timeout` seconds passed first."""
+
+    def close(self) -> None:
+        """Let go of what the store holds. A closed store is not used again."""

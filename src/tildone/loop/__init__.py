@@ -1,0 +1,1 @@
+"""Whether and when an agent goes on."""

@@ -1,0 +1,76 @@
+"""What is true now, from the newest events backwards."""
+
+from collections.abc import Iterator
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import plans
+from tests.plans import plan_of
+from tildone.log.events import Actor, Bound, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.state import State, advance, recall
+
+facts = st.one_of(
+    st.builds(PlanChanged, plans.plans, drift=st.integers(0, 9)),
+    st.builds(Nudged, st.integers(1, 20), st.integers(1, 60)),
+    st.just(Tripped(Bound.NUDGES, 20)),
+    st.just(Labelled("e0", "start")),
+)
+
+
+def chain(*facts: Fact) -> list[Event]:
+    """Events that follow one another, oldest first."""
+    return [Event(f"e{i}", f"e{i - 1}" if i else None, i, Actor.AGENT, fact) for i, fact in enumerate(facts)]
+
+
+def test_nothing_happened_means_an_empty_plan() -> None:
+    """A session that was never written to."""
+    assert recall([]) == State()
+
+
+def test_the_newest_snapshot_is_the_plan() -> None:
+    """And nothing has been said since."""
+    events = chain(PlanChanged(plan_of("old")), PlanChanged(plan_of("new"), drift=3))
+
+    assert recall(events[::-1]) == State("e1", plan_of("new"), 0, 3)
+
+
+def test_nudges_count_until_the_plan_changes() -> None:
+    """A change starts the count again, and keeps the drift it was given."""
+    events = chain(PlanChanged(plan_of("a")), Nudged(1, 1), Nudged(2, 2), PlanChanged(plan_of("b"), drift=2))
+
+    assert recall(events[2::-1]).nudges == 2
+    assert recall(events[::-1]) == State("e3", plan_of("b"), 0, 2)
+
+
+def test_a_trip_is_known_until_something_else_is_decided() -> None:
+    """A change of the plan, or another nudge, opens the gate again."""
+    events = chain(PlanChanged(plan_of("a")), Tripped(Bound.NUDGES, 20), Nudged(1, 1))
+
+    assert recall(events[1::-1]).tripped
+    assert not recall(events[::-1]).tripped
+
+
+def test_reading_stops_at_the_newest_snapshot() -> None:
+    """However long the history is, no older event is looked at."""
+
+    def endless() -> Iterator[Event]:
+        newest = chain(PlanChanged(plan_of("a")), Nudged(1, 1), Labelled("e0", "x"))
+        yield from newest[::-1]
+        raise AssertionError("read past the snapshot")
+
+    assert recall(endless()) == State("e2", plan_of("a"), 1, 1)
+
+
+@given(st.lists(facts, max_size=8))
+def test_reading_backwards_and_going_forwards_agree(facts: list[Fact]) -> None:
+    """A process that has just opened the session knows what one that watched it knows."""
+    state = State()
+    for event in (events := chain(*facts)):
+        state = advance(state, event)
+
+    since_snapshot = next(
+        (i for i in reversed(range(len(events))) if isinstance(facts[i], PlanChanged)), None
+    )
+    if since_snapshot is not None:
+        assert recall(reversed(events)) == state

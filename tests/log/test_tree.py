@@ -1,0 +1,50 @@
+"""The shape of a session."""
+
+from tests.plans import plan_of
+from tildone.log.events import Actor, Event, Fact, Labelled, PlanChanged
+from tildone.log.tree import branch, by_id, children, common_ancestor, labels, leaves
+
+SHAPE = {"a": None, "b": "a", "c": "b", "d": "b", "e": "d"}
+EVENTS = [Event(name, parent, 0, Actor.USER, PlanChanged(plan_of())) for name, parent in SHAPE.items()]
+TREE = by_id(EVENTS)
+
+
+def ids(events: list[Event]) -> str:
+    return "".join(event.id for event in events)
+
+
+def test_a_branch_is_the_way_from_the_root() -> None:
+    """Oldest first; nowhere is an empty way."""
+    assert ids(branch(TREE, "e")) == "abde"
+    assert branch(TREE, None) == []
+
+
+def test_children_stand_in_the_order_they_were_written() -> None:
+    """Roots follow nothing."""
+    assert children(EVENTS) == {None: ["a"], "a": ["b"], "b": ["c", "d"], "d": ["e"]}
+
+
+def test_leaves_are_what_nothing_follows() -> None:
+    """Each is the end of a branch."""
+    assert leaves(EVENTS) == ["c", "e"]
+
+
+def test_two_branches_part_after_their_common_ancestor() -> None:
+    """Which is one of them if it lies on the other's way; strangers share none."""
+    assert common_ancestor(TREE, "c", "e") == "b"
+    assert common_ancestor(TREE, "a", "e") == "a"
+    assert common_ancestor(TREE, None, "e") is None
+
+
+def test_the_newest_label_of_an_event_counts() -> None:
+    """An empty one takes it away, whether or not there was one."""
+    named: list[Fact] = [
+        Labelled("a", "first"),
+        Labelled("b", "gone"),
+        Labelled("a", "start"),
+        Labelled("b", ""),
+        Labelled("c", ""),
+        PlanChanged(plan_of()),
+    ]
+
+    assert labels(Event(str(i), None, i, Actor.USER, fact) for i, fact in enumerate(named)) == {"a": "start"}

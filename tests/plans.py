@@ -1,0 +1,73 @@
+"""Plans, programs of ops and sessions for tests to start from."""
+
+import itertools
+
+from hypothesis import strategies as st
+
+from tildone.core.faults import Missing
+from tildone.core.ops import Append, At, Everything, InPhase, Insert, Mark, Named, Note, Remove, Write
+from tildone.core.plan import Phase, Plan, Status, Task, flat
+from tildone.core.rules import Focus, Rules, Unit
+from tildone.dialects.base import Dialect
+from tildone.dialects.indexed import INDEXED
+from tildone.log.store import Store
+from tildone.loop.machine import Patience
+from tildone.session import Session
+from tildone.stores.memory import MemoryStore
+
+PENDING, IN_PROGRESS, COMPLETED, ABANDONED = Status
+
+
+def plan_of(*texts: str) -> Plan:
+    """A flat plan of pending tasks."""
+    return flat(*map(Task, texts))
+
+
+def session_on(
+    store: Store | None = None,
+    dialect: Dialect = INDEXED,
+    *,
+    name: str = "s",
+    patience: Patience | None = None,
+    prefix: str = "e",
+) -> Session:
+    """A session whose clock and ids count up."""
+    clock = itertools.count(1000)
+    ids = itertools.count()
+    return Session(
+        store if store is not None else MemoryStore(),
+        name,
+        dialect,
+        now=lambda: next(clock),
+        new_id=lambda: f"{prefix}{next(ids)}",
+        patience=patience or Patience(),
+    )
+
+
+texts = st.sampled_from(["a", "b", "c", "", "two words", "line\nbreak", "😀" * 3, "x" * 12])
+names = st.sampled_from(["", "A", "B", "C"])
+statuses = st.sampled_from(Status)
+tasks = st.builds(Task, texts, statuses, st.lists(texts, max_size=2).map(tuple))
+fresh_tasks = st.builds(Task, texts)
+phases = st.builds(Phase, names, st.lists(tasks, max_size=4).map(tuple))
+plans = st.builds(Plan, st.lists(phases, max_size=3).map(tuple))
+rules = st.builds(
+    Rules,
+    focus=st.sampled_from(Focus),
+    max_tasks=st.sampled_from([None, 3, 8]),
+    max_text=st.sampled_from([None, 4, 9]),
+    text_unit=st.sampled_from(Unit),
+    unique_texts=st.booleans(),
+    atomic=st.booleans(),
+)
+positions = st.builds(At, st.lists(st.integers(-2, 12), max_size=3).map(tuple))
+selectors = st.one_of(positions, st.builds(Named, texts), st.builds(InPhase, names), st.just(Everything()))
+ops = st.one_of(
+    st.builds(Write, st.lists(phases, max_size=3).map(tuple)),
+    st.builds(Append, st.lists(fresh_tasks, max_size=3).map(tuple), st.none() | names),
+    st.builds(Insert, st.lists(fresh_tasks, max_size=3).map(tuple), st.integers(-2, 12)),
+    st.builds(Mark, selectors, statuses),
+    st.builds(Remove, selectors),
+    st.builds(Note, st.builds(Named, texts) | positions, texts),
+)
+steps = st.lists(st.one_of(ops, st.just(Missing("task", "start"))), max_size=5)

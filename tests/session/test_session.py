@@ -1,0 +1,385 @@
+"""The one road: calls, edits, ends of turns, undo."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import plans
+from tests.plans import COMPLETED, IN_PROGRESS, plan_of, session_on
+from tildone.core.ops import Append, At, Mark, Op, Write
+from tildone.core.plan import Phase, Plan, Task, flat
+from tildone.errors import HeadMoved, Refused, UnknownEvent
+from tildone.log.events import Actor, Bound, Call, Event, Labelled, Nudged, PlanChanged, Tripped
+from tildone.loop.machine import GiveUp, GoOn, Patience, Rest, Why
+from tildone.session import MAX_ARGUMENTS, Session
+from tildone.stores.memory import MemoryStore
+
+ADD_TWO = {"mode": "append", "todos": [{"text": "a"}, {"text": "b"}]}
+FREE = Write((Phase("", (Task("a"), Task("b"))),))
+
+
+def facts(session: Session) -> list[str]:
+    return [type(event.fact).__name__ for event in session.store.events(session.name)]
+
+
+def test_a_call_changes_the_plan_and_is_remembered_as_it_was_made() -> None:
+    """The event holds the whole plan, who asked, and the call."""
+    session = session_on()
+
+    reply = session.call("write_todos", ADD_TWO)
+
+    (event,) = session.store.events("s")
+    call = Call("write_todos", '{"mode":"append","todos":[{"text":"a"},{"text":"b"}]}')
+    assert reply.text == "Appended 2 item(s)\n\n– [0] a\n– [1] b"
+    assert event.fact == PlanChanged(plan_of("a", "b"), call)
+    assert (event.actor, event.parent) == (Actor.AGENT, None)
+
+
+def test_a_call_that_changes_nothing_leaves_no_trace() -> None:
+    """Reading, being refused, and doing what is done already."""
+    session = session_on()
+    session.call("write_todos", {"mode": "replace", "todos": [{"text": "a"}]})
+
+    session.call("list_todos", {})
+    session.call("edit_todos", {"action": "start", "indices": [4]})
+    session.call("write_todos", {"mode": "replace", "todos": [{"text": "a"}]})
+
+    assert facts(session) == ["PlanChanged"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("no_such", {}, "unknown tool 'no_such'; known are write_todos, list_todos, edit_todos"),
+        ("write_todos", "{", "expected JSON: Expecting property name"),
+        ("write_todos", "[" * 50_000, "expected JSON: nested too deeply"),
+        ("write_todos", "null", "expected an object, got null"),
+        ("write_todos", '{"mode": NaN}', "expected JSON: NaN is not JSON"),
+        (
+            "write_todos",
+            " " * (MAX_ARGUMENTS + 1),
+            "expected at most 1000000 characters of JSON, got 1000001",
+        ),
+        ("write_todos", {"mode": "replace"}, "todos: required, an array"),
+        ("write_todos", {"mode": "x", "todos": []}, "mode: expected one of replace, append, insert, got 'x'"),
+        (
+            "write_todos",
+            {"mode": "append", "todos": [{"text": 5}]},
+            "todos[0].text: expected a string, got 5",
+        ),
+        ("write_todos", {"mode": "append", "todos": [{"text": " "}]}, "todos[0].text: expected some text"),
+        ("edit_todos", {"action": "start", "indices": [True]}, "indices[0]: expected an integer, got true"),
+    ],
+)
+def test_a_bad_call_gets_a_reply_that_names_the_field_and_changes_nothing(
+    tool: str, arguments: str | dict[str, Any], said: str
+) -> None:
+    """Unknown tools, malformed JSON, wrong types, missing fields, huge input."""
+    session = session_on()
+
+    reply = session.call(tool, arguments)
+
+    assert said in reply.text
+    assert reply.text.startswith("Error: ")
+    assert (reply.is_error, reply.details) == (True, {})
+    assert facts(session) == []
+
+
+def test_arguments_may_come_as_json_text() -> None:
+    """As a model wrote them."""
+    session = session_on()
+
+    session.call("write_todos", '{"mode": "append", "todos": [{"text": "a"}], "extra": 1}')
+
+    assert session.plan == plan_of("a")
+
+
+def test_a_person_edits_under_the_same_rules() -> None:
+    """Refused where a model would be; remembered as the person's."""
+    session = session_on()
+
+    outcome = session.change([FREE, Mark(At((0,)), COMPLETED)])
+    refused = session.change([Append((Task("x" * 1001),))])
+
+    (event,) = session.store.events("s")
+    assert outcome.after == session.plan == flat(Task("a", COMPLETED), Task("b"))
+    assert event.actor is Actor.USER
+    assert refused.faults
+    assert not refused.changed
+
+
+def test_two_sessions_in_one_store_do_not_share_a_plan() -> None:
+    """State belongs to a session, never to a module."""
+    store = MemoryStore()
+    one, other = session_on(store, name="one"), session_on(store, name="other")
+
+    one.call("write_todos", ADD_TWO)
+
+    assert other.plan == Plan()
+
+
+def test_two_processes_on_one_session_see_each_other_and_lose_nothing() -> None:
+    """A session that thought on an old plan thinks again on the new one."""
+    store = MemoryStore()
+    one, other = session_on(store, prefix="a"), session_on(store, prefix="b")
+
+    for session, text in zip(itertools.cycle((one, other)), "abcdef", strict=False):
+        session.call("write_todos", {"mode": "append", "todos": [{"text": text}]})
+
+    assert one.plan == other.plan == plan_of(*"abcdef")
+
+
+class Contended(MemoryStore):
+    """A store in which somebody else writes first, a few times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times = times
+
+    def append(self, session: str, event: Event) -> None:
+        if self.times:
+            self.times -= 1
+            place = self.place(session)
+            fact = PlanChanged(flat(*(Task(f"theirs {i}") for i in range(self.times + 1))))
+            super().append(session, Event(f"x{self.times}", place.head, 0, Actor.USER, fact))
+            raise HeadMoved(session)
+        super().append(session, event)
+
+    def move(self, session: str, to: Any, *, expected: str | None) -> None:
+        if self.times:
+            self.times -= 1
+            raise HeadMoved(session)
+        super().move(session, to, expected=expected)
+
+
+def test_whoever_comes_second_thinks_again() -> None:
+    """A change is made to the plan as it is when it is written down."""
+    session = session_on(Contended(3))
+
+    session.call("write_todos", {"mode": "append", "todos": [{"text": "mine"}]})
+
+    assert session.plan == plan_of("theirs 0", "mine")
+
+
+def test_a_nudge_and_a_label_wait_their_turn_too() -> None:
+    """Each is hung under the head that it finds in the end."""
+    session = session_on(Contended(1))
+    session.call("write_todos", ADD_TWO)
+    session.store.times = 2  # type: ignore[attr-defined]  # the Contended store above
+
+    assert isinstance(session.turn_ended().decision, GoOn)
+    session.store.times = 1  # type: ignore[attr-defined]  # the Contended store above
+    session.label("x0", "start")
+
+    assert facts(session)[-1] == "Labelled"
+
+
+def test_the_end_of_a_turn_with_open_tasks_is_a_nudge() -> None:
+    """The agent is told what is left, and that it was told is remembered."""
+    session = session_on()
+    session.call("write_todos", ADD_TWO)
+
+    verdict = session.turn_ended()
+
+    assert verdict.decision == GoOn(0, Task("a"))
+    assert verdict.prompt is not None
+    assert verdict.prompt.endswith("Next action: edit_todos with action 'start' and indices [0]")
+    assert session.state.nudges == 1
+    assert facts(session) == ["PlanChanged", "Nudged"]
+
+
+def test_an_agent_that_never_progresses_is_nudged_twenty_times_and_let_go_once() -> None:
+    """The breaker trips once, and says so in the log."""
+    session = session_on()
+    session.call("write_todos", ADD_TWO)
+
+    decisions = [session.turn_ended().decision for _ in range(23)]
+
+    assert [type(decision) for decision in decisions] == [GoOn] * 20 + [GiveUp] * 3
+    assert facts(session) == ["PlanChanged", *["Nudged"] * 20, "Tripped"]
+    tripped = [event.fact for event in session.store.events("s")][-1]
+    assert tripped == Tripped(Bound.NUDGES, 20)
+
+
+def test_a_change_of_the_plan_starts_the_count_again() -> None:
+    """Rewriting the same plan does not."""
+    session = session_on()
+    session.call("write_todos", {"mode": "replace", "todos": [{"text": "a"}]})
+    session.turn_ended()
+
+    session.call("write_todos", {"mode": "replace", "todos": [{"text": "a"}]})
+    assert session.state.nudges == 1
+    session.call("edit_todos", {"action": "start", "indices": [0]})
+    assert (session.state.nudges, session.state.drift) == (0, 1)
+    session.call("edit_todos", {"action": "complete", "indices": [0]})
+    assert session.state.drift == 0
+
+
+def test_an_agent_that_toggles_for_ever_is_let_go_by_the_second_bound() -> None:
+    """Each toggle resets the first count, none resets the second."""
+    session = session_on(patience=Patience(nudges=20, drift=30))
+    session.call("write_todos", ADD_TWO)
+
+    decisions = []
+    for turn in range(31):
+        session.call("edit_todos", {"action": "start", "indices": [turn % 2]})
+        session.change([Mark(At(((turn + 1) % 2,)), plans.PENDING)])
+        decisions.append(session.turn_ended().decision)
+
+    assert [type(decision) for decision in decisions] == [GoOn] * 30 + [GiveUp]
+    assert decisions[-1] == GiveUp(Bound.DRIFT, 30)
+
+
+def test_a_turn_that_was_interrupted_or_failed_or_finished_leaves_no_trace() -> None:
+    """The agent rests, and the count stays where it was."""
+    session = session_on()
+    session.call("write_todos", ADD_TWO)
+
+    assert session.turn_ended(aborted=True).decision == Rest(Why.ABORTED)
+    assert session.turn_ended(errored=True).decision == Rest(Why.ERRORED)
+    session.call("edit_todos", {"action": "complete", "indices": [0, 1]})
+    assert session.turn_ended().decision == Rest(Why.ALL_DONE)
+
+    assert "Nudged" not in facts(session)
+
+
+def test_a_new_process_knows_how_often_the_agent_was_nudged() -> None:
+    """The count comes from the log, not from memory."""
+    store = MemoryStore()
+    session_on(store).call("write_todos", ADD_TWO)
+    for prefix in "xyz":
+        session_on(store, prefix=prefix).turn_ended()
+
+    assert session_on(store).state.nudges == 3
+
+
+def test_context_is_the_plan_while_something_is_open() -> None:
+    """And nothing otherwise."""
+    session = session_on()
+    assert session.context() is None
+
+    session.call("write_todos", ADD_TWO)
+
+    assert session.context() == (
+        "[TILL-DONE ACTIVE]\n\nCurrent todo list:\n– [0] a\n– [1] b\n\n2 item(s) remaining. Continue working "
+        "through the list. Call edit_todos with action 'start' on the next item before working on it, then "
+        "'complete' when done."
+    )
+
+
+def test_undo_goes_back_and_redo_goes_forward() -> None:
+    """Each as often as there is somewhere to go; nudges on the way count for nothing."""
+    session = session_on()
+    session.call("write_todos", ADD_TWO)
+    session.turn_ended()
+    session.call("edit_todos", {"action": "start", "indices": [0]})
+    seen = session.plan
+
+    assert session.undo().after == plan_of("a", "b")
+    assert session.state.nudges == 1
+    assert session.undo().after == Plan()
+    with pytest.raises(Refused, match="nothing to undo"):
+        session.undo()
+    assert session.redo().after == plan_of("a", "b")
+    assert session.redo().after == seen
+    with pytest.raises(Refused, match="nothing to redo"):
+        session.redo()
+
+
+def test_a_change_after_undo_begins_a_branch_and_closes_the_way_forward() -> None:
+    """What was undone is still in the log, on its own branch."""
+    session = session_on()
+    session.call("write_todos", ADD_TWO)
+    session.undo()
+    session.call("write_todos", {"mode": "append", "todos": [{"text": "other"}]})
+
+    with pytest.raises(Refused, match="nothing to redo"):
+        session.redo()
+    assert session.plan == plan_of("other")
+    assert session.store.leaves("s") == ["e0", "e1"]
+
+
+def test_checkout_shows_the_plan_of_that_event() -> None:
+    """And what follows hangs under it."""
+    session = session_on()
+    session.call("write_todos", ADD_TWO)
+    session.call("edit_todos", {"action": "start", "indices": [0]})
+
+    assert session.checkout("e0") == plan_of("a", "b")
+    with pytest.raises(UnknownEvent, match="nowhere"):
+        session.checkout("nowhere")
+
+
+def test_moving_waits_for_its_turn() -> None:
+    """Somebody else moved the head first."""
+    store = Contended(0)
+    session = session_on(store)
+    session.call("write_todos", ADD_TWO)
+    store.times = 2
+
+    session.undo()
+
+    assert session.plan == Plan()
+
+
+def test_a_label_names_an_event_of_the_session() -> None:
+    """And no other."""
+    session = session_on()
+    session.call("write_todos", ADD_TWO)
+
+    session.label("e0", "the beginning")
+
+    assert [event.fact for event in session.store.events("s")][-1] == Labelled("e0", "the beginning")
+    assert session.plan == plan_of("a", "b")
+    with pytest.raises(UnknownEvent, match="e9"):
+        session.label("e9", "x")
+
+
+def test_nudges_are_the_timers() -> None:
+    """The log tells who did what."""
+    session = session_on()
+    session.call("write_todos", ADD_TWO)
+    session.turn_ended()
+
+    assert [event.actor for event in session.store.events("s")] == [Actor.AGENT, Actor.TIMER]
+    assert [event.fact for event in session.store.events("s")][-1] == Nudged(1, 1)
+
+
+@settings(max_examples=60)
+@given(st.lists(plans.ops, max_size=6))
+def test_undo_gives_back_every_plan_there_was(program: list[Op]) -> None:
+    """All the way to the beginning, and redo all the way back."""
+    session = session_on()
+    outcomes = [session.change([op]) for op in program]
+    seen = [Plan(), *(outcome.after for outcome in outcomes if outcome.changed)]
+
+    back = list(_walk(session.undo))
+    forth = list(_walk(session.redo))
+
+    assert back == seen[-2::-1]
+    assert forth == seen[1:]
+
+
+def _walk(step: Any) -> Iterator[Plan]:
+    while True:
+        try:
+            yield step().after
+        except Refused:
+            return
+
+
+def test_a_started_task_is_what_the_agent_is_told_to_finish() -> None:
+    """The prompt names the action and the position, never the text."""
+    session = session_on()
+    session.call("write_todos", ADD_TWO)
+    session.call("edit_todos", {"action": "start", "indices": [1]})
+
+    prompt = session.turn_ended().prompt
+
+    assert session.plan.tasks[1].status is IN_PROGRESS
+    assert prompt is not None
+    assert prompt.endswith("\n\nNext action: edit_todos with action 'complete' and indices [1]")

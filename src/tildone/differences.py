@@ -80,8 +80,8 @@ DIFFERENCES = (
     ),
     Difference(
         id="strict-types",
-        original="The host turns strings into numbers, numbers into strings and single items into lists.",
-        here="A wrong type is refused, with the field and what was expected.",
+        original="The host turns 1.5, true and null into numbers, numbers into text, single items into lists.",
+        here="Only a whole number that came as text is read as one; any other wrong type is refused.",
         why="A guess that is wrong changes the plan; a refusal costs one short call.",
         tags=("coercion", "framework-text"),
     ),

@@ -3,7 +3,7 @@
 from tildone.core.reduce import Outcome, Step, reduce
 from tildone.core.value import but, value
 from tildone.dialects.base import Done, Problem, Reply
-from tildone.dialects.schema import problems
+from tildone.dialects.schema import fitted, problems
 from tildone.errors import HeadMoved, Refused
 from tildone.log import codec
 from tildone.log.events import Actor, Call, Event, Labelled, Nudged, PlanChanged, Tripped
@@ -229,4 +229,5 @@ def _read(tool: "Tool", arguments: "str | Mapping[str, Any]") -> "tuple[Any, Seq
             params = codec.parse(arguments)
         except ValueError as error:
             return {}, [Problem("", f"expected JSON: {error}")]
+    params = fitted(tool.parameters, params)
     return params, problems(tool.parameters, params) or tool.demands(params)

@@ -141,13 +141,13 @@ def test_marking_by_position_needs_tasks() -> None:
 
 def test_every_selector_finds_what_it_names() -> None:
     """By position, text, phase, all."""
-    cases: dict[Selector, str] = {
-        At((2, 0)): "cpc",
-        Named("b"): "pcp",
-        InPhase("A"): "ccp",
-        Everything(): "ccc",
-    }
-    for target, expected in cases.items():
+    cases: list[tuple[Selector, str]] = [
+        (At((2, 0)), "cpc"),
+        (Named("b"), "pcp"),
+        (InPhase("A"), "ccp"),
+        (Everything(), "ccc"),
+    ]
+    for target, expected in cases:
         assert statuses(reduce(TWO_PHASES, [Mark(target, COMPLETED)], FREE).after) == expected
 
 

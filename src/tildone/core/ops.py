@@ -3,6 +3,10 @@
 from tildone.core.plan import Phase, Status, Task
 from tildone.core.value import value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 @value
 class At:
@@ -13,16 +17,18 @@ class At:
 
 @value
 class Named:
-    """One task by its exact text."""
+    """One task by its exact text or, if none has it, by its text as it is `shown` to whoever names it."""
 
     text: str
+    shown: "Callable[[str], str]" = str
 
 
 @value
 class InPhase:
-    """Every task of the first phase of that name."""
+    """Every task of the first phase of that name or, if none has it, of the first that is `shown` so."""
 
     name: str
+    shown: "Callable[[str], str]" = str
 
 
 @value

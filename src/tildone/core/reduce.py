@@ -111,9 +111,7 @@ def _write(plan: Plan, fresh: Plan, rules: Rules) -> tuple[Plan, tuple[Fault, ..
     return fresh, ()
 
 
-def _append(
-    plan: Plan, tasks: tuple[Task, ...], name: str | None, rules: Rules
-) -> tuple[Plan, tuple[Fault, ...]]:
+def _append(plan: Plan, tasks: tuple[Task, ...], name: str | None, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
     fault = _length_fault(tasks, rules) or _count_fault(plan, tasks, rules)
     if fault:
         return plan, fault
@@ -177,10 +175,10 @@ def _resolve(plan: Plan, target: Selector, *, prefer_open: bool) -> list[Spot] |
     match target:
         case At(indices):
             return _at(plan, indices)
-        case Named(text):
-            return _named(plan, text, prefer_open=prefer_open)
-        case InPhase(name):
-            where = _phase_index(plan, name)
+        case Named():
+            return _named(plan, target, prefer_open=prefer_open)
+        case InPhase(name, shown):
+            where = _phase_index(plan, name, shown)
             if where is None:
                 return PhaseMissing(name)
             return [(where, j) for j in range(len(plan.phases[where].tasks))]
@@ -196,9 +194,10 @@ def _at(plan: Plan, indices: tuple[int, ...]) -> list[Spot] | Fault:
     return OutOfRange(outside, len(spots) - 1) if outside else [spots[index] for index in indices]
 
 
-def _named(plan: Plan, text: str, *, prefer_open: bool) -> list[Spot] | Fault:
-    """The task with that text; of several, the first open one, so that each can be reached in its turn."""
-    same = _spots(plan, lambda task: task.text == text)
+def _named(plan: Plan, target: Named, *, prefer_open: bool) -> list[Spot] | Fault:
+    """The task of that name; of several, the first open one, so that each can be reached in its turn."""
+    text, shown = target.text, target.shown
+    same = _spots(plan, lambda task: task.text == text) or _spots(plan, lambda task: shown(task.text) == text)
     if not same:
         return TaskMissing(text, empty=not plan.tasks)
     open_ones = [spot for spot in same if _task(plan, spot).status.is_open] if prefer_open else []
@@ -230,10 +229,14 @@ def _without_doubles(plan: Plan, tasks: tuple[Task, ...]) -> tuple[tuple[Task, .
     return tuple(fresh), tuple(doubles)
 
 
-def _phase_index(plan: Plan, name: str | None) -> int | None:
+def _phase_index(plan: Plan, name: str | None, shown: "Callable[[str], str]" = str) -> int | None:
     if name is None:
         return len(plan.phases) - 1 if plan.phases else None
-    return next((i for i, phase in enumerate(plan.phases) if phase.name == name), None)
+    names = [phase.name for phase in plan.phases]
+    for known in (names, [*map(shown, names)]):
+        if name in known:
+            return known.index(name)
+    return None
 
 
 def _place(plan: Plan, at: int) -> Spot:
@@ -246,9 +249,7 @@ def _place(plan: Plan, at: int) -> Spot:
 
 
 def _spots(plan: Plan, wanted: "Callable[[Task], bool]") -> list[Spot]:
-    return [
-        (i, j) for i, phase in enumerate(plan.phases) for j, task in enumerate(phase.tasks) if wanted(task)
-    ]
+    return [(i, j) for i, phase in enumerate(plan.phases) for j, task in enumerate(phase.tasks) if wanted(task)]
 
 
 def _task(plan: Plan, spot: Spot) -> Task:
@@ -262,9 +263,7 @@ def _change(plan: Plan, spots: "Iterable[Spot]", changed: "Callable[[Task], Task
         row[j] = changed(row[j])
     if not rows:
         return plan
-    return Plan(
-        tuple(but(phase, tasks=tuple(rows[i])) if i in rows else phase for i, phase in enumerate(plan.phases))
-    )
+    return Plan(tuple(but(phase, tasks=tuple(rows[i])) if i in rows else phase for i, phase in enumerate(plan.phases)))
 
 
 def _with_phase(plan: Plan, where: int, phase: Phase) -> Plan:

@@ -62,9 +62,7 @@ def _first_init(fields: tuple[str, ...], defaults: "dict[str, Any]") -> "Callabl
     return __init__
 
 
-def _compiled_init(
-    cls: "type[Any]", fields: tuple[str, ...], defaults: "dict[str, Any]"
-) -> "Callable[..., None]":
+def _compiled_init(cls: "type[Any]", fields: tuple[str, ...], defaults: "dict[str, Any]") -> "Callable[..., None]":
     scope: dict[str, Any] = {f"_set_{name}": getattr(cls, name).__set__ for name in fields}
     scope |= {f"_default_{name}": default for name, default in defaults.items()}
     params = [f"{name}=_default_{name}" if name in defaults else name for name in fields]

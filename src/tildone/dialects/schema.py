@@ -1,5 +1,7 @@
 """Arguments checked against the schema that the model was given: every problem, with its path."""
 
+import re
+
 from tildone.dialects.base import Problem
 
 TYPE_CHECKING = False
@@ -19,6 +21,22 @@ _TYPES: "dict[str, tuple[type, ...]]" = {
 }
 _ARTICLES = {"object": "an object", "array": "an array", "integer": "an integer"}
 _SHOWN = 60
+_WHOLE = re.compile("-?[0-9]{1,9}")
+
+
+def fitted(schema: "Schema", given: "Any") -> "Any":
+    """The arguments with whole numbers that came as text turned into numbers, where numbers are wanted.
+
+    Models do write `["0"]` for `[0]`, and there is only one thing it can mean. Nothing else is guessed at.
+    """
+    if isinstance(given, dict):
+        known = schema.get("properties", {})
+        return {name: fitted(known[name], item) if name in known else item for name, item in given.items()}
+    if isinstance(given, list) and "items" in schema:
+        return [fitted(schema["items"], item) for item in given]
+    if schema["type"] == "integer" and isinstance(given, str) and _WHOLE.fullmatch(given):
+        return int(given)
+    return given
 
 
 def problems(schema: "Schema", arguments: object) -> list[Problem]:

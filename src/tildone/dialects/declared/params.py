@@ -1,0 +1,91 @@
+"""What a model sends: the schema, and a list put as a change to the plan."""
+
+from tildone.core.faults import Missing, TextTooLong, TooManyTasks, UnknownWord
+from tildone.core.ops import Write
+from tildone.core.plan import Status, Task, flat
+from tildone.core.rules import Focus, Rules
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tildone.core.faults import Fault
+    from tildone.core.reduce import Step
+    from tildone.dialects.base import Params
+
+NAME = "TodoWrite"
+MAX_ITEMS = 10
+MAX_CONTENT = 60
+RULES = Rules(focus=Focus.AT_MOST_ONE, max_tasks=MAX_ITEMS, max_text=MAX_CONTENT)
+
+WORDS = {
+    Status.PENDING: "pending",
+    Status.IN_PROGRESS: "in_progress",
+    Status.COMPLETED: "completed",
+    Status.ABANDONED: "cancelled",
+}
+STATUSES = {word: status for status, word in WORDS.items()}
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "summary": {"type": "string", "description": "Overall task summary (required by the model)."},
+        "todos": {
+            "type": "array",
+            "description": "The full todo list (overwrites existing list).",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "content": {"type": "string", "description": "Todo text."},
+                    "status": {"type": "string", "enum": list(STATUSES), "description": "Todo status."},
+                    "id": {"type": "string", "description": "Optional todo id (framework may assign/reuse)."},
+                },
+                "required": ["content", "status"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "required": ["summary", "todos"],
+}
+
+
+def write_steps(params: "Params") -> "Sequence[Step]":
+    """The list in place of the old one, or what is wrong with it first.
+
+    Ids and unknown keys say nothing here. That no two items are in progress is a rule of the plan itself.
+    """
+    fault = _first_fault(params)
+    if fault is not None:
+        return (fault,)
+    tasks = (Task(item["content"].strip(), STATUSES[item["status"]]) for item in params["todos"])
+    return (Write(flat(*tasks).phases),)
+
+
+def _first_fault(params: "Params") -> "Fault | None":
+    """The order of the questions is part of the contract: the first bad item is told, not the worst."""
+    summary, todos = params.get("summary"), params.get("todos")
+    if not isinstance(summary, str) or not summary.strip():
+        return Missing("summary", NAME)
+    if not isinstance(todos, list | tuple):
+        return Missing("todos", NAME)
+    if len(todos) > MAX_ITEMS:
+        return TooManyTasks(len(todos), MAX_ITEMS, 0)
+    for index, item in enumerate(todos):
+        fault = _item_fault(index, item)
+        if fault is not None:
+            return fault
+    return None
+
+
+def _item_fault(index: int, item: object) -> "Fault | None":
+    path = f"todos[{index}]"
+    if not isinstance(item, dict):
+        return Missing(path, NAME)
+    content, status = item.get("content"), item.get("status")
+    if not isinstance(content, str) or not content.strip():
+        return Missing(f"{path}.content", NAME)
+    if len(content.strip()) > MAX_CONTENT:
+        return TextTooLong(index, MAX_CONTENT)
+    if not isinstance(status, str):
+        return Missing(f"{path}.status", NAME)
+    return None if status in STATUSES else UnknownWord(f"{path}.status", status)

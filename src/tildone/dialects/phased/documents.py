@@ -1,0 +1,16 @@
+"""The phases out of a Markdown document that a person wrote or edited."""
+
+from tildone.core.plan import Plan
+from tildone.core.reduce import settle
+from tildone.core.value import but
+from tildone.dialects.phased.params import RULES
+from tildone.views.markdown import Reading, read
+
+UNNAMED = "Todos"
+
+
+def from_markdown(text: str) -> Reading:
+    """What the document says, under the rules of this dialect: every phase has a name, one task is in progress."""
+    reading = read(text)
+    phases = tuple(but(phase, name=phase.name or UNNAMED) for phase in reading.plan.phases)
+    return but(reading, plan=settle(Plan(phases), RULES))

@@ -1,0 +1,138 @@
+"""What a model may ask of the phases, and how that is put as changes to a plan."""
+
+from tildone.core.faults import Missing
+from tildone.core.ops import Append, Everything, InPhase, Mark, Named, Note, Remove, Write
+from tildone.core.plan import Phase, Status, Task
+from tildone.core.rules import Focus, Rules
+from tildone.dialects.base import Problem
+from tildone.views.harmless import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tildone.core.ops import Selector
+    from tildone.core.reduce import Step
+    from tildone.dialects.base import Params
+
+RULES = Rules(focus=Focus.EXACTLY_ONE, unique_texts=True, atomic=False)
+OPS = ("init", "start", "done", "rm", "drop", "append", "note")
+SPACE = (
+    "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+"""White space as JavaScript sees it: the notes of both systems end at the same character."""
+
+_TEXT = {"type": "string"}
+_ITEMS = {"type": "array", "items": _TEXT, "minItems": 1}
+_LIST = {
+    "type": "object",
+    "required": ["phase", "items"],
+    "properties": {"phase": _TEXT, "items": _ITEMS},
+}
+PARAMETERS = {
+    "type": "object",
+    "required": ["ops"],
+    "properties": {
+        "ops": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["op"],
+                "properties": {
+                    "op": {"type": "string", "enum": list(OPS)},
+                    "list": {"type": "array", "items": _LIST},
+                    "task": _TEXT,
+                    "phase": _TEXT,
+                    "items": _ITEMS,
+                    "text": _TEXT,
+                },
+            },
+        },
+    },
+}
+
+
+def steps(params: "Params") -> "Sequence[Step]":
+    """Every op in order; one that lacks a field stands among them as a fault, and the others still count."""
+    return [step for entry in params["ops"] for step in _steps(entry)]
+
+
+def demands(params: "Params") -> "Sequence[Problem]":
+    """What would wipe the plan by mistake, or put something into it that no later op could name."""
+    return [problem for index, entry in enumerate(params["ops"]) for problem in _lacks(entry, f"ops[{index}]")]
+
+
+def _steps(entry: "Params") -> "Sequence[Step]":
+    match entry["op"]:
+        case "init":
+            return _init(entry)
+        case "append":
+            return _append(entry)
+        case "start" | "note" if not entry.get("task"):
+            return (Missing("task", entry["op"]),)
+        case "start":
+            return (Mark(_target(entry), Status.IN_PROGRESS),)
+        case "note":
+            return (Note(_named(entry), entry.get("text", "").rstrip(SPACE)),)
+        case "done":
+            return (Mark(_target(entry), Status.COMPLETED),)
+        case "drop":
+            return (Mark(_target(entry), Status.ABANDONED),)
+        case "rm":
+            return (Remove(_target(entry)),)
+        case other:
+            raise AssertionError(other)
+
+
+def _init(entry: "Params") -> "Sequence[Step]":
+    if "list" not in entry:
+        return Write(()), Missing("list", "init")
+    return (Write(tuple(Phase(given["phase"], _tasks(given["items"])) for given in entry["list"])),)
+
+
+def _append(entry: "Params") -> "Sequence[Step]":
+    if not entry.get("phase"):
+        return (Missing("phase", "append"),)
+    if not entry.get("items"):
+        return (Missing("items", "append"),)
+    return (Append(_tasks(entry["items"]), entry["phase"]),)
+
+
+def _target(entry: "Params") -> "Selector":
+    """The task named, else the phase named, else everything; an empty name is none."""
+    if entry.get("task"):
+        return _named(entry)
+    if entry.get("phase"):
+        return InPhase(entry["phase"], one_line)
+    return Everything()
+
+
+def _named(entry: "Params") -> Named:
+    return Named(entry["task"], one_line)
+
+
+def _tasks(texts: "Sequence[str]") -> tuple[Task, ...]:
+    return tuple(map(Task, texts))
+
+
+def _lacks(entry: "Params", path: str) -> "Sequence[Problem]":
+    if entry["op"] == "init" and "list" not in entry:
+        return (Problem(f"{path}.list", "required for init; [] clears the list"),)
+    blank = [where for where, text in _new_texts(entry, path) if not text.strip(SPACE)]
+    return [Problem(where, "expected some text, got none") for where in blank]
+
+
+def _new_texts(entry: "Params", path: str) -> "Iterator[tuple[str, str]]":
+    """Every name and text that the op would put into the plan, and where it stands."""
+    if entry["op"] == "init":
+        for index, given in enumerate(entry["list"]):
+            yield f"{path}.list[{index}].phase", given["phase"]
+            yield from _at_places(given["items"], f"{path}.list[{index}].items")
+    elif entry["op"] == "append":
+        yield from _at_places(entry.get("items", ()), f"{path}.items")
+
+
+def _at_places(texts: "Sequence[str]", path: str) -> "Iterator[tuple[str, str]]":
+    return ((f"{path}[{index}]", text) for index, text in enumerate(texts))

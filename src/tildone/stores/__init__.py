@@ -1,0 +1,1 @@
+"""Where sessions are kept: one module a kind of place."""

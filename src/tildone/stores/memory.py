@@ -1,0 +1,106 @@
+"""Sessions kept in memory: gone with the process, and as exact as any other store until then."""
+
+from threading import Condition
+
+from tildone.errors import HeadMoved, StoreError, UnknownEvent
+from tildone.log.tree import Place, SessionInfo, leaves
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tildone.log.events import Event
+
+
+class MemoryStore:
+    """A store for tests, for trying things, and for agents that need not remember."""
+
+    durable = False
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._events: dict[str, dict[str, Event]] = {}
+        self._places: dict[str, Place] = {}
+        self._by_last_write: dict[str, None] = {}
+
+    def place(self, session: str) -> Place:
+        """Where the session stands."""
+        return self._places.get(session, Place())
+
+    def history(self, session: str, head: str | None = None) -> "Iterator[Event]":
+        """The events from `head` (the session's own, unless another is named) to the root, newest first.
+
+        Raises:
+            UnknownEvent: `head` is not in this session.
+        """
+        events = self._events.get(session, {})
+        newest = self.place(session).head if head is None else head
+        if newest is not None and newest not in events:
+            raise UnknownEvent(newest)
+        return _backwards(events, newest)
+
+    def events(self, session: str) -> "Iterator[Event]":
+        """Every event of every branch, in the order they were written."""
+        return iter(tuple(self._events.get(session, {}).values()))
+
+    def append(self, session: str, event: "Event") -> None:
+        """Hang `event` under the head and make it the head.
+
+        Raises:
+            HeadMoved: `event.parent` is no longer the head.
+        """
+        with self._changed:
+            if self.place(session).head != event.parent:
+                raise HeadMoved(session)
+            events = self._events.setdefault(session, {})
+            if event.id in events:
+                raise StoreError(f"{session!r} has an event {event.id!r} already")
+            events[event.id] = event
+            self._places[session] = Place(event.id)
+            self._by_last_write.pop(session, None)
+            self._by_last_write[session] = None
+            self._changed.notify_all()
+
+    def move(self, session: str, to: Place, *, expected: str | None) -> None:
+        """Make another event the head.
+
+        Raises:
+            HeadMoved: the head is no longer `expected`.
+            UnknownEvent: the place names an event that is not in this session.
+        """
+        with self._changed:
+            if self.place(session).head != expected:
+                raise HeadMoved(session)
+            events = self._events.get(session)
+            if to.head is not None and to.head not in (events or {}):
+                raise UnknownEvent(to.head)
+            if events:
+                self._places[session] = to
+            self._changed.notify_all()
+
+    def leaves(self, session: str) -> list[str]:
+        """The ends of the session's branches, in the order they were written."""
+        return leaves(self.events(session))
+
+    def sessions(self) -> list[SessionInfo]:
+        """Every session, the one written to last first."""
+        with self._changed:
+            return [_info(name, list(self._events[name].values())) for name in reversed(self._by_last_write)]
+
+    def wait(self, session: str, head: str | None, timeout: float) -> bool:
+        """Wait until the head is not `head`; False when `timeout` seconds passed first."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.place(session).head != head, timeout)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def _backwards(events: "dict[str, Event]", at: str | None) -> "Iterator[Event]":
+    while at is not None:
+        yield events[at]
+        at = events[at].parent
+
+
+def _info(name: str, events: "list[Event]") -> SessionInfo:
+    return SessionInfo(name, len(events), events[0].at, events[-1].at)

@@ -1,0 +1,133 @@
+"""The judge is strict where the recordings are, and nowhere else."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.conformance.__main__ import main, table
+from tests.conformance.judge import Judgement, Verdict, differences, judge, matches, same
+
+
+class Echo:
+    """A world that answers what the call says; what cannot be JSON crashes."""
+
+    def __init__(self, setup: dict[str, Any]) -> None:
+        self.answer = setup.get("answer", {})
+
+    def step(self, call: dict[str, Any], _vector: dict[str, Any]) -> dict[str, Any]:
+        if call.get("crash"):
+            raise ZeroDivisionError(call["crash"])
+        return {**self.answer, **call}
+
+
+WORLDS = {"echo": Echo}
+
+
+def vector(*steps: tuple[dict[str, Any], dict[str, Any]], **more: Any) -> dict[str, Any]:
+    return {"system": "echo", "steps": [{"call": call, "expect": expect} for call, expect in steps], **more}
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "equal"),
+    [
+        ("a", "a", True),
+        ("a", "b", False),
+        (1, 1.0, True),
+        (1, True, False),
+        (0, False, False),
+        (None, None, True),
+        ("absent", None, False),
+        ([1, 2], [2, 1], False),
+        ([1], [1, 2], False),
+        ({"a": 1, "b": [2]}, {"b": [2], "a": 1}, True),
+        ({"a": 1, "b": 2}, {"a": 1}, False),
+        ("a", ["a"], False),
+        ("a", {"a": 1}, False),
+        ("our words", {"$own": True}, True),
+        (" ", {"$own": True}, False),
+        (5, {"$own": True}, False),
+        ("our words", {"$own": True, "contains": ["our", "words"]}, True),
+        ("our words", {"$own": True, "contains": ["theirs"]}, False),
+    ],
+)
+def test_values_match_deeply_and_in_type(got: object, want: object, *, equal: bool) -> None:
+    """But for words of our own, which need only hold the pieces asked for."""
+    assert matches(got, want) is equal
+
+
+def test_informative_keys_and_keys_that_were_not_asked_for_do_not_count() -> None:
+    """A missing key does."""
+    want = {"a": 1, "rendered": 1, "coerced": 1, "source": 1, "info_x": 1, "upstream_y": 1}
+
+    assert differences({"a": 1, "b": 2}, want) == {}
+    assert differences({}, want) == {"a": {"want": 1, "got": "absent"}}
+
+
+def test_of_a_call_that_raised_only_what_it_left_behind_counts() -> None:
+    """Failing in another way is as good, corrupting the list is not."""
+    want = {"throws": True, "todos_after": [1], "text": "boom"}
+
+    assert same({"crashed": "boom"}, want)
+    assert same({"todos_after": [1]}, want)
+    assert not same({"todos_after": []}, want)
+
+
+def test_a_vector_passes_when_every_step_does() -> None:
+    """Its setup makes the world."""
+    good = vector(({"x": 1}, {"x": 1, "s": 2}), ({}, {"s": 2}), setup={"answer": {"s": 2}})
+
+    assert judge(good, WORLDS) == Judgement(Verdict.PASS)
+
+
+def test_the_first_difference_is_told() -> None:
+    """With the step and the call that made it."""
+    bad = vector(({"x": 1}, {"x": 1}), ({"x": 2}, {"x": 3}), ({"x": 4}, {"x": 5}))
+
+    assert judge(bad, WORLDS) == Judgement(
+        Verdict.FAIL, {"step": 1, "call": {"x": 2}, "differs": {"x": {"want": 3, "got": 2}}}
+    )
+
+
+@pytest.mark.parametrize(("tag", "verdict"), [("line-break", Verdict.RELAXED), ("js-whitespace", Verdict.FAIL)])
+def test_only_some_tags_excuse_a_difference(tag: str, verdict: Verdict) -> None:
+    """A tag that merely describes the input excuses nothing."""
+    assert judge(vector(({"x": 1}, {"x": 2}), tags=[tag]), WORLDS).verdict is verdict
+
+
+def test_an_alternative_reading_is_accepted_as_a_whole_or_not_at_all() -> None:
+    """One step of each reading is neither."""
+    steps = (({"x": 1}, {"x": 9}), ({"x": 2}, {"x": 2}))
+
+    other = vector(*steps, alt_expects={"expects": [{"x": 1}, {"x": 2}]})
+    mixed = vector(*steps, alt_expects={"expects": [{"x": 1}, {"x": 3}]})
+
+    assert judge(other, WORLDS).verdict is Verdict.ALTERNATIVE
+    assert judge(mixed, WORLDS).verdict is Verdict.FAIL
+
+
+def test_a_crash_fails_whatever_the_tags_say() -> None:
+    """Unless the recording crashed, too."""
+    crash = {"crash": "here"}
+
+    assert judge(vector((crash, {}), tags=["upstream-bug"]), WORLDS).verdict is Verdict.FAIL
+    assert judge(vector((crash, {"throws": True})), WORLDS).verdict is Verdict.PASS
+
+
+def test_the_table_has_a_row_for_each_kind_and_verdict() -> None:
+    """And the sums below."""
+    counts = Counter({("b", Verdict.PASS): 2, ("b", Verdict.RELAXED): 1, ("a", Verdict.FAIL): 3})
+
+    assert table(counts) == [
+        "a                    FAIL     3",
+        "b                    pass     2",
+        "b                    relaxed  1",
+        "3 passed, 3 failed",
+        "strict 2 alternative 0 relaxed 1 failed 3",
+    ]
+
+
+def test_judging_nothing_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    """A prefix that no kind begins with is a typing error."""
+    assert main(["--only", "no such kind"]) == 1
+    assert capsys.readouterr().out.startswith("0 passed")

@@ -1,0 +1,106 @@
+"""Conversations: Markdown that a person reads, a test replays and the documentation includes.
+
+A quoted paragraph is what is done, the indented block below it what comes of it:
+
+    > edit_todos {"action": "complete", "indices": [0]}
+
+        Completed [0]
+
+A call is a tool's name and its arguments, over several quoted lines if need be; `⟨ab × 3⟩` in it is `ababab`.
+`/turn ended` is the agent ending its turn, `/context` the start of its next one, `/completions` a look at the
+log of finished plans. In a reply, `...` alone on a line stands for any lines.
+
+`python -m tests.conversations [FILE …]` writes files (all, unless some are named) anew, with the replies as they
+are.
+"""
+
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from itertools import count
+from pathlib import Path
+
+from tests.project.blocks import matches
+from tildone.dialects.base import Dialect
+from tildone.loop.machine import GiveUp, GoOn, Rest
+from tildone.session import Session
+from tildone.stores.completions import CompletionLog
+from tildone.stores.memory import MemoryStore
+
+FOLDER = Path(__file__).parent
+STAMP = "20250102-174233"
+INDENT = "    "
+NOTHING = "(nothing)"
+STEP = re.compile(r"(?P<call>(?:^>.*\n)+)(?:\n+(?P<reply>(?:(?: {4}.*)?\n)* {4}.*\n))?", re.MULTILINE)
+INDENTED = re.compile(f"^{INDENT}", re.MULTILINE)
+REPEATED = re.compile(r"⟨(.+?) × (\d+)⟩")
+
+
+def conversations() -> list[Path]:
+    return sorted(FOLDER.glob("*/*.md"))
+
+
+def dialect_of(file: Path) -> Dialect:
+    """The dialect that the file's folder is named after."""
+    name = file.parent.name
+    dialect: Dialect = getattr(import_module(f"tildone.dialects.{name}"), name.upper())
+    return dialect
+
+
+def replayed(document: str, dialect: Dialect, root: Path) -> str:
+    """The document with the replies that a fresh session gives to its calls; `root` is the project's folder."""
+    ids = count()
+    session = Session(
+        MemoryStore(),
+        "conversation",
+        dialect,
+        now=lambda: 0,
+        new_id=lambda: str(next(ids)),
+        completions=CompletionLog(str(root), lambda: STAMP),
+    )
+
+    def step(written: re.Match[str]) -> str:
+        reply = _reply(session, root, _call(written["call"]))
+        kept = written["reply"] and matches(INDENTED.sub("", written["reply"]), reply)
+        return f"{written['call']}\n{written['reply'] if kept else _indented(reply)}"
+
+    return STEP.sub(step, document)
+
+
+def _call(quoted: str) -> str:
+    call = "\n".join(line.removeprefix(">").removeprefix(" ") for line in quoted.splitlines())
+    return REPEATED.sub(lambda repeated: repeated[1] * int(repeated[2]), call)
+
+
+def _reply(session: Session, root: Path, call: str) -> str:
+    match call.partition(" "):
+        case "/turn", _, "ended":
+            return _turn(session)
+        case "/context", _, _:
+            return session.context() or NOTHING
+        case "/completions", _, _:
+            return "\n".join(_completions(root)) or NOTHING
+        case tool, _, arguments:
+            return session.call(tool, arguments).text
+
+
+def _turn(session: Session) -> str:
+    verdict = session.turn_ended()
+    match verdict.decision:
+        case GoOn():
+            return verdict.prompt or NOTHING
+        case Rest(why):
+            return f"(the agent rests: {why.value})"
+        case GiveUp(bound, limit):
+            return f"(the agent is let go: {limit} {bound.value})"
+
+
+def _completions(root: Path) -> Iterator[str]:
+    for file in sorted(root.rglob("*.md")):
+        yield f"{file.relative_to(root).as_posix()}:"
+        yield ""
+        yield file.read_text(encoding="utf-8").rstrip("\n")
+
+
+def _indented(text: str) -> str:
+    return "".join(f"{INDENT}{line}\n" if line else "\n" for line in text.split("\n"))

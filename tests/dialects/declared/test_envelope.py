@@ -1,0 +1,149 @@
+"""The shape of every answer of `TodoWrite`."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.plans import plan_of, session_on
+from tildone.core.faults import NoTasks
+from tildone.core.reduce import Outcome
+from tildone.dialects.base import Done
+from tildone.dialects.declared import DECLARED
+from tildone.dialects.declared.envelope import write_reply
+from tildone.log.codec import pretty
+
+[TOOL] = DECLARED.tools
+GOOD = {"summary": " Fix it ", "todos": [{"content": "find", "status": "completed", "id": "x9"}]}
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def done(params: dict[str, Any], **facts: Any) -> Done:
+    plan = plan_of(*(item["content"] for item in params["todos"]))
+    return Done(params, Outcome(plan, plan), **facts)
+
+
+def test_a_success_holds_exactly_what_the_protocol_names() -> None:
+    """In its order; the model reads the same envelope that the details keep."""
+    reply = session_on(dialect=DECLARED).call("TodoWrite", GOOD)
+
+    assert reply.details == {
+        "status": "success",
+        "data": {
+            "todos": [{"id": "t1", "content": "find", "status": "completed"}],
+            "recap": "[1/1] In progress: None.",
+            "summary": "Fix it",
+        },
+        "text": "--- TODO UPDATE ---\n[✓] find\n-------------------",
+        "stats": {
+            "time_ms": 2,
+            "total": 1,
+            "pending": 0,
+            "in_progress": 0,
+            "completed": 1,
+            "cancelled": 0,
+        },
+        "context": {"cwd": ".", "params_input": GOOD},
+    }
+    assert reply.text == json.dumps(reply.details, indent=2, ensure_ascii=False)
+    assert not reply.is_error
+
+
+def test_a_refusal_holds_the_error_as_well() -> None:
+    """And no data, whether the schema or the tool refused."""
+    session = session_on(dialect=DECLARED)
+
+    for reply in (session.call("TodoWrite", {"summary": "s"}), session.execute(TOOL, {"summary": "s"})):
+        message = reply.details["error"]["message"]
+        assert list(reply.details) == ["status", "data", "text", "stats", "context", "error"]
+        assert (reply.details["status"], reply.details["data"]) == ("error", {})
+        assert reply.details["text"] == message
+        assert message.startswith("todos: ")
+        assert reply.details["stats"]["time_ms"] >= 0
+        assert reply.is_error
+
+
+def test_where_the_log_went_is_told_only_if_it_went_anywhere() -> None:
+    """As data, and as the last line of the text."""
+    saved = write_reply(done(GOOD, saved_to="memory/todos/x.md")).details
+    unsaved = write_reply(done(GOOD)).details
+
+    assert saved["data"]["persisted_to"] == "memory/todos/x.md"
+    assert saved["text"].splitlines()[-1] == "(Saved to memory/todos/x.md)"
+    assert "persisted_to" not in unsaved["data"]
+    assert unsaved["text"].splitlines()[-1] == "-------------------"
+
+
+@pytest.mark.parametrize(("took", "told"), [(0, 1), (1, 1), (7, 7)])
+def test_a_success_takes_a_millisecond_at_least(took: int, told: int) -> None:
+    """A reader may divide by it."""
+    assert write_reply(done(GOOD, took_ms=took)).details["stats"]["time_ms"] == told
+
+
+def test_malformed_json_is_refused_in_an_envelope_too() -> None:
+    """There are no arguments to repeat."""
+    reply = session_on(dialect=DECLARED).call("TodoWrite", '{"summary": ')
+
+    assert reply.details["error"]["code"] == "INVALID_PARAM"
+    assert reply.details["error"]["message"].startswith("expected JSON: ")
+    assert reply.details["context"] == {"cwd": ".", "params_input": {}}
+
+
+def test_of_many_problems_the_first_few_are_told() -> None:
+    """The answer to a thousand wrong items is as short as that to six."""
+    reply = session_on(dialect=DECLARED).call("TodoWrite", {"summary": "s", "todos": [1] * 1000})
+
+    message = reply.details["error"]["message"]
+    assert message.startswith("todos[0]: expected an object, got 1; todos[1]: ")
+    assert message.endswith("; todos[4]: expected an object, got 1; and 995 more")
+
+
+def test_five_problems_are_all_told() -> None:
+    """Nothing is left over to count."""
+    reply = session_on(dialect=DECLARED).call("TodoWrite", {"summary": "s", "todos": [1] * 5})
+
+    assert reply.details["error"]["message"].endswith("todos[4]: expected an object, got 1")
+
+
+@pytest.mark.parametrize(("levels", "repeated"), [(4, True), (15, True), (16, False), (900, False)])
+def test_arguments_nested_without_end_are_not_repeated(levels: int, *, repeated: bool) -> None:
+    """A kilobyte of brackets would come back as a megabyte of indents, or not at all."""
+    given = {"summary": nested(levels), "todos": []}
+
+    reply = session_on(dialect=DECLARED).call("TodoWrite", given)
+
+    assert reply.details["error"]["message"] == "summary: expected a string, got an array"
+    assert reply.details["context"]["params_input"] == (given if repeated else {})
+    assert json.loads(reply.text) == reply.details
+
+
+def test_half_a_surrogate_pair_does_not_stop_the_answer() -> None:
+    """The text can be written anywhere, and still says what was sent."""
+    content = "half \ud83d, whole 😀, backslash \\\udc00"
+
+    reply = session_on(dialect=DECLARED).call(
+        "TodoWrite", {"summary": "s", "todos": [{"content": content, "status": "pending"}]}
+    )
+
+    assert "whole 😀" in reply.text.encode().decode()
+    assert json.loads(reply.text) == reply.details
+    assert reply.details["data"]["todos"][0]["content"] == content
+
+
+def test_pretty_json_is_indented_and_keeps_its_letters() -> None:
+    """Only what no encoding can carry is escaped."""
+    assert pretty({"ключ": ["漢", "\n", "\udfff"]}) == ('{\n  "ключ": [\n    "漢",\n    "\\n",\n    "\\udfff"\n  ]\n}')
+
+
+def test_a_fault_that_this_dialect_cannot_cause_is_a_bug() -> None:
+    """It crashes rather than say something untrue."""
+    plan = plan_of()
+
+    with pytest.raises(AssertionError):
+        write_reply(Done(GOOD, Outcome(plan, plan, (NoTasks(),))))

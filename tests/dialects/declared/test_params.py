@@ -1,0 +1,220 @@
+"""What `TodoWrite` takes, in what order it asks, and what it says when it does not take it."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of, session_on
+from tildone.core.faults import TooManyActive
+from tildone.core.ops import Append
+from tildone.core.plan import Plan, Task, flat
+from tildone.dialects.declared import DECLARED
+
+[TOOL] = DECLARED.tools
+
+SCHEMA = """
+{
+  "type": "object",
+  "properties": {
+    "summary": {"type": "string", "description": "Overall task summary (required by the model)."},
+    "todos": {
+      "type": "array",
+      "description": "The full todo list (overwrites existing list).",
+      "items": {
+        "type": "object",
+        "properties": {
+          "content": {"type": "string", "description": "Todo text."},
+          "status": {
+            "type": "string",
+            "enum": ["pending", "in_progress", "completed", "cancelled"],
+            "description": "Todo status."
+          },
+          "id": {"type": "string", "description": "Optional todo id (framework may assign/reuse)."}
+        },
+        "required": ["content", "status"],
+        "additionalProperties": false
+      }
+    }
+  },
+  "required": ["summary", "todos"]
+}
+"""
+
+
+def item(content: object = "a", status: object = "pending", **more: object) -> dict[str, object]:
+    return {"content": content, "status": status, **more}
+
+
+def call(*todos: object, summary: object = "s") -> dict[str, Any]:
+    return {"summary": summary, "todos": list(todos)}
+
+
+def test_the_schema_is_the_documented_one_to_the_letter() -> None:
+    """The order of its keys included: a schema is a prompt."""
+    assert json.dumps(TOOL.parameters) == json.dumps(json.loads(SCHEMA))
+    assert TOOL.name == "TodoWrite"
+    assert TOOL.description == (
+        "Overwrite the todo list with the current complete list. "
+        "Framework persists and returns the updated list and recap."
+    )
+
+
+def test_a_list_takes_the_place_of_the_one_before() -> None:
+    """Whole, in its order, texts stripped, statuses in the words of the core."""
+    session = session_on(dialect=DECLARED)
+    session.call("TodoWrite", call(item("old"), item("older")))
+
+    reply = session.call(
+        "TodoWrite",
+        call(item(" a\t", "completed"), item("b", "cancelled"), item("c", "in_progress"), item("c")),
+    )
+
+    assert not reply.is_error
+    assert session.plan == flat(Task("a", COMPLETED), Task("b", ABANDONED), Task("c", IN_PROGRESS), Task("c"))
+
+
+def test_an_empty_list_empties_the_plan() -> None:
+    """An empty list has no phase at all."""
+    session = session_on(dialect=DECLARED)
+    session.call("TodoWrite", call(item()))
+
+    session.call("TodoWrite", call())
+
+    assert session.plan == Plan()
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({}, "summary: expected some text"),
+        ({"summary": " \n", "todos": "x"}, "summary: expected some text"),
+        ({"summary": 5, "todos": []}, "summary: expected some text"),
+        ({"summary": "s"}, "todos: expected an array"),
+        ({"summary": "s", "todos": {"content": "a"}}, "todos: expected an array"),
+        (call(*["bad"] * 11), "todos: expected at most 10 items, got 11"),
+        (call(item(), ["a"]), "todos[1]: expected an object with content and status"),
+        (call({"status": "done"}), "todos[0].content: expected some text"),
+        (call(item("  ", "done")), "todos[0].content: expected some text"),
+        (call(item(["a"])), "todos[0].content: expected some text"),
+        (call(item("x" * 61, "done")), "todos[0].content: expected at most 60 characters"),
+        (
+            call({"content": "a"}),
+            "todos[0].status: expected one of pending, in_progress, completed, cancelled",
+        ),
+        (
+            call(item(), item("b", "done"), item("")),
+            "todos[1].status: expected one of pending, in_progress, completed, cancelled",
+        ),
+        (
+            call(item("b", ["pending"])),
+            "todos[0].status: expected one of pending, in_progress, completed, cancelled",
+        ),
+        (
+            call(item("a", "in_progress"), item("b", "in_progress"), item("c", "abandoned")),
+            "todos[2].status: expected one of pending, in_progress, completed, cancelled",
+        ),
+        (
+            call(item("a", "in_progress"), item("b"), item("c", "in_progress")),
+            "todos: expected at most one item in_progress, got 2",
+        ),
+    ],
+)
+def test_below_the_door_the_first_thing_wrong_is_told(params: dict[str, Any], message: str) -> None:
+    """Summary, list, count, then item by item: object, content, length, status; then the rule of one."""
+    session = session_on(dialect=DECLARED)
+    session.call("TodoWrite", call(item("kept")))
+
+    reply = session.execute(TOOL, params)
+
+    assert reply.is_error
+    assert reply.details["error"] == {"code": "INVALID_PARAM", "message": message}
+    assert reply.details["context"]["params_input"] == params
+    assert session.plan == plan_of("kept")
+
+
+def test_sixty_characters_are_counted_after_stripping() -> None:
+    """In code points, whatever their size elsewhere."""
+    session = session_on(dialect=DECLARED)
+
+    reply = session.call("TodoWrite", call(item(f"  {'😀' * 60}\n")))
+
+    assert not reply.is_error
+    assert session.plan == plan_of("😀" * 60)
+
+
+def test_ten_items_are_not_too_many() -> None:
+    """The limit itself is allowed."""
+    session = session_on(dialect=DECLARED)
+
+    assert not session.call("TodoWrite", call(*[item()] * 10)).is_error
+
+
+@pytest.mark.parametrize("more", [{"id": 7}, {"priority": "high"}])
+def test_below_the_door_ids_and_unknown_keys_say_nothing(more: dict[str, object]) -> None:
+    """Where no schema was checked, they are ignored as ids are."""
+    session = session_on(dialect=DECLARED)
+
+    reply = session.execute(TOOL, {**call(item("a", **more)), "merge": True})
+
+    assert reply.details["data"]["todos"] == [{"id": "t1", "content": "a", "status": "pending"}]
+
+
+@pytest.mark.parametrize("more", [{"id": 7}, {"priority": "high"}])
+def test_at_the_door_the_schema_counts(more: dict[str, object]) -> None:
+    """What it says about items is true, so a model cannot believe that a priority was kept."""
+    session = session_on(dialect=DECLARED)
+
+    reply = session.call("TodoWrite", call(item("a", **more)))
+
+    assert reply.is_error
+    assert reply.details["error"]["message"].startswith(f"todos[0].{next(iter(more))}: ")
+    assert session.plan == Plan()
+
+
+def test_a_person_is_kept_to_the_same_rules() -> None:
+    """An edit from outside the tool is refused for the same facts."""
+    session = session_on(dialect=DECLARED)
+    session.change([Append((Task("a", IN_PROGRESS),))])
+
+    outcome = session.change([Append(tuple(Task(text) for text in "bcdefghijk"))])
+
+    assert outcome.faults
+    assert session.plan == flat(Task("a", IN_PROGRESS))
+
+
+junk = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+words = st.sampled_from(["pending", "in_progress", "completed", "cancelled", "done", " pending"])
+items = st.fixed_dictionaries({}, optional={"content": junk | st.just("text"), "status": junk | words, "id": junk})
+wild_calls = st.fixed_dictionaries(
+    {}, optional={"summary": junk | st.just("s"), "todos": junk | st.lists(junk | items, max_size=12)}
+)
+
+
+@given(params=wild_calls, door=st.booleans())
+def test_whatever_is_sent_is_taken_whole_or_changes_nothing(params: dict[str, Any], *, door: bool) -> None:
+    """On both sides of the door, and always in an envelope that says which."""
+    session = session_on(dialect=DECLARED)
+    session.call("TodoWrite", call(item("kept")))
+
+    reply = session.call("TodoWrite", params) if door else session.execute(TOOL, params)
+
+    assert json.loads(reply.text) == reply.details
+    assert reply.is_error is ("error" in reply.details)
+    kept = ["kept"] if reply.is_error else [todo["content"] for todo in reply.details["data"]["todos"]]
+    assert [task.text for task in session.plan.tasks] == kept
+
+
+def test_two_active_tasks_are_a_fault_of_the_plan() -> None:
+    """The rule stands in the core, so no surface can get around it."""
+    session = session_on(dialect=DECLARED)
+
+    outcome = session.change(TOOL.steps(call(item("a", "in_progress"), item("b", "in_progress"))))
+
+    assert outcome.faults == (TooManyActive(2),)

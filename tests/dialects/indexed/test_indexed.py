@@ -1,0 +1,68 @@
+"""The `indexed` dialect, where the vectors do not look."""
+
+import pytest
+
+from tests.plans import COMPLETED, plan_of, session_on
+from tildone.core.faults import EmptyNote
+from tildone.core.plan import Plan, Task, flat
+from tildone.core.reduce import Outcome
+from tildone.dialects.base import Done
+from tildone.dialects.indexed import INDEXED
+from tildone.dialects.indexed.words import carry_on, edit_reply
+
+REPLACE = {"mode": "replace", "todos": [{"text": "a"}, {"text": "b"}]}
+
+
+def result(tool: str, **details: object) -> dict[str, object]:
+    return {"type": "message", "message": {"role": "toolResult", "toolName": tool, "details": details}}
+
+
+def test_the_texts_are_looked_at_before_anything_else() -> None:
+    """Below the door, where nothing checked the mode."""
+    session = session_on()
+    tool = INDEXED.tool("write_todos")
+    assert tool
+
+    long = session.execute(tool, {"mode": "none", "todos": [{"text": "x" * 1001}]})
+    short = session.execute(tool, {"mode": "none", "todos": [{"text": "x"}]})
+
+    assert long.details["error"] == "text too long"
+    assert short.text == "Error: unknown mode 'none'"
+    assert session.plan == Plan()
+
+
+def test_an_integer_may_come_as_a_float() -> None:
+    """JSON does not tell 1.0 from 1, and neither do the words."""
+    session = session_on()
+    session.call("write_todos", REPLACE)
+
+    inserted = session.call("write_todos", {"mode": "insert", "index": 1.0, "todos": [{"text": "n"}]})
+    started = session.call("edit_todos", {"action": "start", "indices": [1.0]})
+
+    assert inserted.text.startswith("Inserted 1 item(s) at index 1\n")
+    assert started.text.startswith("Started [1]\n")
+
+
+def test_a_list_that_was_emptied_is_recovered_empty() -> None:
+    """The newest snapshot counts, empty or not; errors and readings never do."""
+    full = result("write_todos", action="write", todos=[{"text": "a", "status": "completed"}])
+    emptied = result("write_todos", action="write", todos=[])
+    failed = result("write_todos", action="write", todos=[], error="text too long")
+    listed = result("list_todos", action="list", todos=[])
+
+    assert INDEXED.recover([full, emptied, failed, listed]) == Plan()
+    assert INDEXED.recover([full, failed, listed]) == flat(Task("a", COMPLETED))
+    assert INDEXED.recover([failed, listed]) is None
+
+
+def test_the_prompt_to_go_on_survives_a_plan_without_open_tasks() -> None:
+    """A host may ask in the moment in which the last task is closed."""
+    assert carry_on(flat(Task("a", COMPLETED))).endswith("indices [0]")
+
+
+def test_a_fault_that_this_dialect_cannot_cause_is_a_bug() -> None:
+    """It crashes rather than say something untrue."""
+    done = Done({"action": "start", "indices": [0]}, Outcome(plan_of(), plan_of(), (EmptyNote(),)))
+
+    with pytest.raises(AssertionError):
+        edit_reply(done)

@@ -1,0 +1,35 @@
+"""Plans that a person wrote down."""
+
+from tests.plans import COMPLETED, IN_PROGRESS, PENDING
+from tildone.core.plan import Phase, Plan, Task
+from tildone.dialects.phased.documents import from_markdown
+from tildone.views.markdown import checklist
+
+
+def test_tasks_before_the_first_heading_get_one() -> None:
+    """Ops could not name a phase that has no name."""
+    reading = from_markdown("- [x] wire\n\n# Docs\n- [ ] write\n")
+
+    assert reading.plan == Plan(
+        (Phase("Todos", (Task("wire", COMPLETED),)), Phase("Docs", (Task("write", IN_PROGRESS),)))
+    )
+    assert reading.problems == ()
+
+
+def test_of_several_tasks_in_progress_the_first_stays() -> None:
+    plan = from_markdown("# A\n- [ ] one\n- [/] two\n- [/] three\n").plan
+
+    assert [task.status for task in plan.tasks] == [PENDING, IN_PROGRESS, PENDING]
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_counts() -> None:
+    reading = from_markdown("# A\n???\n- [ ] one\n")
+
+    assert reading.plan == Plan((Phase("A", (Task("one", IN_PROGRESS),)),))
+    assert [problem.line for problem in reading.problems] == [2]
+
+
+def test_a_plan_comes_back_from_its_export() -> None:
+    plan = Plan((Phase("A", (Task("one", COMPLETED, ("n\nm", "k")), Task("two", IN_PROGRESS))), Phase("B")))
+
+    assert from_markdown(checklist(plan)).plan == plan

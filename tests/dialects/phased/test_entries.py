@@ -1,0 +1,121 @@
+"""Plans in details and in the entries of other hosts' sessions."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plans
+from tildone.core.plan import Phase, Plan, Task
+from tildone.dialects.phased.entries import phases_in, phases_out, recover, resumed
+
+Json = dict[str, Any]
+
+OLD, NEW = ([{"name": name, "tasks": [{"content": "x", "status": "pending"}]}] for name in ("old", "new"))
+
+
+def result(details: object, **more: object) -> Json:
+    told = {"role": "toolResult", "toolName": "todo_write", "isError": False, "details": details}
+    return {"type": "message", "message": told | more}
+
+
+def edit(data: object) -> Json:
+    return {"type": "custom", "customType": "user_todo_edit", "data": data}
+
+
+@given(plans)
+def test_a_plan_comes_back_from_its_data(plan: Plan) -> None:
+    assert phases_in(phases_out(plan)) == plan
+
+
+def test_a_task_without_notes_has_no_such_field() -> None:
+    plan = Plan((Phase("Auth", (Task("wire", IN_PROGRESS, ("why",)), Task("test"))),))
+
+    assert phases_out(plan) == [
+        {
+            "name": "Auth",
+            "tasks": [
+                {"content": "wire", "status": "in_progress", "notes": ["why"]},
+                {"content": "test", "status": "pending"},
+            ],
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    "newest_last",
+    [
+        [result({"phases": OLD}), result({"phases": NEW})],
+        [edit({"phases": OLD}), result({"phases": NEW})],
+        [result({"phases": OLD}), edit({"phases": NEW})],
+    ],
+    ids=["two results", "an edit before", "an edit after"],
+)
+def test_the_newest_result_or_edit_is_the_plan(newest_last: list[Json]) -> None:
+    assert recover(newest_last) == phases_in(NEW)
+
+
+def test_a_cleared_plan_is_a_plan() -> None:
+    assert recover([result({"phases": OLD}), result({"phases": []})]) == Plan()
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        result({"phases": NEW}, isError=True),
+        result({"phases": NEW}, toolName="todo"),
+        result({"phases": NEW}, role="assistant"),
+        result(None),
+        result({}),
+        edit(None),
+        {"type": "custom", "customType": "other", "data": {"phases": NEW}},
+        {"type": "message", "message": None},
+        {"type": "custom", "customType": "user_todo_edit"},
+    ],
+)
+def test_whatever_says_nothing_of_the_plan_is_passed_over(noise: Json) -> None:
+    assert recover([result({"phases": OLD}), noise]) == phases_in(OLD)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "x",
+        {},
+        [None],
+        [5],
+        [{"name": "x"}],
+        [{"name": 1, "tasks": []}],
+        [{"name": "x", "tasks": None}],
+        [{"name": "x", "tasks": [None]}],
+        [{"name": "x", "tasks": [{"content": "a"}]}],
+        [{"name": "x", "tasks": [{"content": 1, "status": "pending"}]}],
+        [{"name": "x", "tasks": [{"content": "a", "status": "doing"}]}],
+        [{"name": "x", "tasks": [{"content": "a", "status": []}]}],
+        [{"name": "x", "tasks": [{"content": "a", "status": "pending", "notes": "n"}]}],
+        [{"name": "x", "tasks": [{"content": "a", "status": "pending", "notes": [1]}]}],
+    ],
+)
+def test_a_broken_snapshot_gives_way_to_the_one_before_it(broken: object) -> None:
+    """The original raises here, and the session can't be opened."""
+    with pytest.raises(ValueError, match="not a list of phases"):
+        phases_in(broken)
+    assert recover([result({"phases": OLD}), result({"phases": broken})]) == phases_in(OLD)
+
+
+def test_a_session_without_snapshots_has_no_plan() -> None:
+    assert recover([]) is None
+    assert recover([result({"phases": "x"})]) is None
+
+
+def test_a_resumed_plan_is_what_is_left_to_do() -> None:
+    """Statuses stay as they were: nothing is promoted before the next change."""
+    plan = Plan(
+        (
+            Phase("Auth", (Task("wire", COMPLETED), Task("test", notes=("why",)))),
+            Phase("Docs", (Task("write", ABANDONED),)),
+            Phase("Empty"),
+        )
+    )
+
+    assert resumed(plan) == Plan((Phase("Auth", (Task("test", notes=("why",)),)),))

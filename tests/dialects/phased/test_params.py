@@ -1,0 +1,145 @@
+"""What ops ask for."""
+
+from typing import Any
+
+import pytest
+
+from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS
+from tildone.core.faults import Missing
+from tildone.core.ops import Append, Everything, InPhase, Mark, Named, Note, Op, Remove, Selector, Write
+from tildone.core.plan import Phase, Task
+from tildone.dialects.base import Problem
+from tildone.dialects.phased.params import PARAMETERS, demands, steps
+from tildone.dialects.schema import problems
+from tildone.views.harmless import one_line
+
+WIRE, AUTH = Named("wire", one_line), InPhase("Auth", one_line)
+
+
+def test_init_writes_every_phase_with_its_tasks() -> None:
+    given = [{"phase": "Auth", "items": ["wire", "test"]}, {"phase": "Docs", "items": ["write"]}]
+
+    asked = steps({"ops": [{"op": "init", "list": given}]})
+
+    assert asked == [Write((Phase("Auth", (Task("wire"), Task("test"))), Phase("Docs", (Task("write"),))))]
+
+
+def test_init_without_a_list_clears_and_is_a_fault() -> None:
+    assert steps({"ops": [{"op": "init"}]}) == [Write(()), Missing("list", "init")]
+
+
+def test_start_marks_one_task() -> None:
+    assert steps({"ops": [{"op": "start", "task": "wire", "phase": "Auth"}]}) == [Mark(WIRE, IN_PROGRESS)]
+
+
+def test_append_names_the_phase_and_the_tasks() -> None:
+    asked = steps({"ops": [{"op": "append", "phase": "Auth", "items": ["wire"]}]})
+
+    assert asked == [Append((Task("wire"),), "Auth")]
+
+
+@pytest.mark.parametrize(
+    ("names", "target"),
+    [
+        ({"task": "wire", "phase": "Auth"}, WIRE),
+        ({"phase": "Auth"}, AUTH),
+        ({"task": "", "phase": "Auth"}, AUTH),
+        ({"task": "", "phase": ""}, Everything()),
+        ({}, Everything()),
+    ],
+    ids=["task before phase", "phase", "empty task", "empty names", "no names"],
+)
+def test_done_drop_and_rm_mean_the_task_else_the_phase_else_everything(names: dict[str, str], target: Selector) -> None:
+    asked = steps({"ops": [{"op": op, **names} for op in ("done", "drop", "rm")]})
+
+    wanted: list[Op] = [Mark(target, COMPLETED), Mark(target, ABANDONED), Remove(target)]
+    assert asked == wanted
+
+
+@pytest.mark.parametrize(
+    ("entry", "field"),
+    [
+        ({"op": "start"}, "task"),
+        ({"op": "start", "task": ""}, "task"),
+        ({"op": "note", "text": "why"}, "task"),
+        ({"op": "append", "items": ["wire"]}, "phase"),
+        ({"op": "append", "phase": ""}, "phase"),
+        ({"op": "append", "phase": "Auth"}, "items"),
+        ({"op": "append", "phase": "Auth", "items": []}, "items"),
+    ],
+)
+def test_an_op_that_lacks_a_field_is_a_fault_in_its_place(entry: dict[str, Any], field: str) -> None:
+    """Its neighbours are still asked for; of two missing fields the first is told."""
+    asked = steps({"ops": [{"op": "done"}, entry, {"op": "rm"}]})
+
+    assert asked == [Mark(Everything(), COMPLETED), Missing(field, entry["op"]), Remove(Everything())]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("  why \n", "  why"),
+        ("bom\ufeff\u2028\xa0", "bom"),
+        ("file separator\x1c", "file separator\x1c"),
+        ("next line\x85", "next line\x85"),
+        (" \n", ""),
+    ],
+)
+def test_a_note_ends_where_javascript_says_that_white_space_begins(text: str, kept: str) -> None:
+    """Python strips U+001C and U+0085 too, and leaves U+FEFF; the original does neither."""
+    assert steps({"ops": [{"op": "note", "task": "wire", "text": text}]}) == [Note(WIRE, kept)]
+
+
+def test_a_note_without_text_is_an_empty_one() -> None:
+    assert steps({"ops": [{"op": "note", "task": "wire"}]}) == [Note(WIRE, "")]
+
+
+def test_an_unknown_op_never_gets_past_the_door() -> None:
+    """The schema refuses it; below the door it is a bug, and nothing of its batch is carried out."""
+    params = {"ops": [{"op": "done"}, {"op": "finish"}]}
+
+    assert problems(PARAMETERS, params) == [
+        Problem("ops[1].op", "expected one of init, start, done, rm, drop, append, note, got 'finish'")
+    ]
+    with pytest.raises(AssertionError, match="finish"):
+        steps(params)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"ops": [{"op": "init", "list": []}]},
+        {"ops": [{"op": "init", "list": [{"phase": "Auth", "items": ["wire"], "why": 1}]}], "more": True},
+        {"ops": [{"op": "append"}, {"op": "start"}, {"op": "note"}]},
+        {"ops": [{"op": "done", "items": [" "]}]},
+    ],
+    ids=["cleared on purpose", "extra keys", "faults of single ops", "fields that the op does not use"],
+)
+def test_the_door_lets_through_what_the_ops_can_answer_for(params: dict[str, Any]) -> None:
+    assert problems(PARAMETERS, params) == []
+    assert demands(params) == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "path", "expected"),
+    [
+        ({"op": "init"}, "ops[1].list", "required for init; [] clears the list"),
+        (
+            {"op": "init", "list": [{"phase": " ", "items": ["wire"]}]},
+            "ops[1].list[0].phase",
+            "expected some text, got none",
+        ),
+        (
+            {"op": "init", "list": [{"phase": "Auth", "items": ["wire", "\ufeff"]}]},
+            "ops[1].list[0].items[1]",
+            "expected some text, got none",
+        ),
+        ({"op": "append", "phase": "Auth", "items": [""]}, "ops[1].items[0]", "expected some text, got none"),
+    ],
+)
+def test_the_door_turns_away_what_no_later_op_could_put_right(entry: dict[str, Any], path: str, expected: str) -> None:
+    """A forgotten list would wipe the plan; blank names could never be named again."""
+    params = {"ops": [{"op": "done"}, entry]}
+
+    assert problems(PARAMETERS, params) == []
+    assert demands(params) == [Problem(path, expected)]

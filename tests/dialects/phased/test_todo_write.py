@@ -1,0 +1,165 @@
+"""The tool as a model uses it, on a real session."""
+
+import re
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, session_on
+from tildone.core.plan import Phase, Plan, Task
+from tildone.dialects.phased import PHASED
+from tildone.dialects.phased.entries import phases_out
+from tildone.dialects.phased.params import OPS
+from tildone.log import codec
+from tildone.session import Session
+from tildone.stores.memory import MemoryStore
+
+TOKENS = 250
+
+words = st.sampled_from(["", " ", "a", "b", "a\nb", "a⏎b", "task-1", "\ud800"])
+items = st.lists(words, min_size=1, max_size=3)
+lists = st.lists(st.fixed_dictionaries({"phase": words, "items": items}), max_size=3)
+entries = st.fixed_dictionaries(
+    {"op": st.sampled_from(OPS)},
+    optional={"list": lists, "task": words, "phase": words, "items": items, "text": words},
+)
+
+
+def started(**phases: list[str]) -> Session:
+    session = session_on(dialect=PHASED)
+    lists = [{"phase": name, "items": items} for name, items in phases.items()]
+    session.call("todo_write", {"ops": [{"op": "init", "list": lists}]})
+    return session
+
+
+def write(session: Session, *ops: dict[str, Any]) -> str:
+    return session.call("todo_write", {"ops": list(ops)}).text
+
+
+def test_the_next_task_starts_when_the_one_in_progress_closes() -> None:
+    session = started(Auth=["wire", "test"], Docs=["write"])
+
+    write(session, {"op": "done", "phase": "Auth"})
+
+    assert [task.status for task in session.plan.tasks] == [COMPLETED, COMPLETED, IN_PROGRESS]
+
+
+def test_a_task_can_be_named_as_it_was_shown() -> None:
+    """A line break is shown as ⏎: whoever read that may write it."""
+    session = started(Auth=["wire\nit"])
+
+    answer = write(session, {"op": "done", "task": "wire⏎it"})
+
+    assert "✓ wire⏎it" in answer
+    assert session.plan.tasks == (Task("wire\nit", COMPLETED),)
+
+
+def test_an_exact_name_goes_before_one_that_only_looks_so() -> None:
+    session = started(Auth=["a\nb", "a⏎b"])
+
+    write(session, {"op": "drop", "task": "a⏎b"})
+
+    assert [task.status for task in session.plan.tasks] == [IN_PROGRESS, ABANDONED]
+
+
+def test_a_phase_can_be_named_as_it_was_shown() -> None:
+    session = session_on(dialect=PHASED)
+    write(session, {"op": "init", "list": [{"phase": "Auth\n2", "items": ["wire"]}]})
+
+    write(session, {"op": "done", "phase": "Auth⏎2"})
+
+    assert session.plan == Plan((Phase("Auth\n2", (Task("wire", COMPLETED),)),))
+
+
+def test_an_exact_phase_goes_before_one_that_only_looks_so() -> None:
+    session = started(**{"A\nB": ["one"], "A⏎B": ["two"]})
+
+    write(session, {"op": "drop", "phase": "A⏎B"})
+
+    assert [task.status for task in session.plan.tasks] == [IN_PROGRESS, ABANDONED]
+
+
+def test_a_task_that_is_there_already_is_left_out_and_the_rest_appended() -> None:
+    session = started(Auth=["wire"])
+
+    answer = write(session, {"op": "append", "phase": "Docs", "items": ["wire", "write", "write"]})
+
+    assert answer.startswith('Errors: Task "wire" already exists; Task "write" already exists\n')
+    assert session.plan.phases[1] == Phase("Docs", (Task("write"),))
+
+
+def test_two_equal_tasks_can_both_be_finished() -> None:
+    """The first open one is meant; in the original the second can't be reached."""
+    session = started(Auth=["wire", "wire"])
+
+    write(session, {"op": "done", "task": "wire"})
+    write(session, {"op": "done", "task": "wire"})
+
+    assert [task.status for task in session.plan.tasks] == [COMPLETED, COMPLETED]
+
+
+def test_a_call_turned_away_at_the_door_changes_nothing() -> None:
+    session = started(Auth=["wire"])
+    before = session.plan
+
+    answer = session.call("todo_write", {"ops": [{"op": "done"}, {"op": "init"}]})
+
+    assert answer.is_error
+    assert answer.text == "Errors: ops[1].list: required for init; [] clears the list. Nothing changed."
+    assert session.plan == before
+
+
+def test_good_ops_of_a_bad_batch_survive_a_restart() -> None:
+    """The original marks the whole call as failed, and a resumed session never hears of it."""
+    store = MemoryStore()
+    session = session_on(store, PHASED)
+    lists = [{"phase": "Auth", "items": ["wire", "test"]}]
+    write(session, {"op": "init", "list": lists}, {"op": "done", "task": "ghost"}, {"op": "done", "task": "wire"})
+
+    again = session_on(store, PHASED)
+
+    assert [task.status for task in again.plan.tasks] == [COMPLETED, IN_PROGRESS]
+
+
+def test_a_started_task_puts_the_other_back() -> None:
+    session = started(Auth=["wire", "test"])
+
+    write(session, {"op": "start", "task": "test"})
+
+    assert [task.status for task in session.plan.tasks] == [PENDING, IN_PROGRESS]
+
+
+def test_an_agent_that_stops_is_told_what_is_open() -> None:
+    session = started(Auth=["wire"])
+
+    verdict = session.turn_ended()
+
+    assert verdict.prompt == (
+        "You stopped, and these todos are open:\n  - wire [in_progress] (Auth)\n"
+        "Go on. Mark each done or dropped with todo_write."
+    )
+    assert session.context() is None
+
+
+@given(st.lists(st.lists(entries, min_size=1, max_size=4), max_size=4))
+def test_every_call_is_answered_with_the_plan_as_it_is(calls: list[list[dict[str, Any]]]) -> None:
+    """Whatever the ops: one task is in progress while any is open, and details tell what the session holds."""
+    session = session_on(dialect=PHASED)
+
+    for ops in calls:
+        answer = session.call("todo_write", {"ops": ops})
+
+        active = [task for task in session.plan.tasks if task.status is IN_PROGRESS]
+        assert len(active) == any(task.status.is_open for task in session.plan.tasks)
+        assert answer.details.get("phases", phases_out(session.plan)) == phases_out(session.plan)
+        assert answer.is_error == answer.text.startswith("Errors: ")
+
+
+def test_the_tool_costs_a_model_less_than_a_quarter_of_the_original() -> None:
+    """Words, and the marks between them, are what tokens are made of; the original's came to 1,028."""
+    (tool,) = PHASED.tools
+
+    said = tool.description + codec.dump(tool.parameters)
+
+    assert len(re.findall(r"[^\r\n\w]?\w+|[^\s\w]+|\s+", said)) < TOKENS

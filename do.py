@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+"""Sets up the checkout and runs its tasks: `python3 do.py VERB`, with nothing but Python 3.11 and this file.
+
+The first call makes `.venv/` and installs what `requirements.lock` pins; later calls find it stamped and
+start at once. `uv` does the installing when it is on PATH, `venv` and pip when it is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
+EXE = ".exe" if os.name == "nt" else ""
+PYTHON = BIN / f"python{EXE}"
+LOCK = ROOT / "requirements.lock"
+STAMP = VENV / "tildone-setup.json"
+
+OLDEST = (3, 11)
+PURE_ROOMS = ("core", "kit", "log", "loop", "views", "dialects")
+
+
+class Stop(Exception):
+    """The one sentence a person needs before anything else can be done."""
+
+
+def main(argv: list[str]) -> int:
+    if sys.version_info < OLDEST:
+        print(f"do.py needs Python 3.11 or newer; this is {sys.version.split()[0]}", file=sys.stderr)
+        return 2
+    parser = argument_parser()
+    verb = parser.parse_args(argv).verb
+    if verb is None:
+        parser.print_help()
+        return 0
+    try:
+        return VERBS[verb]()
+    except Stop as stop:
+        print(f"do.py: {stop}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    width = max(map(len, VERBS))
+    verbs = "\n".join(f"  {name:{width}}  {(verb.__doc__ or '').partition(chr(10))[0]}" for name, verb in VERBS.items())
+    parser = argparse.ArgumentParser(
+        prog="do.py",
+        description="Set up this checkout and run its tasks.",
+        epilog=f"verbs:\n{verbs}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("verb", nargs="?", choices=list(VERBS), metavar="VERB", help="what to do")
+    return parser
+
+
+def setup() -> int:
+    """Make .venv and install what requirements.lock pins; a second call does nothing."""
+    wanted = fingerprint()
+    if PYTHON.exists() and STAMP.exists() and STAMP.read_text(encoding="utf-8") == wanted:
+        return 0
+    STAMP.unlink(missing_ok=True)
+    started = time.monotonic()
+    uv = shutil.which("uv")
+    say(f"setting up .venv with {'uv' if uv else 'venv and pip'} (a minute or so the first time)")
+    if uv:
+        install_with_uv(uv)
+    else:
+        install_with_pip()
+    STAMP.write_text(wanted, encoding="utf-8")
+    say(f".venv is ready ({time.monotonic() - started:.0f} s)")
+    return 0
+
+
+def fingerprint() -> str:
+    """What the environment was made from; another fingerprint means it must be made again."""
+    import tomllib  # noqa: PLC0415 -- absent before Python 3.11, which `main` must live to say
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    facts = {
+        "lock": hashlib.sha256(LOCK.read_bytes()).hexdigest(),
+        "project": {table: project.get(table) for table in ("build-system", "project", "dependency-groups")},
+        "python": list(sys.version_info[:2]),
+        "root": str(ROOT),
+    }
+    return json.dumps(facts, indent=1, sort_keys=True)
+
+
+def install_with_uv(uv: str) -> None:
+    if not made_for_this_python():
+        quietly([uv, "venv", "--clear", "--python", sys.executable, str(VENV)])
+    pip = [uv, "pip", "install", "--python", str(PYTHON)]
+    quietly([*pip, "--require-hashes", "--requirements", str(LOCK)])
+    quietly([*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
+
+
+def install_with_pip() -> None:
+    for module in ("venv", "ensurepip"):
+        if importlib.util.find_spec(module) is None:
+            raise Stop(
+                f"this Python has no {module} module; on Debian and Ubuntu install the package python3-venv, "
+                "or put uv on PATH"
+            )
+    clear = [] if made_for_this_python() else ["--clear"]
+    quietly([sys.executable, "-m", "venv", *clear, str(VENV)])
+    pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    quietly([*pip, "--require-hashes", "--requirement", str(LOCK)])
+    quietly([*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
+
+
+def made_for_this_python() -> bool:
+    """Whether .venv is there and runs the Python series this script runs on."""
+    if not PYTHON.exists():
+        return False
+    series = "import sys; print(*sys.version_info[:2])"
+    answer = subprocess.run([str(PYTHON), "-c", series], capture_output=True, text=True, check=False)
+    return answer.stdout.split() == [str(part) for part in sys.version_info[:2]]
+
+
+def quietly(command: list[str]) -> None:
+    """Run a step of the set-up and show what it printed only if it failed."""
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        print(done.stdout, file=sys.stderr, end="")
+        raise Stop(f"could not run {' '.join(command)}\nIf a package could not be fetched: is the network reachable?")
+
+
+def check() -> int:
+    """Check format, lint, types and the direction of imports."""
+    setup()
+    return run_all(checks())
+
+
+def checks() -> list[tuple[str, list[str]]]:
+    return [
+        ("format", [tool("ruff"), "format", "--check"]),
+        ("lint", [tool("ruff"), "check"]),
+        ("types", [tool("mypy")]),
+        ("rooms", [tool("lint-imports"), "--no-logo"]),
+    ]
+
+
+def test() -> int:
+    """Run the checks, every test and the coverage gate."""
+    setup()
+    python = str(PYTHON)
+    pure = ",".join(f"src/tildone/{room}/*" for room in PURE_ROOMS)
+    gate = ["report", f"--include={pure}", "--fail-under=100", "--show-missing", "--skip-covered"]
+    steps = [
+        *checks(),
+        ("tests", [python, "-m", "pytest", "-n", "auto", "--cov", "--cov-report="]),
+        ("coverage of the pure rooms", [python, "-m", "coverage", *gate]),
+    ]
+    more_vectors = os.environ.get("TILDONE_CONFORMANCE")
+    if more_vectors:
+        replay = [python, str(Path(more_vectors, "run.py")), more_vectors, "tests.conformance.adapters"]
+        steps.append(("conformance", replay))
+    return run_all(steps)
+
+
+def fmt() -> int:
+    """Format the code and make the lint fixes that are safe."""
+    setup()
+    return run_all([("lint fixes", [tool("ruff"), "check", "--fix"]), ("format", [tool("ruff"), "format"])])
+
+
+def docs() -> int:
+    """Rewrite what the documents show of the command line: the CLI reference and console output."""
+    setup()
+    return run_all([("docs", [str(PYTHON), "-m", "tests.project.rewrite_docs"])])
+
+
+def bench() -> int:
+    """Run the benchmarks."""
+    setup()
+    return run_all([("bench", [str(PYTHON), "-m", "bench"])])
+
+
+def lock() -> int:
+    """Resolve the dependencies anew and rewrite requirements.lock (needs uv)."""
+    uv = shutil.which("uv")
+    if uv is None:
+        raise Stop("`lock` needs uv on PATH")
+    # uv.lock names the registry it was made from, so it is made elsewhere and only the export is kept.
+    with tempfile.TemporaryDirectory() as scratch:
+        shutil.copy(ROOT / "pyproject.toml", scratch)
+        export = [
+            uv,
+            "export",
+            "--no-header",
+            "--no-annotate",
+            "--no-emit-project",
+            "--all-groups",
+            "--all-extras",
+        ]
+        quietly([*export, "--project", scratch, "--output-file", str(LOCK)])
+    say("requirements.lock is rewritten")
+    return 0
+
+
+DEMO = (
+    ("todo", "append", "Build", "Write the parser", "Wire up the command line"),
+    ("todo", "append", "Ship", "Write the release notes"),
+    ("todo", "start", "parser"),
+    ("todo", "note", "parser", "Reuse the tokenizer from the linter"),
+    ("todo", "done", "parser"),
+    ("todo",),
+    ("log",),
+    ("undo",),
+    ("todo", "export", "-"),
+)
+
+
+def demo() -> int:
+    """Walk a small plan through the command line, in a store of its own."""
+    setup()
+    tildone = tool("tildone")
+    with tempfile.TemporaryDirectory() as scratch:
+        env = {**os.environ, "TILDONE_STORE": str(Path(scratch) / "demo.db"), "TILDONE_SESSION": "demo"}
+        for words in DEMO:
+            print("$ tildone", *(f'"{word}"' if " " in word else word for word in words), flush=True)
+            status = subprocess.run([tildone, *words], cwd=scratch, env=env, check=False).returncode
+            if status:
+                return status
+            print(flush=True)
+    return 0
+
+
+def run_all(steps: list[tuple[str, list[str]]]) -> int:
+    """Run every step, even after one that failed, and say at the end which did."""
+    failed = []
+    for name, command in steps:
+        say(name)
+        if subprocess.run(command, cwd=ROOT, check=False).returncode:
+            failed.append(name)
+    if failed:
+        say(f"FAILED: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+def tool(name: str) -> str:
+    return str(BIN / f"{name}{EXE}")
+
+
+def say(line: str) -> None:
+    print(f"== {line}", flush=True)
+
+
+VERBS = {
+    "setup": setup,
+    "check": check,
+    "test": test,
+    "fmt": fmt,
+    "demo": demo,
+    "docs": docs,
+    "bench": bench,
+    "lock": lock,
+}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,7 @@
+"""`python -m tildone` is the command line."""
+
+import sys
+
+from tildone.cli import main
+
+sys.exit(main())

@@ -1,0 +1,180 @@
+"""Code blocks in Markdown: found, run as a reader would run them, and rewritten with what they print.
+
+`docs/contributing.md` tells writers what each kind of block means.
+"""
+
+import contextlib
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<body>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
+SHOWN_ONLY = {"text", "markdown", "mermaid", "diff"}
+MARK = "\x01"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One fenced block: its language, its text, and where its text stands in the document."""
+
+    language: str
+    body: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A command of a console block and what the document says it prints."""
+
+    command: str
+    output: str
+
+
+def blocks(document: str) -> list[Block]:
+    return [
+        Block(found["language"], found["body"], found.start("body"), found.end("body"))
+        for found in FENCE.finditer(document)
+    ]
+
+
+def exchanges(body: str) -> list[Exchange]:
+    """The commands of a console block: `$ ` opens one, `> ` goes on with it, all else is output."""
+    found: list[tuple[list[str], list[str]]] = []
+    for line in body.splitlines():
+        if line.startswith("$ "):
+            found.append(([line[2:]], []))
+        elif not found:
+            raise AssertionError(f"a console block must open with a `$ ` line, not {line!r}")
+        elif line.startswith("> ") and not found[-1][1]:
+            found[-1][0].append(line[2:])
+        else:
+            found[-1][1].append(line)
+    return [Exchange("\n".join(command), "\n".join(output)) for command, output in found]
+
+
+def matches(expected: str, actual: str) -> bool:
+    """Equal, but for `...` alone on a line (any lines) and `[..]` within one (any characters)."""
+    lines = [re.escape(line).replace(re.escape("[..]"), ".*") for line in expected.splitlines()]
+    pattern = "".join(r"(?:.*\n)*?" if line == r"\.\.\." else f"{line}\n" for line in lines)
+    return re.fullmatch(pattern, f"{actual}\n" if actual else "") is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Someone who follows one document from top to bottom, in an empty folder, with no plans yet."""
+
+    home: Path
+
+    def outputs(self, commands: list[str]) -> list[str]:
+        """What each command prints, run in order in one shell; `[exit N]` ends those that failed."""
+        script = "".join(f"{command}\nprintf '{MARK}%d{MARK}' \"$?\"\n" for command in commands)
+        printed = self.shell(script).stdout.split(MARK)
+        texts, statuses = printed[0::2], printed[1::2]
+        return [_shown(text, int(status)) for text, status in zip(texts, statuses, strict=False)]
+
+    def shell(self, script: str) -> "subprocess.CompletedProcess[str]":
+        sh = shutil.which("sh")
+        assert sh is not None, "the documents' commands need a POSIX shell"
+        return subprocess.run(
+            [sh, "-c", script],
+            cwd=self.home,
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            timeout=60,
+            check=False,
+        )
+
+    def environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("TILDONE_", "XDG_"))}
+        home = str(self.home)
+        return kept | {
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", "")]),
+            "HOME": home,
+            "USERPROFILE": home,
+            "LOCALAPPDATA": home,
+            "NO_COLOR": "1",
+            "COLUMNS": "80",
+            "TZ": "UTC",
+            "PYTHONUTF8": "1",
+        }
+
+
+def _shown(text: str, status: int) -> str:
+    lines = [line.rstrip() for line in text.splitlines()]
+    return "\n".join([*lines, f"[exit {status}]"] if status else lines)
+
+
+def problems(document: str, reader: Reader, verbs: frozenset[str]) -> Iterator[str]:
+    """What is wrong with a document's blocks, read in order."""
+    names: dict[str, object] = {"__name__": "document"}
+    for block in blocks(document):
+        match block.language:
+            case "console":
+                yield from _wrong_outputs(block, reader)
+            case "sh":
+                yield from _failed_script(block, reader, verbs)
+            case "python":
+                with contextlib.redirect_stdout(io.StringIO()), contextlib.chdir(reader.home):
+                    exec(block.body, names)  # noqa: S102 -- running the documents' own code is the point
+            case "json":
+                json.loads(block.body)
+            case "toml":
+                tomllib.loads(block.body)
+            case language if language not in SHOWN_ONLY:
+                yield f"a block needs a language the tests know; {language!r} is none: {block.body[:60]!r}"
+            case _:
+                pass
+
+
+def _wrong_outputs(block: Block, reader: Reader) -> Iterator[str]:
+    expected = exchanges(block.body)
+    actual = reader.outputs([exchange.command for exchange in expected])
+    for exchange, output in zip(expected, actual, strict=True):
+        if not matches(exchange.output, output):
+            yield f"$ {exchange.command}\nshould print\n{exchange.output}\nbut prints\n{output}\n"
+
+
+def _failed_script(block: Block, reader: Reader, verbs: frozenset[str]) -> Iterator[str]:
+    """Lines for `do.py` are looked up and not run: they are what runs this."""
+    tasks = re.findall(r"^python3 do\.py(?: (\w+))?.*$", block.body, re.MULTILINE)
+    if tasks:
+        yield from (f"do.py has no verb {verb!r}" for verb in tasks if verb and verb not in verbs)
+        if len(tasks) != len(block.body.splitlines()):
+            yield f"a block with do.py lines must hold nothing else: {block.body!r}"
+        return
+    done = reader.shell(f"set -eu\n{block.body}")
+    if done.returncode:
+        yield f"exit {done.returncode} from\n{block.body}\n{done.stdout}"
+
+
+def rewritten(document: str, reader: Reader) -> str:
+    """The document with the true output under every console command; what still matches stays as written."""
+    pieces, position = [], 0
+    for block in blocks(document):
+        if block.language == "console":
+            expected = exchanges(block.body)
+            actual = reader.outputs([exchange.command for exchange in expected])
+            pieces += [document[position : block.start], *map(_exchange, expected, actual)]
+            position = block.end
+        elif block.language == "sh" and "python3 do.py" not in block.body:
+            reader.shell(block.body)
+    return "".join(pieces) + document[position:]
+
+
+def _exchange(exchange: Exchange, output: str) -> str:
+    assert "Traceback (most recent call last)" not in output, output  # a crash is never what a document means
+    shown = exchange.output if matches(exchange.output, output) else output
+    command = exchange.command.replace("\n", "\n> ")
+    return f"$ {command}\n" + (f"{shown}\n" if shown else "")

@@ -1,0 +1,40 @@
+"""`python3 do.py docs`: brings what the documents show of the program up to date, in place."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests import differences_page
+from tests.project import blocks, cli_reference, rooms_page
+from tests.project.source import ROOT, rooms
+
+
+def documents() -> list[Path]:
+    """Every document whose blocks are run, the README first."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def fresh() -> Iterator[tuple[Path, str]]:
+    """Each document that shows something of the program, as it should be now."""
+    yield rooms_page.PAGE, rooms_page.page()
+    yield differences_page.PAGE, differences_page.page()
+    if "cli" not in rooms():
+        return
+    with tempfile.TemporaryDirectory() as home:
+        yield cli_reference.PAGE, cli_reference.page(blocks.Reader(Path(home)))
+    for path in documents():
+        if path not in (cli_reference.PAGE, differences_page.PAGE, rooms_page.PAGE):
+            with tempfile.TemporaryDirectory() as home:
+                yield path, blocks.rewritten(path.read_text(encoding="utf-8"), blocks.Reader(Path(home)))
+
+
+def main() -> None:
+    for path, text in fresh():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8", newline="\n")
+            print(f"rewrote {path.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""The task script: says what it can do, does nothing twice, and fails with one clear sentence."""
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+import do
+
+
+def test_without_a_verb_it_says_what_it_can_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert do.main([]) == 0
+
+    printed = capsys.readouterr().out
+    assert [verb for verb in do.VERBS if f"\n  {verb} " not in printed] == []
+
+
+def test_an_unknown_verb_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        do.main(["dance"])
+
+    assert stopped.value.code == 2
+    assert "dance" in capsys.readouterr().err
+
+
+def test_an_old_python_is_told_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 10, 0))
+
+    assert do.main(["test"]) == 2
+    assert "needs Python 3.11" in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_it_quietly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted() -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(do.VERBS, "check", interrupted)
+
+    assert do.main(["check"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_second_set_up_runs_nothing(
+    fake_venv: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (fake_venv / "python").touch()
+    do.STAMP.write_text(do.fingerprint(), encoding="utf-8")
+    monkeypatch.setattr(subprocess, "run", forbidden)
+
+    assert do.main(["setup"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_python_without_venv_is_told_what_to_install(
+    fake_venv: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fake_venv.is_dir()
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "ensurepip" else object())
+
+    assert do.main(["setup"]) == 2
+    assert "python3-venv" in capsys.readouterr().err
+
+
+def test_a_failed_install_leaves_no_stamp_and_shows_why(
+    fake_venv: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fake_venv.is_dir()
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(do, "made_for_this_python", lambda: True)
+    answer = subprocess.CompletedProcess([], 1, stdout="no route to host\n")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: answer)
+
+    assert do.main(["setup"]) == 2
+    printed = capsys.readouterr().err
+    assert "no route to host" in printed
+    assert "is the network reachable?" in printed
+    assert not do.STAMP.exists()
+
+
+def test_every_step_is_run_and_the_failed_ones_are_named(capfd: pytest.CaptureFixture[str]) -> None:
+    def python(code: str) -> list[str]:
+        return [sys.executable, "-c", code]
+
+    status = do.run_all([("bad", python("raise SystemExit(3)")), ("good", python("print('ran')"))])
+
+    assert status == 1
+    assert capfd.readouterr().out.splitlines() == ["== bad", "== good", "ran", "== FAILED: bad"]
+
+
+@pytest.fixture
+def fake_venv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty environment in a folder of its own; gives the folder its programs are in."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    monkeypatch.setattr(do, "VENV", tmp_path)
+    monkeypatch.setattr(do, "BIN", programs)
+    monkeypatch.setattr(do, "PYTHON", programs / "python")
+    monkeypatch.setattr(do, "STAMP", tmp_path / "stamp.json")
+    return programs
+
+
+def forbidden(*command: object, **_: object) -> NoReturn:
+    raise AssertionError(f"nothing should be run: {command}")

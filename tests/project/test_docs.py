@@ -1,0 +1,139 @@
+"""The documents tell the truth: their code runs, their links lead somewhere, what is drawn is fresh."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from do import VERBS
+from tests.project import cli_reference, rooms_page
+from tests.project.blocks import Exchange, Reader, blocks, exchanges, matches, problems, rewritten
+from tests.project.rewrite_docs import documents
+from tests.project.source import ROOT, rooms
+
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#]*)(?:#[^)]*)?\)")
+
+every_document = pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(ROOT)))
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Reader:
+    return Reader(tmp_path)
+
+
+@every_document
+def test_every_code_block_does_what_the_document_says(path: Path, reader: Reader) -> None:
+    document = path.read_text(encoding="utf-8")
+    if "cli" not in rooms() and any(block.language in {"console", "sh"} for block in blocks(document)):
+        pytest.skip("there is no command line yet to run the document's commands with")
+
+    assert "\n".join(problems(document, reader, frozenset(VERBS))) == ""
+
+
+@every_document
+def test_links_lead_to_files_that_exist(path: Path) -> None:
+    targets = LINK.findall(path.read_text(encoding="utf-8"))
+
+    assert [target for target in targets if target and not (path.parent / target).exists()] == []
+
+
+def test_every_page_is_reached_from_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").resolve()
+
+    assert set(pages_behind(index)) >= {path.resolve() for path in (ROOT / "docs").rglob("*.md")}
+
+
+def test_the_architecture_shows_the_rooms_as_they_are() -> None:
+    assert rooms_page.PAGE.read_text(encoding="utf-8") == rooms_page.page(), "run `python3 do.py docs`"
+
+
+def test_every_room_opens_with_what_it_owns() -> None:
+    assert rooms_page.without_summary() == []
+
+
+def test_the_command_line_reference_is_fresh(reader: Reader) -> None:
+    if "cli" not in rooms():
+        pytest.skip("there is no command line yet to refer to")
+
+    assert cli_reference.PAGE.read_text(encoding="utf-8") == cli_reference.page(reader), "run `python3 do.py docs`"
+
+
+def test_the_readme_names_the_commands_that_set_up_and_test() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    assert re.findall(r"^python3 do\.py (\w+)", readme, re.MULTILINE)[:2] == ["demo", "test"]
+
+
+def test_contributors_are_told_every_verb() -> None:
+    page = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
+
+    assert re.findall(r"^\| `(\w+)` \|", page.split("## Tests")[0], re.MULTILINE) == list(VERBS)
+
+
+def test_a_console_block_is_read_as_commands_and_what_they_print() -> None:
+    body = "$ one\nfirst\n\nthird\n$ cat <<END\n> two\n> END\ntwo\n$ silent\n"
+
+    assert exchanges(body) == [
+        Exchange("one", "first\n\nthird"),
+        Exchange("cat <<END\ntwo\nEND", "two"),
+        Exchange("silent", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "equal"),
+    [
+        ("a\nb", "a\nb", True),
+        ("a", "a\nb", False),
+        ("...\nb", "a\nx\nb", True),
+        ("a\n...", "a", True),
+        ("a [..] c", "a b c", True),
+        ("a [..] c", "a b\n c", False),
+        ("a.c", "abc", False),
+        ("", "a", False),
+    ],
+)
+def test_wildcards_stand_for_lines_and_for_characters(expected: str, actual: str, *, equal: bool) -> None:
+    assert matches(expected, actual) is equal
+
+
+def test_commands_share_a_shell_and_failures_show_their_status(reader: Reader) -> None:
+    assert reader.outputs(["word=hello", "echo $word; echo $word >&2", "false"]) == [
+        "",
+        "hello\nhello",
+        "[exit 1]",
+    ]
+
+
+def test_a_wrong_output_is_told_and_can_be_rewritten(reader: Reader) -> None:
+    document = "Say:\n\n```console\n$ echo one\ntwo\n$ echo 1 2\n[..] 2\n```\n\nDone.\n"
+
+    [problem] = problems(document, reader, frozenset())
+
+    assert "echo one\nshould print\ntwo\nbut prints\none" in problem
+    assert rewritten(document, reader) == document.replace("two", "one")
+
+
+@pytest.mark.parametrize("body", ["```sh\npython3 do.py nonsense\n```", "```sh\nfalse\n```", "```cobol\nSTOP\n```"])
+def test_a_block_that_cannot_work_is_told(body: str, reader: Reader) -> None:
+    assert list(problems(f"{body}\n", reader, frozenset({"test"})))
+
+
+def test_verbs_are_found_in_help() -> None:
+    listing = "verbs:\n  todo       show\n  log [N]    what happened\n             so far"
+    text = f"usage: x\n\npositional arguments:\n  word    not one\n\n{listing}\n\noptions:\n  --help     this"
+
+    assert cli_reference.verbs(text) == ["todo", "log"]
+
+
+def pages_behind(page: Path) -> Iterator[Path]:
+    """The page and every page its links lead to."""
+    seen, waiting = {page}, [page]
+    while waiting:
+        page = waiting.pop()
+        yield page
+        links = LINK.findall(page.read_text(encoding="utf-8"))
+        found = {(page.parent / link).resolve() for link in links if link.endswith(".md")} - seen
+        seen |= found
+        waiting += sorted(found)

@@ -1,0 +1,61 @@
+"""How much room text takes in a terminal, and how it is made to fit."""
+
+from unicodedata import category, east_asian_width
+
+ELLIPSIS = "…"
+
+_WIDE = "WF"
+_NO_ROOM = {"Mn", "Me", "Cf"}
+_EMOJI_LOOK = "\ufe0f"
+_JOINER = "\u200d"
+
+
+def width(text: str) -> int:
+    """The columns that a line of text takes at most.
+
+    Terminals differ on joined emoji; what counts is one that draws every part of them.
+    """
+    return len(text) if text.isascii() else sum(map(_room, text))
+
+
+def clipped(text: str, columns: int) -> str:
+    """The text, or as much of it as fits into `columns`, with a sign that it was cut."""
+    if _fitting(text, columns) == len(text):
+        return text
+    if columns < 1:
+        return ""
+    return text[: _fitting(text, columns - 1)].rstrip(f" {_JOINER}") + ELLIPSIS
+
+
+def wrapped(text: str, columns: int) -> list[str]:
+    """The text as lines of at most `columns`, parted at spaces where there are any; always at least one line.
+
+    A single character that is wider than `columns` gets a line of its own.
+    """
+    lines = []
+    while (fitting := _fitting(text, columns)) < len(text):
+        end = max(fitting, 1)
+        line, space, _ = text[: end + 1].rpartition(" ")
+        if not line.strip():
+            line, space = text[:end], ""
+        lines.append(line)
+        text = text[len(line) + len(space) :]
+    return [*lines, text] if text or not lines else lines
+
+
+def _fitting(text: str, columns: int) -> int:
+    """How many characters from the start take at most `columns`."""
+    used = 0
+    for count, char in enumerate(text):
+        used += _room(char)
+        if used > columns:
+            return count
+    return len(text)
+
+
+def _room(char: str) -> int:
+    if char.isascii() or char == _EMOJI_LOOK:
+        return 1
+    if category(char) in _NO_ROOM:
+        return 0
+    return 2 if east_asian_width(char) in _WIDE else 1

@@ -1,0 +1,136 @@
+"""Styled text as neutral spans: what a piece of text is for, not how a screen shows it."""
+
+from enum import Enum
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+class Role(Enum):
+    """What a colour says."""
+
+    TOOL_TITLE = "toolTitle"
+    TOOL_OUTPUT = "toolOutput"
+    ACCENT = "accent"
+    MUTED = "muted"
+    DIM = "dim"
+    TEXT = "text"
+    SUCCESS = "success"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+_PAINT = {
+    Role.ACCENT: ("36",),
+    Role.MUTED: ("90",),
+    Role.DIM: ("2",),
+    Role.SUCCESS: ("32",),
+    Role.WARNING: ("33",),
+    Role.ERROR: ("31",),
+}
+
+
+class Span:
+    """A piece of text, or spans that share what is said of them here.
+
+    A line break in the text is a line only where `lines` says so; anywhere else it belongs to what is shown, and
+    whoever draws the span has to make it harmless.
+    """
+
+    __slots__ = ("bold", "italic", "lines", "role", "strike", "text")
+    __match_args__ = ("text", "role")
+
+    text: "str | tuple[Span, ...]"
+    role: Role | None
+    bold: bool
+    italic: bool
+    strike: bool
+    lines: bool
+
+    def __init__(
+        self,
+        text: "str | tuple[Span, ...]",
+        role: Role | None = None,
+        *,
+        bold: bool = False,
+        italic: bool = False,
+        strike: bool = False,
+        lines: bool = False,
+    ) -> None:
+        traits = {"text": text, "role": role, "bold": bold, "italic": italic, "strike": strike, "lines": lines}
+        for name, trait in traits.items():
+            object.__setattr__(self, name, trait)
+
+    def __setattr__(self, name: str, _value: object) -> None:
+        message = f"Span.{name} cannot be changed: spans are frozen"
+        raise AttributeError(message)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Span) and self._traits() == other._traits()
+
+    def __hash__(self) -> int:
+        return hash(self._traits())
+
+    def __repr__(self) -> str:
+        return f"Span({markup((self,))!r})"
+
+    def _traits(self) -> tuple[object, ...]:
+        return self.text, self.role, self.bold, self.italic, self.strike, self.lines
+
+
+BREAK = Span("\n", lines=True)
+"""The end of a line, and the start of another."""
+
+
+def plain(spans: "Iterable[Span]") -> str:
+    """The text alone, as it is."""
+    return "".join(span.text if isinstance(span.text, str) else plain(span.text) for span in spans)
+
+
+def markup(spans: "Iterable[Span]") -> str:
+    """The text with a tag for each trait, the colour outermost. The text itself is not escaped.
+
+    Bold and italic end with the line and begin again on the next, as terminals want it.
+    """
+    return "".join(map(_tagged, spans))
+
+
+def ansi(spans: "Iterable[Span]", *, color: bool, safe: "Callable[[str], str]") -> str:
+    """The text for a terminal, with escape sequences only where `color` allows them.
+
+    `safe` makes one line harmless. Every piece of text passes through it; the only line breaks that come out are
+    those of spans with `lines`.
+    """
+    return "".join(_painted(span, (), color=color, safe=safe) for span in spans)
+
+
+def _tagged(span: Span) -> str:
+    inner = span.text if isinstance(span.text, str) else markup(span.text)
+    if span.strike:
+        inner = f"<strikethrough>{inner}</strikethrough>"
+    if span.italic:
+        inner = _by_line("italic", inner)
+    if span.bold:
+        inner = _by_line("bold", inner)
+    return f"<{span.role.value}>{inner}</{span.role.value}>" if span.role else inner
+
+
+def _by_line(tag: str, text: str) -> str:
+    return f"<{tag}>" + text.replace("\n", f"</{tag}>\n<{tag}>") + f"</{tag}>"
+
+
+def _painted(span: Span, around: tuple[str, ...], *, color: bool, safe: "Callable[[str], str]") -> str:
+    codes = around + _codes(span)
+    if not isinstance(span.text, str):
+        return "".join(_painted(part, codes, color=color, safe=safe) for part in span.text)
+    lines = [safe(line) for line in (span.text.split("\n") if span.lines else (span.text,))]
+    if not (color and codes):
+        return "\n".join(lines)
+    return "\n".join(f"\x1b[{';'.join(codes)}m{line}\x1b[0m" if line else "" for line in lines)
+
+
+def _codes(span: Span) -> tuple[str, ...]:
+    paint = _PAINT.get(span.role, ()) if span.role else ()
+    traits = {"1": span.bold, "3": span.italic, "9": span.strike}
+    return (*paint, *(code for code, given in traits.items() if given))

@@ -1,0 +1,49 @@
+"""Refusals as a person reads them: one sentence a fault, without a capital or a full stop."""
+
+from tildone.core.faults import (
+    AlreadyThere,
+    BadPosition,
+    EmptyNote,
+    Fault,
+    Missing,
+    NoTasks,
+    OutOfRange,
+    PhaseMissing,
+    TaskMissing,
+    TextTooLong,
+    TooManyActive,
+    TooManyTasks,
+    UnknownWord,
+)
+from tildone.views.harmless import seen
+
+
+def sentence(fault: Fault) -> str:
+    """Why a change was refused."""
+    match fault:
+        case NoTasks():
+            return "there are no tasks"
+        case OutOfRange(indices, last):
+            return f"no task at {', '.join(map(str, indices))}: tasks are numbered 0 to {last}"
+        case BadPosition(at, last):
+            return f"cannot insert at {at}: places are numbered 0 to {last}"
+        case TextTooLong(index, limit):
+            return f"the text of new task {index} is longer than {limit} characters"
+        case TooManyTasks(adding, limit, current):
+            return f"cannot add {adding} to the {current} tasks there are: a plan holds at most {limit}"
+        case TooManyActive(count):
+            return f"only one task can be in progress, not {count}"
+        case TaskMissing(_, empty=True):
+            return "there are no tasks yet"
+        case TaskMissing(text):
+            return f"no task says “{seen(text)}”"
+        case PhaseMissing(name):
+            return f"no phase is named “{seen(name)}”"
+        case AlreadyThere(text):
+            return f"a task already says “{seen(text)}”"
+        case EmptyNote():
+            return "a note needs text"
+        case Missing(field, operation):
+            return f"{operation} needs {field}"
+        case UnknownWord(field, word):  # exhaustive
+            return f"unknown {field} “{seen(word)}”"

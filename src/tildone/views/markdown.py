@@ -1,0 +1,285 @@
+"""Plans as Markdown checklists: the export that other tools know, one that loses nothing, and how both are read.
+
+An element that would not come back from its plain form is written harmlessly, followed by a comment that holds it
+exactly. A comment is believed only beside the very text that was written with it: where a person has edited that
+text, the text counts.
+"""
+
+import re
+
+from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.core.value import value
+from tildone.log import codec
+from tildone.views.harmless import one_line, seen
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+MARKS = {Status.PENDING: " ", Status.IN_PROGRESS: "/", Status.COMPLETED: "x", Status.ABANDONED: "-"}
+STATUSES = {mark: status for status, mark in MARKS.items()} | {
+    "": Status.PENDING,
+    "X": Status.COMPLETED,
+    ">": Status.IN_PROGRESS,
+    "~": Status.ABANDONED,
+}
+EMPTY = "# Todos\n"
+
+# What JavaScript calls white space, a line's worth of characters, and one UTF-16 unit of them.
+_SPACES = "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029"
+_SPACES += "\u202f\u205f\u3000\ufeff"
+_ANY = "[^\n\r\u2028\u2029]"
+_UNIT = "[^\n\r\u2028\u2029\U00010000-\U0010ffff]"
+
+# Patterns are text that `re` compiles when it first needs them: a hook, which reads no Markdown, never pays for them.
+_LINE_END = "\r?\n"
+_HEADING = f"#{{1,6}}[{_SPACES}]+({_ANY}+)"
+_TASK = f"[-*+][{_SPACES}]*\\[({_UNIT}?)\\][{_SPACES}]+({_ANY}+)"
+_NOTE = f"[{_SPACES}]*>[{_SPACES}]?({_ANY}*)"
+
+_OPENING = "<!--tildone"
+_COMMENT = f"(.*){_OPENING} ([^<>]*)-->"
+_HALVES = "[\ud800-\udfff]"
+_BETWEEN_HALVES = "(?<=[\ud800-\udbff])(?=[\udc00-\udfff])"
+
+
+@value
+class Problem:
+    """A line that could not be read, and why."""
+
+    line: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.why}"
+
+
+@value
+class Reading:
+    """The plan that a text holds, and the lines of it that hold nothing."""
+
+    plan: Plan
+    problems: tuple[Problem, ...] = ()
+
+
+def checklist(plan: Plan) -> str:
+    """The plan as other tools write it; only a line break inside an element is shown instead of made."""
+    return _joined([_checklist_lines(phase) for phase in plan.phases]) or EMPTY
+
+
+def document(plan: Plan) -> str:
+    """The plan so that `read` gives the same plan back, whatever its texts hold.
+
+    The same as `checklist` wherever that already comes back. A flat list has no heading.
+    """
+    return _joined([_document_lines(phase, first=not index) for index, phase in enumerate(plan.phases)])
+
+
+def read(text: str) -> Reading:
+    """The plan in a checklist, written here or by any other hand. Tasks above the first heading have no phase name."""
+    reader = _Reader()
+    for number, line in enumerate(re.split(_LINE_END, text), start=1):
+        reader.take(number, line)
+    return reader.reading()
+
+
+def _joined(blocks: list[list[str]]) -> str:
+    return "\n".join("".join(f"{line}\n" for line in lines) for lines in blocks)
+
+
+def _checklist_lines(phase: Phase) -> list[str]:
+    lines = [f"# {_shown(phase.name)}"]
+    for task in phase.tasks:
+        lines.append(f"- [{MARKS[task.status]}] {_shown(task.text)}")
+        lines += _quoted(_note_lines(task.notes, _shown_in_note))
+    return lines
+
+
+def _document_lines(phase: Phase, *, first: bool) -> list[str]:
+    flat = first and not phase.name and phase.tasks
+    lines = [] if flat else [f"# {_exact(phase.name)}"]
+    for task in phase.tasks:
+        lines.append(f"- [{MARKS[task.status]}] {_exact(task.text)}")
+        lines += _quoted(_exact_notes(task.notes))
+    return lines
+
+
+def _exact(text: str) -> str:
+    """A name or a task's text, with a comment if it would not come back without."""
+    if text and text == text.strip(_SPACES) and text == _shown(text) and _OPENING not in text:
+        return text
+    return f"{_visible(text)} {_comment(_pieces(text))}".lstrip(" ")
+
+
+def _exact_notes(notes: tuple[str, ...]) -> list[str]:
+    """The lines of a task's notes, with one comment for all if they would not come back without."""
+    lines = _note_lines(notes, str)
+    if _parted(lines) == list(notes) and all(line == _shown(line) and _OPENING not in line for line in lines):
+        return lines
+    return [*_note_lines(notes, _visible_in_note), _comment([_pieces(note) for note in notes])]
+
+
+def _note_lines(notes: tuple[str, ...], shown: "Callable[[str], str]") -> list[str]:
+    """The lines of all notes, with an empty one between each two."""
+    lines: list[str] = []
+    for index, note in enumerate(notes):
+        lines += [""] if index else []
+        lines += map(shown, note.split("\n"))
+    return lines
+
+
+def _parted(lines: "Iterable[str]") -> list[str]:
+    """The notes in lines that empty ones part."""
+    notes: list[list[str]] = [[]]
+    for line in lines:
+        if line:
+            notes[-1].append(line)
+        else:
+            notes.append([])
+    return ["\n".join(note) for note in notes if note]
+
+
+def _quoted(lines: list[str]) -> list[str]:
+    return [f"  > {line}" if line else "  >" for line in lines]
+
+
+def _shown(text: str) -> str:
+    """As a checklist shows it: on one line, and in characters that a file can hold."""
+    return re.sub(_HALVES, "\ufffd", one_line(text))
+
+
+def _shown_in_note(line: str) -> str:
+    """The same for a line of a note, where a carriage return at the end only ends the line the Windows way."""
+    return f"{_shown(line[:-1])}\r" if line.endswith("\r") else _shown(line)
+
+
+def _visible(text: str) -> str:
+    """What stands before a comment."""
+    return _visible_in_note(text).lstrip(_SPACES)
+
+
+def _visible_in_note(line: str) -> str:
+    return seen(line).replace(_OPENING, f"‹{_OPENING[1:]}").rstrip(_SPACES)
+
+
+def _comment(exact: "str | list[str] | list[str | list[str]]") -> str:
+    """A comment that nothing in it can close."""
+    json = codec.dump(exact).replace("--", "\\u002d\\u002d").replace("<", "\\u003c").replace(">", "\\u003e")
+    return f"{_OPENING} {json}-->"
+
+
+def _pieces(text: str) -> str | list[str]:
+    """The text for JSON, in pieces where JSON would make one character of two halves."""
+    pieces = re.split(_BETWEEN_HALVES, text)
+    return text if len(pieces) == 1 else pieces
+
+
+def _whole(pieces: object) -> str | None:
+    """The text that `_pieces` gave."""
+    match pieces:
+        case str(text):
+            return text
+        case [*parts] if all(isinstance(part, str) for part in parts):
+            return "".join(map(str, parts))
+        case _:
+            return None
+
+
+def _parsed(json: str) -> object:
+    try:
+        return codec.parse(json)
+    except ValueError:
+        return None
+
+
+def _meant(written: str) -> str | None:
+    """What a name or a task's text stands for; None if nothing of it is left."""
+    found = re.fullmatch(_COMMENT, written)
+    if found is None:
+        return written
+    visible = found[1].rstrip(_SPACES)
+    exact = _whole(_parsed(found[2]))
+    return exact if exact is not None and _visible(exact) == visible else visible or None
+
+
+def _meant_notes(lines: list[str], json: str) -> list[str]:
+    """What the lines of notes above a comment stand for."""
+    pieces = _parsed(json)
+    exact = [_whole(note) for note in pieces] if isinstance(pieces, list) else []
+    notes = tuple(note for note in exact if note is not None)
+    if len(notes) == len(exact) and _note_lines(notes, _visible_in_note) == lines:
+        return list(notes)
+    return _parted(lines)
+
+
+class _Draft:
+    """A task while its notes are being read."""
+
+    def __init__(self, text: str, status: Status) -> None:
+        self._text = text
+        self._status = status
+        self._notes: list[str] = []
+        self._lines: list[str] = []
+
+    def note(self, line: str) -> None:
+        """Take a line of a note, or the comment that ends them."""
+        comment = re.fullmatch(_COMMENT, line)
+        if comment is None or comment[1]:
+            self._lines.append(line)
+            return
+        self._notes += _meant_notes(self._lines, comment[2])
+        self._lines = []
+
+    def task(self) -> Task:
+        """The task with all that was read of it."""
+        return Task(self._text, self._status, (*self._notes, *_parted(self._lines)))
+
+
+class _Reader:
+    """A text while it is being read, line by line."""
+
+    def __init__(self) -> None:
+        self._phases: list[tuple[str, list[_Draft]]] = []
+        self._problems: list[Problem] = []
+        self._draft: _Draft | None = None
+
+    def take(self, number: int, line: str) -> None:
+        """Read one line."""
+        note = re.fullmatch(_NOTE, line)
+        if note and self._draft:
+            self._draft.note(note[1])
+            return
+        stripped = line.strip(_SPACES)
+        if not stripped:
+            return
+        self._draft = None
+        why = self._element(stripped)
+        if why:
+            self._problems.append(Problem(number, "a note (> text) without a task above it" if note else why))
+
+    def reading(self) -> Reading:
+        """All that was read."""
+        phases = (Phase(name, tuple(draft.task() for draft in drafts)) for name, drafts in self._phases)
+        return Reading(Plan(tuple(phases)), tuple(self._problems))
+
+    def _element(self, line: str) -> str | None:
+        """Read a heading or a task; what is wrong with it, if anything."""
+        heading, task = re.fullmatch(_HEADING, line), re.fullmatch(_TASK, line)
+        name = _meant(heading[1]) if heading else None
+        if name is not None:
+            self._phases.append((name, []))
+            return None
+        if task:
+            return self._begin(task[1], _meant(task[2]))
+        return "not a heading (# name), a task (- [ ] text) or a note (> text)"
+
+    def _begin(self, mark: str, text: str | None) -> str | None:
+        if not self._phases:
+            self._phases.append(("", []))
+        if mark not in STATUSES:
+            return f"unknown mark [{seen(mark)}]; known are [ ], [/], [x] and [-]"
+        if text is None:
+            return "a task without text"
+        self._draft = _Draft(text, STATUSES[mark])
+        self._phases[-1][1].append(self._draft)
+        return None

@@ -1,0 +1,42 @@
+"""Refusals for a person."""
+
+import pytest
+
+from tildone.core.faults import (
+    AlreadyThere,
+    BadPosition,
+    EmptyNote,
+    Fault,
+    Missing,
+    NoTasks,
+    OutOfRange,
+    PhaseMissing,
+    TaskMissing,
+    TextTooLong,
+    TooManyActive,
+    TooManyTasks,
+    UnknownWord,
+)
+from tildone.views.faults import sentence
+
+SENTENCES = {
+    NoTasks(): "there are no tasks",
+    OutOfRange((5, 7), last=2): "no task at 5, 7: tasks are numbered 0 to 2",
+    BadPosition(9, last=3): "cannot insert at 9: places are numbered 0 to 3",
+    TextTooLong(1, 1000): "the text of new task 1 is longer than 1000 characters",
+    TooManyTasks(3, 100, 99): "cannot add 3 to the 99 tasks there are: a plan holds at most 100",
+    TooManyActive(2): "only one task can be in progress, not 2",
+    TaskMissing("a\x1b", empty=False): "no task says “a␛”",
+    TaskMissing("a", empty=True): "there are no tasks yet",
+    PhaseMissing("A\nB"): "no phase is named “A⏎B”",
+    AlreadyThere("a"): "a task already says “a”",
+    EmptyNote(): "a note needs text",
+    Missing("index", "insert"): "insert needs index",
+    UnknownWord("mode", "x\u202e"): "unknown mode “x<U+202E>”",
+}
+
+
+@pytest.mark.parametrize("fault", SENTENCES, ids=repr)
+def test_a_refusal_is_a_sentence(fault: Fault) -> None:
+    """What was given stands in it harmlessly."""
+    assert sentence(fault) == SENTENCES[fault]

@@ -1,0 +1,198 @@
+"""A plan and its tools, styled."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of, plans
+from tildone.core.plan import Phase, Plan, Task, flat
+from tildone.kit.text import width
+from tildone.kit.theme import Span, ansi, markup, plain
+from tildone.views.harmless import seen
+from tildone.views.themed import NARROWEST, edit_call, list_call, message, plan_lines, result, todo_list, write_call
+
+STATUSES = {"todo": PENDING, "doing": IN_PROGRESS, "done": COMPLETED, "out": ABANDONED}
+TITLE = "<toolTitle><bold>{}</bold></toolTitle>"
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["text", "status", "x"]), inner),
+    max_leaves=8,
+)
+
+
+def drawn(lines: list[tuple[Span, ...]]) -> str:
+    return "\n".join(plain(line) for line in lines)
+
+
+def test_a_list_shows_each_status_in_its_colour() -> None:
+    """What is closed is struck through; positions stand out."""
+    plan = flat(Task("a"), Task("b", IN_PROGRESS), Task("c", COMPLETED), Task("d", ABANDONED))
+
+    assert markup(todo_list(plan)) == (
+        "<dim>–</dim> <accent>[0]</accent> <text>a</text>\n"
+        "<warning>●</warning> <accent>[1]</accent> <text>b</text>\n"
+        "<success>✓</success> <accent>[2]</accent> <dim><strikethrough>c</strikethrough></dim>\n"
+        "<error>✗</error> <accent>[3]</accent> <dim><strikethrough>d</strikethrough></dim>"
+    )
+    assert markup(todo_list(Plan())) == "<dim>No todos</dim>"
+
+
+def test_a_text_cannot_forge_a_line_of_a_drawn_list() -> None:
+    """The break between tasks is the only one."""
+    text = ansi(todo_list(plan_of("a\n✓ [1] b\x1b[2J", "c")), color=False, safe=seen)
+
+    assert text == "– [0] a⏎✓ [1] b␛[2J\n– [1] c"
+
+
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        ({}, "<warning>replace </warning><muted>(0 items)</muted>"),
+        (None, "<warning>replace </warning><muted>(0 items)</muted>"),
+        ({"mode": "append"}, "<warning>append </warning><muted>(0 items)</muted>"),
+        ({"todos": [{"text": "x"}]}, "<warning>replace </warning><muted>(1 items)</muted>"),
+        ({"mode": "insert", "index": 9.0, "todos": [1, 2]}, "<warning>insert </warning><muted>(2 items @9)</muted>"),
+        ({"mode": "insert", "index": -1}, "<warning>insert </warning><muted>(0 items @-1)</muted>"),
+        ({"mode": "insert", "index": None}, "<warning>insert </warning><muted>(0 items)</muted>"),
+        ({"mode": "append", "index": 2, "todos": "x"}, "<warning>append </warning><muted>(0 items)</muted>"),
+    ],
+)
+def test_a_call_that_writes_is_shown_as_it_arrives(args: object, shown: str) -> None:
+    """Where to insert counts only when inserting."""
+    assert markup(write_call(args)) == TITLE.format("write_todos ") + shown
+
+
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        ({"action": "start", "indices": [0, 5.0, 14]}, "<warning>start </warning><accent>[0, 5, 14]</accent>"),
+        ({"action": "start"}, "<warning>start </warning><accent>[]</accent>"),
+        ({"indices": [1.5]}, "<accent>[1.5]</accent>"),
+        ([], "<accent>[]</accent>"),
+    ],
+)
+def test_a_call_that_edits_is_shown_as_it_arrives(args: object, shown: str) -> None:
+    """With as much as is known of it."""
+    assert markup(edit_call(args)) == TITLE.format("edit_todos ") + shown
+
+
+def test_a_call_that_lists_has_only_its_name() -> None:
+    """It takes no arguments."""
+    assert markup(list_call()) == markup(list_call({"x": 1})) == TITLE.format("list_todos")
+
+
+def test_a_result_is_its_list() -> None:
+    """In the words that its dialect has for statuses; what is no task is left out, and leaves its position."""
+    todos = [
+        {"text": "a", "status": "doing"},
+        {"text": "b"},
+        7,
+        {"text": "c", "status": "?"},
+        {"text": "d", "status": "out"},
+    ]
+
+    assert markup(result("words", {"todos": todos}, STATUSES)) == (
+        "<warning>●</warning> <accent>[0]</accent> <text>a</text>\n"
+        "<error>✗</error> <accent>[4]</accent> <dim><strikethrough>d</strikethrough></dim>"
+    )
+    assert markup(result("words", {"todos": []}, STATUSES)) == "<dim>No todos</dim>"
+
+
+def test_a_result_without_a_list_is_its_refusal_or_its_words() -> None:
+    """No details: its words. Details that say nothing: a call that failed."""
+    assert (
+        markup(result("x", {"todos": [], "error": "no todos exist"}, STATUSES))
+        == "<error>Error: no todos exist</error>"
+    )
+    assert markup(result("Tool\ncrashed", None, STATUSES)) == "Tool\ncrashed"
+    assert markup(result("Validation failed", {}, STATUSES)) == "<error>Validation failed</error>"
+
+
+@given(json_values, st.text())
+def test_whatever_arrives_can_be_shown(given: object, text: str) -> None:
+    """Arguments and details of any shape."""
+    for spans in (
+        write_call(given),
+        edit_call(given),
+        write_call({"mode": given, "todos": given, "index": given}),
+        edit_call({"action": given, "indices": given}),
+        result(text, given, STATUSES),
+        result(text, {"todos": given, "error": given}, STATUSES),
+        result(text, {"todos": [given, {"text": text, "status": given}]}, STATUSES),
+        message(text, text),
+    ):
+        assert isinstance(ansi(spans, color=True, safe=seen), str)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"),
+    [
+        ("til-done-context", "<accent>📋 </accent><dim>one\ntwo</dim>"),
+        ("til-done-complete", "<success>✓ </success><text>one\ntwo</text>"),
+        ("til-done-countdown", "<accent>⏳ </accent><dim>one\ntwo</dim>"),
+        ("another", "<text>one\ntwo</text>"),
+    ],
+)
+def test_a_message_stands_after_the_sign_of_its_kind(kind: str, shown: str) -> None:
+    """Its lines are lines."""
+    assert markup(message(kind, "one\ntwo")) == shown
+    assert ansi(message(kind, "one\ntwo"), color=False, safe=seen).endswith("one\ntwo")
+
+
+def test_a_person_sees_phases_tasks_and_notes() -> None:
+    """How far each phase has come stands beside its name; positions go on from phase to phase."""
+    plan = Plan(
+        (
+            Phase("Build\x1b", (Task("schema", COMPLETED), Task("migrate", IN_PROGRESS, ("see #12\nand #13", "slow")))),
+            Phase("", (Task("rest"),)),
+            Phase("Later"),
+        )
+    )
+
+    assert drawn(plan_lines(plan)) == (
+        "Build␛ 1/2\n"
+        "  ✓ [0] schema\n"
+        "  ● [1] migrate\n"
+        "    │ see #12\n"
+        "    │ and #13\n"
+        "    │ \n"
+        "    │ slow\n"
+        "\n"
+        "(unnamed) 0/1\n"
+        "  – [2] rest\n"
+        "\n"
+        "Later 0/0"
+    )
+    assert markup(plan_lines(plan)[0]) == "<accent><bold>Build␛</bold></accent><muted> 1/2</muted>"
+
+
+def test_a_flat_list_has_no_heading() -> None:
+    """And no list says so."""
+    assert drawn(plan_lines(plan_of("a", "b\nc"))) == "– [0] a\n– [1] b⏎c"
+    assert drawn(plan_lines(Plan())) == "No todos"
+
+
+def test_what_does_not_fit_hangs_below_its_beginning() -> None:
+    """Names, texts and notes alike."""
+    plan = Plan(
+        (Phase("A phase of many words", (Task("a task of many words", COMPLETED, ("a note of many words",)),)),)
+    )
+
+    assert drawn(plan_lines(plan, 20)) == (
+        "A phase of many\nwords 1/1\n  ✓ [0] a task of\n        many words\n    │ a note of many\n    │ words"
+    )
+    assert markup(plan_lines(plan, 20)[3]) == "        <dim><strikethrough>many words</strikethrough></dim>"
+
+
+@given(plans, st.integers(0, 60))
+def test_no_line_is_wider_than_the_terminal(plan: Plan, columns: int) -> None:
+    """Unless the terminal is too narrow for anything."""
+    assert plan_lines(plan, columns) == plan_lines(plan, max(columns, NARROWEST))
+    assert all(width(plain(line)) <= max(columns, NARROWEST) for line in plan_lines(plan, columns))
+
+
+@given(plans)
+def test_what_a_person_sees_is_already_harmless(plan: Plan) -> None:
+    """Drawing it changes nothing any more, so its width is what was measured."""
+    assert all(ansi(line, color=False, safe=seen) == plain(line) for line in plan_lines(plan))

@@ -1,0 +1,72 @@
+"""The command line: what is typed goes to a verb, what goes wrong becomes one line and an exit code."""
+
+import os
+import sys
+
+from tildone.errors import TildoneError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tildone.cli.args import Typed
+
+INTERRUPTED = 130
+PIPE_BROKEN = 141
+
+
+def main(argv: "Sequence[str] | None" = None) -> int:
+    """Carry out a command line and give its exit code."""
+    try:
+        code = _run(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _forget_output()
+        return PIPE_BROKEN
+    except TildoneError as error:
+        return _complain(str(error), error.exit_code)
+    except OSError as error:
+        _forget_output()
+        named = f"{error.filename}: " if error.filename else ""
+        return _complain(f"{named}{error.strerror or error}", TildoneError.exit_code)
+    return code
+
+
+def _run(argv: "Sequence[str]") -> int:
+    # Loaded here, so that Ctrl-C is heeded from the start.
+    from tildone.cli import screen  # noqa: PLC0415  see above
+    from tildone.cli.args import parse  # noqa: PLC0415  see above
+    from tildone.cli.verbs import ROOT  # noqa: PLC0415  see above
+
+    screen.prepare()
+    typed = parse(ROOT, argv)
+    return _doer(typed)(typed)
+
+
+def _doer(typed: "Typed") -> "Callable[[Typed], int]":
+    """The function for the verb; only its own module is loaded."""
+    if typed.has("help"):
+        target = "help.overview"
+    elif typed.has("version"):
+        target = "help.version"
+    else:
+        target = typed.verb.run
+    module, function = target.split(".")
+    loaded = __import__(f"tildone.cli.{module}", fromlist=[function])
+    found: Callable[[Typed], int] = getattr(loaded, function)
+    return found
+
+
+def _forget_output() -> None:
+    """Drop what could not be printed: Python would try once more at its end, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _complain(message: str, code: int) -> int:
+    # Late, because nothing but an error needs it.
+    from tildone.views.harmless import seen_lines  # noqa: PLC0415  see above
+
+    print("tildone:", "\n".join(seen_lines(message)), file=sys.stderr)
+    return code

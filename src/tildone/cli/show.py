@@ -1,0 +1,17 @@
+"""`tildone todo`: the plan as it stands."""
+
+from tildone.cli.args import Typed
+from tildone.cli.place import named, reading
+from tildone.cli.screen import columns, put, put_spans
+from tildone.views.themed import plan_lines
+
+
+def show(typed: Typed) -> int:
+    """Print the plan, or how to begin one."""
+    session = reading(typed)
+    plan = session.plan
+    if plan.tasks:
+        put_spans(plan_lines(plan, columns()))
+    else:
+        put(f"No tasks in {named(session.name)}. Add one with: tildone todo append TEXT")
+    return 0

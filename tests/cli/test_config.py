@@ -1,0 +1,164 @@
+"""Settings: what is said nearest counts, and what makes no sense is said, with the file it stands in."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tildone.config import load, project_root
+from tildone.errors import UsageError
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    """An environment that points to empty folders."""
+    return {"XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_DATA_HOME": str(tmp_path / "data")}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / ".git").mkdir(parents=True)
+    return folder
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def user_file(home: dict[str, str]) -> Path:
+    folder = Path(home["XDG_CONFIG_HOME"]) / "tildone"
+    return folder / "config.toml"
+
+
+def test_a_session_is_the_project_whichever_of_its_folders_one_is_in(project: Path, home: dict[str, str]) -> None:
+    deep = project / "src" / "deep"
+    deep.mkdir(parents=True)
+
+    settings = load({}, home, str(deep))
+
+    assert (settings.session, settings.project) == (str(project.resolve()), str(project.resolve()))
+
+
+def test_without_a_repository_a_session_is_the_folder_itself(tmp_path: Path, home: dict[str, str]) -> None:
+    folder = tmp_path / "plain" / "folder"
+    folder.mkdir(parents=True)
+
+    assert load({}, home, str(folder)).session == str(folder.resolve())
+
+
+def test_a_worktree_is_a_project_of_its_own(project: Path) -> None:
+    """There `.git` is a file."""
+    worktree = project / "worktree"
+    worktree.mkdir()
+    (worktree / ".git").write_text("gitdir: elsewhere\n", encoding="utf-8")
+
+    assert project_root(str(worktree)) == str(worktree.resolve())
+
+
+def test_a_link_leads_to_the_same_session(project: Path, tmp_path: Path, home: dict[str, str]) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(project)
+
+    assert load({}, home, str(link)).session == load({}, home, str(project)).session
+
+
+def test_what_is_said_nearest_counts(project: Path, home: dict[str, str]) -> None:
+    """A flag, then the environment, then the project's file, then the person's own."""
+    write(user_file(home), 'session = "user"\n')
+    said = [load({}, home, str(project)).session]
+    write(project / "tildone.toml", 'session = "project"\n')
+    said.append(load({}, home, str(project)).session)
+    said.append(load({}, home | {"TILDONE_SESSION": "environment"}, str(project)).session)
+    said.append(load({"session": "flag"}, home | {"TILDONE_SESSION": "environment"}, str(project)).session)
+
+    assert said == ["user", "project", "environment", "flag"]
+
+
+def test_an_empty_variable_says_nothing(project: Path, home: dict[str, str]) -> None:
+    settings = load({}, home | {"TILDONE_STORE": "", "TILDONE_SESSION": "", "TILDONE_DIALECT": ""}, str(project))
+
+    assert settings == load({}, home, str(project))
+    assert settings.dialect is None
+
+
+def test_a_path_begins_where_it_was_written_down(project: Path, home: dict[str, str]) -> None:
+    write(user_file(home), 'store = "own.db"\n')
+    of_user = load({}, home, str(project)).store
+    write(project / "tildone.toml", 'store = "../shared.db"\n')
+    of_project = load({}, home, str(project)).store
+    of_flag = load({"store": "here.db"}, home, str(project)).store
+
+    assert of_user == str(user_file(home).with_name("own.db"))
+    assert of_project == str(project.parent / "shared.db")
+    assert of_flag == str(project / "here.db")
+
+
+def test_a_tilde_is_home_and_an_address_is_left_alone(project: Path, home: dict[str, str]) -> None:
+    assert load({"store": "~/x.db"}, home, str(project)).store == os.path.expanduser(os.path.join("~", "x.db"))
+    assert load({"store": "postgresql://h/db"}, home, str(project)).store == "postgresql://h/db"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('stor = "x"', "there is no setting 'stor'; did you mean 'store'?"),
+        ("colour = 1", "there is no setting 'colour'; known are store, session, dialect"),
+        ("session = 3", "session must be some text in quotes"),
+        ('session = ""', "session must be some text in quotes"),
+        ("[store]\npath = 1", "store must be some text in quotes"),
+        ("session = ", "Invalid value"),
+        (b"\xff", "this is not UTF-8 text"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_named_with_what_is_wrong(
+    project: Path, home: dict[str, str], text: str | bytes, complaint: str
+) -> None:
+    file = project / "tildone.toml"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    with pytest.raises(UsageError) as caught:
+        load({}, home, str(project))
+
+    assert str(caught.value).startswith(f"{file.resolve()}: {complaint}")
+
+
+def test_a_file_that_cannot_be_opened_is_not_passed_over(project: Path, home: dict[str, str]) -> None:
+    (project / "tildone.toml").mkdir()
+
+    with pytest.raises(UsageError, match=r"tildone\.toml: "):
+        load({}, home, str(project))
+
+
+@pytest.mark.parametrize(
+    ("platform", "environ", "end"),
+    [
+        ("linux", {}, "~/.local/share/tildone/tildone.db"),
+        ("linux", {"XDG_DATA_HOME": "/data"}, "/data/tildone/tildone.db"),
+        ("darwin", {}, "~/Library/Application Support/tildone/tildone.db"),
+        ("win32", {"LOCALAPPDATA": "/Local"}, "/Local/tildone/tildone.db"),
+        ("win32", {}, r"~\AppData\Local/tildone/tildone.db"),
+    ],
+)
+@pytest.mark.skipif(os.name == "nt", reason="the paths are written for POSIX")
+def test_plans_are_kept_where_the_platform_keeps_data(
+    platform: str, environ: dict[str, str], end: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+
+    store = load({}, environ | {"XDG_CONFIG_HOME": "/nowhere", "APPDATA": "/nowhere"}, str(project)).store
+
+    assert store == os.path.abspath(os.path.join(project, os.path.expanduser(end)))
+
+
+def test_without_a_file_no_parser_is_loaded(project: Path, home: dict[str, str]) -> None:
+    """Parsing TOML would take longer than the rest of a command."""
+    program = f"import sys; from tildone.config import load; load({{}}, {home!r}, {str(project)!r})"
+    asked = f"{program}; print('tomllib' in sys.modules, 'difflib' in sys.modules)"
+
+    answer = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+
+    assert answer.stdout.split() == ["False", "False"]

@@ -1,0 +1,190 @@
+"""`tildone todo edit`: an editor of the person's choice, and nothing typed is ever lost."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.person import CTRL_C, PROGRAM, Answer, Person
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the editors are shell scripts")
+
+ADD = 'printf -- "- [ ] added\\n" >> "$1"'
+SPOIL = 'printf -- "nonsense\\n" >> "$1"'
+
+
+@pytest.fixture
+def editors(tmp_path: Path) -> Path:
+    """A folder for editors, and one for the drafts they are given."""
+    folder = tmp_path / "editors"
+    folder.mkdir()
+    (tmp_path / "drafts").mkdir()
+    return folder
+
+
+def editor(folder: Path, script: str) -> dict[str, str]:
+    """An editor that does this, and the environment in which it is the person's."""
+    file = folder / "my editor"
+    file.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    file.chmod(0o755)
+    return {"EDITOR": f'"{file}"', "TMPDIR": str(folder.parent / "drafts")}
+
+
+def drafts(folder: Path) -> list[Path]:
+    return list((folder.parent / "drafts").iterdir())
+
+
+def kept(answer: Answer, folder: Path) -> str:
+    """The text that an answer says is kept, which is the only one there is."""
+    [file] = drafts(folder)
+    assert f"What you typed is kept in {file}; to use it: tildone todo import {file}" in answer.err + answer.out
+    return file.read_text(encoding="utf-8")
+
+
+def test_what_is_saved_becomes_the_plan(person: Person, editors: Path) -> None:
+    person.says("todo", "append", "one")
+
+    said = person.says("todo", "edit", **editor(editors, ADD))
+
+    assert said == "Saved: 2 tasks in 1 phase\n0 of 2 closed. Next: One\n"
+    assert drafts(editors) == []
+
+
+def test_visual_comes_before_editor_and_may_have_options(person: Person, editors: Path) -> None:
+    environ = editor(editors, '[ "$1" = --wait ] && cp "$2" seen.md')
+    person.says("todo", "append", "one")
+
+    said = person.says("todo", "edit", **environ | {"EDITOR": "false", "VISUAL": f"{environ['EDITOR']} --wait"})
+
+    assert said == "Nothing changed.\n"
+    assert (person.folder / "seen.md").read_text(encoding="utf-8") == "# Todos\n- [ ] One\n"
+
+
+def test_an_empty_plan_opens_with_something_to_replace(person: Person, editors: Path) -> None:
+    said = person.says("todo", "edit", **editor(editors, 'cp "$1" seen.md'))
+
+    assert said == "Nothing changed.\n"
+    assert (person.folder / "seen.md").read_text(encoding="utf-8").startswith("# Todos\n- [ ] (")
+    assert person.says("todo").startswith("No tasks")
+
+
+def test_a_flat_list_stays_flat(person: Person, editors: Path) -> None:
+    person.says("call", "write_todos", '{"mode": "replace", "todos": [{"text": "one"}]}')
+
+    person.says("todo", "edit", **editor(editors, ADD))
+
+    assert person.says("todo") == "– [0] one\n– [1] added\n"
+
+
+def test_without_an_editor_the_person_is_told_how_to_name_one(person: Person) -> None:
+    answer = person.run("todo", "edit")
+
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("tildone: no editor is set; name one in $VISUAL or $EDITOR")
+
+
+def test_an_editor_that_does_not_exist_is_said(person: Person, editors: Path) -> None:
+    answer = person.run("todo", "edit", **editor(editors, "") | {"EDITOR": "/nonexistent/editor"})
+
+    assert answer.code == 1
+    assert answer.err == ("tildone: nothing was edited: cannot run /nonexistent/editor: No such file or directory\n")
+    assert drafts(editors) == []
+
+
+@pytest.mark.parametrize(("before", "left"), [("true", 0), (ADD, 1)])
+def test_an_editor_that_fails_changes_nothing_and_what_was_typed_is_kept(
+    person: Person, editors: Path, before: str, left: int
+) -> None:
+    person.says("todo", "append", "one")
+
+    answer = person.run("todo", "edit", **editor(editors, f"{before}; exit 7"))
+
+    assert (answer.code, answer.out) == (1, "")
+    assert "my editor ended with exit code 7" in answer.err
+    assert len(drafts(editors)) == left
+    assert person.says("todo", "export", "-") == "# Todos\n- [ ] One\n"
+
+
+def test_a_text_that_cannot_be_read_is_kept_with_its_mistakes_named(person: Person, editors: Path) -> None:
+    person.says("todo", "append", "one")
+
+    answer = person.run("todo", "edit", **editor(editors, SPOIL))
+
+    assert (answer.code, answer.out) == (3, "")
+    assert "could not read that as a plan:\n  line 3: not a heading" in answer.err
+    assert kept(answer, editors) == "# Todos\n- [ ] One\nnonsense\n"
+    assert person.says("todo", "export", "-") == "# Todos\n- [ ] One\n"
+
+
+def test_a_text_that_is_not_utf8_is_kept_as_it_was_saved(person: Person, editors: Path) -> None:
+    person.says("todo", "append", "one")
+
+    answer = person.run("todo", "edit", **editor(editors, r'printf "%b" "- [ ] caf\0351\n" > "$1"'))
+
+    assert answer.code == 1
+    assert "what you saved is not UTF-8 text" in answer.err
+    assert [file.read_bytes() for file in drafts(editors)] == [b"- [ ] caf\xe9\n"]
+
+
+def test_at_a_terminal_a_text_that_cannot_be_read_is_opened_again(person: Person, editors: Path) -> None:
+    """The second time, the editor finds its text as it left it and sets it right."""
+    person.says("todo", "append", "one")
+    again = 'if grep -q nonsense "$1"; then echo "- [x] right" > "$1"; else echo nonsense >> "$1"; fi'
+    terminal = person.at_terminal("todo", "edit", **editor(editors, again))
+
+    terminal.until("Press Enter")
+    terminal.type(b"\n")
+    answer = terminal.end()
+
+    assert answer.code == 0
+    assert "line 3" in answer.out
+    assert person.says("todo", "export", "-") == "- [x] right\n"
+    assert drafts(editors) == []
+
+
+@pytest.mark.parametrize("key", [CTRL_C, b"\x04"])
+def test_at_a_terminal_one_may_stop_and_the_text_is_kept(person: Person, editors: Path, key: bytes) -> None:
+    person.says("todo", "append", "one")
+    terminal = person.at_terminal("todo", "edit", **editor(editors, SPOIL))
+
+    terminal.until("Press Enter to edit it again, Ctrl-C to stop: ")
+    terminal.type(key)
+    answer = terminal.end()
+
+    assert answer.code == 3
+    assert kept(answer, editors) == "# Todos\n- [ ] One\nnonsense\n"
+
+
+def test_ctrl_c_belongs_to_the_editor_while_it_is_open(person: Person, editors: Path) -> None:
+    person.says("todo", "append", "one")
+    patient = f"trap '{ADD}; exit 0' INT; echo ready; while :; do read line; done"
+    terminal = person.at_terminal("todo", "edit", **editor(editors, patient))
+
+    terminal.until("ready")
+    terminal.type(CTRL_C)
+    answer = terminal.end()
+
+    assert answer.code == 0
+    assert person.says("todo", "export", "-") == "# Todos\n- [ ] One\n- [ ] added\n"
+
+
+def test_a_plan_that_changed_meanwhile_is_not_overwritten(person: Person, editors: Path) -> None:
+    person.says("todo", "append", "one")
+
+    answer = person.run("todo", "edit", **editor(editors, f"{ADD}; '{PROGRAM}' todo done one >/dev/null"))
+
+    assert answer.code == 3
+    assert "the plan was changed by somebody else while you edited it" in answer.err
+    assert kept(answer, editors).endswith("- [ ] added\n")
+    assert person.says("todo", "export", "-") == "# Todos\n- [x] One\n"
+
+
+def test_a_text_that_breaks_a_rule_is_kept(person: Person, editors: Path) -> None:
+    person.says("call", "write_todos", '{"mode": "replace", "todos": [{"text": "one"}]}')
+
+    answer = person.run("todo", "edit", **editor(editors, f'printf -- "- [ ] {"x" * 1001}\\n" >> "$1"'))
+
+    assert answer.code == 3
+    assert re.search("new task 1 is longer than 1000 characters", answer.err)
+    assert len(kept(answer, editors)) > 1000

@@ -1,0 +1,127 @@
+"""`tildone log`, `undo`, `redo` and `sessions`: nothing is lost, and everything can be told."""
+
+import re
+from pathlib import Path
+
+from tests.cli.person import Person
+
+
+def test_what_happened_is_told_newest_first(person: Person) -> None:
+    person.says("todo", "append", "Build", "Parse")
+    person.says("todo", "start", "parse")
+
+    lines = person.says("log").splitlines()
+
+    assert [re.sub(r"\w{4,20}  \d{4}-\d\d-\d\d \d\d:\d\d", "ID WHEN", line) for line in lines] == [
+        "* ID WHEN  user  started “Parse”",
+        "│ ID WHEN  user  added phase “Build”",
+        f"{' ' * (lines[1].index('added'))}added “Parse”",
+    ]
+
+
+def test_as_many_events_are_told_as_asked_for(person: Person) -> None:
+    for text in ("a", "b", "c", "d"):
+        person.says("todo", "append", text)
+
+    told = [event["what"] for event in person.run("log", "--json", "--limit", "2").json]
+
+    assert told == [["added “D”"], ["added “C”"]]
+    assert len(person.run("log", "--json").json) == 4
+
+
+def test_what_was_undone_is_told_with_all_branches_only(person: Person) -> None:
+    for text in ("a", "b"):
+        person.says("todo", "append", text)
+    person.says("undo")
+    person.says("todo", "append", "c")
+
+    here, everywhere = person.run("log", "--json").json, person.run("log", "--json", "--all").json
+
+    assert [event["what"][-1] for event in here] == ["added “C”", "added “A”"]
+    assert [(event["what"][-1], event["place"]) for event in everywhere] == [
+        ("added “C”", "head"),
+        ("added “B”", "elsewhere"),
+        ("added “A”", "on_branch"),
+    ]
+
+
+def test_nothing_happened_yet_is_a_sentence(person: Person) -> None:
+    assert person.says("log") == (
+        f"Nothing has happened in {person.folder} yet. Begin with: tildone todo append TEXT\n"
+    )
+    assert person.run("log", "--json").json == []
+
+
+def test_undo_and_redo_say_what_they_did(person: Person) -> None:
+    person.says("todo", "append", "Build", "Parse")
+    person.says("todo", "done", "parse")
+
+    said = [person.says("undo"), person.says("undo"), person.says("redo"), person.says("redo")]
+
+    assert said == [
+        "Took back: completed “Parse”\n0 of 1 closed. Next: Parse\n",
+        "Took back: added phase “Build”; added “Parse”\nThe plan is empty now.\n",
+        "Made again: added phase “Build”; added “Parse”\n0 of 1 closed. Next: Parse\n",
+        "Made again: completed “Parse”\n1 of 1 closed: nothing is left to do.\n",
+    ]
+
+
+def test_there_may_be_nothing_to_undo_or_redo(person: Person) -> None:
+    answers = [person.run("undo"), person.run("redo")]
+
+    assert [(answer.code, answer.err) for answer in answers] == [
+        (3, "tildone: nothing to undo\n"),
+        (3, "tildone: nothing to redo\n"),
+    ]
+
+
+def test_a_models_change_is_undone_as_well(person: Person) -> None:
+    person.says("call", "write_todos", '{"mode": "replace", "todos": [{"text": "Parse"}]}')
+
+    assert person.says("undo").startswith("Took back: added “Parse”\n")
+
+
+def test_sessions_are_listed_with_the_current_one_marked(person: Person) -> None:
+    person.says("todo", "append", "one")
+    person.says("todo", "append", "two", "--session", "other")
+    person.says("todo", "done", "--session", "other")
+
+    lines = person.says("sessions").splitlines()
+
+    assert [re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "WHEN", line) for line in lines] == [
+        "  WHEN      1/1    2 events  other",
+        f"● WHEN      0/1     1 event  {person.folder}",
+    ]
+    assert [(each["name"], each["current"], each["closed"]) for each in person.run("sessions", "--json").json] == [
+        ("other", False, 1),
+        (str(person.folder), True, 0),
+    ]
+
+
+def test_no_session_yet_is_a_sentence(person: Person) -> None:
+    store = person.folder / "plans.db"
+
+    said = person.says("sessions", "--store", "plans.db")
+
+    assert said == f"There is no session in {store} yet. Begin one with: tildone todo append TEXT\n"
+
+
+def test_every_folder_of_a_project_shares_its_plan_and_no_other_does(person: Person, tmp_path: Path) -> None:
+    below, outside = person.folder / "src", tmp_path / "outside"
+    below.mkdir()
+    outside.mkdir()
+    person.says("todo", "append", "one")
+
+    shown = [Person(folder, person.home, person.environ).says("todo") for folder in (below, outside)]
+
+    assert shown[0] == person.says("todo")
+    assert shown[1].startswith(f"No tasks in {outside}.")
+
+
+def test_a_settings_file_is_heeded(person: Person) -> None:
+    (person.folder / "tildone.toml").write_text('session = "mine"\nstore = "plans.db"\n', encoding="utf-8")
+
+    person.says("todo", "append", "one")
+
+    assert (person.folder / "plans.db").exists()
+    assert person.run("sessions", "--json").json[0]["name"] == "mine"

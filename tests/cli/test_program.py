@@ -1,0 +1,166 @@
+"""The program as a whole: help everywhere, an exit code for every kind of trouble, and no time lost."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.person import PROGRAM, Person
+from tests.cli.test_args import leaves
+from tildone.cli import main
+from tildone.cli.args import Verb, called
+from tildone.cli.verbs import ROOT
+from tildone.wiring import TOOLS
+
+SLOW = {"argparse", "asyncio", "dataclasses", "inspect", "logging", "pathlib", "subprocess", "tomllib", "typing"}
+
+
+@pytest.mark.parametrize("path", leaves((ROOT,)), ids=called)
+def test_every_verb_helps(path: tuple[Verb, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    """The same, however it is asked for; it fits a terminal, and it ends with something to copy."""
+    words = [verb.name for verb in path[1:]]
+
+    assert main([*words, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert main(["help", *words]) == 0
+
+    assert capsys.readouterr().out == text
+    assert text.startswith(called(path))
+    assert all(len(line) <= 110 for line in text.splitlines())
+    assert all(f"  $ {example}\n" in text for example in path[-1].examples)
+
+
+def test_the_help_for_calls_names_every_tool(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["call", "--help"])
+
+    text = capsys.readouterr().out
+    assert all(f"{', '.join(tools)} ({dialect})" in text for dialect, tools in TOOLS.items())
+
+
+def test_the_program_alone_shows_its_help(person: Person) -> None:
+    assert person.says() == person.says("--help") == person.says("-h")
+
+
+def test_the_version_is_told(person: Person) -> None:
+    from importlib.metadata import version  # noqa: PLC0415  nothing else here needs it
+
+    assert person.says("--version") == f"tildone {version('tildone')}\n"
+
+
+def test_the_package_runs_as_a_module(person: Person) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tildone", "todo", "nope"],
+        cwd=person.folder,
+        env=person.environment({}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("tildone: there is no verb 'nope' in tildone todo; ")
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "complaint"),
+    [
+        (["todo", "export", "/nonexistent/x.md"], 1, "could not write /nonexistent/x.md: "),
+        (["todo", "--colour"], 2, "there is no option --colour in tildone todo; "),
+        (["log", "--limit", "few"], 2, "--limit takes a number above 0, not 'few'"),
+        (["todo", "--dialect", "index"], 2, "there is no dialect 'index'; did you mean 'indexed'?"),
+        (["todo", "--store", "postgresql://host/x"], 2, "postgresql:// stores are not supported by this version; "),
+        (["redo"], 3, "nothing to redo"),
+        (["todo", "start", "nothing"], 4, 'no task has "nothing" in it'),
+        (["todo", "--store", "not-a-store"], 5, ""),
+        (["todo", "--store", "."], 5, ""),
+        (["todo", "--store", "not-a-store/below"], 5, ""),
+    ],
+)
+def test_every_kind_of_trouble_has_its_exit_code_and_one_line(
+    person: Person, argv: list[str], code: int, complaint: str
+) -> None:
+    person.says("todo", "append", "one")
+    (person.folder / "not-a-store").write_text("Once upon a time, there was no database.", encoding="utf-8")
+
+    answer = person.run(*argv)
+
+    assert (answer.code, answer.out) == (code, "")
+    assert answer.err.startswith(f"tildone: {complaint}")
+    assert answer.err.count("\n") == 1
+
+
+def test_a_settings_file_that_makes_no_sense_stops_the_program(person: Person) -> None:
+    (person.folder / "tildone.toml").write_text("sesion = 1\n", encoding="utf-8")
+
+    answer = person.run("todo")
+
+    assert (answer.code, answer.err) == (
+        2,
+        f"tildone: {person.folder / 'tildone.toml'}: there is no setting 'sesion'; did you mean 'session'?\n",
+    )
+
+
+def test_a_folder_that_is_gone_is_said(person: Person) -> None:
+    answer = person.shell("mkdir gone && cd gone && rmdir ../gone && tildone todo")
+
+    assert (answer.code, answer.err) == (2, "tildone: the working folder does not exist any more\n")
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["todo"],
+        ["todo", "append", "x"],
+        ["todo", "start", "one"],
+        ["call", "todo_write", "{}"],
+        ["call", "list_todos", "{}"],
+        ["call", "TodoWrite", "{}"],
+        ["log"],
+        ["undo"],
+        ["sessions"],
+        ["--help"],
+    ],
+    ids=" ".join,
+)
+def test_nothing_slow_is_loaded(person: Person, argv: list[str]) -> None:
+    """A command takes as long as its imports."""
+    person.says("todo", "append", "one")
+    asked = (
+        "import sys; before = set(sys.modules); from tildone.cli import main; main(sys.argv[1:]);"
+        f"print(*sorted({SLOW!r} & (set(sys.modules) - before)), sep=',', file=sys.stderr)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", asked, *argv],
+        cwd=person.folder,
+        env=person.environment({}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stderr.splitlines()[-1] == ""
+
+
+def test_two_people_at_once_lose_nothing(person: Person) -> None:
+    """Every process thinks again when another was faster."""
+    running = [
+        subprocess.Popen(
+            [PROGRAM, "todo", "append", f"task {number}"],
+            cwd=person.folder,
+            env=person.environment({}),
+            stdout=subprocess.DEVNULL,
+        )
+        for number in range(6)
+    ]
+
+    codes = [process.wait(timeout=60) for process in running]
+
+    assert codes == [0] * 6
+    texts = [task["text"] for task in person.run("log", "--json", "--limit", "1").json[0]["plan"][0]["tasks"]]
+    assert sorted(texts) == [f"Task {number}" for number in range(6)]
+
+
+def test_the_program_is_the_one_that_was_installed() -> None:
+    assert Path(PROGRAM).exists()

@@ -1,0 +1,145 @@
+"""The parts are put together by name, and only those that are needed are loaded."""
+
+import itertools
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.plans import plan_of
+from tildone.config import Settings
+from tildone.core.ops import Write
+from tildone.core.rules import Rules
+from tildone.errors import UsageError
+from tildone.log.events import Actor
+from tildone.stores.memory import MemoryStore
+from tildone.wiring import (
+    BY_HAND,
+    ID_LENGTH,
+    LOOK_BACK,
+    TOOLS,
+    dialect_named,
+    dialect_of_session,
+    dialect_of_tool,
+    id_maker,
+    open_session,
+    open_store,
+    under,
+)
+
+HERE = Settings(store="unused.db", session="s", project="/nowhere")
+
+
+def test_the_table_of_tools_is_that_of_the_dialects() -> None:
+    """It stands in the wiring so that looking a tool up loads no dialect; here both are compared."""
+    assert {name: tuple(tool.name for tool in dialect_named(name).tools) for name in TOOLS} == TOOLS
+    assert [dialect_of_tool(tool) for tools in TOOLS.values() for tool in tools] == [
+        name for name, tools in TOOLS.items() for _ in tools
+    ]
+
+
+def test_an_unknown_dialect_is_told_with_what_may_have_been_meant() -> None:
+    with pytest.raises(UsageError, match="there is no dialect 'phases'; did you mean 'phased'"):
+        dialect_named("phases")
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_one_dialect_is_loaded_without_the_others(name: str) -> None:
+    asked = f"import sys; from tildone.wiring import dialect_named; dialect_named({name!r}); print(*sys.modules)"
+
+    answer = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+
+    loaded = {module.split(".")[2] for module in answer.stdout.split() if module.startswith("tildone.dialects.")}
+    assert loaded & TOOLS.keys() == {name}
+
+
+def test_ids_are_short_and_sort_by_time() -> None:
+    clock = itertools.count(1_700_000_000_000, 7)
+    new_id = id_maker(lambda: next(clock), os.urandom)
+
+    ids = [new_id() for _ in range(100)]
+
+    assert ids == sorted(set(ids))
+    assert {len(each) for each in ids} == {ID_LENGTH}
+    assert all(each.isalnum() and each == each.lower() for each in ids)
+
+
+def test_ids_go_on_rising_when_the_clock_does_not() -> None:
+    """Chance alone could give a smaller one within the same millisecond, and clocks are set back."""
+    moments = iter([1000, 1000, 1000, 999, 1, 1000])
+    chances = iter([b"\xff" * 8, b"\x00" * 8, b"\x80" * 8, b"\xff" * 8, b"\x00" * 8, b"\x01" * 8])
+    new_id = id_maker(lambda: next(moments), lambda _: next(chances))
+
+    ids = [new_id() for _ in range(6)]
+
+    assert ids == sorted(set(ids))
+
+
+def test_two_makers_do_not_meet() -> None:
+    one, other = id_maker(lambda: 5, os.urandom), id_maker(lambda: 5, os.urandom)
+
+    assert {one() for _ in range(50)}.isdisjoint({other() for _ in range(50)})
+
+
+def test_a_server_is_said_to_be_unsupported() -> None:
+    with pytest.raises(UsageError, match="postgresql:// stores are not supported by this version"):
+        open_store(Settings(store="postgresql://host/plans", session="s", project="/"))
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "dialect"),
+    [
+        ("write_todos", {"mode": "replace", "todos": [{"text": "a"}]}, "indexed"),
+        ("todo_write", {"ops": [{"op": "append", "phase": "A", "items": ["a"]}]}, "phased"),
+        (
+            "TodoWrite",
+            {"summary": "x", "todos": [{"content": "a", "status": "pending"}]},
+            "declared",
+        ),
+    ],
+)
+def test_a_persons_edits_keep_to_the_rules_of_the_newest_call(
+    tool: str, arguments: dict[str, object], dialect: str
+) -> None:
+    store = MemoryStore()
+    open_session(HERE, dialect_named(dialect), store).call(tool, arguments)
+    open_session(HERE, BY_HAND, store).change([Write(plan_of("b").phases)])
+
+    assert dialect_of_session(HERE, store).name == dialect
+
+
+def test_where_no_model_has_written_nothing_is_assumed() -> None:
+    store = MemoryStore()
+    open_session(HERE, BY_HAND, store).change([Write(plan_of("a").phases)], Actor.IMPORT)
+
+    assert dialect_of_session(HERE, store) is BY_HAND
+    assert dialect_of_session(HERE, MemoryStore()) is BY_HAND
+    assert BY_HAND.rules == Rules()
+
+
+def test_a_call_of_long_ago_is_not_looked_for() -> None:
+    """The look back is short, so that it costs the same however long the history is."""
+    store = MemoryStore()
+    session = open_session(HERE, dialect_named("indexed"), store)
+    session.call("write_todos", {"mode": "replace", "todos": [{"text": "a"}]})
+    for count in range(LOOK_BACK):
+        session.change([Write(plan_of(str(count)).phases)])
+
+    assert dialect_of_session(HERE, store) is BY_HAND
+
+
+def test_a_settled_dialect_comes_first() -> None:
+    settings = Settings(store="unused.db", session="s", project="/", dialect="declared")
+
+    assert dialect_of_session(settings, MemoryStore()).name == "declared"
+
+
+def test_a_session_under_other_rules_is_the_same_session() -> None:
+    session = open_session(HERE, BY_HAND, MemoryStore())
+
+    strict = under(session, Rules(max_tasks=1))
+
+    assert strict.change([Write(plan_of("a").phases)]).faults == ()
+    assert session.plan == plan_of("a")
+    assert under(session, Rules()) is session

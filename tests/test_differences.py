@@ -118,7 +118,7 @@ def test_state_in_session() -> None:
     """Two agents in one process, and one agent in two."""
     store = MemoryStore()
     session_on(store, name="one").call("write_todos", replace("a"))
-    session_on(store, name="one").turn_ended()
+    session_on(store, name="one", prefix="later").turn_ended()
 
     assert session_on(store, name="two").plan == Plan()
     assert session_on(store, name="one").state.nudges == 1
@@ -218,9 +218,7 @@ def test_unknown_fields_refused() -> None:
     assert session.plan == Plan()
 
 
-@pytest.mark.parametrize(
-    "ops", [[{"op": "INIT"}], [{"op": "init", "list": [{"phase": "x"}]}], [None], "x", []]
-)
+@pytest.mark.parametrize("ops", [[{"op": "INIT"}], [{"op": "init", "list": [{"phase": "x"}]}], [None], "x", []])
 def test_bad_calls_change_nothing(ops: object) -> None:
     """An unknown op after a good one included."""
     session = session_on(dialect=PHASED)

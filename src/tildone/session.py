@@ -222,9 +222,7 @@ def _read(tool: "Tool", arguments: "str | Mapping[str, Any]") -> "tuple[Any, Seq
     params: Any = arguments
     if isinstance(arguments, str):
         if len(arguments) > MAX_ARGUMENTS:
-            return {}, [
-                Problem("", f"expected at most {MAX_ARGUMENTS} characters of JSON, got {len(arguments)}")
-            ]
+            return {}, [Problem("", f"expected at most {MAX_ARGUMENTS} characters of JSON, got {len(arguments)}")]
         try:
             params = codec.parse(arguments)
         except ValueError as error:

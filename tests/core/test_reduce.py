@@ -71,9 +71,7 @@ def test_write_puts_other_phases_in_place() -> None:
     assert reduce(plan_of("a"), [Write((Phase("B"),))], FREE).after == Plan((Phase("B"),))
 
 
-@pytest.mark.parametrize(
-    "op", [Write((Phase("", (Task("ab"),)),)), Append((Task("ab"),)), Insert((Task("ab"),), 0)]
-)
+@pytest.mark.parametrize("op", [Write((Phase("", (Task("ab"),)),)), Append((Task("ab"),)), Insert((Task("ab"),), 0)])
 def test_a_text_over_the_limit_is_refused_by_every_way_in(op: Op) -> None:
     """The limit counts for new tasks, however they come."""
     outcome = reduce(plan_of("x"), [op], Rules(max_text=1))
@@ -112,9 +110,7 @@ def test_growing_past_the_limit_is_refused() -> None:
     rules = Rules(max_tasks=2)
 
     assert reduce(plan_of("a", "b"), [Append((Task("c"),))], rules).faults == (faults.TooManyTasks(1, 2, 2),)
-    assert reduce(plan_of("a", "b"), [Insert((Task("c"),), 1)], rules).faults == (
-        faults.TooManyTasks(1, 2, 2),
-    )
+    assert reduce(plan_of("a", "b"), [Insert((Task("c"),), 1)], rules).faults == (faults.TooManyTasks(1, 2, 2),)
     assert reduce(plan_of("a", "b", "c"), [Append(())], rules).faults == (faults.TooManyTasks(0, 2, 3),)
     assert reduce(plan_of("a"), [Append((Task("b"),))], rules).after == plan_of("a", "b")
 
@@ -153,9 +149,7 @@ def test_every_selector_finds_what_it_names() -> None:
 
 def test_a_missing_task_says_whether_there_is_any() -> None:
     """A dialect may want to add a hint."""
-    assert reduce(Plan((Phase("A"),)), [Remove(Named("x"))], FREE).faults == (
-        faults.TaskMissing("x", empty=True),
-    )
+    assert reduce(Plan((Phase("A"),)), [Remove(Named("x"))], FREE).faults == (faults.TaskMissing("x", empty=True),)
 
 
 def test_starting_one_task_puts_the_others_back() -> None:

@@ -69,8 +69,6 @@ def test_reading_backwards_and_going_forwards_agree(facts: list[Fact]) -> None:
     for event in (events := chain(*facts)):
         state = advance(state, event)
 
-    since_snapshot = next(
-        (i for i in reversed(range(len(events))) if isinstance(facts[i], PlanChanged)), None
-    )
+    since_snapshot = next((i for i in reversed(range(len(events))) if isinstance(facts[i], PlanChanged)), None)
     if since_snapshot is not None:
         assert recall(reversed(events)) == state

@@ -139,13 +139,14 @@ class Contended(MemoryStore):
     def __init__(self, times: int) -> None:
         super().__init__()
         self.times = times
+        self.theirs = itertools.count()
 
     def append(self, session: str, event: Event) -> None:
         if self.times:
             self.times -= 1
             place = self.place(session)
             fact = PlanChanged(flat(*(Task(f"theirs {i}") for i in range(self.times + 1))))
-            super().append(session, Event(f"x{self.times}", place.head, 0, Actor.USER, fact))
+            super().append(session, Event(f"x{next(self.theirs)}", place.head, 0, Actor.USER, fact))
             raise HeadMoved(session)
         super().append(session, event)
 

@@ -16,6 +16,9 @@ class Status(Enum):
     def __init__(self, word: str) -> None:
         self.is_open = word in {"pending", "in_progress"}
 
+    # There is one of each, so identity will do; looking up words and signs by status is what views do most.
+    __hash__ = object.__hash__
+
 
 @value
 class Task:

@@ -183,11 +183,11 @@ def _resolve(plan: Plan, target: Selector, *, prefer_open: bool) -> list[Spot] |
                 return PhaseMissing(name)
             return [(where, j) for j in range(len(plan.phases[where].tasks))]
         case Everything():  # exhaustive
-            return _spots(plan, lambda _: True)
+            return _all_spots(plan)
 
 
 def _at(plan: Plan, indices: tuple[int, ...]) -> list[Spot] | Fault:
-    spots = _spots(plan, lambda _: True)
+    spots = _all_spots(plan)
     if not spots:
         return NoTasks()
     outside = tuple(index for index in indices if not 0 <= index < len(spots))
@@ -246,6 +246,10 @@ def _place(plan: Plan, at: int) -> Spot:
             return i, at
         at -= len(phase.tasks)
     return len(plan.phases) - 1, at
+
+
+def _all_spots(plan: Plan) -> list[Spot]:
+    return [(i, j) for i, phase in enumerate(plan.phases) for j in range(len(phase.tasks))]
 
 
 def _spots(plan: Plan, wanted: "Callable[[Task], bool]") -> list[Spot]:

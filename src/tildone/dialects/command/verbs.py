@@ -99,17 +99,17 @@ def note(plan: Plan, query: str, text: str, *, me: str = ME, numbered: bool = Fa
     return Answer(status(f"Noted on: {shown}"), (Note(target, text),))
 
 
-def copy(plan: Plan) -> Answer:
+def copy(plan: Plan, *, me: str = ME) -> Answer:
     """The checklist for the clipboard."""
     if not plan.phases:
-        return warned(Trouble.NOTHING_THERE, "There is no plan to copy")
+        return warned(Trouble.NOTHING_THERE, f"There is no plan to copy; begin one with: {me} append TEXT")
     return Answer(request=CopyText(checklist(plan)))
 
 
-def export(plan: Plan, path: str) -> Answer:
+def export(plan: Plan, path: str, *, me: str = ME) -> Answer:
     """The plan for a file, in a form that gives the same plan back."""
     if not plan.phases:
-        return warned(Trouble.NOTHING_THERE, "There is no plan to export")
+        return warned(Trouble.NOTHING_THERE, f"There is no plan to export; begin one with: {me} append TEXT")
     return Answer(request=WriteFile(path or FILE, document(plan)))
 
 
@@ -119,8 +119,13 @@ def import_(path: str) -> Answer:
 
 
 def edit(plan: Plan) -> Answer:
-    """The plan for the person's editor."""
-    return Answer(request=OpenEditor(document(plan) if plan.phases else TEMPLATE))
+    """The plan wanted back from the person's editor."""
+    return Answer(request=OpenEditor(draft(plan)))
+
+
+def draft(plan: Plan) -> str:
+    """What an editor opens with."""
+    return document(plan) if plan.phases else TEMPLATE
 
 
 def resumed(request: Request, text: str = "", *, unnamed: str = FIRST_PHASE) -> Answer:

@@ -22,10 +22,7 @@ GUIDELINES = (
     "Use edit_todos with action 'complete' and an array of 0-based indices to mark items as done.",
     "Use edit_todos with action 'abandon' and an array of 0-based indices when items are no longer needed.",
     "Use list_todos to review the current todo list.",
-    (
-        "Always call edit_todos with action 'start' on the next item before working on it, "
-        "then 'complete' when done."
-    ),
+    ("Always call edit_todos with action 'start' on the next item before working on it, then 'complete' when done."),
 )
 
 INDEXED = Dialect(

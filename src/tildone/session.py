@@ -1,15 +1,15 @@
 """The one road from a request to the log: every tool call, every person's edit, every end of a turn."""
 
 from tildone.core.reduce import Outcome, Step, reduce
-from tildone.core.value import but, value
-from tildone.dialects.base import Done, Problem, Reply
-from tildone.dialects.schema import fitted, problems
+from tildone.dialects.base import Done, Reply
 from tildone.errors import HeadMoved, Refused
+from tildone.kit.schema import Problem, fitted, problems
 from tildone.log import codec
 from tildone.log.events import Actor, Call, Event, Labelled, Nudged, PlanChanged, Tripped
 from tildone.log.state import State, advance, recall
 from tildone.log.tree import Place
-from tildone.loop.machine import Decision, GiveUp, GoOn, Patience, Rest, decide, progressed
+from tildone.loop.machine import Decision, GiveUp, GoOn, Manner, Patience, Rest, decide, progressed
+from tildone.value import but, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from tildone.core.plan import Plan
+    from tildone.core.rules import Rules
     from tildone.dialects.base import Dialect, Tool
     from tildone.log.events import Fact
     from tildone.log.store import Store
@@ -95,9 +96,17 @@ class Session:
         done = Done(params, outcome, self.store.durable, took_ms=self._now() - started)
         return tool.reply(self._logged(done))
 
-    def change(self, steps: "Iterable[Step]", actor: Actor = Actor.USER) -> Outcome:
-        """Make a person's (or a timer's, or an import's) edit, under the same rules as a model's."""
-        return self._think(tuple(steps), actor, None)
+    def change(
+        self,
+        steps: "Iterable[Step] | Callable[[Plan], Sequence[Step]]",
+        actor: Actor = Actor.USER,
+        rules: "Rules | None" = None,
+    ) -> Outcome:
+        """Make a person's (or a timer's, or an import's) edit, under the same rules as a model's unless told otherwise.
+
+        Where the steps depend on the plan, a function gives them for the plan as it is when they are taken.
+        """
+        return self._think(steps if callable(steps) else tuple(steps), actor, None, rules)
 
     def turn_ended(self, *, aborted: bool = False, errored: bool = False) -> Verdict:
         """Decide whether the agent goes on, and remember that it was told to."""
@@ -165,20 +174,33 @@ class Session:
                 continue
             return
 
-    def _think(self, steps: "Sequence[Step]", actor: Actor, call: Call | None) -> Outcome:
+    def _think(
+        self,
+        steps: "Sequence[Step] | Callable[[Plan], Sequence[Step]]",
+        actor: Actor,
+        call: Call | None,
+        rules: "Rules | None" = None,
+    ) -> Outcome:
+        if not steps:
+            plan = self.plan
+            return Outcome(plan, plan)
+        # What was true at the last look will do to begin with: `append` finds out if it is so no more.
+        state = self._known if self._known.head else self.state
         while True:
-            state = self.state
-            if not steps:
-                return Outcome(state.plan, state.plan)
-            outcome = reduce(state.plan, steps, self.dialect.rules)
-            if not outcome.changed:
+            taken = steps(state.plan) if callable(steps) else steps
+            outcome = reduce(state.plan, taken, rules or self.dialect.rules)
+            if outcome.changed or (self.patience.manner is Manner.RECORDED and not outcome.faults):
+                drift = 0 if progressed(outcome.before, outcome.after) else state.drift
+                try:
+                    self._append(state, actor, PlanChanged(outcome.after, call, drift))
+                except HeadMoved:
+                    state = self.state
+                else:
+                    return outcome
+            elif self.state is state:
                 return outcome
-            drift = 0 if progressed(outcome.before, outcome.after) else state.drift
-            try:
-                self._append(state, actor, PlanChanged(outcome.after, call, drift))
-            except HeadMoved:
-                continue
-            return outcome
+            else:
+                state = self.state
 
     def _append(self, state: State, actor: Actor, fact: "Fact") -> None:
         event = Event(self._new_id(), state.head, self._now(), actor, fact)

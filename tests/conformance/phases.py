@@ -7,7 +7,7 @@ from tildone.core.plan import Plan
 from tildone.dialects.phased import PHASED
 from tildone.dialects.phased.documents import from_markdown
 from tildone.dialects.phased.entries import phases_in, phases_out, recover, resumed
-from tildone.dialects.schema import problems
+from tildone.kit.schema import problems
 from tildone.log.events import Actor, Event, PlanChanged
 from tildone.loop.clearing import DEFAULT_DELAY_MS, Schedule, cleared, next_moment, schedule
 from tildone.session import Session

@@ -1,90 +1,123 @@
-"""Replays the vectors of pi-til-done: its tools, its context and its state, on an indexed session."""
+"""Replays the vectors of pi-til-done: the extension in a host that records what reaches it."""
 
+import asyncio
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from tildone.core.ops import Write
+from tests.clock import FakeClock
 from tildone.core.plan import Plan, Task, flat
-from tildone.dialects.base import Problem, Reply, Tool
 from tildone.dialects.indexed import INDEXED
 from tildone.dialects.indexed.entries import STATUSES, is_item
 from tildone.dialects.indexed.words import WORDS
-from tildone.dialects.schema import fitted, problems
-from tildone.log.events import Actor
-from tildone.loop.countdown import COUNTDOWN, SILENT
-from tildone.loop.machine import GiveUp, GoOn, Patience, Rest, Why
+from tildone.extensions.til_done import til_done
+from tildone.host.agent import Host
+from tildone.host.model import Delta, Request
+from tildone.host.port import Delivery
+from tildone.host.transcript import Entry, Transcript
+from tildone.kit.components import Component, RenderOptions
+from tildone.kit.components.drawing import markup
+from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, result_to_json
+from tildone.kit.schema import Problem, fitted, problems
+from tildone.log.events import Actor, Event, Nudged
+from tildone.loop.machine import Manner, Patience
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
-from tildone.views import board, plain
+from tildone.views import plain
 
 Json = dict[str, Any]
 
-SKIPS = {Why.NO_PLAN: "skip:no_todos", Why.ABORTED: "skip:aborted", Why.ALL_DONE: "skip:all_done"}
-AS_RECORDED = Patience(after_error=True)
+AS_RECORDED = Patience(manner=Manner.RECORDED)
 
 
 class TilDone:
-    """One agent's session in a host that records what reaches it."""
+    """One host with the extension plugged in, and a clock that stands still."""
 
     def __init__(self, setup: Json) -> None:
-        self.has_ui: bool = setup.get("hasUI", True)
-        self.session = open_session(Plan())
+        self.clock = FakeClock()
+        self.effects: list[Json] = []
+        self.failing: dict[str, int] = {}
+        self.host = RecordingHost(self, has_ui=setup.get("hasUI", True))
+        self.host.load([("til-done", til_done(self._open))])
 
     def step(self, call: Json, _vector: Json) -> Json:
-        """What the recorded call gives here."""
+        """What the recorded call gives here, and what reached the host meanwhile."""
+        before = len(self.effects)
         answer: Json = getattr(self, call["op"])(call)
-        return answer
+        return {"effects": self.effects[before:], **answer}
 
     def tool(self, call: Json) -> Json:
-        return self._executed(call, self.session.execute(known_tool(call), call["arguments"]))
+        tool = self.host.tools[call["name"]]
+        result: ToolResult = done(tool.execute("call", call["arguments"], None, None, self.host.ctx))
+        return {**result_to_json(result), "isError": result.is_error, "todos_after": self._todos()}
 
     def call(self, call: Json) -> Json:
-        if wrong(call):
-            reply = self.session.call(call["name"], call["arguments"])
-            return {"rejected": reply.is_error, "todos_after": todos(self.session.plan), "effects": []}
+        if wrong(self.host.tools[call["name"]], call["arguments"]):
+            return {"rejected": True, "todos_after": self._todos()}
         return {"rejected": False, **self.tool(call)}
 
     def validate(self, call: Json) -> Json:
-        return {"ok": not wrong(call)}
+        return {"ok": not wrong(self.host.tools[call["name"]], call["arguments"])}
 
     def definition(self, call: Json) -> Json:
-        tool = known_tool(call)
+        tool = self.host.tools[call["name"]]
         return {
             "name": tool.name,
             "label": tool.label,
             "description": tool.description,
             "parameters": tool.parameters,
-            "promptSnippet": tool.snippet,
-            "promptGuidelines": list(tool.guidelines) or None,
+            "promptSnippet": tool.prompt_snippet,
+            "promptGuidelines": list(tool.prompt_guidelines) or None,
         }
 
     def reconstruct(self, call: Json) -> Json:
-        return {"todos": todos(recovered(call["branch"]))}
+        return {"todos": todos(INDEXED.recover(call["branch"]) or Plan())}
 
     def session_start(self, call: Json) -> Json:
-        self.session = open_session(recovered(call["branch"]))
-        hidden = [effect("widget", "til-done-countdown", None)] if self.has_ui else []
-        return {"todos": todos(self.session.plan), "effects": hidden + self._status()}
+        self.host.use(Remembered(call["branch"]))
+        done(self.host.bus.emit({"type": call["op"]}, self.host.ctx))
+        return {"todos": self._todos()}
 
     session_tree = session_start
 
     def before_agent_start(self, _call: Json) -> Json:
-        content = self.session.context()
-        hidden = {"customType": "til-done-context", "content": content, "display": False}
-        return {"message": hidden if content else None}
+        answers = done(self.host.bus.emit({"type": "before_agent_start"}, self.host.ctx))
+        return {"message": answers[0]["message"] if answers else None}
 
     def agent_end(self, call: Json) -> Json:
-        last: Json = next((said for said in reversed(call["messages"]) if said["role"] == "assistant"), {})
-        match self.session.turn_ended(aborted=last.get("stopReason") == "aborted").decision:
-            case Rest(why):
-                return {"decision": SKIPS[why], "effects": []}
-            case GiveUp():
-                return {"decision": "breaker"}
-            case GoOn():
-                first = (COUNTDOWN if self.has_ui else SILENT)[0]
-                shown = [] if first.fires else [counting(first.left)]
-                return {"decision": "continue", "effects": shown}
+        before = self.session.state
+        done(self.host.bus.emit({"type": "agent_end", "messages": call["messages"]}, self.host.ctx))
+        return {"decision": self._decision(before.nudges, call["messages"])}
+
+    def bump_counter(self, call: Json) -> Json:
+        for number in range(call["times"]):
+            state = self.session.state
+            fact = Nudged(state.nudges + 1, state.drift)
+            self.session.store.append("s", Event(f"bump {state.nudges} {number}", state.head, 0, Actor.TIMER, fact))
+        return {}
+
+    def advance(self, call: Json) -> Json:
+        self.clock.advance(call["ms"])
+        return {}
+
+    def fail(self, call: Json) -> Json:
+        self.failing[call["target"]] = call["times"]
+        return {}
+
+    def set_ui(self, call: Json) -> Json:
+        self.host.ui.has_ui = call["hasUI"]
+        return {}
+
+    def render_call(self, call: Json) -> Json:
+        return self._drawn(self.host.tools[call["name"]].render_call, call["arguments"])
+
+    def render_result(self, call: Json) -> Json:
+        texts = [block["text"] for block in call["result"]["content"] if block["type"] == "text"]
+        result = ToolResult(tuple(map(TextContent, texts)), call["result"].get("details"))
+        return self._drawn(self.host.tools[call["name"]].render_result, result, RenderOptions())
+
+    def render_message(self, call: Json) -> Json:
+        return self._drawn(self.host.renderers[call["customType"]], {"content": call["content"]})
 
     def valid_item(self, call: Json) -> Json:
         return {"valid": is_item(call["item"])}
@@ -96,57 +129,121 @@ class TilDone:
         chosen = [item for item in enumerate(plan_of(call["todos"]).tasks) if item[0] in call["indices"]]
         return {"text": plain.numbered_tasks(chosen)}
 
-    def set_ui(self, call: Json) -> Json:
-        self.has_ui = call["hasUI"]
-        return {}
+    def _open(self, _name: str) -> Session:
+        ids = itertools.count()
+        clock = self.clock
+        self.session = Session(
+            MemoryStore(), "s", INDEXED, now=clock.now, new_id=lambda: str(next(ids)), patience=AS_RECORDED
+        )
+        return self.session
 
-    def _executed(self, call: Json, reply: Reply) -> Json:
-        refused = "error" in reply.details or call["name"] == "list_todos"
-        return {
-            "content": [{"type": "text", "text": reply.text}],
-            "details": reply.details,
-            "isError": reply.is_error,
-            "todos_after": todos(self.session.plan),
-            "effects": [] if refused else self._status(),
-        }
+    def _todos(self) -> list[Json]:
+        return todos(self.session.plan) if hasattr(self, "session") else []
 
-    def _status(self) -> list[Json]:
-        if not self.has_ui:
-            return []
-        plan = self.session.plan
-        return [
-            effect("status", "til-done", board.summary(plan)),
-            effect("status", "til-done-active", board.active(plan)),
-        ]
+    def _decision(self, nudges: int, messages: Sequence[Json]) -> str:
+        if self.session.state.nudges > nudges:
+            return "continue"
+        if not self.session.plan.tasks:
+            return "skip:no_todos"
+        last: Json = next((said for said in reversed(messages) if said["role"] == "assistant"), {})
+        if last.get("stopReason") == "aborted":
+            return "skip:aborted"
+        return "breaker" if self.session.state.tripped else "skip:all_done"
 
-
-def open_session(plan: Plan) -> Session:
-    ids = itertools.count()
-    session = Session(
-        MemoryStore(),
-        "vector",
-        INDEXED,
-        now=lambda: 0,
-        new_id=lambda: str(next(ids)),
-        patience=AS_RECORDED,
-    )
-    session.change([Write(plan.phases)], Actor.IMPORT)
-    return session
+    def _drawn(self, render: Any, *args: Any) -> Json:
+        drawn: Component = render(*args)
+        return {"markup": markup(drawn)}
 
 
-def known_tool(call: Json) -> Tool:
-    tool = INDEXED.tool(call["name"])
-    assert tool
-    return tool
+class RecordingHost(Host):
+    """A host without a model: what would be said or shown is written down, and fails when it is told to."""
+
+    def __init__(self, world: TilDone, *, has_ui: bool) -> None:
+        self.world = world
+        screen = RecordingUI(world, has_ui=has_ui)
+        super().__init__(
+            model=NoModel(), transcript=Remembered([]), cwd=".", now=world.clock.now, ui=screen, after=world.clock.after
+        )
+
+    def send_user(self, text: str, *, deliver_as: Delivery | None = None) -> None:
+        options = {"deliverAs": "followUp"} if deliver_as else None
+        record(self.world, "send_user_message", text=text, options=options)
+
+    def send_custom(self, message: Json, *, trigger_turn: bool, deliver_as: Delivery | None) -> None:
+        del deliver_as
+        record(self.world, "send_message", message=message, options={"triggerTurn": trigger_turn})
 
 
-def wrong(call: Json) -> list[Problem]:
-    schema = known_tool(call).parameters
-    return problems(schema, fitted(schema, call["arguments"]))
+class RecordingUI:
+    """A screen that writes down what it is shown."""
+
+    def __init__(self, world: TilDone, *, has_ui: bool) -> None:
+        self.world = world
+        self.has_ui = has_ui
+
+    def set_status(self, key: str, text: str | None) -> None:
+        record(self.world, "status", key=key, value=text)
+
+    def set_widget(self, key: str, lines: Sequence[str] | None, placement: str | None = None) -> None:
+        options = {"options": {"placement": placement}} if placement else {}
+        record(self.world, "widget", key=key, value=lines, **options)
+
+    def notify(self, message: str, kind: str = "info") -> None:
+        raise NotImplementedError
+
+    async def select(self, *_: Any) -> str | None:
+        raise NotImplementedError
+
+    async def confirm(self, *_: Any) -> bool:
+        raise NotImplementedError
+
+    async def input(self, *_: Any) -> str | None:
+        raise NotImplementedError
+
+    async def editor(self, *_: Any) -> str | None:
+        raise NotImplementedError
 
 
-def recovered(branch: Sequence[Mapping[str, Any]]) -> Plan:
-    return INDEXED.recover(branch) or Plan()
+class Remembered(Transcript):
+    """A conversation of which only the branch is known."""
+
+    def __init__(self, branch: list[Entry]) -> None:
+        super().__init__({"id": "vector"}, now=lambda: 0, new_id=str)
+        self._branch = branch
+
+    def branch(self) -> list[Entry]:
+        return self._branch
+
+
+class NoModel:
+    """Nobody to ask."""
+
+    api = provider = id = "none"
+
+    async def stream(self, _request: Request, _signal: Any = None) -> Any:
+        yield Delta()
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def record(world: TilDone, kind: str, **facts: Any) -> None:
+    effect = {"at": world.clock.at, "type": kind, **facts}
+    target = {"widget": "set_widget"}.get(kind, kind)
+    if world.failing.get(target) and facts.get("value", "") is not None:
+        world.failing[target] -= 1
+        world.effects.append({**effect, "failed": True})
+        raise OSError("told to fail")
+    world.effects.append(effect)
+
+
+def done(work: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(work)
+
+
+def wrong(tool: ToolDefinition, arguments: Any) -> Sequence[Problem]:
+    return problems(tool.parameters, fitted(tool.parameters, arguments))
 
 
 def plan_of(items: list[Json]) -> Plan:
@@ -155,12 +252,3 @@ def plan_of(items: list[Json]) -> Plan:
 
 def todos(plan: Plan) -> list[Json]:
     return [{"text": task.text, "status": WORDS[task.status]} for task in plan.tasks]
-
-
-def effect(kind: str, key: str, value: object) -> Json:
-    return {"at": 0, "type": kind, "key": key, "value": value}
-
-
-def counting(seconds: int) -> Json:
-    shown = effect("widget", "til-done-countdown", [board.counting_down(seconds)])
-    return shown | {"options": {"placement": "aboveEditor"}}

@@ -83,11 +83,10 @@ def test_every_role_can_be_drawn(role: Role) -> None:
 
 
 def test_spans_are_values() -> None:
-    """Equal if all is equal, usable as keys, shown as their markup, never changed."""
+    """Equal if all is equal, usable as keys, never changed."""
     assert Span("a", Role.DIM) == Span("a", Role.DIM)
     assert Span("a", Role.DIM) != Span("a", Role.TEXT)
-    assert Span("a") != "a"
+    assert Span("a") != "a"  # type: ignore[comparison-overlap]  # what the test is about
     assert len({Span("a"), Span("a"), Span("a", bold=True)}) == 2
-    assert repr(Span("a", Role.DIM)) == "Span('<dim>a</dim>')"
     with pytest.raises(AttributeError, match="frozen"):
-        Span("a").text = "b"
+        Span("a").text = "b"  # type: ignore[misc]  # what the test is about

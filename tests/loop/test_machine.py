@@ -6,11 +6,12 @@ from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Plan, Task, flat
 from tildone.log.events import Bound
 from tildone.log.state import State
-from tildone.loop.machine import GiveUp, GoOn, Patience, Rest, Why, decide, progressed
+from tildone.loop.machine import GiveUp, GoOn, Manner, Patience, Rest, Why, decide, progressed
 
 OPEN = flat(Task("a", COMPLETED), Task("b"), Task("c", IN_PROGRESS))
 DONE = flat(Task("a", COMPLETED))
 PATIENCE = Patience()
+RECORDED = Patience(manner=Manner.RECORDED)
 
 
 def test_without_a_plan_the_agent_rests() -> None:
@@ -34,7 +35,7 @@ def test_an_agent_that_ended_with_an_error_is_not_continued_unless_asked_for() -
     state = State("e", OPEN)
 
     assert decide(state, PATIENCE, aborted=False, errored=True) == Rest(Why.ERRORED)
-    assert isinstance(decide(state, Patience(after_error=True), aborted=False, errored=True), GoOn)
+    assert isinstance(decide(state, RECORDED, aborted=False, errored=True), GoOn)
 
 
 def test_the_twentieth_nudge_is_the_last() -> None:
@@ -68,3 +69,9 @@ def test_drift_ends_a_chain_that_changes_without_progress() -> None:
 def test_progress_is_a_task_closed_or_added(after: Plan, *, expected: bool) -> None:
     """Shuffling, starting and removing are not."""
     assert progressed(plan_of("a", "b"), after) is expected
+
+
+def test_the_order_of_the_original_can_be_asked_for() -> None:
+    """The limit first, and whether anything is left second."""
+    assert decide(State("e", DONE, 20), RECORDED, aborted=False, errored=False) == GiveUp(Bound.NUDGES, 20)
+    assert decide(State("e", DONE, 19), RECORDED, aborted=False, errored=False) == Rest(Why.ALL_DONE)

@@ -1,6 +1,6 @@
 """Why a change was refused, as facts. Dialects put them into words."""
 
-from tildone.core.value import value
+from tildone.value import value
 
 
 @value

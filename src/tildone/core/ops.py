@@ -1,7 +1,7 @@
 """Changes one can ask for, and how they name the tasks they mean."""
 
 from tildone.core.plan import Phase, Status, Task
-from tildone.core.value import value
+from tildone.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

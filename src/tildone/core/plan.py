@@ -2,7 +2,7 @@
 
 from enum import Enum
 
-from tildone.core.value import value
+from tildone.value import value
 
 
 class Status(Enum):

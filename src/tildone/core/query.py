@@ -1,7 +1,7 @@
 """Questions about a plan that every reader asks the same way."""
 
 from tildone.core.plan import Plan, Status, Task
-from tildone.core.value import value
+from tildone.value import value
 
 
 @value

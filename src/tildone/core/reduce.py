@@ -29,7 +29,7 @@ from tildone.core.ops import (
 )
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.rules import Focus, Rules, first_too_long
-from tildone.core.value import but, value
+from tildone.value import but, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -183,15 +183,15 @@ def _resolve(plan: Plan, target: Selector, *, prefer_open: bool) -> list[Spot] |
                 return PhaseMissing(name)
             return [(where, j) for j in range(len(plan.phases[where].tasks))]
         case Everything():  # exhaustive
-            return _all_spots(plan)
+            return _spots(plan, lambda _: True)
 
 
 def _at(plan: Plan, indices: tuple[int, ...]) -> list[Spot] | Fault:
-    spots = _all_spots(plan)
-    if not spots:
+    total = len(plan.tasks)
+    if not total:
         return NoTasks()
-    outside = tuple(index for index in indices if not 0 <= index < len(spots))
-    return OutOfRange(outside, len(spots) - 1) if outside else [spots[index] for index in indices]
+    outside = tuple([index for index in indices if not 0 <= index < total])
+    return OutOfRange(outside, total - 1) if outside else [_spot(plan, index) for index in indices]
 
 
 def _named(plan: Plan, target: Named, *, prefer_open: bool) -> list[Spot] | Fault:
@@ -248,8 +248,13 @@ def _place(plan: Plan, at: int) -> Spot:
     return len(plan.phases) - 1, at
 
 
-def _all_spots(plan: Plan) -> list[Spot]:
-    return [(i, j) for i, phase in enumerate(plan.phases) for j in range(len(phase.tasks))]
+def _spot(plan: Plan, index: int) -> Spot:
+    """Where the task at that position of the whole plan is."""
+    i = 0
+    while index >= len(plan.phases[i].tasks):
+        index -= len(plan.phases[i].tasks)
+        i += 1
+    return i, index
 
 
 def _spots(plan: Plan, wanted: "Callable[[Task], bool]") -> list[Spot]:
@@ -263,11 +268,15 @@ def _task(plan: Plan, spot: Spot) -> Task:
 def _change(plan: Plan, spots: "Iterable[Spot]", changed: "Callable[[Task], Task]") -> Plan:
     rows: dict[int, list[Task]] = {}
     for i, j in spots:
-        row = rows.setdefault(i, list(plan.phases[i].tasks))
-        row[j] = changed(row[j])
+        if i not in rows:
+            rows[i] = list(plan.phases[i].tasks)
+        rows[i][j] = changed(rows[i][j])
     if not rows:
         return plan
-    return Plan(tuple(but(phase, tasks=tuple(rows[i])) if i in rows else phase for i, phase in enumerate(plan.phases)))
+    phases = list(plan.phases)
+    for i, row in rows.items():
+        phases[i] = but(phases[i], tasks=tuple(row))
+    return Plan(tuple(phases))
 
 
 def _with_phase(plan: Plan, where: int, phase: Phase) -> Plan:

@@ -2,7 +2,7 @@
 
 from enum import Enum
 
-from tildone.core.value import value
+from tildone.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

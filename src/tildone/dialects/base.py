@@ -3,7 +3,8 @@
 from tildone.core.plan import Plan
 from tildone.core.reduce import Outcome, Step
 from tildone.core.rules import Rules
-from tildone.core.value import value
+from tildone.kit.schema import Problem
+from tildone.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,17 +14,6 @@ if TYPE_CHECKING:
     Params = Mapping[str, Any]
     Details = dict[str, Any]
     Schema = Mapping[str, Any]
-
-
-@value
-class Problem:
-    """What is wrong with the arguments of a call, and where: `path` is empty for the whole."""
-
-    path: str
-    expected: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.expected}" if self.path else self.expected
 
 
 @value

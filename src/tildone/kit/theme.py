@@ -2,6 +2,8 @@
 
 from enum import Enum
 
+from tildone.value import value
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -31,6 +33,7 @@ _PAINT = {
 }
 
 
+@value
 class Span:
     """A piece of text, or spans that share what is said of them here.
 
@@ -38,45 +41,12 @@ class Span:
     whoever draws the span has to make it harmless.
     """
 
-    __slots__ = ("bold", "italic", "lines", "role", "strike", "text")
-    __match_args__ = ("text", "role")
-
     text: "str | tuple[Span, ...]"
-    role: Role | None
-    bold: bool
-    italic: bool
-    strike: bool
-    lines: bool
-
-    def __init__(
-        self,
-        text: "str | tuple[Span, ...]",
-        role: Role | None = None,
-        *,
-        bold: bool = False,
-        italic: bool = False,
-        strike: bool = False,
-        lines: bool = False,
-    ) -> None:
-        traits = {"text": text, "role": role, "bold": bold, "italic": italic, "strike": strike, "lines": lines}
-        for name, trait in traits.items():
-            object.__setattr__(self, name, trait)
-
-    def __setattr__(self, name: str, _value: object) -> None:
-        message = f"Span.{name} cannot be changed: spans are frozen"
-        raise AttributeError(message)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Span) and self._traits() == other._traits()
-
-    def __hash__(self) -> int:
-        return hash(self._traits())
-
-    def __repr__(self) -> str:
-        return f"Span({markup((self,))!r})"
-
-    def _traits(self) -> tuple[object, ...]:
-        return self.text, self.role, self.bold, self.italic, self.strike, self.lines
+    role: Role | None = None
+    bold: bool = False
+    italic: bool = False
+    strike: bool = False
+    lines: bool = False
 
 
 BREAK = Span("\n", lines=True)

@@ -6,6 +6,7 @@ carries the version it was written in; `UPCASTS` turns the form of an older vers
 
 import json
 import re
+from json.encoder import encode_basestring_ascii as _quoted
 
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.log.events import Actor, Bound, Call, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
@@ -57,10 +58,15 @@ def pretty(value: object) -> str:
 
 
 def encode(event: Event) -> str:
-    """The event as one line of JSON."""
-    kind, body = _fact_out(event.fact)
-    head = {"v": VERSION, "id": event.id, "parent": event.parent, "at": event.at, "actor": event.actor.value}
-    return dump(head | {"fact": kind} | body)
+    """The event as one line of JSON.
+
+    Written out by hand, which takes a third of the time: much of what a change costs is this.
+    """
+    parent = "null" if event.parent is None else _quoted(event.parent)
+    return (
+        f'{{"v":{VERSION},"id":{_quoted(event.id)},"parent":{parent},"at":{event.at},'
+        f'"actor":"{event.actor.value}","fact":{_fact_out(event.fact)}}}'
+    )
 
 
 def decode(text: str) -> Event:
@@ -77,37 +83,27 @@ def decode(text: str) -> Event:
         raise Unreadable(message) from error
 
 
-def plan_out(plan: Plan) -> "list[Json]":
-    """The plan as plain data."""
-    return [{"name": phase.name, "tasks": [_task_out(task) for task in phase.tasks]} for phase in plan.phases]
-
-
-def plan_in(data: "list[Json]") -> Plan:
-    """The plan that `plan_out` gave."""
-    return Plan(tuple(Phase(phase["name"], tuple(map(_task_in, phase["tasks"]))) for phase in data))
-
-
-def _task_out(task: Task) -> "Json":
-    if task.notes:
-        return {"text": task.text, "status": _WORDS[task.status], "notes": task.notes}
-    return {"text": task.text, "status": _WORDS[task.status]}
-
-
-def _task_in(data: "Json") -> Task:
-    return Task(data["text"], _STATUSES[data["status"]], tuple(data.get("notes", ())))
-
-
-def _fact_out(fact: Fact) -> "tuple[str, Json]":
+def _fact_out(fact: Fact) -> str:
+    """What kind of fact it is, and what else its event has to say."""
     match fact:
         case PlanChanged(plan, call, drift):
-            made = {"call": {"tool": call.tool, "arguments": call.arguments}} if call else {}
-            return "plan_changed", {"plan": plan_out(plan), "drift": drift, **made}
+            made = f',"call":{{"tool":{_quoted(call.tool)},"arguments":{_quoted(call.arguments)}}}' if call else ""
+            return f'"plan_changed","plan":[{",".join(map(_phase_out, plan.phases))}],"drift":{drift}{made}'
         case Nudged(count, drift):
-            return "nudged", {"count": count, "drift": drift}
+            return f'"nudged","count":{count},"drift":{drift}'
         case Tripped(bound, limit):
-            return "tripped", {"bound": bound.value, "limit": limit}
+            return f'"tripped","bound":"{bound.value}","limit":{limit}'
         case Labelled(target, label):  # exhaustive
-            return "labelled", {"target": target, "label": label}
+            return f'"labelled","target":{_quoted(target)},"label":{_quoted(label)}'
+
+
+def _phase_out(phase: Phase) -> str:
+    return f'{{"name":{_quoted(phase.name)},"tasks":[{",".join(map(_task_out, phase.tasks))}]}}'
+
+
+def _task_out(task: Task) -> str:
+    notes = f',"notes":[{",".join(map(_quoted, task.notes))}]' if task.notes else ""
+    return f'{{"text":{_quoted(task.text)},"status":"{_WORDS[task.status]}"{notes}}}'
 
 
 def _fact_in(data: "Json") -> Fact:
@@ -115,7 +111,7 @@ def _fact_in(data: "Json") -> Fact:
         case "plan_changed":
             call = data.get("call")
             made = Call(call["tool"], call["arguments"]) if call else None
-            return PlanChanged(plan_in(data["plan"]), made, data["drift"])
+            return PlanChanged(Plan(tuple(map(_phase_in, data["plan"]))), made, data["drift"])
         case "nudged":
             return Nudged(data["count"], data["drift"])
         case "tripped":
@@ -124,6 +120,14 @@ def _fact_in(data: "Json") -> Fact:
             return Labelled(data["target"], data["label"])
         case other:
             raise ValueError(other)
+
+
+def _phase_in(data: "Json") -> Phase:
+    return Phase(data["name"], tuple(map(_task_in, data["tasks"])))
+
+
+def _task_in(data: "Json") -> Task:
+    return Task(data["text"], _STATUSES[data["status"]], tuple(data.get("notes", ())))
 
 
 def _upcast(data: "Json") -> "Json":

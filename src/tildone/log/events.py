@@ -3,7 +3,7 @@
 from enum import Enum
 
 from tildone.core.plan import Plan
-from tildone.core.value import value
+from tildone.value import value
 
 
 class Actor(Enum):

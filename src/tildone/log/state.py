@@ -1,8 +1,8 @@
 """What is true now, read from the newest events backwards."""
 
 from tildone.core.plan import Plan
-from tildone.core.value import but, value
 from tildone.log.events import Labelled, Nudged, PlanChanged, Tripped
+from tildone.value import but, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The shape of a session: who follows whom, where branches part, what is called what."""
 
-from tildone.core.value import value
 from tildone.log.events import Labelled
+from tildone.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

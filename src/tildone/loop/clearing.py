@@ -6,7 +6,7 @@ goes. A clearing is no change in that sense: what it leaves behind waits until t
 
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.query import Located
-from tildone.core.value import but, value
+from tildone.value import but, value
 
 DEFAULT_DELAY_MS = 60_000
 

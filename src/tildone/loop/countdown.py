@@ -1,6 +1,6 @@
 """The seconds before an agent is told to go on, as a table."""
 
-from tildone.core.value import value
+from tildone.value import value
 
 
 @value

@@ -4,8 +4,8 @@ from enum import Enum
 
 from tildone.core.plan import Task
 from tildone.core.query import next_task
-from tildone.core.value import value
 from tildone.log.events import Bound
+from tildone.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,18 @@ class Why(Enum):
     ERRORED = "the turn ended with an error"
 
 
+class Manner(Enum):
+    """Whose ways the loop has.
+
+    The recorded original goes on after an error, asks about the limit before it asks whether anything is left, takes
+    a write that changes nothing for progress, says what it decided three seconds ago, and may say it twice. Its
+    recordings are replayed in its manner; everybody else is served in ours.
+    """
+
+    OURS = "ours"
+    RECORDED = "recorded"
+
+
 @value
 class Patience:
     """How long a chain of nudges may get.
@@ -32,7 +44,7 @@ class Patience:
 
     nudges: int = 20
     drift: int = 60
-    after_error: bool = False
+    manner: Manner = Manner.OURS
 
 
 @value
@@ -71,10 +83,12 @@ def decide(state: "State", patience: Patience, *, aborted: bool, errored: bool) 
         return Rest(Why.NO_PLAN)
     if aborted:
         return Rest(Why.ABORTED)
+    if patience.manner is Manner.RECORDED and state.nudges >= patience.nudges:
+        return GiveUp(Bound.NUDGES, patience.nudges)
     upcoming = next_task(state.plan)
     if upcoming is None:
         return Rest(Why.ALL_DONE)
-    if errored and not patience.after_error:
+    if errored and patience.manner is Manner.OURS:
         return Rest(Why.ERRORED)
     if state.nudges >= patience.nudges:
         return GiveUp(Bound.NUDGES, patience.nudges)
@@ -91,4 +105,4 @@ def progressed(before: "Plan", after: "Plan") -> bool:
 
 
 def _closed(plan: "Plan") -> int:
-    return sum(not task.status.is_open for task in plan.tasks)
+    return len([task for task in plan.tasks if not task.status.is_open])

@@ -4,7 +4,7 @@ from enum import Enum
 
 from tildone.core.reduce import Step
 from tildone.core.rules import Focus, Rules
-from tildone.core.value import but, value
+from tildone.value import but, value
 
 
 class Level(Enum):

@@ -6,7 +6,6 @@ it takes `numbered`, a number is the position of a task, for lists that show it.
 
 from tildone.core.ops import Append, At, Everything, InPhase, Mark, Named, Note, Remove, Write
 from tildone.core.plan import Plan, Status, Task
-from tildone.core.value import but
 from tildone.dialects.command.answer import (
     Answer,
     CopyText,
@@ -20,6 +19,7 @@ from tildone.dialects.command.answer import (
     warned,
 )
 from tildone.dialects.command.typed import SPACES, capitalized, phases_like, tasks_like, title
+from tildone.value import but
 from tildone.views.harmless import one_line
 from tildone.views.markdown import checklist, document, read
 

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tildone.core.plan import Plan
-    from tildone.dialects.base import Details, Done, Problem, Tool
+    from tildone.dialects.base import Details, Done, Tool
+    from tildone.kit.schema import Problem
 
 TOLD = 5
 """So many problems of a call are told: a thousand wrong items are answered as briefly as five."""

@@ -4,7 +4,7 @@ from tildone.core.faults import Missing, TextTooLong, UnknownWord
 from tildone.core.ops import Append, At, Insert, Mark, Write
 from tildone.core.plan import Phase, Status, Task
 from tildone.core.rules import Rules, Unit, first_too_long
-from tildone.dialects.base import Problem
+from tildone.kit.schema import Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

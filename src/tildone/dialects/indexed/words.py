@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from tildone.core.faults import Fault
     from tildone.core.plan import Plan
-    from tildone.dialects.base import Done, Problem, Tool
+    from tildone.dialects.base import Done, Tool
+    from tildone.kit.schema import Problem
 
 WORDS = {
     Status.PENDING: "not_started",

@@ -2,8 +2,8 @@
 
 from tildone.core.plan import Plan
 from tildone.core.reduce import settle
-from tildone.core.value import but
 from tildone.dialects.phased.params import RULES
+from tildone.value import but
 from tildone.views.markdown import Reading, read
 
 UNNAMED = "Todos"

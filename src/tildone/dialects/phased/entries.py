@@ -7,6 +7,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+EDIT = "user_todo_edit"
+"""The custom entry of a person's edit."""
+
+SNAPSHOT = "tildone_plan"
+"""The custom entry of a plan that no successful result tells of."""
+
 _STATUSES = {status.value: status for status in Status}
 
 
@@ -29,7 +35,7 @@ def phases_in(data: object) -> Plan:
 
 
 def recover(entries: "Sequence[Mapping[str, Any]]") -> Plan | None:
-    """The plan that the newest successful result or manual edit left; a broken one gives way to one before it."""
+    """The plan that the newest successful result, edit or snapshot left; a broken one gives way to one before it."""
     for entry in reversed(entries):
         held = _held(entry)
         if not isinstance(held, dict):
@@ -50,7 +56,7 @@ def resumed(plan: Plan) -> Plan:
 def _held(entry: "Mapping[str, Any]") -> object:
     """What an entry says of the plan, if it is of a kind that says anything."""
     match entry:
-        case {"type": "custom", "customType": "user_todo_edit", "data": data}:
+        case {"type": "custom", "customType": kind, "data": data} if kind in (EDIT, SNAPSHOT):
             return data
         case {"type": "message", "message": {"role": "toolResult", "toolName": "todo_write"} as result}:
             return None if result.get("isError") else result.get("details")

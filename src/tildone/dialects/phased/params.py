@@ -4,7 +4,7 @@ from tildone.core.faults import Missing
 from tildone.core.ops import Append, Everything, InPhase, Mark, Named, Note, Remove, Write
 from tildone.core.plan import Phase, Status, Task
 from tildone.core.rules import Focus, Rules
-from tildone.dialects.base import Problem
+from tildone.kit.schema import Problem
 from tildone.views.harmless import one_line
 
 TYPE_CHECKING = False

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from tildone.core.faults import Fault
     from tildone.core.plan import Phase, Plan, Task
-    from tildone.dialects.base import Done, Problem, Tool
+    from tildone.dialects.base import Done, Tool
+    from tildone.kit.schema import Problem
 
 CLEARED = "Todo list cleared."
 SIGNS = {Status.PENDING: "○", Status.IN_PROGRESS: "→", Status.COMPLETED: "✓", Status.ABANDONED: "✗"}

@@ -2,7 +2,7 @@
 
 import re
 
-from tildone.dialects.base import Problem
+from tildone.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,17 @@ _TYPES: "dict[str, tuple[type, ...]]" = {
 _ARTICLES = {"object": "an object", "array": "an array", "integer": "an integer"}
 _SHOWN = 60
 _WHOLE = re.compile("-?[0-9]{1,9}")
+
+
+@value
+class Problem:
+    """What is wrong with the arguments of a call, and where: `path` is empty for the whole."""
+
+    path: str
+    expected: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.expected}" if self.path else self.expected
 
 
 def fitted(schema: "Schema", given: "Any") -> "Any":

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tildone.dialects.base import Problem
-from tildone.dialects.schema import fitted, problems
+from tildone.kit.schema import Problem, fitted, problems
 
 SCHEMA = {
     "type": "object",

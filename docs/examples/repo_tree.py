@@ -1,0 +1,182 @@
+"""A tool that lists the tree of a local repository: all that `docs/how-to/write-a-tool.md` tells, in one file."""
+# ruff: noqa: INP001 -- an example stands by itself; docs/ is no package
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TypedDict
+
+from tildone.kit.components import (
+    Component,
+    Field,
+    Item,
+    KeyHint,
+    RenderOptions,
+    Text,
+    ToolBody,
+    ToolCallHeader,
+    ToolFooter,
+)
+from tildone.kit.components.defaults import failure, waiting
+from tildone.kit.definition import OnUpdate, ToolDefinition, ToolResult, checked, text_result, update
+from tildone.kit.signal import AbortSignal
+from tildone.kit.sizes import format_count, format_size
+
+TOLD = 100
+"""How many entries the model reads of one listing."""
+
+SHOWN, PREVIEWED = 50, 5
+"""How many entries a person sees, expanded and collapsed."""
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "Folder to list, from the root of the repository", "default": ""},
+        "depth": {"type": "integer", "description": "How many levels of folders to list", "default": 2},
+    },
+}
+
+
+class RepoTreeParams(TypedDict, total=False):
+    """What `PARAMETERS` describes, for the type checker."""
+
+    path: str
+    depth: int
+
+
+class Entry(TypedDict):
+    """A file or folder: its path from the folder that was listed, and the size of a file."""
+
+    path: str
+    size: int | None
+
+
+def repo_tree(root: Path) -> ToolDefinition:
+    """The tool for one repository."""
+
+    async def execute(
+        _tool_call_id: str,
+        params: RepoTreeParams,
+        signal: AbortSignal | None,
+        on_update: OnUpdate | None,
+        _ctx: object,
+    ) -> ToolResult:
+        path = params.get("path", "")
+        folder = await asyncio.to_thread(folder_in, root, path)
+        entries: list[Entry] = []
+        async for found in listings(folder, params.get("depth", 2), signal):
+            entries += found
+            update(on_update, text_result(f"{format_count(len(entries), 'entry', 'entries')} so far"))
+        entries.sort(key=place)
+        return text_result(told(entries), {"path": path or ".", "entries": entries, "truncated": len(entries) > TOLD})
+
+    return checked(
+        ToolDefinition(
+            name="repo_tree",
+            label="Repo Tree",
+            description="List the files and folders of the repository, folders first, with sizes.",
+            parameters=PARAMETERS,
+            execute=execute,
+            prompt_snippet="Browse the files of the repository",
+            prompt_guidelines=(
+                "Use repo_tree to see what there is before reading files",
+                "Start at the root, then list a folder by its path",
+            ),
+            render_call=render_call,
+            render_result=render_result,
+        )
+    )
+
+
+def folder_in(root: Path, path: str) -> Path:
+    """The folder that a path leads to, which must be in the repository."""
+    folder = (root / path).resolve()
+    if not folder.is_relative_to(root.resolve()) or not folder.is_dir():
+        raise FileNotFoundError(f'Could not find the folder "{path}" in the repository "{root.name}"')
+    return folder
+
+
+async def listings(folder: Path, depth: int, signal: AbortSignal | None) -> AsyncIterator[list[Entry]]:
+    """The entries of one folder after another, as deep as wanted. Between two of them the work can be stopped."""
+    waiting_for = [(folder, depth)]
+    while waiting_for:
+        if signal is not None:
+            signal.raise_if_aborted()
+        here, levels = waiting_for.pop()
+        found = await asyncio.to_thread(listing, here)
+        if levels > 1:
+            waiting_for += [(path, levels - 1) for path, size in found.items() if size is None]
+        yield [{"path": path.relative_to(folder).as_posix(), "size": size} for path, size in found.items()]
+
+
+def listing(folder: Path) -> dict[Path, int | None]:
+    """What is in a folder, with the sizes of files. Links are not followed, so that no circle is walked."""
+    with os.scandir(folder) as scanned:
+        return {
+            Path(entry.path): None if entry.is_dir(follow_symlinks=False) else entry.stat(follow_symlinks=False).st_size
+            for entry in scanned
+            if entry.name != ".git"
+        }
+
+
+def place(entry: Entry) -> list[tuple[bool, str]]:
+    """Where an entry stands in the tree: under its folder, folders before files, then by name."""
+    *folders, name = entry["path"].split("/")
+    return [*((False, folder) for folder in folders), (entry["size"] is not None, name)]
+
+
+def told(entries: list[Entry]) -> str:
+    """The tree as the model reads it."""
+    lines = [line(entry) for entry in entries[:TOLD]]
+    left = len(entries) - len(lines)
+    more = (
+        [f"… {format_count(left, 'more entry', 'more entries')}: list a folder by its path to see them"] if left else []
+    )
+    return "\n".join([*lines, *more]) or "The folder is empty"
+
+
+def line(entry: Entry, folder_sign: str = "", file_sign: str = "") -> str:
+    """One entry, under its folder. A name with line breaks is still one line."""
+    *folders, name = " ".join(entry["path"].splitlines()).split("/")
+    indent = "  " * len(folders)
+    if entry["size"] is None:
+        return f"{indent}{folder_sign}{name}/"
+    return f"{indent}{file_sign}{name} ({format_size(entry['size'])})"
+
+
+def render_call(args: RepoTreeParams) -> Component:
+    options = (f"depth={args['depth']}",) if "depth" in args else ()
+    return ToolCallHeader("Repo Tree", main_arg=args.get("path") or ".", option_args=options, show_colon=False)
+
+
+def render_result(result: ToolResult, options: RenderOptions) -> Component:
+    if options.is_partial:
+        return waiting("Repo Tree", "reading")
+    if "entries" not in result.details:
+        return failure(result, "Could not list the repository")
+    entries: list[Entry] = result.details["entries"]
+    folders = sum(entry["size"] is None for entry in entries)
+    contents = f"{format_count(folders, 'folder')}, {format_count(len(entries) - folders, 'file')}"
+    limit = SHOWN if options.expanded else PREVIEWED
+    shown = "\n".join(line(entry, "📁 ", "📄 ") for entry in entries[:limit])
+    fields = [
+        Field("Location", result.details["path"], show_collapsed=True),
+        Field("Contents", contents, show_collapsed=True),
+    ]
+    if entries:
+        fields.append(Field("", Text(shown), show_collapsed=True))
+    return ToolBody(
+        tuple(fields), expanded=options.expanded, footer=footer(result, options, hidden=len(entries) - limit)
+    )
+
+
+def footer(result: ToolResult, options: RenderOptions, *, hidden: int) -> ToolFooter:
+    items = []
+    if result.details["truncated"]:
+        items.append(Item("model read", f"first {TOLD} entries"))
+    if hidden > 0:
+        items.append(Item("not shown", format_count(hidden, "entry", "entries")))
+    if hidden > 0 and not options.expanded:
+        items.append(Item("", KeyHint("app.tools.expand", "to expand")))
+    return ToolFooter(tuple(items))

@@ -1,0 +1,1 @@
+"""Runs an agent: the conversation, the model behind it, the tools it calls and the extensions that plug in."""

@@ -1,0 +1,90 @@
+"""What a handler, a command or a tool is given: where it runs, who watches, and the session it runs in."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tildone.host.port import HostPort
+from tildone.host.transcript import Entry
+from tildone.host.ui import UI
+from tildone.kit.signal import AbortSignal
+
+
+class SessionView:
+    """The session, to be read."""
+
+    def __init__(self, host: HostPort) -> None:
+        self._host = host
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._host.transcript.id
+
+    @property
+    def file(self) -> str | None:
+        """The file it is kept in, if any."""
+        return self._host.transcript.file
+
+    def get_branch(self) -> list[Entry]:
+        """The entries from the root to the leaf, oldest first."""
+        return self._host.transcript.branch()
+
+    def get_entries(self) -> list[Entry]:
+        """Every entry of every branch."""
+        return self._host.transcript.entries
+
+
+class Context:
+    """One host, as its extensions see it."""
+
+    def __init__(self, host: HostPort) -> None:
+        self._host = host
+        self.session = SessionView(host)
+
+    @property
+    def has_ui(self) -> bool:
+        """Whether anybody watches."""
+        return self._host.ui.has_ui
+
+    @property
+    def ui(self) -> UI:
+        """Whoever watches."""
+        return self._host.ui
+
+    @property
+    def cwd(self) -> str:
+        """The working directory."""
+        return self._host.cwd
+
+    @property
+    def mode(self) -> str:
+        """How the host is run: print, json, rpc or terminal."""
+        return self._host.mode
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """Which model is spoken to."""
+        model = self._host.model
+        return {"provider": model.provider, "id": model.id, "api": model.api}
+
+    @property
+    def signal(self) -> AbortSignal | None:
+        """Tells when the running turn is aborted; None when nothing runs."""
+        return self._host.signal
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no turn is running."""
+        return not self._host.is_running
+
+    def now(self) -> int:
+        """Milliseconds since 1970, as the host counts them."""
+        return self._host.now()
+
+    def after(self, delay_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back after a while; call the answer to forget it."""
+        return self._host.after(delay_ms, callback)
+
+    def abort(self) -> None:
+        """Stop the running turn."""
+        self._host.request_abort("an extension asked for it")

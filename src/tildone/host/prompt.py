@@ -1,0 +1,23 @@
+"""The system prompt: what the host says of itself, and what its active tools say of themselves."""
+
+from collections.abc import Sequence
+
+from tildone.kit.definition import ToolDefinition
+
+PREAMBLE = (
+    "You are a coding agent. Work through the task with the tools you have, keep the plan up to date as you go, "
+    "and stop when it is done."
+)
+
+
+def system_prompt(tools: Sequence[ToolDefinition], cwd: str, *, preamble: str = PREAMBLE) -> str:
+    """The prompt for these tools; one that several of them share is said once."""
+    parts = [preamble]
+    snippets = [f"- {tool.name}: {tool.prompt_snippet}" for tool in tools if tool.prompt_snippet]
+    if snippets:
+        parts.append("\n".join(["Available tools:", *snippets]))
+    guidelines = dict.fromkeys(line for tool in tools for line in tool.prompt_guidelines)
+    if guidelines:
+        parts.append("\n".join(["Guidelines:", *(f"- {line}" for line in guidelines)]))
+    parts.append(f"Working directory: {cwd}")
+    return "\n\n".join(parts)

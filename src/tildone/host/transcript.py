@@ -1,0 +1,146 @@
+"""The conversation of a session, as pi keeps it: a tree of entries, a moving leaf, format version 3."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from tildone.errors import UnknownEvent
+
+Entry = dict[str, Any]
+VERSION = 3
+
+
+class Transcript:
+    """Entries under a header. What is appended hangs under the leaf and becomes the leaf."""
+
+    def __init__(
+        self,
+        header: Entry,
+        entries: Iterable[Entry] = (),
+        *,
+        now: Callable[[], int],
+        new_id: Callable[[], str],
+        write: Callable[[Entry], None] | None = None,
+        file: str | None = None,
+    ) -> None:
+        self.header = header
+        self.file = file
+        self._now = now
+        self._new_id = new_id
+        self._write = write
+        self._entries: dict[str, Entry] = {entry["id"]: entry for entry in entries}
+        self.leaf: str | None = next(reversed(self._entries), None)
+
+    @property
+    def id(self) -> str:
+        """The session's own id."""
+        return str(self.header["id"])
+
+    @property
+    def name(self) -> str | None:
+        """What a person called the session, if anything."""
+        named = [entry.get("name") for entry in self._entries.values() if entry["type"] == "session_info"]
+        return named[-1] if named else None
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Every entry of every branch, in the order they were written."""
+        return list(self._entries.values())
+
+    def append(self, kind: str, **fields: Any) -> Entry:
+        """Hang an entry under the leaf, and write it down."""
+        entry: Entry = {
+            "type": kind,
+            "id": self._new_id(),
+            "parentId": self.leaf,
+            "timestamp": iso(self._now()),
+            **fields,
+        }
+        self._entries[entry["id"]] = entry
+        self.leaf = entry["id"]
+        if self._write is not None:
+            self._write(entry)
+        return entry
+
+    def adopt(self, entries: Iterable[Entry]) -> None:
+        """Take over entries of another conversation as they are, and write them down here."""
+        for entry in entries:
+            self._entries[entry["id"]] = entry
+            self.leaf = entry["id"]
+            if self._write is not None:
+                self._write(entry)
+
+    def entry(self, entry_id: str) -> Entry:
+        """The entry of that id.
+
+        Raises:
+            UnknownEvent: there is none.
+        """
+        if entry_id not in self._entries:
+            raise UnknownEvent(entry_id)
+        return self._entries[entry_id]
+
+    def move(self, entry_id: str | None) -> None:
+        """Make another entry the leaf; None begins again from an empty conversation."""
+        self.leaf = None if entry_id is None else self.entry(entry_id)["id"]
+
+    def branch(self) -> list[Entry]:
+        """The way from the root to the leaf, oldest first."""
+        way: list[Entry] = []
+        at = self.leaf
+        while at is not None and at in self._entries:
+            way.append(self._entries[at])
+            at = self._entries[at].get("parentId")
+        return way[::-1]
+
+    def messages(self) -> list[dict[str, Any]]:
+        """The conversation on this branch, a compaction and edits of the context taken into account."""
+        way = self.branch()
+        edits = {entry["targetId"]: entry.get("replacement") for entry in way if entry["type"] == "context_edit"}
+        found = []
+        for entry in _since_compaction(way):
+            message = _message(entry)
+            if message is None or (entry["id"] in edits and edits[entry["id"]] is None):
+                continue
+            replacement = edits.get(entry["id"])
+            found.append(message if replacement is None else {**message, "content": replacement})
+        return found
+
+
+def header(session_id: str, cwd: str, at: int, parent: str | None = None) -> Entry:
+    """The first line of a session file."""
+    line: Entry = {"type": "session", "version": VERSION, "id": session_id, "timestamp": iso(at), "cwd": cwd}
+    return line if parent is None else {**line, "parentSession": parent}
+
+
+def iso(at: int) -> str:
+    """Milliseconds since 1970 as pi writes moments."""
+    moment = datetime.fromtimestamp(at / 1000, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % 1000:03d}Z"
+
+
+def _since_compaction(way: Sequence[Entry]) -> list[Entry]:
+    """What is still told in full: the newest compaction, what it kept, and what came after it."""
+    last = next((i for i in reversed(range(len(way))) if way[i]["type"] == "compaction"), None)
+    if last is None:
+        return list(way)
+    kept_from = way[last].get("firstKeptEntryId")
+    first = next((i for i in range(last) if way[i]["id"] == kept_from), last)
+    return [way[last], *way[first:last], *way[last + 1 :]]
+
+
+def _message(entry: Entry) -> dict[str, Any] | None:
+    match entry["type"]:
+        case "message" if entry["message"].get("role") != "system":
+            message: dict[str, Any] = entry["message"]
+            return message
+        case "custom_message":
+            told = ("customType", "content", "display", "details")
+            shown: dict[str, Any] = {key: entry[key] for key in told if key in entry}
+            return {"role": "custom", **shown}
+        case "compaction":
+            return {"role": "compactionSummary", "summary": entry["summary"], "tokensBefore": entry.get("tokensBefore")}
+        case "branch_summary":
+            return {"role": "branchSummary", "summary": entry["summary"], "fromId": entry.get("fromId")}
+        case _:
+            return None

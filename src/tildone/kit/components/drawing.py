@@ -1,0 +1,112 @@
+"""A component made to fit a terminal, and harmless to it."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
+from unicodedata import category
+
+from tildone.kit import theme
+from tildone.kit.components import Component
+from tildone.kit.components.layout import rows
+from tildone.kit.components.row import Row
+from tildone.kit.keys import BINDINGS, Keys
+from tildone.kit.text import clipped, width, wrapped
+from tildone.kit.theme import Span
+
+Line = list[Span]
+
+REPLACEMENT = "\ufffd"
+TAB = "   "
+
+
+def masked(text: str) -> str:
+    """The text with a sign in place of every character that is not plainly visible, line breaks among them."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or category(char) == "Zs" else REPLACEMENT for char in text)
+
+
+def draw(
+    component: Component, columns: int, *, safe: Callable[[str], str] = masked, keys: Keys = BINDINGS
+) -> list[Line]:
+    """The lines of a component, none wider than `columns`; none at all where there is no room.
+
+    `safe` makes one line harmless, and every text has passed through it when this is done: a second time would make
+    lines wider. `keys` says which key does what here.
+    """
+    if columns < 1:
+        return []
+    return [line for row in rows(component, keys) for line in _fitted(row, columns, safe)]
+
+
+def markup(component: Component, *, keys: Keys = BINDINGS) -> str:
+    """The component with a tag for each trait, one row a line; nothing is fitted or made harmless."""
+    return "\n".join(theme.markup((*row.lead, *row.body)) for row in rows(component, keys))
+
+
+def _fitted(row: Row, columns: int, safe: Callable[[str], str]) -> Iterator[Line]:
+    [lead] = _lines(row.lead, safe)
+    lines = _lines(row.body, safe)
+    taken = width(theme.plain(lead))
+    if taken > columns // 2:
+        # Too narrow to hang anything: the lead is the beginning of the first line, like any other words.
+        yield from _wrapped([*lead, *lines[0]], columns)
+        for line in lines[1:]:
+            yield from _wrapped(line, columns)
+        return
+    under = lead if row.repeats else [Span(" " * taken)] if taken else []
+    before = lead
+    for line in lines:
+        for part in _wrapped(line, columns - taken):
+            yield [*before, *part]
+            before = under
+
+
+def _lines(spans: Iterable[Span], safe: Callable[[str], str]) -> list[Line]:
+    """The lines of these spans, every text harmless and with its traits on it; at least one."""
+    lines: list[Line] = [[]]
+    for text, traits in _leaves(spans, Span("")):
+        texts = text.replace("\r\n", "\n").split("\n") if traits.lines else [text]
+        for number, part in enumerate(texts):
+            if number:
+                lines.append([])
+            shown = safe(part.replace("\t", TAB))
+            if shown:
+                lines[-1].append(_styled(shown, traits))
+    return lines
+
+
+def _leaves(spans: Iterable[Span], around: Span) -> Iterator[tuple[str, Span]]:
+    """Every text, with its own traits and those of the spans around it."""
+    for span in spans:
+        traits = Span(
+            "",
+            span.role or around.role,
+            bold=span.bold or around.bold,
+            italic=span.italic or around.italic,
+            strike=span.strike or around.strike,
+            lines=span.lines,
+        )
+        if isinstance(span.text, str):
+            yield span.text, traits
+        else:
+            yield from _leaves(span.text, traits)
+
+
+def _wrapped(line: Line, columns: int) -> Iterator[Line]:
+    texts = [theme.plain((span,)) for span in line]
+    starts = list(accumulate(map(len, texts), initial=0))
+    whole = "".join(texts)
+    end = 0
+    for part in wrapped(whole, columns):
+        start = whole.index(part, end)
+        end = start + len(part)
+        first, last = bisect_right(starts, start) - 1, bisect_left(starts, end)
+        spans = zip(texts[first:last], line[first:last], starts[first:last], strict=True)
+        cut = [_styled(text[max(start - at, 0) : end - at], span) for text, span, at in spans]
+        # Only a character that is wider than the whole terminal is left too wide.
+        yield cut if width(part) <= columns else [_styled(clipped(part, columns), cut[0])]
+
+
+def _styled(text: str, traits: Span) -> Span:
+    return Span(text, traits.role, bold=traits.bold, italic=traits.italic, strike=traits.strike)

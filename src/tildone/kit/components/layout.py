@@ -1,0 +1,115 @@
+"""What stands on which row of a component."""
+
+from collections.abc import Iterator
+
+from tildone.kit.components import (
+    Component,
+    Container,
+    Field,
+    Item,
+    KeyHint,
+    Markdown,
+    Spacer,
+    Text,
+    ToolBody,
+    ToolCallHeader,
+    ToolFooter,
+)
+from tildone.kit.components.markdown import markdown_rows
+from tildone.kit.components.row import Row, Spans
+from tildone.kit.keys import Keys, key_of
+from tildone.kit.text import width
+from tildone.kit.theme import Role, Span
+
+INLINE = 72
+"""How many columns the arguments on the first line of a call may take."""
+
+_INDENT = Span("  ")
+
+
+def rows(component: Component, keys: Keys) -> Iterator[Row]:
+    """The rows of a component, top to bottom."""
+    match component:
+        case Text():
+            yield Row(_spans(component))
+        case Markdown(text, role):
+            yield from markdown_rows(text, role)
+        case Spacer(lines):
+            yield from (Row() for _ in range(lines))
+        case KeyHint():
+            hint = _hint(component, keys)
+            yield from (Row(hint),) if hint else ()
+        case ToolCallHeader():
+            yield from _header_rows(component, keys)
+        case ToolFooter():
+            yield from _footer_rows(component, keys)
+        case ToolBody():
+            yield from _body_rows(component, keys)
+        case Container(children):  # exhaustive
+            for child in children:
+                yield from rows(child, keys)
+
+
+def _spans(text: Text) -> Spans:
+    if isinstance(text.content, str):
+        return (Span(text.content, text.role, bold=text.bold, lines=True),)
+    return (Span(text.content, text.role, bold=text.bold),)
+
+
+def _hint(hint: KeyHint, keys: Keys) -> Spans:
+    key = key_of(hint.action, keys)
+    return (Span(key, Role.DIM), Span(f" {hint.words}", Role.MUTED)) if key else ()
+
+
+def _header_rows(header: ToolCallHeader, keys: Keys) -> Iterator[Row]:
+    args = [(header.main_arg, Role.ACCENT), *((option, Role.MUTED) for option in header.option_args)]
+    inline, below = [(header.action, Role.WARNING)] if header.action else [], []
+    room = INLINE
+    for arg, role in args:
+        if width(arg) > room or "\n" in arg:
+            below.append(Item("", arg))
+        elif arg:
+            inline.append((arg, role))
+            room -= width(arg) + 1
+    colon = ":" if header.show_colon and inline else ""
+    words = (span for text, role in inline for span in (Span(" "), Span(text, role)))
+    yield Row((Span(f"{header.tool_name}{colon}", Role.TOOL_TITLE, bold=True), *words))
+    for item in (*below, *header.long_args):
+        yield Row(_value(item, keys, Role.TOOL_OUTPUT), (_INDENT, *_label(item.label)))
+
+
+def _footer_rows(footer: ToolFooter, keys: Keys) -> Iterator[Row]:
+    shown = [(*_label(item.label), *value) for item in footer.items if (value := _value(item, keys, Role.MUTED))]
+    spans: list[Span] = []
+    for item in shown:
+        spans += (Span(footer.separator, Role.DIM), *item) if spans else item
+    if spans:
+        yield Row(tuple(spans))
+
+
+def _body_rows(body: ToolBody, keys: Keys) -> Iterator[Row]:
+    shown = [row for each in body.fields if body.expanded or each.show_collapsed for row in _field_rows(each, keys)]
+    footer = list(_footer_rows(body.footer, keys)) if body.footer else []
+    yield from shown
+    if shown and footer and body.spacer_before_footer:
+        yield Row()
+    yield from footer
+
+
+def _field_rows(field: Field, keys: Keys) -> Iterator[Row]:
+    if isinstance(field.value, str):
+        yield Row((Span(field.value, lines=True),), _label(field.label))
+        return
+    if field.label:
+        yield Row((Span(f"{field.label}:", Role.MUTED),))
+    yield from rows(field.value, keys)
+
+
+def _label(label: str) -> Spans:
+    return (Span(f"{label}: ", Role.MUTED),) if label else ()
+
+
+def _value(item: Item, keys: Keys, role: Role) -> Spans:
+    if isinstance(item.value, KeyHint):
+        return _hint(item.value, keys)
+    return (Span(item.value, role, lines=True),) if item.value else ()

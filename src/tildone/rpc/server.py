@@ -1,0 +1,95 @@
+"""Commands in, responses and events out, until standard input is closed."""
+
+import asyncio
+import json
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from tildone.errors import TildoneError
+from tildone.host.agent import Host
+from tildone.host.conversations import Conversations
+from tildone.rpc.commands import Commands
+from tildone.rpc.ui import RpcUI
+
+Record = dict[str, Any]
+
+
+def sender(out: BinaryIO) -> Callable[[Record], None]:
+    """A function that writes records, one a line, each at once."""
+
+    def send(record: Record) -> None:
+        out.write(json.dumps(record).encode() + b"\n")
+        out.flush()
+
+    return send
+
+
+async def serve(
+    host: Host, conversations: Conversations, ui: RpcUI, send: Callable[[Record], None], source: BinaryIO
+) -> None:
+    """Answer a client until it hangs up."""
+    host.listen(send)
+    await host.start()
+    commands = Commands(host, conversations)
+    running: set[asyncio.Task[None]] = set()
+    async for line in _lines(source):
+        record = _parsed(line, send)
+        if record is None:
+            continue
+        if record.get("type") == "extension_ui_response":
+            ui.answered(record)
+            continue
+        task = asyncio.create_task(_answer(commands, record, send))
+        running.add(task)
+        task.add_done_callback(running.discard)
+        await asyncio.sleep(0)
+    ui.hang_up()
+    await host.close()
+    await asyncio.gather(*running)
+
+
+async def _answer(commands: Commands, record: Record, send: Callable[[Record], None]) -> None:
+    response: Record = {"type": "response", "command": record.get("type"), "success": True}
+    if "id" in record:
+        response = {"id": record["id"], **response}
+    try:
+        data = await commands.carry_out(record)
+    except TildoneError as error:
+        send({**response, "success": False, "error": str(error)})
+        return
+    send(response if data is None else {**response, "data": data})
+
+
+def _parsed(line: bytes, send: Callable[[Record], None]) -> Record | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        send({"type": "response", "command": "parse", "success": False, "error": f"Failed to parse command: {error}"})
+        return None
+    if not isinstance(record, dict):
+        send({"type": "response", "command": "parse", "success": False, "error": "expected a JSON object"})
+        return None
+    return record
+
+
+async def _lines(source: BinaryIO) -> Any:
+    """The lines of a blocking stream, read by a thread so that the host runs meanwhile."""
+    loop = asyncio.get_running_loop()
+    queue: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    def read() -> None:
+        for line in source:
+            if line.strip():
+                loop.call_soon_threadsafe(queue.put_nowait, line)
+        loop.call_soon_threadsafe(queue.put_nowait, None)
+
+    threading.Thread(target=read, daemon=True).start()
+    while (line := await queue.get()) is not None:
+        yield line
+
+
+def standard_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Standard input and output as bytes."""
+    return sys.stdin.buffer, sys.stdout.buffer

@@ -1,0 +1,163 @@
+"""How a tool is shown that has no renderers of its own, and the states of every result."""
+
+from typing import Any
+
+import pytest
+
+from tildone.kit.components import Component, RenderOptions, Text, ToolCallHeader
+from tildone.kit.components.defaults import (
+    PREVIEW,
+    default_call,
+    default_result,
+    failure,
+    shown_call,
+    shown_result,
+    waiting,
+)
+from tildone.kit.components.drawing import draw, markup
+from tildone.kit.definition import ImageContent, TextContent, ToolDefinition, ToolResult, error_result, text_result
+from tildone.kit.theme import Role, plain
+from tildone.value import but
+
+
+async def nothing(*_five: object) -> ToolResult:
+    return text_result("")
+
+
+TOOL = ToolDefinition(
+    "process",
+    "Process",
+    "Manage processes.",
+    {
+        "type": "object",
+        "properties": {
+            "action": {"type": "string", "enum": ["start", "list"]},
+            "mode": {"type": "string", "enum": ["fast", "slow"]},
+            "name": {"type": "string"},
+            "command": {"type": "string"},
+            "limit": {"type": "number"},
+            "odd": True,
+        },
+    },
+    nothing,
+)
+LONG = "\n".join(f"line {number}" for number in range(PREVIEW + 2))
+
+
+def lines(component: Component) -> list[str]:
+    return [plain(line) for line in draw(component, 100)]
+
+
+def test_a_call_is_shown_by_its_action_main_argument_and_options() -> None:
+    args = {"limit": 10, "name": "backend", "action": "start", "mode": "fast"}
+
+    assert lines(default_call(TOOL, args)) == ['Process: start "backend" mode=fast limit=10']
+
+
+def test_a_call_is_shown_in_the_order_of_the_schema() -> None:
+    """However a model ordered it; what the schema does not know comes last, by name."""
+    args = {"name": "a", "odd": "x", "limit": 1, "zeta": 1, "alpha": 2}
+
+    assert default_call(TOOL, args) == default_call(TOOL, dict(reversed(args.items())))
+    assert lines(default_call(TOOL, args)) == ['Process: "a" limit=1 odd=x alpha=2 zeta=1']
+
+
+def test_long_arguments_move_below() -> None:
+    args = {"name": "build", "command": "make all && make install DESTDIR=/srv", "odd": "one\ntwo"}
+
+    assert lines(default_call(TOOL, args)) == [
+        'Process: "build"',
+        "  command: make all && make install DESTDIR=/srv",
+        "  odd: one",
+        "       two",
+    ]
+
+
+def test_an_argument_without_end_is_shown_in_part() -> None:
+    [first, *more] = lines(default_call(TOOL, {"command": "x\n" * 20}))
+
+    assert first == "Process"
+    assert len(more) == PREVIEW
+    assert more[-1].endswith("x … (24 B more)")
+
+
+@pytest.mark.parametrize(
+    ("arg", "shown"),
+    [
+        (True, "true"),
+        (False, "false"),
+        (None, "null"),
+        (2.0, "2"),
+        (2.5, "2.5"),
+        ([0, 5.0], "[0, 5]"),
+        ([], "[]"),
+        ([{"text": "a"}], "1 item"),
+        ([[1], [2]], "2 items"),
+        ({"a": 1, "b": 2}, "2 fields"),
+        ("", ""),
+    ],
+)
+def test_an_option_is_shown_as_people_write_it(arg: object, shown: str) -> None:
+    assert default_call(TOOL, {"odd": arg}) == ToolCallHeader("Process", option_args=(f"odd={shown}",))
+
+
+@pytest.mark.parametrize("args", [None, {}, "{", []])
+def test_arguments_that_have_not_arrived_are_no_trouble(args: Any) -> None:
+    assert lines(default_call(TOOL, args)) == ["Process"]
+
+
+def test_a_result_is_shown_by_its_content() -> None:
+    result = ToolResult((TextContent("one\n"), ImageContent("QUJD" * 512, "image/png")), {})
+
+    assert lines(default_result(result)) == ["one", "", "[image/png, 1.5 KB]"]
+    assert markup(default_result(text_result("a\n"))) == "<toolOutput>a</toolOutput>"
+
+
+def test_a_long_result_is_collapsed_and_says_how_to_see_it_all() -> None:
+    collapsed = lines(default_result(text_result(LONG)))
+    expanded = lines(default_result(text_result(LONG), RenderOptions(expanded=True)))
+
+    assert collapsed == [*expanded[:PREVIEW], "2 more lines | ctrl+o to expand"]
+    assert expanded == LONG.split("\n")
+
+
+def test_a_result_of_nothing_says_so() -> None:
+    assert default_result(text_result("\n")) == Text("No output", Role.DIM)
+    assert default_result(ToolResult((), {})) == Text("No output", Role.DIM)
+
+
+def test_a_result_that_is_still_coming_is_a_stable_message() -> None:
+    """Whatever has arrived: streamed text is not echoed."""
+    some, more = (default_result(text_result(text), RenderOptions(is_partial=True), "Process") for text in ("a", "ab"))
+
+    assert some == more == waiting("Process") == Text("Process: working...", Role.MUTED)
+    assert waiting("Process", "starting") == Text("Process: starting...", Role.MUTED)
+
+
+def test_a_failed_call_is_shown_by_its_reason() -> None:
+    """Whether the host says that it failed, or the result itself."""
+    by_host = default_result(text_result("No such process"), RenderOptions(is_error=True))
+    by_itself = default_result(error_result("No such process"))
+
+    assert by_host == by_itself == failure(error_result("No such process")) == Text("No such process", Role.ERROR)
+
+
+def test_a_failure_without_words_gets_some() -> None:
+    assert failure(ToolResult((), {})) == Text("Operation failed", Role.ERROR)
+    assert failure(ToolResult((), {}), "Could not list processes") == Text("Could not list processes", Role.ERROR)
+
+
+def test_a_tool_shows_itself_if_it_can() -> None:
+    own = but(TOOL, render_call=lambda args: Text(args["name"]), render_result=lambda result, _: Text(result.text))
+
+    assert shown_call(own, {"name": "a"}) == Text("a")
+    assert shown_result(own, text_result("b"), RenderOptions()) == Text("b")
+
+
+def test_a_renderer_that_gives_nothing_leaves_it_to_the_default() -> None:
+    own = but(TOOL, render_call=lambda _: None, render_result=lambda _result, _options: None)
+
+    for tool in (own, TOOL):
+        assert shown_call(tool, {"name": "a"}) == default_call(TOOL, {"name": "a"})
+        assert shown_result(tool, text_result(LONG), RenderOptions()) == default_result(text_result(LONG))
+        assert shown_result(tool, text_result(""), RenderOptions(is_partial=True)) == waiting("Process")

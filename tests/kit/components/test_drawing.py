@@ -1,0 +1,161 @@
+"""A component made to fit a terminal, and harmless to it."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tildone.kit.components import (
+    Component,
+    Field,
+    Item,
+    KeyHint,
+    Markdown,
+    Spacer,
+    Text,
+    ToolBody,
+    ToolCallHeader,
+    ToolFooter,
+    stacked,
+)
+from tildone.kit.components.drawing import TAB, draw, masked
+from tildone.kit.text import width
+from tildone.kit.theme import BREAK, Role, Span, ansi, plain
+from tildone.views.harmless import seen
+
+words = st.text(alphabet="ab 字é😀\u0301\n\r\t\x1b\u202e\u200d*`_>-#1.[]~|", max_size=40)
+styled = st.tuples(
+    st.builds(Span, words, st.sampled_from(Role), bold=st.booleans(), lines=st.booleans()),
+    st.just(BREAK),
+    st.builds(Span, st.tuples(st.builds(Span, words, italic=st.booleans())), strike=st.booleans()),
+)
+items = st.lists(st.builds(Item, words, words | st.builds(KeyHint, st.just("app.exit"), words)), max_size=3).map(tuple)
+headers = st.builds(
+    ToolCallHeader, words, words, words, st.lists(words, max_size=3).map(tuple), items, show_colon=st.booleans()
+)
+texts = st.builds(Text, words | styled, st.none() | st.sampled_from(Role))
+fields = st.builds(Field, words, words | texts | st.builds(Markdown, words), show_collapsed=st.booleans())
+bodies = st.builds(
+    ToolBody, st.lists(fields, max_size=3).map(tuple), expanded=st.booleans(), footer=st.builds(ToolFooter, items)
+)
+components = texts | headers | bodies | st.builds(Markdown, words) | st.builds(Spacer, st.integers(0, 3))
+
+
+@given(component=components, columns=st.integers(-1, 30), safe=st.sampled_from([masked, seen]))
+def test_no_line_is_ever_wider_than_the_terminal(
+    component: Component, columns: int, safe: Callable[[str], str]
+) -> None:
+    for line in draw(component, columns, safe=safe):
+        assert width(plain(line)) <= columns
+
+
+@given(component=components, columns=st.integers(1, 30))
+def test_nothing_that_moves_or_hides_reaches_the_terminal(component: Component, columns: int) -> None:
+    """Without being told how, too: the built-in mask lets only visible characters through."""
+    assert all(plain(line).isprintable() for line in draw(component, columns))
+
+
+@given(text=st.text(alphabet="ab 字é", max_size=60), columns=st.integers(2, 30))
+def test_wrapping_loses_no_letter(text: str, columns: int) -> None:
+    drawn = "".join(plain(line) for line in draw(Text(text), columns))
+
+    assert drawn.replace(" ", "") == text.replace(" ", "")
+
+
+def test_a_component_is_the_same_every_time_it_is_drawn() -> None:
+    header = ToolCallHeader("Run", "start", "x", ("a=1",), (Item("task", "words " * 20),))
+
+    assert draw(header, 40) == draw(header, 40)
+
+
+@pytest.mark.parametrize("columns", [0, -5])
+def test_nothing_is_drawn_where_there_is_no_room(columns: int) -> None:
+    assert draw(stacked(Text("a"), Spacer()), columns) == []
+
+
+def test_one_column_is_enough() -> None:
+    """What is too wide even for a line of its own is a sign that something is there."""
+    assert [plain(line) for line in draw(Text("a字b", Role.DIM), 1)] == ["a", "…", "b"]
+    assert draw(Text("字", Role.DIM), 1) == [[Span("…", Role.DIM)]]
+
+
+def test_wide_characters_take_two_columns() -> None:
+    assert [plain(line) for line in draw(Text("字字字"), 4)] == ["字字", "字"]
+
+
+def test_words_are_wrapped_at_spaces_and_keep_their_styles() -> None:
+    text = Text((Span("first part ", Role.ACCENT), Span("second", bold=True)))
+
+    assert draw(text, 8) == [
+        [Span("first", Role.ACCENT)],
+        [Span("part", Role.ACCENT)],
+        [Span("second", bold=True)],
+    ]
+
+
+def test_a_style_goes_on_after_a_break_inside_it() -> None:
+    text = Text((Span("one two", Role.ERROR, strike=True), Span("!", italic=True)))
+
+    assert draw(text, 4) == [
+        [Span("one", Role.ERROR, strike=True)],
+        [Span("two", Role.ERROR, strike=True), Span("!", italic=True)],
+    ]
+
+
+def test_spans_inside_spans_have_the_traits_of_both() -> None:
+    inner = Span((Span("a"), Span("b", Role.DIM)), italic=True)
+
+    assert draw(Text((inner,), Role.ERROR, bold=True), 9) == [
+        [Span("a", Role.ERROR, bold=True, italic=True), Span("b", Role.DIM, bold=True, italic=True)]
+    ]
+
+
+def test_lines_are_parted_where_the_text_has_lines_and_nowhere_else() -> None:
+    """A line break in a span that is one line is shown as something else."""
+    assert [plain(line) for line in draw(Text("a\r\nb\n\nc"), 9)] == ["a", "b", "", "c"]
+    assert [plain(line) for line in draw(Text((Span("a\nb"),)), 9)] == ["a\ufffdb"]
+    assert [plain(line) for line in draw(Text((Span("a\nb"),)), 9, safe=seen)] == ["a⏎b"]
+
+
+def test_what_hangs_under_a_label_is_indented_as_far() -> None:
+    body = ToolBody((Field("Path", "one two three", show_collapsed=True),))
+
+    assert [plain(line) for line in draw(body, 14)] == ["Path: one two", "      three"]
+    assert [plain(line) for line in draw(body, 12)] == ["Path: one", "      two", "      three"]
+
+
+def test_a_label_that_leaves_no_room_is_the_beginning_of_the_line() -> None:
+    body = ToolBody((Field("Location", "one\ntwo three", show_collapsed=True),))
+
+    assert [plain(line) for line in draw(body, 10)] == ["Location:", "one", "two three"]
+
+
+def test_a_tab_is_room() -> None:
+    assert [plain(line) for line in draw(Text("a\tb"), 9)] == [f"a{TAB}b"]
+
+
+@pytest.mark.parametrize("char", ["\x00", "\x07", "\x1b", "\r", "\x7f", "\x9b", "\u202e", "\u200b", "\u2028", "\ud83d"])
+def test_the_built_in_mask_replaces_what_could_do_harm(char: str) -> None:
+    assert masked(f"a{char}b") == "a\ufffdb"
+
+
+def test_the_built_in_mask_leaves_visible_text_alone() -> None:
+    assert masked("plain, größe 字\u3000\xa0😀") == "plain, größe 字\u3000\xa0😀"
+
+
+def test_every_text_passes_through_safe() -> None:
+    """Titles, labels, options, separators and keys as well as values."""
+    evil = "\x1b[2J"
+    component = stacked(
+        ToolCallHeader(evil, evil, evil, (evil,), (Item(evil, evil),)),
+        ToolBody((Field(evil, evil),), expanded=True, footer=ToolFooter((Item(evil, evil),) * 2, separator=evil)),
+        Markdown(f"# {evil}\n- {evil}\n> {evil}\n1. {evil}\n```\n{evil}\n```\n[{evil}](x{evil})"),
+        KeyHint("app.exit", evil),
+        Text((Span((Span(evil),)),)),
+    )
+
+    shown = [ansi(line, color=True, safe=str) for line in draw(component, 80, safe=seen, keys={"app.exit": evil})]
+
+    assert all("␛[2J" in line for line in shown if line)
+    assert not any(evil in line for line in shown)

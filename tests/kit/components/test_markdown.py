@@ -1,0 +1,114 @@
+"""Markdown as models write it in results."""
+
+import pytest
+
+from tildone.kit.components import Markdown
+from tildone.kit.components.drawing import draw, markup
+from tildone.kit.theme import Role, plain
+
+
+@pytest.mark.parametrize(
+    ("text", "tagged"),
+    [
+        ("# Title", "<accent><bold>Title</bold></accent>"),
+        ("### Part `x`", "<accent><bold>Part <accent>x</accent></bold></accent>"),
+        ("- one", "<accent>• </accent><text>one</text>"),
+        ("  * [x] done", "  <accent>☑ </accent><text>done</text>"),
+        ("+ [ ] open", "<accent>☐ </accent><text>open</text>"),
+        ("12. twelfth", "<accent>12. </accent><text>twelfth</text>"),
+        ("3) third", "<accent>3) </accent><text>third</text>"),
+        ("> said", "<dim>│ </dim><text><italic>said</italic></text>"),
+        ("* * *", "<dim>────────</dim>"),
+        ("--", "<text>--</text>"),
+        ("-x-", "<text>-x-</text>"),
+        ("#hashtag", "<text>#hashtag</text>"),
+        ("| a | b |", "<text>| a | b |</text>"),
+    ],
+)
+def test_a_line_is_shown_as_what_it_is(text: str, tagged: str) -> None:
+    assert markup(Markdown(text, Role.TEXT)) == tagged
+
+
+@pytest.mark.parametrize(
+    ("text", "tagged"),
+    [
+        ("a **b** c", "a <bold>b</bold> c"),
+        ("a __b__ c", "a <bold>b</bold> c"),
+        ("这是**重点**内容", "这是<bold>重点</bold>内容"),
+        ("an *old* one", "an <italic>old</italic> one"),
+        ("an _old_ one", "an <italic>old</italic> one"),
+        ("**a _b_**", "<bold>a <italic>b</italic></bold>"),
+        ("~~gone~~", "<strikethrough>gone</strikethrough>"),
+        ("run `a*b*c` now", "run <accent>a*b*c</accent> now"),
+        ("``a`b``", "<accent>a`b</accent>"),
+        ("[docs](docs/a.md)!", "docs<muted> (docs/a.md)</muted>!"),
+        (r"\*as it is\*", "*as it is*"),
+    ],
+)
+def test_marks_within_a_line_are_styles(text: str, tagged: str) -> None:
+    assert markup(Markdown(text, Role.TEXT)) == f"<text>{tagged}</text>"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "snake_case_name",
+        "2 * 3 * 4",
+        "src/*.py and tests/*.py",
+        "a ** b",
+        "`open",
+        "[not](a link)",
+        "**",
+        "[x]",
+        "*open",
+    ],
+)
+def test_what_only_looks_like_a_mark_stays(text: str) -> None:
+    assert markup(Markdown(text, Role.TEXT)) == f"<text>{text}</text>"
+
+
+def test_marks_deeper_than_anyone_writes_are_shown_as_they_stand() -> None:
+    assert markup(Markdown("~~**_*a*_**~~", Role.TEXT)) == (
+        "<text><strikethrough><bold><italic>*a*</italic></bold></strikethrough></text>"
+    )
+
+
+def test_code_is_left_alone_and_indented() -> None:
+    text = "before\n```python\n# **not** bold\n\tif x:\n~~~\n```\nafter"
+
+    assert [plain(line) for line in draw(Markdown(text), 40)] == [
+        "before",
+        "  # **not** bold",
+        "     if x:",
+        "  ~~~",
+        "after",
+    ]
+
+
+def test_a_fence_closes_with_as_many_marks_as_opened_it() -> None:
+    text = "````\n```\n``` info\n````\nafter"
+
+    assert [plain(line) for line in draw(Markdown(text), 40)] == ["  ```", "  ``` info", "after"]
+
+
+def test_code_that_never_ends_goes_to_the_end() -> None:
+    assert [plain(line) for line in draw(Markdown("```\n- a"), 40)] == ["  - a"]
+
+
+def test_lines_hang_under_their_sign() -> None:
+    text = "- one two three\n> four five six"
+
+    assert [plain(line) for line in draw(Markdown(text), 10)] == ["• one two", "  three", "│ four", "│ five six"]
+
+
+def test_lines_stay_lines() -> None:
+    assert [plain(line) for line in draw(Markdown("a\r\nb\n\nc"), 40)] == ["a", "b", "", "c"]
+
+
+@pytest.mark.parametrize("mark", ["*", "**", "`", "``", "_", "__", "~~"])
+def test_a_mark_looks_for_its_partner_only_so_far(mark: str) -> None:
+    """A hostile line of marks without partners cannot hold the screen up."""
+    near, far = f"{mark}{'a' * 500}{mark}", f"{mark}{'a' * 501}{mark}"
+
+    assert markup(Markdown(near, Role.TEXT)) != f"<text>{near}</text>"
+    assert markup(Markdown(far, Role.TEXT)) == f"<text>{far}</text>"

@@ -1,0 +1,247 @@
+"""What a tool is, and what becomes of a call."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+import pytest
+
+from tildone.kit.definition import (
+    Delegate,
+    ImageContent,
+    InvalidDefinition,
+    Invocation,
+    OnUpdate,
+    TextContent,
+    ToolDefinition,
+    ToolResult,
+    by_action,
+    checked,
+    content_from_json,
+    content_to_json,
+    error_result,
+    result_from_json,
+    result_to_json,
+    text_result,
+    update,
+    wrapped,
+)
+from tildone.kit.signal import AbortSignal
+from tildone.value import but
+
+
+class EchoParams(TypedDict):
+    words: str
+
+
+async def echo(
+    tool_call_id: str, params: EchoParams, signal: AbortSignal | None, on_update: OnUpdate | None, ctx: object
+) -> ToolResult:
+    update(on_update, text_result("listening"))
+    return text_result(params["words"], {"given": (tool_call_id, params, signal, on_update, ctx)})
+
+
+PARAMETERS = {"type": "object", "required": ["words"], "properties": {"words": {"type": "string"}}}
+ECHO = ToolDefinition("echo", "Echo", "Say it again.", PARAMETERS, echo)
+FIVE = ("call_1", {"words": "hello"}, AbortSignal(), lambda _: None, {"cwd": "."})
+
+
+def run(tool: ToolDefinition, *five: Any) -> ToolResult:
+    async def call() -> ToolResult:
+        return await tool.execute(*(five or FIVE))
+
+    return asyncio.run(call())
+
+
+def test_the_text_of_a_result_is_its_texts_and_no_image() -> None:
+    result = ToolResult((TextContent("one"), ImageContent("aGk=", "image/png"), TextContent("two")), {})
+
+    assert result.text == "one\ntwo"
+    assert ToolResult((), {}).text == ""
+
+
+def test_details_are_never_shared_between_results() -> None:
+    one, other = text_result("a"), error_result("b")
+
+    one.details["mine"] = True
+
+    assert other.details == {}
+
+
+def test_a_failed_call_tells_why_and_has_empty_details() -> None:
+    """Empty, not missing: that is how a renderer knows that the call raised."""
+    assert error_result("No such file") == ToolResult((TextContent("No such file"),), {}, is_error=True)
+    assert error_result("").text == "Operation failed"
+
+
+def test_updates_reach_whoever_wants_them() -> None:
+    seen = list[ToolResult]()
+
+    update(seen.append, text_result("half"))
+    update(None, text_result("nobody looks"))
+
+    assert seen == [text_result("half")]
+
+
+def test_a_tool_is_an_ordinary_one_unless_it_says_otherwise() -> None:
+    flags = (ECHO.exclusive, ECHO.strict, ECHO.discoverable, ECHO.inherit, ECHO.any_case_name)
+
+    assert flags == (False, False, False, True, False)
+
+
+def test_a_good_definition_is_given_back() -> None:
+    assert checked(ECHO) is ECHO
+
+
+@pytest.mark.parametrize("name", ["web_search", "processes", "get_v2_time", "a" * 64])
+def test_names_in_snake_case_pass(name: str) -> None:
+    assert checked(but(ECHO, name=name)).name == name
+
+
+@pytest.mark.parametrize("name", ["TodoWrite", "web-search", "_hidden", "two__lines", "2fast", "", "größe", "a\n"])
+def test_other_names_are_refused(name: str) -> None:
+    with pytest.raises(InvalidDefinition, match="snake_case"):
+        checked(but(ECHO, name=name))
+
+
+def test_a_name_that_models_know_may_be_in_any_case() -> None:
+    assert checked(but(ECHO, name="TodoWrite", any_case_name=True)).name == "TodoWrite"
+
+
+@pytest.mark.parametrize("name", ["Todo Write", "", "9Lives"])
+def test_even_then_it_is_a_name(name: str) -> None:
+    with pytest.raises(InvalidDefinition, match="letters, digits"):
+        checked(but(ECHO, name=name, any_case_name=True))
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"name": "a" * 65}, "longer than 64"),
+        ({"label": " "}, "label is empty"),
+        ({"description": ""}, "description is empty"),
+        ({"parameters": {"type": "string"}}, "schema of an object"),
+        ({"parameters": None}, "schema of an object"),
+        ({"parameters": {"type": "object", "properties": ["words"]}}, "properties of parameters"),
+        ({"parameters": {"type": "object", "required": ["words"]}}, "does not describe: words"),
+        ({"prompt_guidelines": "Use it well"}, "tuple of texts"),
+        ({"execute": None}, "execute must be called with tool_call_id, params, signal, on_update, ctx"),
+        ({"execute": lambda _call, _params: None}, "execute must be called with"),
+    ],
+)
+def test_a_bad_definition_is_refused(changes: Mapping[str, Any], complaint: str) -> None:
+    """At registration, where the author sees it, rather than at the first call."""
+    with pytest.raises(InvalidDefinition, match=complaint):
+        checked(but(ECHO, **changes))
+
+
+def test_everything_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(InvalidDefinition, match=r"tool 'Echo': .*snake_case.*; the label is empty"):
+        checked(but(ECHO, name="Echo", label=""))
+
+
+def test_a_wrapped_tool_keeps_what_is_not_changed() -> None:
+    loud = wrapped(ECHO, label="Loud echo", prompt_guidelines=("Shout.",))
+
+    assert loud == but(ECHO, label="Loud echo", prompt_guidelines=("Shout.",))
+
+
+def test_a_wrapped_tool_is_checked_again() -> None:
+    with pytest.raises(InvalidDefinition):
+        wrapped(ECHO, name="Loud Echo")
+
+
+def test_delegating_hands_on_all_five_arguments_in_order() -> None:
+    """The very objects, in the places where the inner tool looks for them."""
+
+    async def untouched(call: Invocation, delegate: Delegate) -> ToolResult:
+        return await delegate(call)
+
+    given = run(wrapped(ECHO, untouched)).details["given"]
+
+    assert all(one is other for one, other in zip(given, FIVE, strict=True))
+
+
+def test_a_wrapper_may_change_what_goes_in_and_what_comes_out() -> None:
+    async def politely(call: Invocation, delegate: Delegate) -> ToolResult:
+        inner = await delegate(but(call, params={"words": f"{call.params['words']}, please"}))
+        return text_result(inner.text.capitalize())
+
+    assert run(wrapped(ECHO, politely)).text == "Hello, please"
+
+
+def test_a_wrapper_may_answer_by_itself() -> None:
+    async def refuse(_call: Invocation, _delegate: Delegate) -> ToolResult:
+        raise PermissionError("not today")
+
+    with pytest.raises(PermissionError, match="not today"):
+        run(wrapped(ECHO, refuse))
+
+
+def test_a_new_execute_can_be_wrapped_as_it_comes() -> None:
+    async def silent(*_five: object) -> ToolResult:
+        return text_result("…")
+
+    async def twice(call: Invocation, delegate: Delegate) -> ToolResult:
+        return text_result((await delegate(call)).text * 2)
+
+    assert run(wrapped(ECHO, twice, execute=silent)).text == "……"
+
+
+def test_each_action_has_a_function_of_its_own() -> None:
+    async def stop(*_five: object) -> ToolResult:
+        return text_result("stopped")
+
+    tool = but(ECHO, execute=by_action({"say": echo, "stop": stop}))
+
+    said = run(tool, "call_2", {"action": "say", "words": "hi"}, None, None, "ctx")
+    stopped = run(tool, "call_3", {"action": "stop"}, None, None, "ctx")
+
+    assert said.details["given"] == ("call_2", {"action": "say", "words": "hi"}, None, None, "ctx")
+    assert stopped.text == "stopped"
+
+
+@pytest.mark.parametrize("params", [{"action": "fly"}, {}, {"action": ["say"]}])
+def test_an_unknown_action_is_an_error_that_names_the_known_ones(params: dict[str, Any]) -> None:
+    tool = but(ECHO, execute=by_action({"say": echo, "stop": echo}))
+
+    with pytest.raises(ValueError, match=r"Unknown action: .*; known are say, stop"):
+        run(tool, "call_4", params, None, None, None)
+
+
+def test_content_travels_in_the_shape_that_hosts_agree_on() -> None:
+    text, image = TextContent("hi"), ImageContent("aGk=", "image/png")
+
+    assert content_to_json(text) == {"type": "text", "text": "hi"}
+    assert content_to_json(image) == {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+
+
+def test_a_result_comes_back_from_its_journey() -> None:
+    result = ToolResult((TextContent("hi"), ImageContent("aGk=", "image/png")), {"found": [1, 2]})
+
+    failed = but(result, is_error=True)
+
+    assert result_from_json(result_to_json(result)) == result
+    assert result_from_json(result_to_json(failed)) == failed
+
+
+def test_only_a_failed_result_says_whether_it_failed() -> None:
+    assert result_to_json(text_result("hi")) == {"content": [{"type": "text", "text": "hi"}], "details": {}}
+    assert result_to_json(error_result("no"))["isError"] is True
+
+
+def test_a_result_without_details_has_empty_ones() -> None:
+    assert result_from_json({"content": [], "details": None}) == ToolResult((), {})
+    assert result_from_json({"content": []}).details == {}
+
+
+@pytest.mark.parametrize("block", [None, "text", {"type": "text"}, {"type": "video", "data": ""}, {"type": "image"}])
+def test_what_is_no_content_is_refused(block: object) -> None:
+    with pytest.raises(ValueError, match="expected a block of text or an image"):
+        content_from_json(block)
+
+
+@pytest.mark.parametrize("result", [None, {}, {"content": "text"}])
+def test_what_is_no_result_is_refused(result: object) -> None:
+    with pytest.raises(ValueError, match="expected a result with content"):
+        result_from_json(result)

@@ -1,0 +1,172 @@
+"""The example of the guide, run for real on a folder of files."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docs.examples.repo_tree import TOLD, repo_tree
+from tildone.kit.components import RenderOptions, Text
+from tildone.kit.components.defaults import shown_call, shown_result
+from tildone.kit.components.drawing import draw
+from tildone.kit.definition import ToolDefinition, ToolResult, error_result
+from tildone.kit.signal import AbortController, Aborted, AbortSignal
+from tildone.kit.theme import Role, plain
+
+COLLAPSED, EXPANDED = RenderOptions(), RenderOptions(expanded=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    for name, size in {
+        "zebra.txt": 3,
+        "Makefile": 1536,
+        "src/app.py": 10,
+        "src/deep/er/x.py": 1,
+        ".git/HEAD": 9,
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(b"x" * size)
+    return root
+
+
+def call(tool: ToolDefinition, params: dict[str, Any], signal: AbortSignal | None = None) -> ToolResult:
+    async def run() -> ToolResult:
+        return await tool.execute("call_1", params, signal, None, None)
+
+    return asyncio.run(run())
+
+
+def lines(result: ToolResult, options: RenderOptions, tool: ToolDefinition) -> list[str]:
+    return [plain(line) for line in draw(shown_result(tool, result, options), 60)]
+
+
+def test_folders_come_first_and_files_have_sizes(repository: Path) -> None:
+    assert call(repo_tree(repository), {}).text == (
+        "src/\n"
+        "  deep/\n"
+        "  app.py (10 B)\n"
+        "Makefile (1.5 KB)\n"
+        "zebra.txt (3 B)"
+    )  # fmt: skip
+
+
+def test_it_goes_as_deep_as_it_is_asked_to(repository: Path) -> None:
+    tool = repo_tree(repository)
+
+    assert call(tool, {"depth": 1}).text == "src/\nMakefile (1.5 KB)\nzebra.txt (3 B)"
+    assert "x.py (1 B)" in call(tool, {"depth": 9}).text
+    assert call(tool, {"path": "src/deep"}).text == "er/\n  x.py (1 B)"
+
+
+@pytest.mark.parametrize("path", ["nowhere", "Makefile", "..", "/"])
+def test_a_folder_that_is_not_in_the_repository_is_an_error_that_names_it(repository: Path, path: str) -> None:
+    with pytest.raises(FileNotFoundError, match=f'Could not find the folder "{path}" in the repository "project"'):
+        call(repo_tree(repository), {"path": path})
+
+
+def test_a_link_is_not_followed(repository: Path) -> None:
+    (repository / "src" / "loop").symlink_to(repository)
+
+    assert "loop (" in call(repo_tree(repository), {"depth": 9}).text
+
+
+def test_the_model_reads_a_hundred_entries_and_how_many_are_left(tmp_path: Path) -> None:
+    for number in range(TOLD + 1):
+        (tmp_path / f"{number:03}").touch()
+
+    result = call(repo_tree(tmp_path), {})
+
+    assert len(result.text.split("\n")) == TOLD + 1
+    assert result.text.endswith("099 (0 B)\n… 1 more entry: list a folder by its path to see them")
+    assert len(result.details["entries"]) == TOLD + 1
+    assert result.details["truncated"]
+
+
+def test_a_name_with_a_line_break_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a\nb").touch()
+
+    assert call(repo_tree(tmp_path), {}).text == "a b (0 B)"
+
+
+def test_it_tells_how_far_it_is(repository: Path) -> None:
+    tool, updates = repo_tree(repository), list[str]()
+
+    async def run() -> ToolResult:
+        return await tool.execute("call_1", {}, None, lambda result: updates.append(result.text), None)
+
+    asyncio.run(run())
+
+    assert updates == ["3 entries so far", "5 entries so far"]
+
+
+def test_it_stops_when_it_is_told_to_and_reads_no_further(repository: Path) -> None:
+    tool, controller, updates = repo_tree(repository), AbortController(), list[str]()
+
+    def stop_after_the_first(result: ToolResult) -> None:
+        updates.append(result.text)
+        controller.abort("Escape was pressed")
+
+    async def run() -> ToolResult:
+        return await tool.execute("call_1", {}, controller.signal, stop_after_the_first, None)
+
+    with pytest.raises(Aborted, match="Escape was pressed"):
+        asyncio.run(run())
+
+    assert updates == ["3 entries so far"]
+
+
+def test_an_idle_signal_changes_nothing(repository: Path) -> None:
+    tool = repo_tree(repository)
+
+    assert call(tool, {}, AbortSignal()) == call(tool, {})
+
+
+def test_a_call_is_one_line(repository: Path) -> None:
+    tool = repo_tree(repository)
+
+    shown = [plain(line) for args in ({}, {"path": "src", "depth": 3}) for line in draw(shown_call(tool, args), 60)]
+
+    assert shown == ["Repo Tree .", "Repo Tree src depth=3"]
+
+
+def test_a_result_is_a_summary_with_a_preview_and_more_when_expanded(repository: Path) -> None:
+    tool = repo_tree(repository)
+    result = call(tool, {"depth": 9})
+    summary = ["Location: .", "Contents: 3 folders, 4 files"]
+    first_five = ["📁 src/", "  📁 deep/", "    📁 er/", "      📄 x.py (1 B)", "  📄 app.py (10 B)"]
+
+    assert lines(result, COLLAPSED, tool) == [
+        *summary,
+        *first_five,
+        "",
+        "not shown: 2 entries | ctrl+o to expand",
+    ]
+    assert lines(result, EXPANDED, tool) == [*summary, *first_five, "📄 Makefile (1.5 KB)", "📄 zebra.txt (3 B)"]
+
+
+def test_a_result_says_what_neither_model_nor_person_saw(tmp_path: Path) -> None:
+    for number in range(TOLD + 1):
+        (tmp_path / f"{number:03}").touch()
+    tool = repo_tree(tmp_path)
+
+    assert lines(call(tool, {}), EXPANDED, tool)[-1] == "model read: first 100 entries | not shown: 51 entries"
+
+
+def test_an_empty_folder_is_told_as_such(tmp_path: Path) -> None:
+    tool = repo_tree(tmp_path)
+    result = call(tool, {})
+
+    assert result.text == "The folder is empty"
+    assert lines(result, COLLAPSED, tool) == ["Location: .", "Contents: 0 folders, 0 files"]
+
+
+def test_a_result_that_is_still_coming_and_one_that_failed_have_their_own_words(repository: Path) -> None:
+    tool = repo_tree(repository)
+    coming = shown_result(tool, ToolResult((), {}), RenderOptions(is_partial=True))
+    failed = shown_result(tool, error_result("Could not find it"), COLLAPSED)
+
+    assert coming == Text("Repo Tree: reading...", Role.MUTED)
+    assert failed == Text("Could not find it", Role.ERROR)

@@ -1,0 +1,154 @@
+"""How a tool that is at work is told to stop."""
+
+import pytest
+
+from tildone.kit.signal import AbortController, Aborted, AbortSignal, any_of
+
+
+def test_a_signal_is_quiet_until_its_controller_speaks() -> None:
+    controller = AbortController()
+
+    before = (controller.signal.aborted, controller.signal.reason)
+    controller.abort("Escape was pressed")
+
+    assert before == (False, None)
+    assert (controller.signal.aborted, controller.signal.reason) == (True, "Escape was pressed")
+
+
+def test_work_stops_where_it_asks() -> None:
+    """`raise_if_aborted` is the one line that a tool needs in its loop."""
+    controller = AbortController()
+    controller.signal.raise_if_aborted()
+    controller.abort("enough")
+
+    with pytest.raises(Aborted, match="enough") as caught:
+        controller.signal.raise_if_aborted()
+
+    assert caught.value.reason == "enough"
+
+
+def test_callbacks_are_called_once_and_in_order() -> None:
+    controller, calls = AbortController(), list[str]()
+    controller.signal.on_abort(lambda: calls.append("first"))
+    controller.signal.on_abort(lambda: calls.append("second"))
+
+    controller.abort("now")
+    controller.abort("again")
+
+    assert calls == ["first", "second"]
+    assert controller.signal.reason == "now"
+
+
+def test_the_signal_is_up_when_callbacks_are_called() -> None:
+    controller, seen = AbortController(), list[str | None]()
+    controller.signal.on_abort(lambda: seen.append(controller.signal.reason))
+
+    controller.abort("why")
+
+    assert seen == ["why"]
+
+
+def test_a_callback_that_raises_does_not_stop_the_others() -> None:
+    """What it raised is given back instead of being lost."""
+    controller, calls = AbortController(), list[str]()
+    broken = RuntimeError("broken callback")
+
+    def raise_it() -> None:
+        raise broken
+
+    controller.signal.on_abort(raise_it)
+    controller.signal.on_abort(lambda: calls.append("called"))
+
+    raised = controller.abort()
+
+    assert calls == ["called"]
+    assert raised == [broken]
+
+
+def test_a_callback_that_comes_too_late_is_called_at_once() -> None:
+    controller, calls = AbortController(), list[str]()
+    controller.abort()
+
+    unsubscribe = controller.signal.on_abort(lambda: calls.append("called"))
+    unsubscribe()
+
+    assert calls == ["called"]
+
+
+def test_a_callback_can_be_taken_back() -> None:
+    controller, calls = AbortController(), list[str]()
+    stay = controller.signal.on_abort
+    leave = stay(lambda: calls.append("gone"))
+    stay(lambda: calls.append("there"))
+
+    leave()
+    leave()
+    controller.abort()
+
+    assert calls == ["there"]
+
+
+def test_a_callback_can_take_back_one_that_waits_behind_it() -> None:
+    controller, calls = AbortController(), list[str]()
+    leave = list[object]()
+    controller.signal.on_abort(lambda: [take_back() for take_back in leave if callable(take_back)])
+    leave.append(controller.signal.on_abort(lambda: calls.append("behind")))
+
+    controller.abort()
+
+    assert calls == []
+
+
+def test_the_same_callback_given_twice_is_called_twice() -> None:
+    controller, calls = AbortController(), list[str]()
+    callback = lambda: calls.append("called")  # noqa: E731  it must be one object
+    controller.signal.on_abort(callback)
+    controller.signal.on_abort(callback)()
+
+    controller.abort()
+
+    assert calls == ["called"]
+
+
+def test_a_signal_without_a_controller_never_stops_anything() -> None:
+    AbortSignal().raise_if_aborted()
+
+
+def test_any_of_signals_stops_for_the_first_that_does() -> None:
+    user, timeout, calls = AbortController(), AbortController(), list[str | None]()
+    either = any_of(user.signal, None, timeout.signal)
+    either.on_abort(lambda: calls.append(either.reason))
+
+    timeout.abort("took too long")
+    user.abort("Escape was pressed")
+
+    assert calls == ["took too long"]
+
+
+def test_any_of_signals_is_up_from_the_start_if_one_is() -> None:
+    idle, up = AbortController(), AbortController()
+    up.abort("done already")
+
+    either = any_of(idle.signal, up.signal, AbortSignal())
+
+    assert either.reason == "done already"
+
+
+def test_any_of_no_signals_never_stops() -> None:
+    assert not any_of().aborted
+    assert not any_of(None).aborted
+
+
+def test_what_breaks_behind_a_joined_signal_is_given_back_too() -> None:
+    controller = AbortController()
+    broken = RuntimeError("broken callback")
+
+    def raise_it() -> None:
+        raise broken
+
+    any_of(controller.signal).on_abort(raise_it)
+
+    [raised] = controller.abort()
+
+    assert isinstance(raised, ExceptionGroup)
+    assert raised.exceptions == (broken,)

@@ -1,0 +1,140 @@
+"""The first or the last part of a text that is too long."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tildone.kit.truncate import MAX_BYTES, MAX_LINES, Truncation, first_part, last_part
+
+Part = Callable[..., Truncation]
+
+pieces = st.sampled_from(["a", "\n", "À", "字", "😀", "\ud83d", "\r\n", "\r"])
+texts = st.lists(pieces, max_size=12).map("".join)
+limits = st.integers(min_value=0, max_value=12)
+both_parts = pytest.mark.parametrize("part", [first_part, last_part])
+
+
+def size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def lines(text: str) -> list[str]:
+    """Each line with the line feed that ends it, found another way than by counting."""
+    pieces = text.split("\n")
+    return [f"{line}\n" for line in pieces[:-1]] + [line for line in pieces[-1:] if line]
+
+
+@both_parts
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\r\nb\r\n", 2), ("\n", 1), ("\n\n", 2), ("a\rb", 1)],
+)
+def test_a_text_that_fits_is_kept_and_counted(part: Part, text: str, counted: int) -> None:
+    kept = part(text)
+
+    assert (kept.content, kept.truncated) == (text, False)
+    assert (kept.total_lines, kept.total_bytes) == (kept.output_lines, kept.output_bytes) == (counted, size(text))
+
+
+def test_the_first_part_keeps_the_beginning() -> None:
+    kept = first_part("one\ntwo\nthree\nfour", max_lines=2)
+
+    assert kept == Truncation(
+        "one\ntwo\n", truncated=True, total_lines=4, total_bytes=18, output_lines=2, output_bytes=8
+    )
+
+
+def test_the_last_part_keeps_the_end() -> None:
+    kept = last_part("one\ntwo\nthree\nfour", max_lines=2)
+
+    assert kept == Truncation(
+        "three\nfour", truncated=True, total_lines=4, total_bytes=18, output_lines=2, output_bytes=10
+    )
+
+
+def test_bytes_end_it_before_lines_do() -> None:
+    """A line of which only a part would fit is left out whole."""
+    assert first_part("ab\ncd\nef\n", max_bytes=8).content == "ab\ncd\n"
+    assert last_part("ab\ncd\nef\n", max_bytes=8).content == "cd\nef\n"
+
+
+def test_what_fits_exactly_is_kept() -> None:
+    assert first_part("ab\ncd\nef\n", max_bytes=6).content == "ab\ncd\n"
+    assert last_part("ab\ncd\nef\n", max_bytes=6).content == "cd\nef\n"
+
+
+def test_an_empty_line_is_a_line() -> None:
+    assert first_part("\n\na", max_lines=1).content == "\n"
+    assert last_part("a\n\n", max_lines=1).content == "\n"
+    assert last_part("\nabc", max_lines=1).content == "abc"
+
+
+def test_a_single_giant_line_is_cut_between_characters() -> None:
+    """Four bytes have room for one of these characters of three."""
+    assert first_part("字字字\nnext", max_bytes=4).content == "字"
+    assert last_part("before\n字字字", max_bytes=4).content == "字"
+    assert first_part("字字", max_lines=1, max_bytes=4).content == last_part("字字", 1, 4).content == "字"
+
+
+def test_a_line_end_is_never_cut_in_two() -> None:
+    assert first_part("abcd\r\n", max_bytes=5).content == "abcd"
+    assert last_part("abcd\r\n", max_bytes=1).content == ""
+
+
+def test_nothing_is_kept_where_nothing_may_be() -> None:
+    assert first_part("abc", max_bytes=0).content == last_part("abc", max_bytes=0).content == ""
+    assert first_part("abc", max_lines=0).content == last_part("abc", max_lines=0).content == ""
+    assert first_part("abc", max_bytes=-1).content == last_part("abc", max_bytes=-1).content == ""
+
+
+def test_without_limits_of_its_own_a_tool_gets_those_of_every_tool() -> None:
+    many, wide = "x\n" * (MAX_LINES + 1), "x" * (MAX_BYTES + 1)
+
+    assert (first_part(many).output_lines, last_part(many).output_lines) == (MAX_LINES, MAX_LINES)
+    assert (first_part(wide).output_bytes, last_part(wide).output_bytes) == (MAX_BYTES, MAX_BYTES)
+
+
+@both_parts
+@given(text=texts, max_lines=limits, max_bytes=limits)
+def test_a_part_is_never_over_its_limits_and_counts_what_it_says(
+    part: Part, text: str, max_lines: int, max_bytes: int
+) -> None:
+    kept = part(text, max_lines, max_bytes)
+
+    assert kept.output_lines <= max_lines
+    assert kept.output_bytes <= max_bytes
+    assert (kept.output_lines, kept.output_bytes) == (len(lines(kept.content)), size(kept.content))
+    assert (kept.total_lines, kept.total_bytes) == (len(lines(text)), size(text))
+    assert kept.truncated == (kept.content != text)
+
+
+@given(text=texts, max_lines=limits, max_bytes=limits)
+def test_the_first_part_is_as_many_whole_lines_as_fit(text: str, max_lines: int, max_bytes: int) -> None:
+    """Only when the very first line is too long is it a part of that line."""
+    kept = first_part(text, max_lines, max_bytes).content
+    whole = lines(text)
+
+    assert text.startswith(kept)
+    if whole and max_lines and size(whole[0]) > max_bytes:
+        assert max_bytes - size(kept) < 4
+    else:
+        count = len(lines(kept))
+        assert lines(kept) == whole[:count]
+        assert count == max_lines or whole[count:] == [] or size(kept + whole[count]) > max_bytes
+
+
+@given(text=texts, max_lines=limits, max_bytes=limits)
+def test_the_last_part_is_as_many_whole_lines_as_fit(text: str, max_lines: int, max_bytes: int) -> None:
+    """Only when the very last line is too long is it a part of that line."""
+    kept = last_part(text, max_lines, max_bytes).content
+    whole = lines(text)
+
+    assert text.endswith(kept)
+    if whole and max_lines and size(whole[-1]) > max_bytes:
+        assert max_bytes - size(kept) < 4
+    else:
+        left = len(whole) - len(lines(kept))
+        assert lines(kept) == whole[left:]
+        assert len(lines(kept)) == max_lines or left == 0 or size(whole[left - 1] + kept) > max_bytes

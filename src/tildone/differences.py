@@ -4,7 +4,7 @@ Each has a test of its own (`tests/test_differences.py`) and is told to users (`
 are the marks of the recorded vectors that show the original's way.
 """
 
-from tildone.core.value import value
+from tildone.value import value
 
 
 @value
@@ -48,7 +48,7 @@ DIFFERENCES = (
     Difference(
         id="no-nudge-after-error",
         original="An agent whose turn ended with an error is told to go on.",
-        here="It is left alone, unless `Patience.after_error` is set.",
+        here="It is left alone.",
         why="The next turn would most likely meet the same error, at the same cost.",
     ),
     Difference(
@@ -80,8 +80,8 @@ DIFFERENCES = (
     ),
     Difference(
         id="strict-types",
-        original="The host turns 1.5, true and null into numbers, numbers into text, single items into lists.",
-        here="Only a whole number that came as text is read as one; any other wrong type is refused.",
+        original="The host turns 1.5, true and null into whole numbers, null into text, single items into lists.",
+        here="Text that is a whole number is read as one, and a number as text; any other wrong type is refused.",
         why="A guess that is wrong changes the plan; a refusal costs one short call.",
         tags=("coercion", "framework-text"),
     ),

@@ -60,7 +60,7 @@ class Session:
         self.patience = patience
         self._now = now
         self._new_id = new_id
-        self._completions = completions
+        self.completions = completions
         self._known = State()
 
     @property
@@ -226,10 +226,10 @@ class Session:
 
     def _logged(self, done: Done) -> Done:
         """The call, with the place where the completion of a plan was written down for people."""
-        if self._completions is None or not self.dialect.completes(done):
+        if self.completions is None or not self.dialect.completes(done):
             return done
         entry = self.dialect.completion
-        return but(done, saved_to=self._completions.add(lambda number, stamp: entry(done, number, stamp)))
+        return but(done, saved_to=self.completions.add(lambda number, stamp: entry(done, number, stamp)))
 
 
 def _forward(place: Place) -> Place:
@@ -249,5 +249,6 @@ def _read(tool: "Tool", arguments: "str | Mapping[str, Any]") -> "tuple[Any, Seq
             params = codec.parse(arguments)
         except ValueError as error:
             return {}, [Problem("", f"expected JSON: {error}")]
-    params = fitted(tool.parameters, params)
+    if not tool.strict:
+        params = fitted(tool.parameters, params)
     return params, problems(tool.parameters, params) or tool.demands(params)

@@ -93,17 +93,20 @@ def test_a_problem_of_the_whole_has_no_path() -> None:
     assert str(Problem("", "expected JSON")) == "expected JSON"
 
 
-def test_a_whole_number_that_came_as_text_is_read_as_a_number() -> None:
-    """Only where a number is wanted, and only if it can mean nothing else."""
+def test_numbers_and_their_text_are_read_for_one_another_where_one_is_wanted() -> None:
+    """Only where it can mean nothing else: fractions, truth and nothing are left for the check."""
     given = {
-        "items": [{"name": "1", "size": "-2"}, {"size": "2.0"}, {"size": "x"}],
-        "kind": "7",
+        "kind": 7,
+        "items": [{"name": "1", "size": "-2"}, {"name": 2.0, "size": "2.0"}, {"name": 1.5, "size": "x"}],
         "other": "3",
+        "flag": True,
     }
 
     assert fitted(SCHEMA, given) == {
-        "items": [{"name": "1", "size": -2}, {"size": "2.0"}, {"size": "x"}],
         "kind": "7",
+        "items": [{"name": "1", "size": -2}, {"name": "2", "size": "2.0"}, {"name": "1.5", "size": "x"}],
         "other": "3",
+        "flag": True,
     }
     assert fitted(SCHEMA, [1]) == [1]
+    assert fitted(SCHEMA, {"kind": False, "items": None}) == {"kind": False, "items": None}

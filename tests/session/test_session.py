@@ -68,8 +68,8 @@ def test_a_call_that_changes_nothing_leaves_no_trace() -> None:
         ("write_todos", {"mode": "x", "todos": []}, "mode: expected one of replace, append, insert, got 'x'"),
         (
             "write_todos",
-            {"mode": "append", "todos": [{"text": 5}]},
-            "todos[0].text: expected a string, got 5",
+            {"mode": "append", "todos": [{"text": None}]},
+            "todos[0].text: expected a string, got null",
         ),
         ("write_todos", {"mode": "append", "todos": [{"text": " "}]}, "todos[0].text: expected some text"),
         ("edit_todos", {"action": "start", "indices": [True]}, "indices[0]: expected an integer, got true"),

@@ -41,7 +41,8 @@ class Tool:
     """One tool as a model knows it, and what it does.
 
     `demands` names what a call lacks although its arguments fit the schema. `steps` puts the arguments as
-    changes to a plan; a tool that only reads has none. `reply` tells what came of it.
+    changes to a plan; a tool that only reads has none. `reply` tells what came of it. One that is not `strict` reads
+    a number for text, and text for a whole number, where it can mean nothing else.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Tool:
     demands: "Callable[[Params], Sequence[Problem]]" = lambda _: ()
     snippet: str = ""
     guidelines: tuple[str, ...] = ()
+    strict: bool = True
 
 
 @value

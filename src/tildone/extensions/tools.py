@@ -1,21 +1,25 @@
 """A dialect's tools as a host takes them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tildone.dialects.base import Reply, Tool
 from tildone.host.context import Context
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult
+from tildone.kit.schema import Problem
 
 Carry = Callable[[Tool, dict[str, Any], Context], Reply]
+Refuse = Callable[[Tool, Sequence[Problem], object], Reply]
 
 
-def definition(tool: Tool, carry: Carry, **more: Any) -> ToolDefinition:
-    """The tool, carried out by `carry`; a plan is changed by one call at a time."""
+def definition(tool: Tool, carry: Carry, refuse: Refuse | None = None, **more: Any) -> ToolDefinition:
+    """The tool, carried out by `carry`; a plan is changed by one call at a time.
+
+    `refuse` puts it in the dialect's own words why a call was turned away.
+    """
 
     async def execute(_call_id: str, params: dict[str, Any], _signal: Any, _update: Any, ctx: Context) -> ToolResult:
-        reply = carry(tool, params, ctx)
-        return ToolResult((TextContent(reply.text),), reply.details, is_error=reply.is_error)
+        return _result(carry(tool, params, ctx))
 
     return ToolDefinition(
         name=tool.name,
@@ -24,8 +28,13 @@ def definition(tool: Tool, carry: Carry, **more: Any) -> ToolDefinition:
         parameters=tool.parameters,
         execute=execute,
         demands=tool.demands,
+        refuse=None if refuse is None else lambda wrong, given: _result(refuse(tool, wrong, given)),
         prompt_snippet=tool.snippet,
         prompt_guidelines=tool.guidelines,
         exclusive=True,
-        **more,
+        **{"strict": tool.strict, **more},
     )
+
+
+def _result(reply: Reply) -> ToolResult:
+    return ToolResult((TextContent(reply.text),), reply.details, is_error=reply.is_error)

@@ -1,7 +1,7 @@
 """Events of a host: handlers in the order they were put up, and an error in one does not stop the rest."""
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 Event = dict[str, Any]
@@ -22,7 +22,10 @@ class Bus:
 
     async def emit(self, event: Event, ctx: Any) -> list[Any]:
         """Tell every handler, in order; what they answered, without the silent ones."""
-        answers = []
+        return [answer async for answer in self.answers(event, ctx)]
+
+    async def answers(self, event: Event, ctx: Any) -> AsyncIterator[Any]:
+        """The same, one after the other: a handler sees what was made of the event before its turn."""
         for extension, handler in self._handlers.get(event["type"], ()):
             try:
                 answer = handler(event, ctx)
@@ -32,5 +35,4 @@ class Bus:
                 self._complain(extension, event["type"], error)
                 continue
             if answer is not None:
-                answers.append(answer)
-        return answers
+                yield answer

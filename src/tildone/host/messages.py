@@ -159,7 +159,7 @@ def for_model(messages: Sequence[Message]) -> list[Message]:
 def _told(messages: Sequence[Message]) -> Iterator[Message]:
     for position, message in enumerate(messages):
         match message["role"]:
-            case "user" | "custom":
+            case "user" | "custom" | "developer":
                 yield from _as_user(message, message["content"])
             case "assistant" if message["content"]:
                 yield message

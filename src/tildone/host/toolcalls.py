@@ -51,10 +51,13 @@ async def _outcome(host: HostPort, call: Call, signal: AbortSignal) -> tuple[Too
     if tool is None or tool.name in host.inactive:
         known = ", ".join(offered.name for offered in host.offered())
         return error_result(f"Error: unknown tool {call['name']!r}; known are {known}"), True
-    arguments = fitted(tool.parameters, messages.arguments_of(call))
+    arguments = messages.arguments_of(call)
+    if not tool.strict:
+        arguments = fitted(tool.parameters, arguments)
     wrong = problems(tool.parameters, arguments) or tool.demands(arguments)
     if wrong:
-        return error_result(f"Error: {'; '.join(map(str, wrong))}"), True
+        refusal = tool.refuse(wrong, arguments) if tool.refuse else None
+        return refusal or error_result(f"Error: {'; '.join(map(str, wrong))}"), True
     event = {"type": "tool_call", "toolCallId": call["id"], "toolName": tool.name, "input": arguments}
     for answer in await host.bus.emit(event, host.ctx):
         if answer.get("block"):

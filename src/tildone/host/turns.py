@@ -47,7 +47,7 @@ class Run:
         host = self.host
         event = {"type": "agent_before_settle", "messages": self.made, "stopReason": last["stopReason"]}
         for answer in await host.bus.emit(event, host.ctx):
-            self.opening.extend(answer.get("messages", ()))
+            self.opening.extend({"timestamp": host.now(), **message} for message in answer.get("messages", ()))
         return bool(self.opening) and not self.signal.aborted
 
     async def _prepare(self) -> None:
@@ -116,7 +116,7 @@ class Run:
         self.signal.raise_if_aborted()
         request = Request(
             self.system,
-            messages.for_model(host.transcript.messages()),
+            await self._conversation(),
             tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in host.offered()),
         )
         answer: Message | None = None
@@ -132,6 +132,14 @@ class Run:
         if answer is None:
             raise ModelFailure("the model's answer ended before it was complete", transient=True)
         return answer
+
+    async def _conversation(self) -> list[Message]:
+        """What the model reads; extensions may change it, for this request only."""
+        host = self.host
+        event = {"type": "context", "messages": host.transcript.messages()}
+        async for answer in host.bus.answers(event, host.ctx):
+            event["messages"] = answer.get("messages", event["messages"])
+        return messages.for_model(event["messages"])
 
     async def _say(self, message: Message) -> None:
         host = self.host

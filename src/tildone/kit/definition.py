@@ -72,7 +72,8 @@ class ToolDefinition:
     ones want arguments that fit the schema to the letter, `discoverable` ones are shown to a model only when it looks
     for them, and those that do not `inherit` are kept from subagents. `any_case_name` allows a name that is not in
     snake_case, where models know the tool by such a name. `demands` names what a call lacks although its arguments
-    fit the schema.
+    fit the schema; where there is a `refuse`, it answers a call that is turned away, given its problems and its
+    arguments. The result of a tool that is `merged` is shown in place of its call, not below it.
     """
 
     name: str
@@ -90,6 +91,8 @@ class ToolDefinition:
     inherit: bool = True
     any_case_name: bool = False
     demands: Callable[[Any], Sequence[Problem]] = lambda _: ()
+    refuse: Callable[[Sequence[Problem], Any], ToolResult] | None = None
+    merged: bool = False
 
 
 class InvalidDefinition(ValueError):

@@ -36,7 +36,7 @@ class Problem:
 
 
 def fitted(schema: "Schema", given: "Any") -> "Any":
-    """The arguments with whole numbers that came as text turned into numbers, where numbers are wanted.
+    """The arguments with a whole number that came as text read as a number, and a number as text, where so wanted.
 
     Models do write `["0"]` for `[0]`, and there is only one thing it can mean. Nothing else is guessed at.
     """
@@ -47,6 +47,8 @@ def fitted(schema: "Schema", given: "Any") -> "Any":
         return [fitted(schema["items"], item) for item in given]
     if schema["type"] == "integer" and isinstance(given, str) and _WHOLE.fullmatch(given):
         return int(given)
+    if schema["type"] == "string" and isinstance(given, int | float) and not isinstance(given, bool):
+        return str(int(given)) if given == int(given) else str(given)
     return given
 
 

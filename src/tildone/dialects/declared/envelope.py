@@ -53,7 +53,12 @@ def refuse(_tool: "Tool", problems: "Sequence[Problem]", given: object) -> Reply
     return _refusal("; ".join(told), given, took_ms=0)
 
 
-def _refusal(message: str, given: object, took_ms: int) -> Reply:
+def broken(why: str, given: object) -> Reply:
+    """What is nobody's mistake but ours: nothing was changed by the call."""
+    return _refusal(f"nothing was changed: {why}", given, took_ms=0, code="INTERNAL_ERROR")
+
+
+def _refusal(message: str, given: object, took_ms: int, code: str = "INVALID_PARAM") -> Reply:
     return _reply(
         {
             "status": "error",
@@ -61,7 +66,7 @@ def _refusal(message: str, given: object, took_ms: int) -> Reply:
             "text": message,
             "stats": {"time_ms": took_ms},
             "context": _context(given),
-            "error": {"code": "INVALID_PARAM", "message": message},
+            "error": {"code": code, "message": message},
         }
     )
 

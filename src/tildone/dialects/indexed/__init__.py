@@ -38,6 +38,7 @@ INDEXED = Dialect(
             reply=write_reply,
             demands=no_empty_texts,
             snippet=SNIPPET,
+            strict=False,
             guidelines=GUIDELINES,
         ),
         Tool(
@@ -48,6 +49,7 @@ INDEXED = Dialect(
             steps=lambda _: (),
             reply=list_reply,
             snippet=SNIPPET,
+            strict=False,
         ),
         Tool(
             name="edit_todos",
@@ -57,6 +59,7 @@ INDEXED = Dialect(
             steps=edit_steps,
             reply=edit_reply,
             snippet=SNIPPET,
+            strict=False,
         ),
     ),
     refuse=refuse,

@@ -1,4 +1,4 @@
-"""What a person has settled: where plans are kept, which session this is, which dialect its model speaks.
+"""What a person has settled: where plans are kept, which session this is, how an agent is run.
 
 What is said nearest counts: a flag, then the environment, then the project's `tildone.toml`, then the person's own
 `config.toml`, then what suits most.
@@ -7,25 +7,45 @@ What is said nearest counts: a flag, then the environment, then the project's `t
 import os
 import sys
 
-from tildone.core.value import value
 from tildone.errors import UsageError
+from tildone.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
-KEYS = ("store", "session", "dialect")
+TEXTS = ("store", "session", "dialect", "model", "session_dir")
+NUMBERS = ("max_nudges", "countdown")
+KEYS = (*TEXTS, *NUMBERS)
+PHASES = ("todo.enabled", "todo.reminders", "todo.reminders.max", "tasks.todoClearDelay")
+"""What the extension of that name makes of these is its own affair; they stand in files only."""
+
+PATHS = ("store", "session_dir")
 PROJECT_FILE = "tildone.toml"
+COUNTDOWN = 3
+
+_SEPARATORS = str.maketrans("/\\:", "---")
 
 
 @value
 class Settings:
-    """Everything a shell needs to open a session. No dialect means: the one the session was written in."""
+    """Everything a shell needs to open a session or a host.
+
+    No dialect means: the one the session was written in. `session_dir` holds the conversations of `tildone run`.
+    `max_nudges` bounds how often an agent is told to go on, where the dialect's own bound is not meant; `countdown`
+    is how many seconds pass before it is told.
+    """
 
     store: str
     session: str
     project: str
     dialect: str | None = None
+    model: str | None = None
+    session_dir: str = ""
+    max_nudges: int | None = None
+    countdown: int = COUNTDOWN
+    phases: "tuple[tuple[str, Any], ...]" = ()
 
 
 def load(flags: "Mapping[str, str]", environ: "Mapping[str, str]", folder: str) -> Settings:
@@ -37,15 +57,29 @@ def load(flags: "Mapping[str, str]", environ: "Mapping[str, str]", folder: str) 
     project = project_root(folder)
     said = _from_file(os.path.join(_config_home(environ), "tildone", "config.toml"))
     said |= _from_file(os.path.join(project, PROJECT_FILE))
-    said |= {key: environ[f"TILDONE_{key.upper()}"] for key in KEYS if environ.get(f"TILDONE_{key.upper()}")}
-    said |= {key: flags[key] for key in KEYS if flags.get(key)}
-    store = said.get("store") or os.path.join(_data_home(environ), "tildone", "tildone.db")
+    nearer = {key: environ[f"TILDONE_{key.upper()}"] for key in KEYS if environ.get(f"TILDONE_{key.upper()}")}
+    nearer |= {key: flags[_flag(key)] for key in KEYS if flags.get(_flag(key))}
+    said |= {key: _number(key, held) if key in NUMBERS else held for key, held in nearer.items()}
+    data = os.path.join(_data_home(environ), "tildone")
+    usual = os.path.join(data, "tildone.db"), os.path.join(data, "sessions", folder_name(folder))
+    store, session_dir = (_place(said.get(key, path), folder) for key, path in zip(PATHS, usual, strict=True))
     return Settings(
-        store=_place(store, folder),
+        store=store,
         session=said.get("session", project),
         project=project,
         dialect=said.get("dialect"),
+        model=said.get("model"),
+        session_dir=session_dir,
+        max_nudges=said.get("max_nudges"),
+        countdown=said.get("countdown", COUNTDOWN),
+        phases=tuple((key, said[key]) for key in PHASES if key in said),
     )
+
+
+def folder_name(folder: str) -> str:
+    """A working folder as the name of the folder that its conversations are kept in."""
+    path = folder.removeprefix("/").removeprefix("\\")
+    return f"--{path.translate(_SEPARATORS)}--"
 
 
 def project_root(folder: str) -> str:
@@ -64,7 +98,7 @@ def is_url(store: str) -> bool:
     return "://" in store
 
 
-def _from_file(path: str) -> dict[str, str]:
+def _from_file(path: str) -> "dict[str, Any]":
     try:
         with open(path, "rb") as file:
             text = file.read()
@@ -83,16 +117,27 @@ def _from_file(path: str) -> dict[str, str]:
         raise UsageError(f"{path}: {error}") from error
     for key, held in said.items():
         _check(path, key, held)
-    if "store" in said:
-        said["store"] = _place(said["store"], os.path.dirname(path))
-    return said
+    return said | {key: _place(said[key], os.path.dirname(path)) for key in PATHS if key in said}
 
 
 def _check(path: str, key: str, held: object) -> None:
-    if key not in KEYS:
+    if key not in KEYS and key not in PHASES:
         raise UsageError(f"{path}: there is no setting {key!r}; {nearest(key, KEYS)}")
-    if not isinstance(held, str) or not held:
+    if key in TEXTS and (not isinstance(held, str) or not held):
         raise UsageError(f"{path}: {key} must be some text in quotes")
+    if key in NUMBERS and (not isinstance(held, int) or isinstance(held, bool) or held < 0):
+        raise UsageError(f"{path}: {key} must be a whole number, 0 or more")
+
+
+def _number(key: str, said: str) -> int:
+    """A number that was said in words: in the environment, or by a flag."""
+    if not said.isdecimal():
+        raise UsageError(f"{_flag(key)} must be a whole number, 0 or more, not {said!r}")
+    return int(said)
+
+
+def _flag(key: str) -> str:
+    return key.replace("_", "-")
 
 
 def nearest(word: str, known: "tuple[str, ...]") -> str:

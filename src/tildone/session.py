@@ -249,6 +249,8 @@ def _read(tool: "Tool", arguments: "str | Mapping[str, Any]") -> "tuple[Any, Seq
             params = codec.parse(arguments)
         except ValueError as error:
             return {}, [Problem("", f"expected JSON: {error}")]
-    if not tool.strict:
+    wrong = problems(tool.parameters, params)
+    if wrong and not tool.strict:
         params = fitted(tool.parameters, params)
-    return params, problems(tool.parameters, params) or tool.demands(params)
+        wrong = problems(tool.parameters, params)
+    return params, wrong or tool.demands(params)

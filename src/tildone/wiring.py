@@ -1,4 +1,4 @@
-"""Where the parts are put together: stores, sessions and dialects by name, the clock, and ids."""
+"""Where the parts are put together: stores, sessions, dialects and hosts by name, the clock, and ids."""
 
 import os
 import time
@@ -6,16 +6,24 @@ from itertools import islice
 
 from tildone.config import Settings, is_url, nearest
 from tildone.core.rules import Rules
-from tildone.core.value import but
 from tildone.dialects.base import Dialect, Reply
-from tildone.errors import UsageError
+from tildone.errors import TildoneError, UsageError
 from tildone.log.events import PlanChanged
+from tildone.loop.machine import Patience
 from tildone.session import Session
+from tildone.value import but
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
+    from tildone.host.agent import Extension, Host
+    from tildone.host.conversations import Conversations
+    from tildone.host.model import Model
+    from tildone.host.tools.confine import Policy
+    from tildone.host.transcript import Transcript
+    from tildone.host.ui import UI
     from tildone.log.store import Store
     from tildone.session import Completions
 
@@ -56,18 +64,32 @@ def id_maker(clock: "Callable[[], int]", chance: "Callable[[int], bytes]") -> "C
         nonlocal newest
         drawn = int.from_bytes(chance(8), "big") >> (64 - CHANCE_BITS)
         newest = max((clock() << CHANCE_BITS) | drawn, newest + 1)
-        return "".join(DIGITS[(newest >> 5 * place) & 31] for place in reversed(range(ID_LENGTH)))
+        return "".join([DIGITS[(newest >> 5 * place) & 31] for place in reversed(range(ID_LENGTH))])
 
     return new_id
 
 
-def open_store(settings: Settings) -> "Store":
-    """The store that the settings name.
+def conversation_id() -> str:
+    """A UUID of version 7, which sorts by the time it was made, as pi names its sessions."""
+    # Late, because only a new conversation needs one.
+    from uuid import UUID  # noqa: PLC0415  see above
+
+    chance = int.from_bytes(os.urandom(10), "big")
+    marked = chance & ~(0xF << 76) & ~(0x3 << 62) | 0x7 << 76 | 0x2 << 62
+    return str(UUID(int=now() << 80 | marked))
+
+
+def open_store(settings: Settings, *, kept: bool = True) -> "Store":
+    """The store that the settings name; one that forgets with the process where nothing is to be `kept`.
 
     Raises:
         UsageError: this version has no such kind of store.
         StoreError: there is no getting at it.
     """
+    if not kept:
+        from tildone.stores.memory import MemoryStore  # noqa: PLC0415  most sessions are kept
+
+        return MemoryStore()
     if is_url(settings.store):
         scheme = settings.store.split("://")[0]
         raise UsageError(f"{scheme}:// stores are not supported by this version; name a file instead")
@@ -79,12 +101,14 @@ def open_store(settings: Settings) -> "Store":
 
 def open_session(settings: Settings, dialect: Dialect, store: "Store | None" = None) -> Session:
     """The session that the settings name, in a dialect."""
+    usual = Patience()
     return Session(
         store or open_store(settings),
         settings.session,
         dialect,
         now=now,
         new_id=id_maker(now, os.urandom),
+        patience=usual if settings.max_nudges is None else but(usual, nudges=settings.max_nudges),
         completions=_completions(settings.project) if dialect.name == "declared" else None,
     )
 
@@ -137,6 +161,76 @@ def dialect_of_session(settings: Settings, store: "Store") -> Dialect:
             name = dialect_of_tool(event.fact.call.tool)
             return dialect_named(name) if name else BY_HAND
     return BY_HAND
+
+
+def dialect_of_conversation(transcript: "Transcript") -> str | None:
+    """The name of the dialect that a conversation was held in, if a tool of one was called."""
+    called = [entry["message"].get("toolName") for entry in transcript.branch() if entry["type"] == "message"]
+    return next((name for tool in reversed(called) if (name := dialect_of_tool(str(tool)))), None)
+
+
+def open_conversations(
+    settings: Settings, cwd: str, *, kept: bool = True, new_id: "Callable[[], str]" = conversation_id
+) -> "Conversations":
+    """The conversations held in a working folder; those that are not `kept` leave no file."""
+    # Late, here and below: a host takes several times as long to load as a whole command without one.
+    from tildone.host.conversations import Conversations  # noqa: PLC0415  see above
+
+    return Conversations(settings.session_dir if kept else None, cwd, now=now, new_session_id=new_id)
+
+
+def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
+    settings: Settings,
+    store: "Store",
+    transcript: "Transcript",
+    *,
+    cwd: str,
+    model: "Model",
+    mode: str,
+    ui: "UI | None" = None,
+    policy: "Policy | None" = None,
+) -> "Host":
+    """A host for one conversation, with the extension of its dialect, and the built-in tools if a policy is given.
+
+    The plan is kept in the store, in the session of the conversation's id.
+    """
+    from tildone.host.agent import Host  # noqa: PLC0415  see open_conversations
+    from tildone.host.tools import builtin_tools  # noqa: PLC0415  see open_conversations
+
+    name = settings.dialect or dialect_of_conversation(transcript) or "indexed"
+    tools = builtin_tools(policy) if policy is not None else ()
+    host = Host(model=model, transcript=transcript, cwd=cwd, now=now, ui=ui, mode=mode, tools=tools)
+    complaints: list[dict[str, Any]] = []
+    listening = host.listen(complaints.append)
+    host.load([(name, _extension(settings, name, store))])
+    listening()
+    if complaints:
+        raise TildoneError(f"the {name} extension cannot be loaded: {complaints[0]['error']}")
+    return host
+
+
+def _extension(settings: Settings, name: str, store: "Store") -> "Extension":
+    dialect = dialect_named(name)
+
+    def session(conversation: str) -> Session:
+        return open_session(but(settings, session=conversation), dialect, store)
+
+    match name:
+        case "indexed":
+            from tildone.extensions.til_done import til_done  # noqa: PLC0415  only the one that is needed
+            from tildone.loop.countdown import countdown  # noqa: PLC0415  the same
+
+            return til_done(session, countdown(settings.countdown))
+        case "phased":
+            from tildone.extensions.phases import phases  # noqa: PLC0415  only the one that is needed
+            from tildone.extensions.phases.settings import Settings as Phases  # noqa: PLC0415  the same
+
+            bound = {} if settings.max_nudges is None else {"todo.reminders.max": settings.max_nudges}
+            return phases(session, Phases.from_mapping(dict(settings.phases) | bound))
+        case _:
+            from tildone.extensions.declared import declared  # noqa: PLC0415  only the one that is needed
+
+            return declared(session, settings.project)
 
 
 def _completions(project: str) -> "Completions":

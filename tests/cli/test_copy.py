@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.person import Person
-from tildone.cli.copy import programs
+from tildone.extensions.clipboard import programs
 
 TEXT = "# Todos\n- [ ] Ünïcode\n"
 

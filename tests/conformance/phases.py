@@ -1,54 +1,68 @@
-"""Replays the vectors of oh-my-pi's `todo_write`: its ops, its entries, its documents and its auto-clear."""
+"""Replays the vectors of oh-my-pi's `todo_write`: the extension in a host with a scripted model."""
 
-import itertools
+import asyncio
+import shutil
+import tempfile
+import weakref
+from collections.abc import Awaitable
+from pathlib import Path
 from typing import Any
 
+from tests.extensions.stage import Stage
 from tildone.core.plan import Plan
 from tildone.dialects.phased import PHASED
 from tildone.dialects.phased.documents import from_markdown
 from tildone.dialects.phased.entries import phases_in, phases_out, recover, resumed
+from tildone.extensions.phases import PANEL
+from tildone.extensions.phases import Phases as Extension
+from tildone.extensions.phases.settings import Settings
+from tildone.host import messages
+from tildone.host.messages import Message
+from tildone.kit.components import RenderOptions
+from tildone.kit.components.drawing import markup
+from tildone.kit.definition import Content, ImageContent, TextContent, ToolDefinition, ToolResult
 from tildone.kit.schema import problems
-from tildone.log.events import Actor, Event, PlanChanged
-from tildone.loop.clearing import DEFAULT_DELAY_MS, Schedule, cleared, next_moment, schedule
-from tildone.session import Session
 from tildone.stores.memory import MemoryStore
+from tildone.views import tree
 from tildone.views.markdown import checklist
 from tildone.views.phases import roman, title
 
 Json = dict[str, Any]
 
 (TODO_WRITE,) = PHASED.tools
+LEVELS = {"info": "status", "warning": "warning", "error": "error"}
 
 
 class Phases:
-    """One agent's session, and a clock that stands still until it is told to go on."""
+    """One host with the extension plugged in, and a clock that stands still."""
 
     def __init__(self, setup: Json) -> None:
-        self.now = 0
-        self.waiting = Schedule()
-        delay = setup.get("clear_delay")
-        self.delay_ms = DEFAULT_DELAY_MS if delay is None else int(delay * 1000)
-        self.store = MemoryStore()
-        self.store.durable = bool(setup.get("session_file"))
-        self.ids = map(str, itertools.count())
-        self.session = Session(self.store, "vector", PHASED, now=lambda: self.now, new_id=lambda: next(self.ids))
-        if "phases" in setup:
-            self._put(phases_in(setup["phases"]))
-        else:
-            self._put(resumed(recover(setup.get("entries", [])) or Plan()))
+        session = setup.get("session", {})
+        self.settings = settings(setup, session.get("settings", {}))
+        self.folder = Path(tempfile.mkdtemp())
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        self.durable = bool(setup.get("session_file"))
+        self.clipboard: list[str] = []
+        self._open(session.get("entries", setup.get("entries", [])))
+        cached = session.get("cached", setup.get("phases"))
+        if cached is not None:
+            self.extension.notebook.keep(phases_in(cached))
 
     def step(self, call: Json, _vector: Json) -> Json:
         """What the recorded call gives here."""
+        self.entries_before = len(self.stage.entries)
+        self.stage.events.clear()
+        self.stage.screen.notices.clear()
+        self.stage.screen.widgets.clear()
         answer: Json = getattr(self, call["op"])(call)
         return answer
 
     def todo_write(self, call: Json) -> Json:
         try:
-            reply = self.session.execute(TODO_WRITE, {"ops": call["ops"]})
+            result = done(self.tool.execute("call", {"ops": call["ops"]}, None, None, self.stage.host.ctx))
         except (AssertionError, KeyError):
-            return {"throws": True, "phases_after": phases_out(self.session.plan)}
-        self._scheduled()
-        return self.cached(call) | {"text": reply.text, "isError": reply.is_error, "details": reply.details}
+            return {"throws": True, "phases_after": self._phases()}
+        return self.cached(call) | {"text": result.text, "isError": result.is_error, "details": result.details}
 
     def validate(self, call: Json) -> Json:
         return {"ok": not problems(TODO_WRITE.parameters, call["arguments"])}
@@ -79,29 +93,187 @@ class Phases:
         return {"text": title(call["n"], call["name"])}
 
     def set_phases(self, call: Json) -> Json:
-        self._put(phases_in(call["phases"]))
-        self._scheduled()
+        self.extension.notebook.keep(phases_in(call["phases"]))
+        self.extension.changed(self.stage.host.ctx)
         return self.cached(call)
 
+    def cache(self, call: Json) -> Json:
+        self.extension.notebook.keep(phases_in(call["phases"]))
+        return {}
+
     def cached(self, _call: Json) -> Json:
-        return {"phases": phases_out(self.session.plan), "events": []}
+        cleared = [event for event in self.stage.events if event["type"] == "todo_auto_clear"]
+        return {"phases": self._phases(), "events": [{"at": event["at"], "type": event["type"]} for event in cleared]}
 
     def advance(self, call: Json) -> Json:
-        until = self.now + call["ms"]
-        events: list[Json] = []
-        while (moment := next_moment(self.waiting)) is not None and moment <= until:
-            self.now = moment
-            after = cleared(self.session.plan, self.waiting, moment)
-            events += [{"at": moment, "type": "todo_auto_clear"} for _ in after.gone]
-            self.waiting = after.waiting
-            self._put(after.plan)
-        self.now = until
-        return self.cached(call) | {"events": events}
+        self.stage.clock.advance(call["ms"])
+        return self.cached(call)
 
-    def _put(self, plan: Plan) -> None:
-        """Make this the plan as it is: recorded worlds begin with plans that no rule would leave so."""
-        event = Event(next(self.ids), self.session.state.head, self.now, Actor.IMPORT, PlanChanged(plan))
-        self.store.append("vector", event)
+    def reopen(self, _call: Json) -> Json:
+        before = self._phases()
+        self._open(self.stage.entries)
+        return {"before": before, "after": self._phases()}
 
-    def _scheduled(self) -> None:
-        self.waiting = schedule(self.session.plan, self.waiting, self.now, self.delay_ms)
+    def render_call(self, call: Json) -> Json:
+        assert self.tool.render_call
+        shown = self.tool.render_call(call["args"])
+        assert shown
+        return {"markup": markup(shown)}
+
+    def render_result(self, call: Json) -> Json:
+        assert self.tool.render_result
+        shown = self.tool.render_result(result_of(call["result"]), RenderOptions(expanded=call["expanded"]))
+        assert shown
+        return {"markup": markup(shown)}
+
+    def tool_end_ui(self, call: Json) -> Json:
+        event = {"type": "tool_execution_end", "toolCallId": "call", "toolName": TODO_WRITE.name}
+        self._emit({**event, "result": call["result"], "isError": call["isError"]})
+        notices, widgets = self.stage.screen.notices, self.stage.screen.widgets
+        given = call["result"]["details"].get("phases")
+        shown = PANEL in widgets and widgets[PANEL] == tree.panel(phases_in(given))
+        return {"warning": notices[0][1] if notices else None, "panel": given if shown else None}
+
+    def tool_result(self, call: Json) -> Json:
+        event = {"type": "tool_result", "toolCallId": "call", "toolName": call.get("toolName", TODO_WRITE.name)}
+        self._emit({**event, "result": result_of(call), "isError": call["isError"]})
+        sent = self._custom_messages()
+        self.stage.host.next_turn.clear()
+        return {"custom_messages": sent, "phases": self._phases()}
+
+    def stop(self, call: Json) -> Json:
+        reason = call.get("stopReason", "stop")
+        content = [messages.tool_call("call", "bash", {})] if call.get("toolCall") else []
+        last = messages.assistant(content, self.stage.model, messages.empty_usage(), reason, 0)
+        answers = self._emit({"type": "agent_before_settle", "messages": [last], "stopReason": reason})
+        said = [spoken(message) for answer in answers for message in answer["messages"]]
+        events = self._reminder_events()
+        return {
+            "reminder": said[0] if said else None,
+            "event": events[0] if events else None,
+            "continued": bool(said),
+        }
+
+    def user_prompt(self, call: Json) -> Json:
+        self.stage.model.requests.clear()
+        self.stage.model.script = [scripted(answer) for answer in call["script"]]
+        done(self.stage.says(call["text"]))
+        return {
+            "model_calls": len(self.stage.model.requests),
+            "tool_results": [
+                {"isError": message["isError"], "text": messages.text_of(message), "details": message["details"]}
+                for message in self._said("toolResult")
+            ],
+            "custom_messages": self._custom_messages(),
+            "reminders": [spoken(message) for message in self._said("developer")],
+            "events": self._reminder_events(),
+            "phases": self._phases(),
+        }
+
+    def command(self, call: Json) -> Json:
+        for name, text in call.get("files", {}).items():
+            file = self.folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(text.encode())
+        self.clipboard.clear()
+        self._prepare_editor(call.get("editor", {"command": "none"}))
+        done(self.stage.says(f"/todo {call['args'].replace('{cwd}', str(self.folder))}"))
+        notices = self.stage.screen.notices
+        return {
+            "shown": [{"level": LEVELS[kind], "text": text} for kind, text in notices],
+            "committed": self._committed(),
+            "cached_phases": self._phases(),
+            "files": {name: self._file(name) for name in call.get("read_files", ())},
+            "clipboard": self.clipboard[0] if self.clipboard else None,
+            "editor_saw": self.stage.screen.edits[-1][1] if self.stage.screen.edits else None,
+        }
+
+    def _open(self, entries: list[Json]) -> None:
+        store = MemoryStore()
+        store.durable = self.durable
+        self.stage = Stage(PHASED, entries=entries, store=store, cwd=str(self.folder))
+        done(self.stage.start(self._plug_in))
+
+    def _plug_in(self, api: Any) -> None:
+        self.extension = Extension(api, self.stage.open_session, self.settings, self._copy)
+        self.extension.plug_in()
+
+    def _copy(self, text: str) -> bool:
+        self.clipboard.append(text)
+        return True
+
+    def _prepare_editor(self, editor: Json) -> None:
+        """What the person's editor does with a text; it is closed without saving if it fails or is not there."""
+        self.stage.screen.edits.clear()
+        self.stage.screen.types = [None if editor.keys() & {"command", "exit"} else editor.get("text", str)]
+
+    def _committed(self) -> Json | None:
+        edits = [entry for entry in self._new_entries() if entry["type"] == "custom"]
+        if not edits:
+            return None
+        [said] = self._said("developer")
+        kept = {key: edits[0][key] for key in ("type", "customType", "data")}
+        return {"entry": kept, "message": spoken(said)}
+
+    def _file(self, name: str) -> str | None:
+        file = self.folder / name
+        return file.read_bytes().decode() if file.exists() else None
+
+    def _emit(self, event: Json) -> list[Any]:
+        answers: list[Any] = done(self.stage.host.bus.emit(event, self.stage.host.ctx))
+        return answers
+
+    def _phases(self) -> list[Json]:
+        return phases_out(self.extension.notebook.plan)
+
+    def _new_entries(self) -> list[Json]:
+        return self.stage.entries[self.entries_before :]
+
+    def _said(self, role: str) -> list[Message]:
+        said = [entry["message"] for entry in self._new_entries() if entry["type"] == "message"]
+        return [message for message in said if message["role"] == role]
+
+    def _custom_messages(self) -> list[Json]:
+        kept = ("customType", "content", "display", "details")
+        waiting = [{key: message[key] for key in kept} for message in self.stage.host.next_turn]
+        return [message | {"options": {"deliverAs": "nextTurn"}} for message in waiting]
+
+    def _reminder_events(self) -> list[Json]:
+        told = [event for event in self.stage.events if event["type"] == "todo_reminder"]
+        return [{key: event[key] for key in ("todos", "attempt", "maxAttempts")} for event in told]
+
+    @property
+    def tool(self) -> ToolDefinition:
+        return self.stage.host.tools[TODO_WRITE.name]
+
+
+def settings(setup: Json, said: Json) -> Settings:
+    delay = setup.get("clear_delay")
+    return Settings.from_mapping(said if delay is None else {**said, "tasks.todoClearDelay": delay})
+
+
+def result_of(given: Json) -> ToolResult:
+    return ToolResult(tuple(map(block_of, given["content"])), given.get("details") or {})
+
+
+def block_of(block: Json) -> Content:
+    return TextContent(block["text"]) if block["type"] == "text" else ImageContent("", "image/png")
+
+
+def scripted(answer: Json) -> Json:
+    return {"call": (TODO_WRITE.name, answer["todo_write"])} if "todo_write" in answer else answer
+
+
+def spoken(message: Message) -> Json:
+    return {
+        "role": message["role"],
+        "attribution": message["attribution"],
+        "text": messages.text_of(message),
+    }
+
+
+def done(work: Awaitable[Any]) -> Any:
+    async def waited() -> Any:
+        return await work
+
+    return asyncio.run(waited())

@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from tests.clock import FakeClock
@@ -238,8 +238,11 @@ def record(world: TilDone, kind: str, **facts: Any) -> None:
     world.effects.append(effect)
 
 
-def done(work: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run(work)
+def done(work: Awaitable[Any]) -> Any:
+    async def awaited() -> Any:
+        return await work
+
+    return asyncio.run(awaited())
 
 
 def wrong(tool: ToolDefinition, arguments: Any) -> Sequence[Problem]:

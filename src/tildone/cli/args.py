@@ -1,8 +1,8 @@
 """Words on a command line, read by a table: what a verb takes is written down once, for parsing and for help."""
 
 from tildone.config import nearest
-from tildone.core.value import value
 from tildone.errors import UsageError
+from tildone.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,11 +46,15 @@ class Verb:
 
 @value
 class Typed:
-    """What was typed: the verbs from the program's name down, the words after them, the options."""
+    """What was typed: the verbs from the program's name down, the words after them, the options.
+
+    Of an option that was given several times `options` has the last; `each` has all of them.
+    """
 
     path: tuple[Verb, ...]
     words: tuple[str, ...]
     options: dict[str, str]
+    given: tuple[tuple[str, str], ...] = ()
 
     @property
     def verb(self) -> Verb:
@@ -60,6 +64,10 @@ class Typed:
     def has(self, switch: str) -> bool:
         """Whether a switch was given."""
         return switch in self.options
+
+    def each(self, option: str) -> tuple[str, ...]:
+        """Every value that was given for an option, in order."""
+        return tuple(value_given for name, value_given in self.given if name == option)
 
     def number(self, option: str, otherwise: int) -> int:
         """The value of an option that is a number above 0.
@@ -81,7 +89,7 @@ def parse(root: Verb, argv: "Sequence[str]") -> Typed:
     Raises:
         UsageError: it says nothing that can be done.
     """
-    path, words, options = [root], list[str](), dict[str, str]()
+    path, words, given = [root], list[str](), list[tuple[str, str]]()
     pending = iter(argv)
     literal = False
     for arg in pending:
@@ -90,9 +98,8 @@ def parse(root: Verb, argv: "Sequence[str]") -> Typed:
         elif arg == "--":
             literal = True
         else:
-            name, given = _option(path, arg, pending)
-            options[name] = given
-    typed = Typed(tuple(path), tuple(words), options)
+            given.append(_option(path, arg, pending))
+    typed = Typed(tuple(path), tuple(words), dict(given), tuple(given))
     if not typed.has("help"):
         _count(typed)
     return typed

@@ -37,8 +37,9 @@ def _lines(path: tuple[Verb, ...]) -> list[str]:
         lines += ["", verb.about]
     if verb.verbs:
         lines += ["", "Verbs:", *_table([(f"{each.name} {each.words}".rstrip(), each.summary) for each in verb.verbs])]
-    options = [*(verb.options if verb is not path[0] else ()), *path[0].options]
-    rows = [(f"--{option.name} {option.takes}".rstrip(), option.means) for option in options]
+    # What a verb says of an option counts more than what the program says of it.
+    options = {option.name: option for option in (*verb.options, *path[0].options, *verb.options)}
+    rows = [(f"--{option.name} {option.takes}".rstrip(), option.means) for option in options.values()]
     lines += ["", "Options:", *_table(rows)]
     return [*lines, "", "Examples:", *(f"  $ {example}" for example in verb.examples)]
 

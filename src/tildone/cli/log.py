@@ -3,9 +3,9 @@
 from tildone.cli.args import Typed
 from tildone.cli.place import named, reading
 from tildone.cli.screen import columns, moment, put, put_spans
-from tildone.core.value import but
 from tildone.log import codec
 from tildone.log.events import Labelled, PlanChanged
+from tildone.value import but
 from tildone.views.timeline import row_lines, timeline
 
 TYPE_CHECKING = False

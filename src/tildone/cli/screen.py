@@ -7,6 +7,7 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import TextIO
 
     from tildone.kit.theme import Span
 
@@ -45,19 +46,19 @@ def put_spans(lines: "Iterable[Iterable[Span]]") -> None:
         put(ansi(line, color=color, safe=seen))
 
 
-def on_terminal() -> bool:
-    """Whether a person reads along."""
-    return sys.stdout.isatty()
+def on_terminal(stream: "TextIO | None" = None) -> bool:
+    """Whether a person reads along, on standard output if nothing else is meant."""
+    return (stream or sys.stdout).isatty()
 
 
-def colored() -> bool:
+def colored(stream: "TextIO | None" = None) -> bool:
     """Whether to use colours: on a terminal that knows them, unless the person says otherwise."""
     environ = os.environ
     if environ.get("NO_COLOR"):
         return False
     if environ.get("FORCE_COLOR"):
         return environ["FORCE_COLOR"] != "0"
-    if not on_terminal() or environ.get("TERM") == "dumb":
+    if not on_terminal(stream) or environ.get("TERM") == "dumb":
         return False
     if sys.platform == "win32":
         # Running anything makes an old console understand escape sequences.
@@ -65,15 +66,15 @@ def colored() -> bool:
     return True
 
 
-def columns() -> int | None:
+def columns(stream: "TextIO | None" = None) -> int | None:
     """How wide a line may be: as wide as the terminal, and without one as wide as it likes."""
-    if not on_terminal():
+    if not on_terminal(stream):
         return None
     said = os.environ.get("COLUMNS", "")
     if said.isdecimal() and int(said):
         return int(said)
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+        return os.get_terminal_size((stream or sys.stdout).fileno()).columns or None
     except OSError:
         return None
 

@@ -168,6 +168,37 @@ SESSIONS = Verb(
     options=(JSON,),
     examples=("tildone sessions", "tildone todo --session /path/to/another/project"),
 )
+RUN = Verb(
+    "run",
+    "[TASK|PLAN.md]",
+    "let an agent work through a task or a plan",
+    run="run.run",
+    most=MANY,
+    about=(
+        "TASK is what a model is told to do; - reads it from standard input, and without one you type it. PLAN.md is\n"
+        "a checklist. Where no model is named, tildone itself carries out a plan whose tasks end in a command in\n"
+        "backticks. Commands are asked for at a terminal; anywhere else they run only if --allow lets them."
+    ),
+    options=(
+        Option("model", "SPEC", "provider:name, or shell; else $TILDONE_MODEL"),
+        Option("mode", "MODE", "terminal, print (the last answer), json (events) or rpc"),
+        Option("continue", "", "go on with the newest conversation of this folder"),
+        Option("resume", "ID|FILE", "go on with this conversation"),
+        Option("session", "ID|FILE", "the same; begin one of that id if there is none"),
+        Option("fork", "ENTRY", "go another way from a message of yours on"),
+        Option("session-dir", "DIR", "where conversations are kept; else $TILDONE_SESSION_DIR"),
+        Option("no-session", "", "keep nothing"),
+        Option("max-nudges", "N", "how often it is told to go on without progress (20)"),
+        Option("allow", "PATTERN", "run commands like this without asking ('git *', '*'); may be given again"),
+        Option("outside", "", "let files outside the working folder be read and written"),
+        Option("no-builtin-tools", "", "no read, write, edit and bash"),
+    ),
+    examples=(
+        "tildone run examples/hello.md --allow '*'",
+        'tildone run "Add a --version flag, with a test" --model anthropic:claude-sonnet-5-5',
+        "tildone run --continue",
+    ),
+)
 HELP = Verb(
     "help",
     "[VERB …]",
@@ -194,5 +225,5 @@ ROOT = Verb(
         Option("version", "", "show the version"),
     ),
     examples=('tildone todo append Build "Write the parser"', "tildone todo", "tildone log"),
-    verbs=(TODO, CALL, LOG, UNDO, REDO, SESSIONS, HELP),
+    verbs=(TODO, RUN, CALL, LOG, UNDO, REDO, SESSIONS, HELP),
 )

@@ -18,7 +18,7 @@ from tildone.host.context import Context
 from tildone.kit.components import RenderOptions, Text
 from tildone.kit.definition import ToolResult
 from tildone.log.events import Actor, Bound
-from tildone.loop.countdown import COUNTDOWN, SILENT, Tick
+from tildone.loop.countdown import Tick, countdown
 from tildone.loop.machine import GiveUp, GoOn, Manner, Rest
 from tildone.session import Session
 from tildone.views import board, themed
@@ -34,16 +34,17 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def til_done(open_session: OpenSession) -> Callable[[ExtensionAPI], None]:
+def til_done(open_session: OpenSession, ticks: Sequence[Tick] = countdown()) -> Callable[[ExtensionAPI], None]:  # noqa: B008  frozen
     """The extension, keeping its plan in the session that `open_session` gives for a conversation's id."""
-    return lambda api: TilDone(api, open_session).plug_in()
+    return lambda api: TilDone(api, open_session, ticks).plug_in()
 
 
 class TilDone:
     """One host's til-done."""
 
-    def __init__(self, api: ExtensionAPI, open_session: OpenSession) -> None:
+    def __init__(self, api: ExtensionAPI, open_session: OpenSession, ticks: Sequence[Tick]) -> None:
         self.api = api
+        self._ticks = ticks
         self._open_session = open_session
         self._session: Session | None = None
         self._shown: list[Callable[[], None]] = []
@@ -59,6 +60,7 @@ class TilDone:
         self.api.on("session_tree", self.read_again)
         self.api.on("before_agent_start", self.remind)
         self.api.on("agent_end", self.turn_ended)
+        self.api.on("interrupted", self.leave_it)
         for kind in (CONTEXT, COMPLETE, COUNTING):
             self.api.register_message_renderer(kind, _message_renderer(kind))
 
@@ -114,6 +116,12 @@ class TilDone:
                 self._forget(self._shown)
                 self._count_down(ctx, verdict.prompt or "")
 
+    def leave_it(self, _event: Event, ctx: Context) -> None:
+        """The person has taken over: what was about to be said in their place is not said."""
+        self._stop_counting()
+        if ctx.has_ui:
+            ctx.ui.set_widget(COUNTING, None)
+
     def _announce(self, bound: Bound, limit: int) -> None:
         said = {
             Bound.NUDGES: f"Auto-continue limit reached ({limit} iterations).",
@@ -126,12 +134,12 @@ class TilDone:
         """Tick by tick where somebody watches, and in one wait where nobody does."""
         go_on = partial(self._go_on, prompt, _texts(self.session.plan))
         if not ctx.has_ui:
-            self._silent.extend(ctx.after(now.at, go_on) for now in SILENT)
+            self._silent.append(ctx.after(self._ticks[-1].at, go_on, holds=True))
             return
-        for now in COUNTDOWN:
+        for now in self._ticks:
             tick = partial(self._tick, ctx, now, go_on)
-            if now.at:
-                self._shown.append(ctx.after(now.at, tick))
+            if now.at or now.fires:
+                self._shown.append(ctx.after(now.at, tick, holds=now.fires))
             else:
                 tick()
 

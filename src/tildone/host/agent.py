@@ -10,6 +10,7 @@ from tildone.host import messages
 from tildone.host.api import ExtensionAPI
 from tildone.host.bus import Bus, Event
 from tildone.host.context import Context
+from tildone.host.holds import Holds
 from tildone.host.messages import Message
 from tildone.host.model import Model
 from tildone.host.port import After, Command, Delivery, Renderer
@@ -61,6 +62,7 @@ class Host:
         self.steering: deque[Message] = deque()
         self.following: deque[Message] = deque()
         self.next_turn: deque[Message] = deque()
+        self.holds = Holds()
         self.bus = Bus(self._complain)
         self.ctx = Context(self)
         self._listeners: list[Listener] = []
@@ -160,6 +162,12 @@ class Host:
         """Wait until nothing runs."""
         while self._task is not None and not self._task.done():
             await asyncio.shield(self._task)
+
+    async def over(self) -> None:
+        """Wait until nothing runs, and nothing is about to begin by itself."""
+        while self.is_running or self.holds:
+            await self.settled()
+            await self.holds.released()
 
     def clear_queues(self) -> tuple[list[str], list[str]]:
         """Forget what waits to be said; the texts of it."""

@@ -81,10 +81,25 @@ class Context:
         """Milliseconds since 1970, as the host counts them."""
         return self._host.now()
 
-    def after(self, delay_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back after a while; call the answer to forget it."""
-        return self._host.after(delay_ms, callback)
+    def after(self, delay_ms: int, callback: Callable[[], None], *, holds: bool = False) -> Callable[[], None]:
+        """Call back after a while; call the answer to forget it.
+
+        What `holds` goes on with the agent's work: until it was called back or forgotten, the run is not over.
+        """
+        if not holds:
+            return self._host.after(delay_ms, callback)
+        let_go = self._host.holds.take()
+        forget = self._host.after(delay_ms, lambda: _then(callback, let_go))
+        return lambda: _then(forget, let_go)
 
     def abort(self) -> None:
         """Stop the running turn."""
         self._host.request_abort("an extension asked for it")
+
+
+def _then(first: Callable[[], None], last: Callable[[], None]) -> None:
+    """Do both, the last whatever comes of the first."""
+    try:
+        first()
+    finally:
+        last()

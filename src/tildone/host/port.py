@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Protocol
 
 from tildone.host.bus import Bus, Event
+from tildone.host.holds import Holds
 from tildone.host.messages import Message
 from tildone.host.model import Model
 from tildone.host.retry import RetryPolicy
@@ -41,6 +42,7 @@ class HostPort(Protocol):
     retry: RetryPolicy
     preamble: str | None
     after: After
+    holds: Holds
     bus: Bus
     ctx: Any
     tools: dict[str, ToolDefinition]

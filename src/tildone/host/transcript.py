@@ -126,7 +126,8 @@ def _since_compaction(way: Sequence[Entry]) -> list[Entry]:
         return list(way)
     kept_from = way[last].get("firstKeptEntryId")
     first = next((i for i in range(last) if way[i]["id"] == kept_from), last)
-    return [way[last], *way[first:last], *way[last + 1 :]]
+    kept = [entry for entry in way[first:last] if entry["type"] != "compaction"]
+    return [way[last], *kept, *way[last + 1 :]]
 
 
 def _message(entry: Entry) -> dict[str, Any] | None:

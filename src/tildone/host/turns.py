@@ -22,6 +22,7 @@ class Run:
         self.opening = opening
         self.signal = signal
         self.made: list[Message] = []
+        self.failure: ModelFailure | None = None
         self.system = ""
 
     async def whole(self) -> None:
@@ -77,9 +78,10 @@ class Run:
             for result in results:
                 await self._say(result)
             await host.emit({"type": "turn_end", "message": answer, "toolResults": results})
-            if not _goes_on(answer) or self.signal.aborted:
+            if not _goes_on(answer):
                 return answer
-            self.opening = self._queued(stopped=not results)
+            # Where a tool was aborted the model is asked once more, in vain: its answer says that this was the end.
+            self.opening = [] if self.signal.aborted else self._queued(stopped=not results)
             if not results and not self.opening:
                 return answer
 
@@ -105,7 +107,7 @@ class Run:
             answer = messages.assistant([], model, messages.empty_usage(), "aborted", host.now(), error="Aborted")
         except ModelFailure as failure:
             answer = messages.assistant([], model, messages.empty_usage(), "error", host.now(), error=str(failure))
-            self.failure: ModelFailure | None = failure
+            self.failure = failure
         self.made.append(answer)
         host.remember(answer)
         await host.emit({"type": "message_end", "message": answer})
@@ -136,7 +138,7 @@ class Run:
     async def _conversation(self) -> list[Message]:
         """What the model reads; extensions may change it, for this request only."""
         host = self.host
-        event = {"type": "context", "messages": host.transcript.messages()}
+        event: dict[str, Any] = {"type": "context", "messages": host.transcript.messages()}
         async for answer in host.bus.answers(event, host.ctx):
             event["messages"] = answer.get("messages", event["messages"])
         return messages.for_model(event["messages"])
@@ -149,15 +151,14 @@ class Run:
         await host.emit({"type": "message_end", "message": message})
 
     def _may_retry(self, last: Message, attempt: int) -> bool:
-        if last["stopReason"] != "error" or self.signal.aborted:
+        if last["stopReason"] != "error" or self.failure is None or self.signal.aborted:
             return False
-        failure = getattr(self, "failure", None)
-        return failure is not None and failure.transient and attempt < self.host.retry.attempts
+        return self.host.retry.allows(self.failure, attempt)
 
     async def _backed_off(self, last: Message, attempt: int) -> bool:
         """Wait before the next attempt; False when the person would not wait."""
         host = self.host
-        delay = host.retry.delay(attempt, getattr(self, "failure", None))
+        delay = host.retry.delay(attempt, self.failure)
         host.tell(
             {
                 "type": "auto_retry_start",

@@ -18,10 +18,10 @@ class UI(Protocol):
     def notify(self, message: str, kind: str = "info") -> None:
         """Tell the person something, once. `kind` is info, warning or error."""
 
-    async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:
+    async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  pi's record has the field
         """Let the person choose; None when they would not."""
 
-    async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:
+    async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109  pi's record has the field
         """Ask for a yes."""
 
     async def input(self, title: str, placeholder: str = "") -> str | None:

@@ -98,12 +98,15 @@ def _fact_out(fact: Fact) -> str:
 
 
 def _phase_out(phase: Phase) -> str:
-    return f'{{"name":{_quoted(phase.name)},"tasks":[{",".join(map(_task_out, phase.tasks))}]}}'
+    tasks = [
+        f'{{"text":{_quoted(task.text)},"status":"{_WORDS[task.status]}"{_notes_out(task) if task.notes else ""}}}'
+        for task in phase.tasks
+    ]
+    return f'{{"name":{_quoted(phase.name)},"tasks":[{",".join(tasks)}]}}'
 
 
-def _task_out(task: Task) -> str:
-    notes = f',"notes":[{",".join(map(_quoted, task.notes))}]' if task.notes else ""
-    return f'{{"text":{_quoted(task.text)},"status":"{_WORDS[task.status]}"{notes}}}'
+def _notes_out(task: Task) -> str:
+    return f',"notes":[{",".join(map(_quoted, task.notes))}]'
 
 
 def _fact_in(data: "Json") -> Fact:

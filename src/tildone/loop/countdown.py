@@ -16,8 +16,6 @@ class Tick:
         return self.left == 0
 
 
-COUNTDOWN = (Tick(0, 3), Tick(1000, 2), Tick(2000, 1), Tick(3000, 0))
-"""Somebody watches: every tick is shown, and anything typed before the last one interrupts."""
-
-SILENT = COUNTDOWN[-1:]
-"""Nobody watches: only the last tick counts."""
+def countdown(seconds: int = 3) -> tuple[Tick, ...]:
+    """Every second of it. Somebody who watches sees each tick, and may interrupt; without them, the last counts."""
+    return tuple(Tick((seconds - left) * 1000, left) for left in range(seconds, -1, -1))

@@ -1,7 +1,9 @@
 """Commands in, responses and events out, until standard input is closed."""
 
 import asyncio
+import io
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -91,5 +93,8 @@ async def _lines(source: BinaryIO) -> Any:
 
 
 def standard_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Standard input and output as bytes."""
-    return sys.stdin.buffer, sys.stdout.buffer
+    """Standard input and output as bytes. From now on only the latter leads there: what anybody prints is an error."""
+    source = io.BytesIO() if sys.stdin is None else sys.stdin.buffer
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return source, out

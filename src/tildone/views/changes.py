@@ -4,7 +4,7 @@ from bisect import bisect_left
 from enum import Enum
 
 from tildone.core.plan import Status, Task
-from tildone.core.value import value
+from tildone.value import value
 from tildone.views.harmless import seen
 from tildone.views.plain import UNNAMED
 

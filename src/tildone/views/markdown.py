@@ -8,8 +8,8 @@ text, the text counts.
 import re
 
 from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.core.value import value
 from tildone.log import codec
+from tildone.value import value
 from tildone.views.harmless import one_line, seen
 
 TYPE_CHECKING = False

@@ -21,4 +21,4 @@ def numbered(plan: "Plan") -> str:
 
 def numbered_tasks(tasks: "Iterable[tuple[int, Task]]") -> str:
     """These tasks, each with the position it was given."""
-    return "\n".join(f"{ICONS[task.status]} [{position}] {one_line(task.text)}" for position, task in tasks)
+    return "\n".join([f"{ICONS[task.status]} [{position}] {one_line(task.text)}" for position, task in tasks])

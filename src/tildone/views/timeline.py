@@ -3,11 +3,11 @@
 from enum import Enum
 
 from tildone.core.plan import Plan
-from tildone.core.value import value
 from tildone.kit.text import clipped, width
 from tildone.kit.theme import Role, Span, plain
 from tildone.log.events import Bound, Labelled, Nudged, PlanChanged, Tripped
 from tildone.log.tree import branch, by_id, labels
+from tildone.value import value
 from tildone.views.changes import changes, told
 from tildone.views.harmless import seen
 

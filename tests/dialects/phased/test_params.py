@@ -8,9 +8,8 @@ from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS
 from tildone.core.faults import Missing
 from tildone.core.ops import Append, Everything, InPhase, Mark, Named, Note, Op, Remove, Selector, Write
 from tildone.core.plan import Phase, Task
-from tildone.dialects.base import Problem
 from tildone.dialects.phased.params import PARAMETERS, demands, steps
-from tildone.dialects.schema import problems
+from tildone.kit.schema import Problem, problems
 from tildone.views.harmless import one_line
 
 WIRE, AUTH = Named("wire", one_line), InPhase("Auth", one_line)

@@ -1,0 +1,48 @@
+"""How things are measured: turn by turn, so that whatever else the machine does falls on all of them alike."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+
+MS, US = 1_000, 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table: what took how long, against what, and what is aimed at."""
+
+    name: str
+    base: str
+    aim: float
+    took: float = 0
+    base_took: float = 0
+    skipped: str = ""
+
+    @property
+    def ratio(self) -> float:
+        return self.took / self.base_took
+
+    def __str__(self) -> str:
+        if self.skipped:
+            return f"{self.name:<45} {self.base:<28} skipped: {self.skipped}"
+        verdict = "PASS" if self.ratio <= self.aim else "over"
+        times = f"{shown(self.took):>9} {shown(self.base_took):>9}"
+        return f"{self.name:<45} {self.base:<28} {times} {self.ratio:6.2f} ≤ {self.aim:<4g} {verdict}"
+
+
+def medians(acts: Sequence[Callable[[], object]], rounds: int) -> list[float]:
+    """The median time of each act, in seconds; each takes its turn in every round, after one round unmeasured."""
+    times: list[list[float]] = [[] for _ in acts]
+    for act in acts:
+        act()
+    for _ in range(rounds):
+        for act, taken in zip(acts, times, strict=True):
+            begun = perf_counter()
+            act()
+            taken.append(perf_counter() - begun)
+    return [median(taken) for taken in times]
+
+
+def shown(seconds: float) -> str:
+    return f"{seconds * MS:.1f} ms" if seconds >= 1 / MS else f"{seconds * US:.1f} µs"

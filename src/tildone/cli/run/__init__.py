@@ -1,0 +1,25 @@
+"""`tildone run`: an agent of our own that works through a task or a plan."""
+
+import asyncio
+import importlib
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from tildone.cli.args import Typed
+from tildone.cli.run.order import ordered
+from tildone.cli.run.stage import Stage
+
+MODES = {
+    "terminal": "tildone.cli.run.terminal",
+    "print": "tildone.cli.run.printed",
+    "json": "tildone.cli.run.records",
+    "rpc": "tildone.rpc.run",
+}
+"""Where each mode is, as a name: one of them is a shell of its own, and shells do not import each other."""
+
+
+def run(typed: Typed) -> int:
+    """Run the agent until it is done; the exit code says whether it was."""
+    order = ordered(typed)
+    mode: Callable[[Stage], Coroutine[Any, Any, int]] = importlib.import_module(MODES[order.mode]).run
+    return asyncio.run(mode(Stage(order)))

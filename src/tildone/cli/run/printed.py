@@ -1,0 +1,33 @@
+"""The mode for scripts: the last answer on standard output, and nothing else there."""
+
+import sys
+
+from tildone.cli.run.headless import carried_out
+from tildone.cli.run.lines import Lines
+from tildone.cli.run.stage import Stage
+from tildone.cli.run.story import Story
+from tildone.cli.screen import put_raw
+from tildone.host.agent import Host
+from tildone.host.messages import text_of
+
+
+async def run(stage: Stage) -> int:
+    """Do what is to be done; somebody who watches standard error sees how it goes.
+
+    Raises:
+        TildoneError: it was not done.
+    """
+    host = stage.open()
+    if sys.stderr.isatty():
+        host.listen(Story(host, Lines(sys.stderr)).hear)
+    verdict = await carried_out(stage, host)
+    answer = last_answer(host)
+    if answer:
+        put_raw(answer)
+    return verdict.exit()
+
+
+def last_answer(host: Host) -> str:
+    """The words that the model ended with."""
+    said = [text_of(message) for message in host.transcript.messages() if message["role"] == "assistant"]
+    return said[-1] if said else ""

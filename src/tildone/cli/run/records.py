@@ -1,0 +1,21 @@
+"""The mode for programs: the header of the session, then every event, one JSON object a line."""
+
+import json
+import sys
+
+from tildone.cli.run.headless import carried_out
+from tildone.cli.run.stage import Stage
+from tildone.host.bus import Event
+
+
+async def run(stage: Stage) -> int:
+    """Do what is to be done, and tell every step of it."""
+    host = stage.open()
+    _put(host.transcript.header)
+    host.listen(_put)
+    return (await carried_out(stage, host)).exit()
+
+
+def _put(record: Event) -> None:
+    sys.stdout.write(f"{json.dumps(record)}\n")
+    sys.stdout.flush()

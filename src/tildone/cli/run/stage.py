@@ -1,0 +1,134 @@
+"""What every mode is given: a host to be opened for whoever watches, what is said first, and how it all ended."""
+
+import os
+from collections.abc import Callable
+
+from tildone.cli.run.order import ID, SHELL, Order
+from tildone.core.query import open_tasks, progress
+from tildone.errors import NotFound, TildoneError
+from tildone.host.agent import Host
+from tildone.host.model import Model
+from tildone.host.shell_model import ShellModel
+from tildone.host.shell_model.script import read_script
+from tildone.host.tools.confine import Policy
+from tildone.host.transcript import Transcript
+from tildone.host.ui import UI
+from tildone.kit.sizes import format_count
+from tildone.log.store import Store
+from tildone.value import but, value
+from tildone.wiring import BY_HAND, now, open_conversations, open_host, open_session, open_store
+
+INTERRUPTED = 130
+
+
+@value
+class Verdict:
+    """How a run ended: its exit code, why it is not 0, and whether whoever watched has heard why."""
+
+    code: int
+    why: str = ""
+    heard: bool = True
+
+    def exit(self) -> int:
+        """The exit code, for a mode in which nothing was said of the end yet.
+
+        Raises:
+            TildoneError: the run failed, and this says why.
+        """
+        if self.code == TildoneError.exit_code:
+            raise TildoneError(self.why)
+        return self.code
+
+
+class Stage:
+    """One run, before and after the curtain."""
+
+    def __init__(self, order: Order) -> None:
+        """Choose the conversation and the model; nothing is written yet.
+
+        Raises:
+            UsageError: there is no such model, or the plan cannot be run.
+            NotFound: there is no such conversation.
+        """
+        self._order = order
+        self._store: Store = open_store(order.settings, kept=order.kept)
+        self._model = _model(order)
+        self.conversations = open_conversations(order.settings, order.cwd, kept=order.kept)
+        self.transcript, forked = self._transcript()
+        self.prompt = order.work.prompt if order.work else forked
+
+    def open(self, ui: UI | None = None) -> Host:
+        """The host, for whoever watches."""
+        order = self._order
+        return open_host(
+            order.settings,
+            self._store,
+            self.transcript,
+            cwd=order.cwd,
+            model=self._model,
+            mode=order.mode,
+            ui=ui,
+            policy=Policy(order.allow, outside=order.outside) if order.tools else None,
+        )
+
+    def verdict(self, host: Host) -> Verdict:
+        """How the last run of the host ended."""
+        answers = [said for said in host.transcript.messages() if said["role"] == "assistant"]
+        reason = answers[-1]["stopReason"] if answers else "stop"
+        if reason == "aborted":
+            return Verdict(INTERRUPTED, "interrupted")
+        if reason == "error":
+            return Verdict(1, answers[-1].get("errorMessage") or "the model failed")
+        plan = open_session(but(self._order.settings, session=host.transcript.id), BY_HAND, self._store).plan
+        left = len(open_tasks(plan))
+        if left:
+            return Verdict(1, f"{left} of {format_count(progress(plan).total, 'task')} left open", heard=False)
+        return Verdict(0)
+
+    def hint(self, host: Host) -> str | None:
+        """Where to read what happened; nothing where nothing is kept."""
+        return f"How it went: tildone log --session {host.transcript.id}" if self._order.kept else None
+
+    def _transcript(self) -> tuple[Transcript, str | None]:
+        """The conversation, and what was said where it was forked."""
+        found = self._found()
+        if self._order.fork is None:
+            return found or self.conversations.new(), None
+        source = found or self.conversations.latest()
+        if source is None:
+            raise NotFound("there is no conversation here to fork")
+        return self.conversations.fork(source, self._order.fork)
+
+    def _found(self) -> Transcript | None:
+        order = self._order
+        if order.newest:
+            newest = self.conversations.latest()
+            if newest is None:
+                raise NotFound(f"there is no conversation in {order.settings.session_dir} to go on with")
+            return newest
+        if order.resume is not None:
+            return self.conversations.find(order.resume)
+        return self._named(order.session) if order.session is not None else None
+
+    def _named(self, name: str) -> Transcript:
+        """The conversation of that id or in that file; a new one of that id where there is none."""
+        if os.path.isfile(name):
+            return self.conversations.load(name)
+        if not ID.fullmatch(name):
+            raise NotFound(f"there is no session file {name}; an id has letters, digits, dots, dashes and _ only")
+        folder = self._order.settings.session_dir
+        files = os.listdir(folder) if os.path.isdir(folder) else []
+        same = [file for file in files if file.endswith(f"_{name}.jsonl")]
+        if same:
+            return self.conversations.load(os.path.join(folder, max(same)))
+        called: Callable[[], str] = lambda: name  # noqa: E731  a function by any other name
+        return open_conversations(self._order.settings, self._order.cwd, new_id=called).new()
+
+
+def _model(order: Order) -> Model:
+    if order.model == SHELL and order.work is not None and order.work.plan is not None:
+        return ShellModel(read_script(order.work.plan, order.work.name), now)
+    # Late, because the library behind it takes seconds to load, and a plan with commands needs none of it.
+    from tildone.host.providers import open_model  # noqa: PLC0415  see above
+
+    return open_model(order.model)

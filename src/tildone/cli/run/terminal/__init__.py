@@ -1,0 +1,52 @@
+"""The mode for people: what happens, line by line, and at a terminal the plan and the typed line below it."""
+
+import sys
+
+from tildone.cli.run.headless import carried_out
+from tildone.cli.run.lines import Lines
+from tildone.cli.run.stage import Stage, Verdict
+from tildone.cli.run.story import Story
+from tildone.cli.run.terminal.person import AtTerminal
+from tildone.cli.run.terminal.tty import is_interactive
+from tildone.cli.run.terminal.ui import ROLES
+from tildone.errors import UsageError
+from tildone.host.agent import Host
+from tildone.host.ui import NoUI
+from tildone.kit.components import Text
+from tildone.kit.theme import Role
+
+
+async def run(stage: Stage) -> int:
+    """Do what is to be done, then say where to read about it."""
+    if is_interactive():
+        person = AtTerminal(stage)
+        verdict = await person.watched()
+        return farewell(stage, person.host, Story(person.host, Lines(sys.stdout)), verdict)
+    if stage.prompt is None:
+        raise UsageError("what is to be done? Nobody can type here: tildone run TASK, PLAN.md, or - for standard input")
+    notices = Notices()
+    host = stage.open(notices)
+    story = notices.story = Story(host, Lines(sys.stdout))
+    host.listen(story.hear)
+    return farewell(stage, host, story, await carried_out(stage, host))
+
+
+class Notices(NoUI):
+    """Nobody can answer, but whoever reads along is told."""
+
+    story: Story | None = None
+
+    def notify(self, message: str, kind: str = "info") -> None:
+        """Tell it."""
+        if self.story is not None:
+            self.story.put(Text(message, ROLES.get(kind, Role.MUTED)))
+
+
+def farewell(stage: Stage, host: Host, story: Story, verdict: Verdict) -> int:
+    """The last lines of a run, and its exit code."""
+    if not verdict.heard:
+        story.put(Text(f"✗ {verdict.why}", Role.WARNING))
+    hint = stage.hint(host)
+    if hint:
+        story.put(Text(hint, Role.DIM))
+    return verdict.code

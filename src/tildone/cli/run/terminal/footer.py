@@ -1,0 +1,54 @@
+"""What stands at the bottom of the terminal: what is under way, the plan, and the line that is typed."""
+
+import time
+from collections.abc import Iterator
+
+from tildone.cli.run.story import Running, Story
+from tildone.cli.run.terminal.line import TypedLine
+from tildone.cli.run.terminal.live import Footer
+from tildone.cli.run.terminal.ui import TerminalUI
+from tildone.kit.components.drawing import Line
+from tildone.kit.text import clipped
+from tildone.kit.theme import Role, Span
+from tildone.views.harmless import seen
+
+LAST_LINES = 5
+"""How much of a running command's output is shown."""
+
+SHORTEST = 1.0
+"""Seconds that a call runs before it is worth telling how long."""
+
+
+def footer(story: Story, ui: TerminalUI, line: TypedLine, *, typing: bool, columns: int) -> Footer:
+    """The rows, top to bottom. `typing` says whether the line is to be seen although nothing is in it."""
+    rows: list[Line] = [*story.unfinished]
+    for call in story.running.values():
+        rows += _under_way(call, columns, waiting=ui.question is not None)
+    for lines in ui.widgets.values():
+        rows += [[Span(clipped(seen(text), columns), Role.MUTED)] for text in lines]
+    rows += _status(ui, columns)
+    typed = line
+    if ui.question is not None:
+        rows += ui.question.lines(columns)
+        typed = ui.question.line
+    elif not typing and not line.text:
+        return Footer(tuple(rows))
+    text, cursor = typed.shown(columns)
+    return Footer((*rows, [Span(text)]), cursor)
+
+
+def _under_way(call: Running, columns: int, *, waiting: bool) -> Iterator[Line]:
+    yield from call.header
+    for text in call.so_far.rstrip("\n").split("\n")[-LAST_LINES:]:
+        if text:
+            yield [Span("  "), Span(clipped(seen(text), max(columns - 2, 1)), Role.DIM)]
+    took = time.monotonic() - call.since
+    if took >= SHORTEST and not waiting:
+        yield [Span(clipped(f"  … {int(took)} s", columns), Role.DIM)]
+
+
+def _status(ui: TerminalUI, columns: int) -> list[Line]:
+    """One row for what is short, and one for every further line."""
+    texts = [text.split("\n") for text in ui.statuses.values()]
+    rows = ["  ".join(lines[0] for lines in texts), *(row for lines in texts for row in lines[1:])] if texts else []
+    return [[Span(clipped(seen(row), columns), Role.ACCENT)] for row in rows]

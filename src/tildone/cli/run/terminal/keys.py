@@ -1,0 +1,89 @@
+"""What a person types at a terminal, as keys: the bytes of a terminal in, names and text out."""
+
+import codecs
+import re
+
+from tildone.value import value
+
+PASTE_ON, PASTE_OFF = "\x1b[?2004h", "\x1b[?2004l"
+
+_SEQUENCES = {
+    "\x1b[D": "left",
+    "\x1bOD": "left",
+    "\x1b[C": "right",
+    "\x1bOC": "right",
+    "\x1b[A": "up",
+    "\x1bOA": "up",
+    "\x1b[B": "down",
+    "\x1bOB": "down",
+    "\x1b[H": "home",
+    "\x1bOH": "home",
+    "\x1b[1~": "home",
+    "\x1b[F": "end",
+    "\x1bOF": "end",
+    "\x1b[4~": "end",
+    "\x1b[3~": "delete",
+}
+_CONTROLS = {
+    "\r": "enter",
+    "\n": "enter",
+    "\x7f": "backspace",
+    "\x08": "backspace",
+    "\x01": "home",
+    "\x05": "end",
+    "\x02": "left",
+    "\x06": "right",
+    "\x03": "ctrl+c",
+    "\x04": "ctrl+d",
+    "\x0b": "ctrl+k",
+    "\x15": "ctrl+u",
+    "\x17": "ctrl+w",
+    "\x1b": "escape",
+}
+# A paste, a sequence of a key, a control, or as much text as there is.
+_PARTS = re.compile(
+    "\x1b\\[200~(?P<paste>.*?)\x1b\\[201~"
+    "|(?P<sequence>\x1b(?:\\[[0-?]*[ -/]*[@-~]|O[A-Z]))"
+    "|(?P<control>[\x00-\x1f\x7f])"
+    "|(?P<text>[^\x00-\x1f\x7f]+)",
+    re.DOTALL,
+)
+_UNFINISHED = re.compile("\x1b\\[200~(?!.*\x1b\\[201~).*|\x1b(?:\\[[0-?]*[ -/]*|O)$", re.DOTALL)
+
+
+@value
+class Key:
+    """A key by its name, or text that was typed or pasted, which has none."""
+
+    name: str
+    text: str = ""
+
+
+class Decoder:
+    """Bytes as they come; what is not complete yet waits for more."""
+
+    def __init__(self) -> None:
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._waiting = ""
+
+    def feed(self, data: bytes) -> list[Key]:
+        """The keys that are complete now."""
+        text = self._waiting + self._decode(data)
+        # A lone escape is the key of that name: terminals send sequences in one piece.
+        unfinished = _UNFINISHED.search(text) if text != "\x1b" else None
+        cut = unfinished.start() if unfinished else len(text)
+        text, self._waiting = text[:cut], text[cut:]
+        return [key for part in _PARTS.finditer(text) if (key := _key(part)) is not None]
+
+
+def _key(part: re.Match[str]) -> Key | None:
+    match part.lastgroup:
+        case "paste":
+            return Key("", part["paste"].replace("\r\n", "\n").replace("\r", "\n"))
+        case "sequence":
+            name = _SEQUENCES.get(part["sequence"])
+        case "control":
+            name = _CONTROLS.get(part["control"])
+        case _:
+            return Key("", part["text"])
+    return Key(name) if name else None

@@ -1,0 +1,91 @@
+"""The terminal itself: keys come at once and are not echoed, and for the time of an editor all is as it was."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from tildone.cli.run.terminal.keys import PASTE_OFF, PASTE_ON
+
+
+def is_interactive() -> bool:
+    """Whether a person types here and sees what happens, at a terminal that can be drawn on."""
+    if sys.platform == "win32" or os.environ.get("TERM") == "dumb":
+        return False
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+class Tty:
+    """Standard input, while it is entered."""
+
+    def __init__(self) -> None:
+        self.fd = sys.stdin.fileno()
+        self.lent = False
+        self._usual: list[Any] = []
+
+    @contextmanager
+    def entered(self) -> Iterator["Tty"]:
+        """Take the terminal, and give it back as it was."""
+        # Not on every system; `is_interactive` has asked.
+        import termios  # noqa: PLC0415  see above
+
+        self._usual = termios.tcgetattr(self.fd)
+        self.take()
+        try:
+            yield self
+        finally:
+            self.give_back()
+
+    def take(self) -> None:
+        """Keys at once, without an echo; Ctrl-C and Ctrl-Z are signals as ever."""
+        import termios  # noqa: PLC0415  see `entered`
+
+        ours = list(self._usual)
+        ours[3] &= ~(termios.ICANON | termios.ECHO)
+        termios.tcsetattr(self.fd, termios.TCSADRAIN, ours)
+        sys.stdout.write(PASTE_ON)
+        sys.stdout.flush()
+
+    def give_back(self) -> None:
+        """As it was before."""
+        import termios  # noqa: PLC0415  see `entered`
+
+        with suppress(termios.error):  # the terminal is gone, and its settings with it
+            termios.tcsetattr(self.fd, termios.TCSADRAIN, self._usual)
+        with suppress(OSError):
+            sys.stdout.write(PASTE_OFF)
+            sys.stdout.flush()
+
+    async def edited(self, text: str) -> str | None:
+        """What the person makes of a text in $VISUAL or $EDITOR; None where there is none, or it failed."""
+        editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+        if not editor:
+            return None
+        self.lent = True
+        self.give_back()
+        try:
+            return await asyncio.to_thread(_edited, editor, text)
+        finally:
+            self.lent = False
+            self.take()
+
+
+def _edited(editor: str, text: str) -> str | None:
+    # Late: few runs open an editor.
+    import shlex  # noqa: PLC0415  see above
+
+    handle, path = tempfile.mkstemp(prefix="tildone-", suffix=".todo.md")
+    try:
+        with open(handle, "wb") as file:
+            file.write(text.encode())
+        code = subprocess.run([*shlex.split(editor), path], check=False).returncode  # noqa: S603  the person's own choice
+        with open(path, "rb") as file:
+            return None if code else file.read().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        return None
+    finally:
+        os.remove(path)

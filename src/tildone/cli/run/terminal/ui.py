@@ -1,0 +1,78 @@
+"""What extensions show to a person at a terminal, and ask them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from tildone.cli.run.terminal.questions import NO, YES, Question, letters
+from tildone.kit.components import Component, Text
+from tildone.kit.theme import Role
+
+ROLES = {"info": Role.MUTED, "warning": Role.WARNING, "error": Role.ERROR}
+
+Tell = Callable[[Component], None]
+Edit = Callable[[str], Awaitable[str | None]]
+
+
+class TerminalUI:
+    """A person's screen: `statuses` and `widgets` are at its bottom, and so is the `question` they are asked."""
+
+    has_ui = True
+
+    def __init__(self, tell: Tell, changed: Callable[[], None], edit: Edit) -> None:
+        self.statuses: dict[str, str] = {}
+        self.widgets: dict[str, tuple[str, ...]] = {}
+        self.question: Question | None = None
+        self._tell = tell
+        self._changed = changed
+        self._edit = edit
+        self._one_at_a_time = asyncio.Lock()
+
+    def set_status(self, key: str, text: str | None) -> None:
+        """Show a short text under a key; None takes it away."""
+        if text:
+            self.statuses[key] = text
+        else:
+            self.statuses.pop(key, None)
+        self._changed()
+
+    def set_widget(self, key: str, lines: Sequence[str] | None, placement: str | None = None) -> None:  # noqa: ARG002  all of them stand above the line that is typed
+        """Show lines; None takes them away."""
+        if lines:
+            self.widgets[key] = tuple(lines)
+        else:
+            self.widgets.pop(key, None)
+        self._changed()
+
+    def notify(self, message: str, kind: str = "info") -> None:
+        """Tell the person something, once."""
+        self._tell(Text(message, ROLES.get(kind, Role.MUTED)))
+
+    async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
+        """Let the person choose."""
+        return await self._ask(lambda: Question(title, letters(options)), timeout)
+
+    async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109  the protocol's
+        """Ask for a yes."""
+        asked = f"{title}\n{message}" if message else title
+        return await self._ask(lambda: Question(asked, {"y": YES, "n": NO}), timeout) == YES
+
+    async def input(self, title: str, placeholder: str = "") -> str | None:
+        """Ask for a line of text."""
+        return await self._ask(lambda: Question(f"{title}\n{placeholder}" if placeholder else title), None)
+
+    async def editor(self, title: str, prefill: str = "") -> str | None:
+        """Ask for a text of several lines, in the person's own editor."""
+        self.notify(title)
+        return await self._edit(prefill)
+
+    async def _ask(self, question: Callable[[], Question], patience: float | None) -> str | None:
+        async with self._one_at_a_time:
+            self.question = question()
+            self._changed()
+            try:
+                return await asyncio.wait_for(self.question.answer, patience)
+            except TimeoutError:
+                return None
+            finally:
+                self.question = None
+                self._changed()

@@ -1,0 +1,93 @@
+"""Models of real providers by name, all through one library.
+
+A name is spelled as that library spells it, `provider:model`: `anthropic:claude-sonnet-5-5`, `openai-chat:gpt-5`,
+`openai-responses:gpt-5`, `google:gemini-2.5-pro`, `ollama:qwen3`. Keys and addresses come from the environment
+variables that the provider's own tools read (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `OPENAI_BASE_URL`,
+`OLLAMA_BASE_URL`); any server that speaks like OpenAI is reached as `openai-chat:` with `OPENAI_BASE_URL`.
+"""
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from tildone.config import nearest
+from tildone.errors import UsageError
+from tildone.host.model import Model
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model as Inner
+
+FAMILIAR = (
+    "anthropic",
+    "azure",
+    "bedrock",
+    "deepseek",
+    "google",
+    "groq",
+    "mistral",
+    "ollama",
+    "openai",
+    "openai-chat",
+    "openai-responses",
+    "openrouter",
+    "xai",
+)
+
+STRICT = {"pydantic_ai.profiles.openai", "pydantic_ai.providers.anthropic"}
+
+
+def open_model(spec: str) -> Model:
+    """The model of that name. No connection is made before it is asked something.
+
+    Raises:
+        UsageError: there is no such provider, or its package, its key or its address is missing.
+    """
+    provider, colon, name = spec.partition(":")
+    if not (provider and colon and name):
+        raise UsageError(f"name a model as provider:model, such as anthropic:claude-sonnet-5-5, not {spec!r}")
+    # The library takes sixty times as long to load as Python itself, and is there only with the `run` extra.
+    try:
+        from tildone.host.providers.streaming import ProviderModel  # noqa: PLC0415  see above
+    except ImportError as error:
+        raise UsageError("talking to models takes more packages: pip install 'tildone[run]'") from error
+    return ProviderModel(_schemas_untouched(_inner(spec, provider)), name)
+
+
+def _inner(spec: str, provider: str) -> "Inner":
+    from pydantic_ai.exceptions import UserError  # noqa: PLC0415  see open_model
+    from pydantic_ai.models import infer_model  # noqa: PLC0415  see open_model
+    from pydantic_ai.providers import infer_provider_class  # noqa: PLC0415  see open_model
+
+    try:
+        infer_provider_class(provider)
+        return infer_model(spec)
+    except ImportError as error:
+        raise UsageError(f"{provider} models take one more package: {_install(error)}") from error
+    except UserError as error:
+        raise UsageError(f"{provider} models cannot be reached: {_lacking(error)}") from error
+    except ValueError as error:
+        raise UsageError(f"there is no provider {provider!r}; {nearest(provider, FAMILIAR)}") from error
+
+
+def _schemas_untouched(inner: "Inner") -> "Inner":
+    """The model without what rewrites schemas for a strict mode that is not asked for.
+
+    What other providers bring along stays: it says the same in the part of JSON Schema that their servers understand.
+    """
+    rewriter = inner.profile.get("json_schema_transformer")
+    if rewriter is None or rewriter.__module__ not in STRICT:
+        return inner
+    kind: Any = type(inner)
+    made: Inner = kind(inner.model_name, provider=inner.provider, profile={"json_schema_transformer": None})
+    return made
+
+
+def _install(error: ImportError) -> str:
+    """The command that the library names, or what it says instead."""
+    found = re.search(r"pip install [\"']?([\w.-]+(?:\[[\w,-]+\])?)", str(error))
+    return f"pip install '{found[1]}'" if found else str(error)
+
+
+def _lacking(error: Exception) -> str:
+    """The environment variables that the library names, or what it says instead."""
+    found = re.findall(r"`([A-Z][A-Z0-9_]+)`", str(error))
+    return f"set {' or '.join(dict.fromkeys(found))} in the environment" if found else str(error)

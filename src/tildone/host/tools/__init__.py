@@ -1,0 +1,15 @@
+"""The tools that every agent of the host has: read, write, edit and bash."""
+
+from tildone.host.tools.bash import bash_tool
+from tildone.host.tools.confine import Guard, Policy
+from tildone.host.tools.edit import edit_tool
+from tildone.host.tools.files import Doors
+from tildone.host.tools.read import read_tool
+from tildone.host.tools.write import write_tool
+from tildone.kit.definition import ToolDefinition
+
+
+def builtin_tools(policy: Policy) -> tuple[ToolDefinition, ...]:
+    """The tools under a policy; what a person allows for a session holds for these."""
+    guard, doors = Guard(policy), Doors()
+    return read_tool(guard), write_tool(guard, doors), edit_tool(guard, doors), bash_tool(guard)

@@ -1,0 +1,153 @@
+"""The tool that runs commands."""
+
+from signal import strsignal
+from time import monotonic
+from typing import Any, NotRequired, TypedDict
+
+from tildone.host.context import Context
+from tildone.host.tools.confine import Guard
+from tildone.host.tools.failure import Failed
+from tildone.host.tools.output import Output, Told
+from tildone.host.tools.processes import Command, Ending
+from tildone.host.tools.shown import argument, result_view
+from tildone.kit.components import Component, Item, RenderOptions, Text, ToolCallHeader
+from tildone.kit.components.defaults import failure, waiting
+from tildone.kit.definition import OnUpdate, TextContent, ToolDefinition, ToolResult, text_result, update
+from tildone.kit.signal import AbortSignal
+from tildone.kit.sizes import format_count, format_duration, format_size
+from tildone.kit.theme import Role
+from tildone.kit.truncate import MAX_BYTES, MAX_LINES
+
+TIMEOUT = 600
+"""Seconds; long enough for most, and short enough that nobody waits for ever for a command that never ends."""
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "command": {"type": "string", "description": "Command line for the shell"},
+        "timeout": {"type": "number", "description": f"Seconds after which it is ended; {TIMEOUT} unless given"},
+    },
+    "required": ["command"],
+    "additionalProperties": False,
+}
+
+_LEFT_BEHIND = 5
+
+
+class Params(TypedDict):
+    """What the schema says."""
+
+    command: str
+    timeout: NotRequired[float]
+
+
+def bash_tool(guard: Guard) -> ToolDefinition:
+    """The tool, within what the guard allows."""
+
+    async def execute(
+        _call_id: str, params: Params, signal: AbortSignal | None, on_update: OnUpdate | None, ctx: Context
+    ) -> ToolResult:
+        line, seconds = params["command"].strip(), params.get("timeout", TIMEOUT)
+        if not line:
+            raise Failed("The command is empty")
+        if seconds <= 0:
+            raise Failed("timeout must be more than 0 seconds")
+        await guard.command(line, ctx, signal)
+        if signal:
+            signal.raise_if_aborted()
+        began = monotonic()
+        output = Output(guard.keep)
+        command = Command(line, ctx.cwd, output)
+        ending = await command.over(seconds, signal, lambda: update(on_update, _so_far(output)))
+        return _result(command, ending, output.told(), seconds, round((monotonic() - began) * 1000))
+
+    return ToolDefinition(
+        name="bash",
+        label="Bash",
+        description=(
+            "Run a command in the working directory. Output and errors come back together, "
+            f"of long ones the last {MAX_LINES} lines or {MAX_BYTES // 1000} KB and a file with all of it. "
+            "There is no input: use flags that ask no questions."
+        ),
+        parameters=PARAMETERS,
+        execute=execute,
+        prompt_snippet="Run shell commands",
+        prompt_guidelines=("Use bash to search, build and test; read, edit and write for files",),
+        render_call=render_call,
+        render_result=render_result,
+        exclusive=True,
+    )
+
+
+def render_call(args: Any) -> Component:
+    """The command, below the first line where it is long."""
+    seconds = argument(args, "timeout")
+    options = (f"timeout={seconds}s",) if seconds else ()
+    return ToolCallHeader("Bash", main_arg=argument(args, "command"), option_args=options)
+
+
+def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
+    """How it ended, and the end of what it wrote."""
+    if options.is_partial:
+        return waiting("Bash", "running")
+    details = result.details
+    if "ending" not in details:
+        return failure(result)
+    figures = [Item("took", format_duration(details["durationMs"]))]
+    if details["fullOutputPath"]:
+        figures.append(Item("all of it", details["fullOutputPath"]))
+    summary = Text(details["summary"], Role.ERROR if options.is_error else None)
+    return result_view(summary, result.text, options, last=True, figures=figures)
+
+
+def _so_far(output: Output) -> ToolResult:
+    told = output.told()
+    return text_result(told.text, {"totalLines": told.total_lines, "totalBytes": told.total_bytes})
+
+
+def _result(command: Command, ending: Ending, told: Told, seconds: float, took: int) -> ToolResult:
+    failed = _failure(command.exit_code, ending, seconds)
+    notes = [note for note in (_cut(told), _left_behind(command), failed) if note]
+    parts = [told.text or "(no output)", "\n".join(f"[{note}]" for note in notes)]
+    details = {
+        "summary": failed or f"Done: {format_count(told.total_lines, 'line')}",
+        "ending": ending.value,
+        "exitCode": command.exit_code if ending is Ending.EXIT else None,
+        "durationMs": took,
+        "truncated": told.path is not None,
+        "totalLines": told.total_lines,
+        "totalBytes": told.total_bytes,
+        "fullOutputPath": told.path,
+    }
+    text = "\n\n".join(part.rstrip("\n") for part in parts if part)
+    return ToolResult((TextContent(text),), details, is_error=bool(failed))
+
+
+def _failure(exit_code: int | None, ending: Ending, seconds: float) -> str:
+    """What went wrong; nothing if nothing did."""
+    match ending:
+        case Ending.ABORT:
+            return "Aborted"
+        case Ending.TIMEOUT:
+            return f"Ended after {seconds:g} seconds: give a longer timeout if it needs more"
+        case Ending.EXIT:
+            if exit_code is not None and exit_code < 0:
+                return f"Ended by signal {-exit_code} ({strsignal(-exit_code)})"
+            return f"Exit code {exit_code}" if exit_code else ""
+
+
+def _cut(told: Told) -> str:
+    if told.path is None:
+        return ""
+    lines = f"The last {format_count(told.lines)} of {format_count(told.total_lines, 'line')}"
+    kept = "all of it" if told.kept_bytes == told.total_bytes else f"its first {format_size(told.kept_bytes)}"
+    return f"{lines}; {kept} is in {told.path}"
+
+
+def _left_behind(command: Command) -> str:
+    """Processes that run on, so that a model can end those it does not want."""
+    left = command.left_behind()
+    if not left:
+        return ""
+    named = ", ".join(f"{process.pid} {process.name}" for process in left[:_LEFT_BEHIND])
+    return f"Still running: {named}{', …' if len(left) > _LEFT_BEHIND else ''}"

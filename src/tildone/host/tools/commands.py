@@ -1,0 +1,224 @@
+"""The simple commands that a shell line is made of, so that every one of them can be asked for by itself.
+
+Whoever may run `git *` must not be able to run anything else by writing it behind, around or into a git command. What
+cannot be taken apart with certainty is not taken apart at all: such a line is allowed as a whole, or not.
+"""
+
+import re
+import sys
+from fnmatch import fnmatchcase
+
+WINDOWS = sys.platform == "win32"
+
+EVERYTHING = ("*", "bash")
+"""Patterns that allow any line, also one that cannot be taken apart."""
+
+_DEEPEST = 20
+_BLANK = " \t"
+_ENDS = ";&|\n"
+_WORD_ENDS = f"{_BLANK}{_ENDS}()<>"
+_REDIRECTIONS = re.compile(r"&>>|&>|<<|<>|<&|>>|>\||>&|<|>")
+_DESCRIPTOR = re.compile(r"(?:^|(?<=[ \t]))[0-9]+$")
+_DUPLICATE = re.compile("[0-9]+-?|-")
+_INPUT = ("<", "<&")
+_NOWHERE = "/dev/null"
+
+# Within these, neither quotes nor anything that runs a command can hide.
+_PARAMETER = re.compile(r"\$\{[^'\"`\\${}();&|<>\s]*\}")
+_BACKTICKS = re.compile("`([^`\\\\'\"]*)`")
+
+# What follows these words has a grammar of its own.
+_BLOCKS = ("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "in")
+_RESERVED = {*_BLOCKS, "function", "coproc", "time", "{", "}", "!", "[[", "]]"}
+_CMD_SIGNS = frozenset("&|<>^%!()'\"\r\n")
+
+
+def simple_commands(line: str, *, windows: bool = False) -> tuple[str, ...] | None:
+    """Every command that the line runs, and every file that it redirects to or from, as `> file` or `< file`.
+
+    Redirections to nowhere and between streams are left out. None when the line cannot be taken apart.
+    """
+    if windows:
+        return None if _CMD_SIGNS.intersection(line) else (line.strip(),)
+    reader = _Reader(line)
+    try:
+        reader.commands("")
+    except _Unclear:
+        return None
+    return tuple(reader.found)
+
+
+def not_allowed(line: str, allow: tuple[str, ...], *, windows: bool = False) -> tuple[str, ...]:
+    """What the line would run that no pattern allows: the line itself where it cannot be taken apart."""
+    if any(pattern in EVERYTHING for pattern in allow):
+        return ()
+    parts = simple_commands(line, windows=windows)
+    if parts is None:
+        return (line,)
+    return tuple(part for part in parts if not any(_fits(part, pattern) for pattern in allow))
+
+
+def _fits(command: str, pattern: str) -> bool:
+    """Whether a pattern allows a command; `git *` allows git without arguments, too."""
+    return fnmatchcase(command, pattern) or (pattern.endswith(" *") and command == pattern[:-2])
+
+
+class _Unclear(Exception):
+    """The line may mean something else than it seems to."""
+
+
+class _Reader:
+    """A place in a line, and what was found before it. Every doubt is an `_Unclear`."""
+
+    def __init__(self, line: str, depth: int = 0) -> None:
+        self.line = line
+        self.at = 0
+        self.depth = depth
+        self.found: list[str] = []
+
+    def commands(self, closing: str) -> None:
+        """Read commands as far as the closing sign, which is nothing at the end of the line."""
+        command = ""
+        while (char := self._next()) != closing:
+            if not char:
+                raise _Unclear
+            if char in _ENDS:
+                self._found(command)
+                command = ""
+                # Not every shell knows `&>` as one sign: to some, what follows the file is another command.
+                if self._at("&>"):
+                    self._redirection()
+                else:
+                    self.at += 1
+            elif char in "<>":
+                command = _DESCRIPTOR.sub("", command)
+                self._redirection()
+            elif char == "(":
+                self._subshell(command)
+            elif char == "#" and (not command or command[-1] in _BLANK):
+                raise _Unclear  # a comment may hold half a quote
+            else:
+                command += self._piece()
+        self._found(command)
+
+    def _found(self, command: str) -> None:
+        command = command.strip(_BLANK)
+        if not command:
+            return
+        if re.split("[ \t]", command)[0] in _RESERVED:
+            raise _Unclear
+        self.found.append(command)
+
+    def _subshell(self, command: str) -> None:
+        """Behind a word, a parenthesis begins a function, an array or a pattern; a double one is arithmetic."""
+        if command.strip(_BLANK) or self._at("(("):
+            raise _Unclear
+        self._nested(1)
+
+    def _nested(self, opening: int) -> str:
+        """Commands in parentheses, with the signs around them."""
+        if self.depth == _DEEPEST:
+            raise _Unclear
+        start = self.at
+        self.at += opening
+        self.depth += 1
+        self.commands(")")
+        self.depth -= 1
+        self.at += 1
+        return self.line[start : self.at]
+
+    def _redirection(self) -> None:
+        if self._at("<(") or self._at(">("):
+            self._nested(2)
+            return
+        found = _REDIRECTIONS.match(self.line, self.at)
+        if found is None or found[0] == "<<":
+            raise _Unclear  # the text of a here-document may hold half a quote
+        self.at = found.end()
+        while self._next() in tuple(_BLANK):
+            self.at += 1
+        target = ""
+        while (char := self._next()) and char not in _WORD_ENDS:
+            target += self._piece()
+        if not target:
+            raise _Unclear
+        duplicates = found[0] in {">&", "<&"} and _DUPLICATE.fullmatch(target)
+        if not duplicates and target != _NOWHERE:
+            self.found.append(f"{'<' if found[0] in _INPUT else '>'} {target}")
+
+    def _piece(self) -> str:
+        """One character, or what is held together by quotes, as it stands in the line."""
+        match self._next():
+            case "'":
+                return self._to(self.line.find("'", self.at + 1) + 1)
+            case '"':
+                return self._quoted()
+            case "\\":
+                return self._escaped()
+            case "`":
+                return self._backticks()
+            case "$":
+                if self._at("$'"):
+                    raise _Unclear  # not every shell knows it as a quote
+                return self._expansion()
+            case "" | ")":
+                raise _Unclear
+            case _:
+                return self._to(self.at + 1)
+
+    def _quoted(self) -> str:
+        text = self._to(self.at + 1)
+        while (char := self._next()) != '"':
+            match char:
+                case "\\":
+                    text += self._escaped()
+                case "`":
+                    text += self._backticks()
+                case "$":
+                    text += self._expansion()
+                case "":
+                    raise _Unclear
+                case _:
+                    text += self._to(self.at + 1)
+        return text + self._to(self.at + 1)
+
+    def _escaped(self) -> str:
+        """A line that goes on on the next one may do so only between words: it could hide a sign of two characters."""
+        if self.line.startswith("\n", self.at + 1):
+            if self.at == 0 or self.line[self.at - 1] not in _BLANK:
+                raise _Unclear
+            self.at += 2
+            return ""
+        return self._to(self.at + 2)
+
+    def _expansion(self) -> str:
+        if self._at("$((") or self._at("$["):
+            raise _Unclear
+        if self._at("$("):
+            return self._nested(2)
+        if self._at("${"):
+            found = _PARAMETER.match(self.line, self.at)
+            return self._to(found.end() if found else 0)
+        return self._to(self.at + 1)
+
+    def _backticks(self) -> str:
+        found = _BACKTICKS.match(self.line, self.at)
+        if found is None or self.depth == _DEEPEST:
+            raise _Unclear
+        inner = _Reader(found[1], self.depth + 1)
+        inner.commands("")
+        self.found += inner.found
+        return self._to(found.end())
+
+    def _to(self, end: int) -> str:
+        """What stands before `end`, which may not be behind the end of the line or before this place."""
+        if not self.at < end <= len(self.line):
+            raise _Unclear
+        text, self.at = self.line[self.at : end], end
+        return text
+
+    def _next(self) -> str:
+        return self.line[self.at : self.at + 1]
+
+    def _at(self, sign: str) -> bool:
+        return self.line.startswith(sign, self.at)

@@ -1,0 +1,182 @@
+"""The tool that changes a part of a file."""
+
+import asyncio
+import os
+import re
+from difflib import get_close_matches
+from itertools import islice
+from typing import Any, NotRequired, TypedDict
+
+from tildone.host.context import Context
+from tildone.host.tools.confine import Guard, shown_path
+from tildone.host.tools.diffs import Replacement, hunks, replaced, unified
+from tildone.host.tools.failure import Failed
+from tildone.host.tools.files import Doors, encoding_of, is_binary, replace, whole
+from tildone.host.tools.shown import argument, diff_view
+from tildone.host.tools.write import utf8
+from tildone.kit.components import Component, RenderOptions, Text, ToolCallHeader
+from tildone.kit.components.defaults import failure, waiting
+from tildone.kit.definition import OnUpdate, ToolDefinition, ToolResult, text_result
+from tildone.kit.signal import AbortSignal
+from tildone.kit.sizes import format_count
+from tildone.kit.text import clipped
+from tildone.kit.truncate import first_part
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "File to change, relative to the working directory or absolute"},
+        "old_text": {"type": "string", "description": "Text to replace, exactly as it stands in the file, once"},
+        "new_text": {"type": "string", "description": "What is to stand there"},
+        "all": {"type": "boolean", "description": "Replace it wherever it stands"},
+    },
+    "required": ["path", "old_text", "new_text"],
+    "additionalProperties": False,
+}
+
+_LINE_END = re.compile("\r?\n")
+_PLACES_NAMED = 10
+_LINES_SEARCHED = 5000
+_LONGEST_LINE = 200
+
+
+class Params(TypedDict):
+    """What the schema says."""
+
+    path: str
+    old_text: str
+    new_text: str
+    all: NotRequired[bool]
+
+
+def edit_tool(guard: Guard, doors: Doors) -> ToolDefinition:
+    """The tool, within what the guard allows, and one at a time for each file."""
+
+    async def execute(
+        _call_id: str, params: Params, signal: AbortSignal | None, _on_update: OnUpdate | None, ctx: Context
+    ) -> ToolResult:
+        if not params["old_text"]:
+            raise Failed("old_text is empty; to make a file or to replace all of one, use write")
+        utf8(params["new_text"], "new_text")
+        real = await guard.file(params["path"], "write", ctx, signal)
+        shown, door = shown_path(real, ctx.cwd), doors.to(real)
+
+        def change() -> ToolResult:
+            with door:
+                return _edited(real, shown, params)
+
+        return await asyncio.to_thread(change)
+
+    return ToolDefinition(
+        name="edit",
+        label="Edit",
+        description=(
+            "Replace text in a file. old_text must match exactly, white space included, and stand there only once, "
+            "unless all is true. Line ends stay those of the file."
+        ),
+        parameters=PARAMETERS,
+        execute=execute,
+        prompt_snippet="Replace exact text in a file",
+        prompt_guidelines=("Give edit just enough of old_text to be found once",),
+        render_call=render_call,
+        render_result=render_result,
+        exclusive=True,
+    )
+
+
+def render_call(args: Any) -> Component:
+    """The path; what changes is shown when it has changed."""
+    options = ("all=true",) if argument(args, "all") == "True" else ()
+    return ToolCallHeader("Edit", main_arg=argument(args, "path"), option_args=options)
+
+
+def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
+    """How much changed, and the difference."""
+    if options.is_partial:
+        return waiting("Edit", "editing")
+    if options.is_error or "diff" not in result.details:
+        return failure(result)
+    return diff_view(Text(result.details["summary"]), result.details["diff"], options)
+
+
+def _edited(real: str, shown: str, params: Params) -> ToolResult:
+    if not os.path.lexists(real):
+        raise Failed(f"{shown} does not exist; to make a file, use write")
+    data = whole(real, shown)
+    if is_binary(data):
+        raise Failed(f"{shown} is a binary file")
+    encoding = encoding_of(data)
+    try:
+        text = encoding.exact(data)
+    except UnicodeDecodeError as error:
+        raise Failed(f"{shown} is not the {encoding.name.upper()} that its first bytes say it is") from error
+    changes = _replacements(text, shown, params)
+    after = replaced(text, changes)
+    if after == text:
+        raise Failed("old_text and new_text are the same")
+    replace(real, encoding.back(after), shown)
+    return _result(text, changes, shown)
+
+
+def _replacements(text: str, shown: str, params: Params) -> list[Replacement]:
+    """Where the old text stands, whatever the line ends, and the new text with the line ends of that place."""
+    old = r"\r?\n".join(map(re.escape, _LINE_END.split(params["old_text"])))
+    found = list(re.finditer(old, text))
+    if not found:
+        raise Failed(f"old_text is not in {shown}. {_hint(text, params['old_text'])}")
+    if len(found) > 1 and not params.get("all"):
+        lines = ", ".join(str(text.count("\n", 0, place.start()) + 1) for place in found[:_PLACES_NAMED])
+        more = ", …" if len(found) > _PLACES_NAMED else ""
+        raise Failed(
+            f"old_text stands {len(found)} times in {shown}, on lines {lines}{more}. "
+            "Give more of the text around the one you mean, or set all to true."
+        )
+    usual = _usual_line_end(text)
+    return [Replacement(*place.span(), _with_line_ends(params["new_text"], place[0], usual)) for place in found]
+
+
+def _usual_line_end(text: str) -> str | None:
+    windows = text.count("\r\n")
+    feeds = text.count("\n")
+    return None if not feeds else "\r\n" if windows * 2 > feeds else "\n"
+
+
+def _with_line_ends(new: str, old: str, usual: str | None) -> str:
+    """The new text with line ends like those of the old one, else like those of the file."""
+    here = _LINE_END.search(old)
+    line_end = here[0] if here else usual
+    return new if line_end is None else _LINE_END.sub(lambda _: line_end, new)
+
+
+def _hint(text: str, old: str) -> str:
+    """Where the old text may have been meant to stand."""
+    wanted = [line.strip() for line in _LINE_END.split(old.strip())]
+    lines = [line.strip() for line in islice(text.split("\n"), _LINES_SEARCHED)]
+    for number in range(len(lines) - len(wanted) + 1):
+        if lines[number : number + len(wanted)] == wanted:
+            return f"Only its white space differs from what begins on line {number + 1}."
+    alike = get_close_matches(wanted[0][:_LONGEST_LINE], [line[:_LONGEST_LINE] for line in lines if line], 1)
+    if not alike:
+        return "Read the file, and copy the text from there."
+    number = next(i for i, line in enumerate(lines) if line[:_LONGEST_LINE] == alike[0])
+    return f"Most like it is line {number + 1}: {clipped(text.split(chr(10))[number].rstrip(), _LONGEST_LINE)}"
+
+
+def _result(text: str, changes: list[Replacement], shown: str) -> ToolResult:
+    found = hunks(text, changes)
+    added, removed = sum(len(hunk.new) for hunk in found), sum(len(hunk.old) for hunk in found)
+    places = format_count(len(changes), "place")
+    summary = f"{places}, +{added} -{removed}"
+    details = {
+        "summary": summary,
+        "diff": first_part(_showable(unified(text, found, shown))).content,
+        "firstChangedLine": found[0].at + 1,
+        "added": added,
+        "removed": removed,
+    }
+    return text_result(f"Edited {shown}: {summary} lines, from line {found[0].at + 1} on", details)
+
+
+def _showable(diff: str) -> str:
+    """Without stand-ins for bytes that are no text, which nothing but a file can hold."""
+    return diff.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,185 @@
+"""The tool that reads: text a part at a time, images as images, directories as what is in them."""
+
+import asyncio
+import base64
+import os
+import shlex
+from collections.abc import Sequence
+from typing import Any, NotRequired, TypedDict
+
+from tildone.host.context import Context
+from tildone.host.tools.confine import Guard, readable, shown_path
+from tildone.host.tools.failure import Failed, because
+from tildone.host.tools.files import encoding_of, is_binary, whole
+from tildone.host.tools.nearby import near
+from tildone.host.tools.shown import argument, result_view
+from tildone.kit.components import Component, RenderOptions, Text, ToolCallHeader
+from tildone.kit.components.defaults import failure, waiting
+from tildone.kit.definition import ImageContent, OnUpdate, TextContent, ToolDefinition, ToolResult, text_result
+from tildone.kit.signal import AbortSignal
+from tildone.kit.sizes import format_count, format_size
+from tildone.kit.truncate import MAX_BYTES, MAX_LINES, first_part
+from tildone.views.harmless import one_line
+
+LARGEST_IMAGE = 3_750_000
+"""As many bytes as providers take, who count them after they have grown by a third in transport."""
+
+_PLURALS = {"line": "lines", "entry": "entries"}
+_IMAGES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "File to read, relative to the working directory or absolute"},
+        "offset": {"type": "integer", "description": "First line to read, counted from 1"},
+        "limit": {"type": "integer", "description": "How many lines to read"},
+    },
+    "required": ["path"],
+    "additionalProperties": False,
+}
+
+
+class Params(TypedDict):
+    """What the schema says."""
+
+    path: str
+    offset: NotRequired[int]
+    limit: NotRequired[int]
+
+
+def read_tool(guard: Guard) -> ToolDefinition:
+    """The tool, within what the guard allows."""
+
+    async def execute(
+        _call_id: str, params: Params, signal: AbortSignal | None, _on_update: OnUpdate | None, ctx: Context
+    ) -> ToolResult:
+        first, count = params.get("offset", 1), params.get("limit", MAX_LINES)
+        if first < 1 or count < 1:
+            raise Failed("offset and limit count from 1")
+        real = await guard.file(params["path"], "read", ctx, signal)
+        return await asyncio.to_thread(_read, real, ctx.cwd, int(first), int(count))
+
+    return ToolDefinition(
+        name="read",
+        label="Read",
+        description=(
+            "Read a file: text as it is, PNG, JPEG, GIF and WebP as images, a directory as its entries. "
+            f"Of long text the first {MAX_LINES} lines or {MAX_BYTES // 1000} KB come back; go on with offset."
+        ),
+        parameters=PARAMETERS,
+        execute=execute,
+        prompt_snippet="Read files and images, list directories",
+        prompt_guidelines=("Read a file before you edit it",),
+        render_call=render_call,
+        render_result=render_result,
+    )
+
+
+def render_call(args: Any) -> Component:
+    """The path, and which part of the file."""
+    options = (f"{name}={given}" for name in ("offset", "limit") if (given := argument(args, name)))
+    return ToolCallHeader("Read", main_arg=argument(args, "path"), option_args=tuple(options))
+
+
+def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
+    """What was read, at a glance or in full."""
+    if options.is_partial:
+        return waiting("Read", "reading")
+    if options.is_error or "summary" not in result.details:
+        return failure(result)
+    return result_view(Text(result.details["summary"]), result.text, options)
+
+
+def _read(real: str, cwd: str, first: int, count: int) -> ToolResult:
+    shown = shown_path(real, cwd)
+    if os.path.isdir(real):
+        return _windowed(_entries(real, shown), shown, first, count, noun="entry")
+    if not os.path.lexists(real):
+        raise Failed(_missing(real, shown, os.path.realpath(cwd)))
+    data = whole(real, shown)
+    mime_type = _image_type(data)
+    if mime_type:
+        return _image(data, mime_type, shown)
+    if is_binary(data):
+        raise Failed(
+            f"{shown} is a binary file ({format_size(len(data))}); look into it with bash (file, strings, xxd)"
+        )
+    text, notes = _text(data)
+    return _windowed(text, shown, first, count, notes=notes)
+
+
+def _missing(real: str, shown: str, root: str) -> str:
+    alike = [shown_path(path, root) for path in near(real, root)]
+    return f"{shown} does not exist. Did you mean {' or '.join(alike)}?" if alike else f"{shown} does not exist"
+
+
+def _entries(real: str, shown: str) -> str:
+    """The names in a directory, other directories first."""
+    try:
+        names = os.listdir(real)
+    except OSError as error:
+        raise because(shown, error) from error
+    folders = {name for name in names if os.path.isdir(os.path.join(real, name))}
+    ordered = [f"{name}/" for name in sorted(folders)] + sorted(set(names) - folders)
+    return "".join(f"{one_line(readable(name))}\n" for name in ordered)
+
+
+def _image_type(data: bytes) -> str:
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((mime_type for magic, mime_type in _IMAGES if data.startswith(magic)), "")
+
+
+def _image(data: bytes, mime_type: str, shown: str) -> ToolResult:
+    if len(data) > LARGEST_IMAGE:
+        at_most = format_size(LARGEST_IMAGE)
+        raise Failed(
+            f"{shown} is an image of {format_size(len(data))}; at most {at_most} can be shown. Make it smaller."
+        )
+    summary = f"{mime_type}, {format_size(len(data))}"
+    image = ImageContent(base64.b64encode(data).decode("ascii"), mime_type)
+    return ToolResult((TextContent(f"[{shown}: {summary}]"), image), {"summary": summary})
+
+
+def _text(data: bytes) -> tuple[str, list[str]]:
+    """The text of a file, and what a reader has to know of how it is written there."""
+    encoding = encoding_of(data)
+    rest = data[len(encoding.mark) :]
+    notes = [] if encoding.name == "utf-8" else [f"The file is in {encoding.name.upper()}"]
+    try:
+        return rest.decode(encoding.name), notes
+    except UnicodeDecodeError:
+        note = f"Not all of it is {encoding.name.upper()}: what is not is shown as \ufffd"
+        return rest.decode(encoding.name, "replace"), [*notes, note]
+
+
+def _windowed(
+    text: str, shown: str, first: int, count: int, *, notes: Sequence[str] = (), noun: str = "line"
+) -> ToolResult:
+    """As many lines as were asked for and fit, and below them what there is to know."""
+    lines = text.split("\n")
+    total = len(lines) - (not lines[-1])
+    if first > max(total, 1):
+        raise Failed(f"{shown} has only {format_count(total, 'line')}: there is no line {first}")
+    behind = first - 1 + count
+    kept = first_part("\n".join(lines[first - 1 : behind]) + ("\n" if behind < len(lines) else ""))
+    last = first - 1 + kept.output_lines
+    told = list(notes)
+    if kept.truncated and kept.output_lines == 1 and not kept.content.endswith("\n"):
+        rest = f"sed -n {first}p {shlex.quote(shown)} | tail -c +{kept.output_bytes + 1}"
+        told.append(f"Line {first} is longer than {format_size(kept.output_bytes)}: see its rest with bash, {rest}")
+    if last < total:
+        told.append(f"Lines {first} to {last} of {total}: go on with offset={last + 1}")
+    part = f" of {format_count(total)}" if kept.output_lines < total else ""
+    details = {
+        "summary": f"{format_count(kept.output_lines)}{part} {noun if total == 1 else _PLURALS[noun]}",
+        "truncated": last < total,
+        "totalLines": total,
+        "outputLines": kept.output_lines,
+        "outputBytes": kept.output_bytes,
+    }
+    if not told:
+        return text_result(kept.content or "(empty)", details)
+    # In brackets, so that what the tool says does not pass for what it read.
+    below = "\n".join(f"[{words}]" for words in told)
+    return text_result(f"{kept.content.removesuffix(chr(10))}\n\n{below}", details)

@@ -1,0 +1,50 @@
+"""How the built-in tools show results: a line that says what came of it, then as much of the rest as is wanted."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tildone.kit.components import Component, Field, Item, KeyHint, RenderOptions, Text, ToolBody, ToolFooter
+from tildone.kit.components.defaults import PREVIEW
+from tildone.kit.sizes import format_count
+from tildone.kit.theme import BREAK, Role, Span
+
+_DIFF = {"+": Role.SUCCESS, "-": Role.ERROR, "@": Role.ACCENT}
+
+
+def argument(args: Any, name: str) -> str:
+    """An argument in words, as far as it has arrived."""
+    given = args.get(name) if isinstance(args, Mapping) else None
+    return "" if given is None else str(given)
+
+
+def result_view(
+    summary: Text, text: str, options: RenderOptions, *, last: bool = False, figures: Sequence[Item] = ()
+) -> Component:
+    """The summary, the text or a few of its first lines (of its `last` ones), and figures below."""
+    lines = text.rstrip("\n").split("\n")
+    kept, hidden = _preview(lines, options, last=last)
+    body = Text("\n".join(kept), Role.TOOL_OUTPUT)
+    return _view(summary, body if text else None, hidden, options, figures)
+
+
+def diff_view(summary: Text, diff: str, options: RenderOptions) -> Component:
+    """The summary, and a unified diff or the beginning of one, in its colours."""
+    kept, hidden = _preview(diff.rstrip("\n").split("\n"), options, last=False)
+    spans = [span for line in kept for span in (BREAK, Span(line.rstrip("\r"), _DIFF.get(line[:1], Role.DIM)))]
+    return _view(summary, Text(tuple(spans[1:])) if diff else None, hidden, options, ())
+
+
+def _preview(lines: list[str], options: RenderOptions, *, last: bool) -> tuple[list[str], int]:
+    hidden = 0 if options.expanded else max(len(lines) - PREVIEW, 0)
+    if not hidden:
+        return lines, 0
+    return lines[hidden:] if last else lines[:-hidden], hidden
+
+
+def _view(summary: Text, body: Text | None, hidden: int, options: RenderOptions, figures: Sequence[Item]) -> Component:
+    fields = [Field("", part, show_collapsed=True) for part in (summary, body) if part is not None]
+    items = list(figures)
+    if hidden:
+        items += [Item("", format_count(hidden, "more line")), Item("", KeyHint("app.tools.expand", "to expand"))]
+    footer = ToolFooter(tuple(items)) if items else None
+    return ToolBody(tuple(fields), expanded=options.expanded, footer=footer)

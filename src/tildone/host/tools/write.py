@@ -1,0 +1,102 @@
+"""The tool that writes a whole file."""
+
+import asyncio
+import os
+from typing import Any, TypedDict
+
+from tildone.host.context import Context
+from tildone.host.tools.confine import Guard, shown_path
+from tildone.host.tools.failure import Failed
+from tildone.host.tools.files import Doors, replace
+from tildone.host.tools.shown import argument
+from tildone.kit.components import Component, Item, RenderOptions, Text, ToolCallHeader
+from tildone.kit.components.defaults import PREVIEW, failure, waiting
+from tildone.kit.definition import OnUpdate, ToolDefinition, ToolResult, text_result
+from tildone.kit.signal import AbortSignal
+from tildone.kit.sizes import format_count, format_size
+from tildone.kit.truncate import first_part
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "File to write, relative to the working directory or absolute"},
+        "content": {"type": "string", "description": "All that the file is to hold"},
+    },
+    "required": ["path", "content"],
+    "additionalProperties": False,
+}
+
+_EXCERPT = 1000
+
+
+class Params(TypedDict):
+    """What the schema says."""
+
+    path: str
+    content: str
+
+
+def write_tool(guard: Guard, doors: Doors) -> ToolDefinition:
+    """The tool, within what the guard allows, and one at a time for each file."""
+
+    async def execute(
+        _call_id: str, params: Params, signal: AbortSignal | None, _on_update: OnUpdate | None, ctx: Context
+    ) -> ToolResult:
+        data = utf8(params["content"], "content")
+        real = await guard.file(params["path"], "write", ctx, signal)
+        shown, door = shown_path(real, ctx.cwd), doors.to(real)
+
+        def put() -> bool:
+            with door:
+                existed = os.path.lexists(real)
+                replace(real, data, shown)
+                return existed
+
+        existed = await asyncio.to_thread(put)
+        lines = first_part(params["content"]).total_lines
+        summary = f"{format_count(lines, 'line')}, {format_size(len(data))}"
+        details = {"summary": f"{'Replaced' if existed else 'Created'}: {summary}", "lines": lines, "bytes": len(data)}
+        return text_result(f"{'Replaced' if existed else 'Created'} {shown}: {summary}", details)
+
+    return ToolDefinition(
+        name="write",
+        label="Write",
+        description="Write a file, new or in place of the old one. Missing directories are made.",
+        parameters=PARAMETERS,
+        execute=execute,
+        prompt_snippet="Make files or replace them whole",
+        prompt_guidelines=("Change a file with edit; write is for new files and for all of one",),
+        render_call=render_call,
+        render_result=render_result,
+        exclusive=True,
+    )
+
+
+def utf8(text: str, name: str) -> bytes:
+    """The bytes of a text that a model wrote.
+
+    Raises:
+        Failed: it holds half a character, as models sometimes write.
+    """
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        raise Failed(f"{name} holds half a character (U+{ord(text[error.start]):04X}) on line {line}") from error
+
+
+def render_call(args: Any) -> Component:
+    """The path, and the beginning of what is to be written."""
+    kept = first_part(argument(args, "content"), PREVIEW, _EXCERPT)
+    more = f"\n… ({format_size(kept.total_bytes - kept.output_bytes)} more)" if kept.truncated else ""
+    excerpt = (Item("", kept.content.rstrip() + more),) if kept.content else ()
+    return ToolCallHeader("Write", main_arg=argument(args, "path"), long_args=excerpt)
+
+
+def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
+    """Whether the file is new, and how much it holds."""
+    if options.is_partial:
+        return waiting("Write", "writing")
+    if options.is_error or "summary" not in result.details:
+        return failure(result)
+    return Text(result.details["summary"])

@@ -1,0 +1,49 @@
+"""The benchmark can be run, and says everything it is there to say. How fast things are is no test's business."""
+
+import subprocess
+import sys
+
+import pytest
+
+from bench.measure import Row, medians
+from tests.project.source import ROOT
+
+ROWS = (
+    "cold: tildone todo",
+    "cold: tildone call list_todos {}",
+    "Session.call, one of ten tasks, memory",
+    "Session.call, one of ten tasks, SQLite",
+    "the plan after 1,000 events",
+)
+
+
+@pytest.mark.slow
+def test_every_row_is_printed() -> None:
+    """With its ratio, its aim and a verdict; what is over its aim is no failure."""
+    command = [sys.executable, "-m", "bench", "--quick"]
+
+    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+
+    lines = answer.stdout.splitlines()
+    assert [line[:45].rstrip() for line in lines] == list(ROWS)
+    assert all(line.endswith((" PASS", " over")) and " ≤ " in line for line in lines)
+
+
+@pytest.mark.parametrize(("took", "verdict"), [(1.9, "PASS"), (2.0, "PASS"), (2.1, "over")])
+def test_a_row_is_held_against_its_aim(took: float, verdict: str) -> None:
+    """By the ratio, whatever the times are."""
+    assert str(Row("a call", "a commit", 2.0, took=took, base_took=1.0)).endswith(verdict)
+
+
+def test_a_row_that_could_not_be_measured_says_why() -> None:
+    assert str(Row("a command", "python", 4.0, skipped="there is none")).endswith("skipped: there is none")
+
+
+def test_acts_take_turns() -> None:
+    """So that none of them has a quiet machine to itself."""
+    seen: list[str] = []
+
+    times = medians([lambda: seen.append("a"), lambda: seen.append("b")], 3)
+
+    assert seen == ["a", "b"] * 4
+    assert len(times) == 2

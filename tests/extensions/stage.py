@@ -1,0 +1,162 @@
+"""A host to plug extensions into: a model that answers from a script, a screen that remembers, a clock that waits."""
+
+import itertools
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+from tests.clock import FakeClock
+from tildone.dialects.base import Dialect
+from tildone.host import messages
+from tildone.host.agent import Extension, Host
+from tildone.host.bus import Event
+from tildone.host.messages import Message
+from tildone.host.model import Delta, Request
+from tildone.host.transcript import Entry, Transcript, header
+from tildone.kit.signal import AbortSignal
+from tildone.log.store import Store
+from tildone.session import Session
+from tildone.stores.memory import MemoryStore
+
+Json = dict[str, Any]
+Answer = Json | Callable[[], Awaitable[Json]]
+
+
+class ScriptedModel:
+    """Answers in order: `{"call": (tool, arguments)}` or `{"text", "stopReason"?}`; plain words when nothing is left.
+
+    A function is called when it is its turn, and gives the answer.
+    """
+
+    api = provider = id = "script"
+
+    def __init__(self, *script: Answer) -> None:
+        self.script = list(script)
+        self.requests: list[Request] = []
+
+    async def stream(self, request: Request, _signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
+        self.requests.append(request)
+        answer = self.script.pop(0) if self.script else {"text": "ok"}
+        yield {"type": "done", "message": self._message(await answer() if callable(answer) else answer)}
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    def _message(self, answer: Json) -> Message:
+        if "call" in answer:
+            call = messages.tool_call(f"call-{len(self.requests)}", *answer["call"])
+            return messages.assistant([call], self, messages.empty_usage(), "toolUse", 0)
+        reason = answer.get("stopReason", "stop")
+        return messages.assistant([messages.text(answer["text"])], self, messages.empty_usage(), reason, 0)
+
+
+class Screen:
+    """Whoever watches. `types` are the texts an editor gives back, in order: None closes it without saving."""
+
+    has_ui = True
+
+    def __init__(self) -> None:
+        self.statuses: dict[str, str | None] = {}
+        self.widgets: dict[str, Sequence[str] | None] = {}
+        self.notices: list[tuple[str, str]] = []
+        self.edits: list[tuple[str, str]] = []
+        self.types: list[str | Callable[[str], str] | None] = []
+        self.says_yes = False
+
+    def set_status(self, key: str, text: str | None) -> None:
+        self.statuses[key] = text
+
+    def set_widget(self, key: str, lines: Sequence[str] | None, placement: str | None = None) -> None:
+        del placement
+        self.widgets[key] = lines
+
+    def notify(self, message: str, kind: str = "info") -> None:
+        self.notices.append((kind, message))
+
+    async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
+        raise NotImplementedError(title, options, timeout)
+
+    async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109  the protocol's
+        del title, message, timeout
+        return self.says_yes
+
+    async def input(self, title: str, placeholder: str = "") -> str | None:
+        raise NotImplementedError(title, placeholder)
+
+    async def editor(self, title: str, prefill: str = "") -> str | None:
+        self.edits.append((title, prefill))
+        typed = self.types.pop(0) if self.types else None
+        return typed(prefill) if callable(typed) else typed
+
+
+class Stage:
+    """One host, and everything around it that a test looks at."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        *script: Answer,
+        entries: Iterable[Json] = (),
+        store: Store | None = None,
+        cwd: str = ".",
+    ) -> None:
+        self.clock = FakeClock()
+        self.screen = Screen()
+        self.model = ScriptedModel(*script)
+        self.store = store or MemoryStore()
+        self.dialect = dialect
+        self.events: list[Event] = []
+        self._ids = itertools.count()
+        transcript = Transcript(
+            header("conversation", cwd, 0), chained(entries), now=self.clock.now, new_id=self.new_id
+        )
+        self.host = Host(
+            model=self.model,
+            transcript=transcript,
+            cwd=cwd,
+            now=self.clock.now,
+            ui=self.screen,
+            after=self.clock.after,
+        )
+        self.host.listen(self._heard)
+
+    def open_session(self, name: str) -> Session:
+        """A session of that name on the stage's store."""
+        return Session(self.store, name, self.dialect, now=self.clock.now, new_id=self.new_id)
+
+    async def start(self, extension: Extension) -> None:
+        self.host.load([("extension", extension)])
+        await self.host.start()
+
+    async def says(self, text: str) -> None:
+        """Let the person type something, and wait until all that follows has happened."""
+        await self.host.prompt(text)
+        await self.host.settled()
+
+    @property
+    def entries(self) -> list[Entry]:
+        return self.host.transcript.branch()
+
+    def messages(self, role: str) -> list[Message]:
+        """What was said by this role, oldest first."""
+        said = [entry["message"] for entry in self.entries if entry["type"] == "message"]
+        return [message for message in said if message["role"] == role]
+
+    def told(self, request: int = -1) -> list[str]:
+        """The texts of everything the model read with a request."""
+        return [messages.text_of(message) for message in self.model.requests[request].messages]
+
+    def new_id(self) -> str:
+        return f"n{next(self._ids)}"
+
+    def _heard(self, event: Event) -> None:
+        assert event["type"] != "extension_error", event
+        self.events.append({"at": self.clock.at, **event})
+
+
+def chained(entries: Iterable[Json]) -> list[Entry]:
+    """Entries as a conversation holds them, each under the one before."""
+    parents = itertools.chain([None], (f"e{number}" for number in itertools.count()))
+    return [
+        {**entry, "id": f"e{number}", "parentId": parent}
+        for number, (entry, parent) in enumerate(zip(entries, parents, strict=False))
+    ]

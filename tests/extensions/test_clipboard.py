@@ -1,0 +1,45 @@
+"""The clipboard, by a program that takes it."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tildone.extensions.clipboard import copied, programs
+
+on_posix = pytest.mark.skipif(os.name == "nt", reason="the programs are shell scripts")
+
+
+def install(folder: Path, name: str, script: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    (folder / name).chmod(0o755)
+
+
+@on_posix
+def test_the_first_program_that_works_takes_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even a text that no encoding has a form for."""
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    monkeypatch.setenv("DISPLAY", ":0")
+    install(tmp_path, "xclip", "exit 1")
+    install(tmp_path, "xsel", f'cat > "{tmp_path}/clipboard"')
+
+    done = copied("ünïcode \ud800")
+
+    assert (done, (tmp_path / "clipboard").read_text(encoding="utf-8")) == (True, "ünïcode \\ud800")
+
+
+@on_posix
+def test_without_a_program_nothing_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("DISPLAY", ":0")
+
+    assert not copied("text")
+
+
+def test_every_system_has_its_own_programs() -> None:
+    assert programs("darwin", {}) == [("pbcopy",)]
+    assert programs("win32", {}) == [("clip",)]
+    assert programs("linux", {}) == []

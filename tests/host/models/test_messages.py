@@ -1,0 +1,267 @@
+"""The records of a conversation, and what a model is shown of them."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tildone.host import messages
+from tildone.host.messages import Message
+
+
+class Speaker:
+    """A model, as far as a message names it."""
+
+    api = "scripted-stream"
+    provider = "local"
+    id = "scripted"
+
+
+def said(*content: dict[str, Any], stop: str = "stop", error: str | None = None) -> Message:
+    return messages.assistant(content, Speaker(), messages.empty_usage(), stop, 5, error=error)
+
+
+def call(call_id: str = "c1", name: str = "look") -> dict[str, Any]:
+    return messages.tool_call(call_id, name, {})
+
+
+def result(call_id: str = "c1", text: str = "seen") -> Message:
+    return messages.tool_result(call_id, "look", text, is_error=False, at=6)
+
+
+def test_what_a_person_says_is_a_list_of_blocks() -> None:
+    image = {"type": "image", "data": "", "mimeType": "image/png"}
+
+    assert messages.user("Go", 7, [image]) == {
+        "role": "user",
+        "content": [{"type": "text", "text": "Go"}, image],
+        "timestamp": 7,
+    }
+
+
+def test_an_answer_names_its_model_and_leaves_out_what_is_not_known() -> None:
+    answer = messages.assistant([], Speaker(), messages.empty_usage(), "error", 7, error="broke", rawStopReason=None)
+
+    assert answer == {
+        "role": "assistant",
+        "content": [],
+        "api": "scripted-stream",
+        "provider": "local",
+        "model": "scripted",
+        "usage": messages.empty_usage(),
+        "stopReason": "error",
+        "timestamp": 7,
+        "errorMessage": "broke",
+    }
+
+
+def test_a_result_has_details_only_if_there_are_any() -> None:
+    plain = {"role": "toolResult", "toolCallId": "c1", "toolName": "look", "isError": False, "timestamp": 6}
+    content = [messages.text("seen")]
+
+    assert result() == {**plain, "content": content}
+    assert messages.tool_result("c1", "look", content, {}, is_error=False, at=6)["details"] == {}
+
+
+def test_a_custom_message_keeps_its_content_as_it_is() -> None:
+    """As pi writes it: text stays text, blocks stay blocks."""
+    hidden = messages.custom("til-done-context", "one task", display=False, at=7)
+    shown = messages.custom("note", [messages.text("hi")], display=True, at=7, details={"n": 1})
+
+    assert (hidden["content"], hidden["display"], "details" in hidden) == ("one task", False, False)
+    assert (shown["content"], shown["details"]) == ([messages.text("hi")], {"n": 1})
+
+
+def test_the_words_of_a_message_are_its_text_blocks() -> None:
+    thought = {"type": "thinking", "thinking": "hm"}
+
+    assert messages.text_of(said(thought, messages.text("a"), call(), messages.text("b"))) == "a\nb"
+    assert messages.text_of({"role": "user", "content": "as it is"}) == "as it is"
+    assert messages.text_of({"role": "branchSummary", "summary": "left"}) == "left"
+    assert messages.text_of({"role": "bashExecution", "output": "x"}) == ""
+
+
+def test_only_an_answer_calls_tools() -> None:
+    assert messages.tool_calls(said(messages.text("a"), call("c1"), call("c2"))) == [call("c1"), call("c2")]
+    assert messages.tool_calls(messages.user("Go", 0)) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments"),
+    [('{"a": 1}', {"a": 1}), ("", {}), ("  ", {}), ({"a": 1}, {"a": 1}), ("{", "{"), ("[]", "[]"), ("NaN", "NaN")],
+)
+def test_arguments_are_an_object_or_the_text_that_was_none(written: Any, arguments: Any) -> None:
+    made = messages.tool_call("c1", "look", written)
+
+    assert isinstance(made["arguments"], dict)
+    assert messages.arguments_of(made) == arguments
+
+
+def test_usage_adds_up() -> None:
+    one = messages.empty_usage() | {"input": 1, "totalTokens": 1, "cost": {"input": 0.5, "total": 0.5}}
+    other = messages.empty_usage() | {"input": 2, "totalTokens": 2, "reasoning": 3}
+
+    total = messages.add_usage(one, other)
+
+    assert (total["input"], total["totalTokens"], total["reasoning"]) == (3, 3, 3)
+    assert (total["cost"]["input"], total["cost"]["output"]) == (0.5, 0)
+    assert one["input"] == 1
+
+
+def test_what_is_said_is_shown_as_it_is() -> None:
+    told = [messages.user("Go", 0), said(call()), result(), said(messages.text("done"))]
+
+    assert messages.for_model(told) == told
+
+
+def test_what_an_extension_says_is_shown_as_said_by_the_user() -> None:
+    hidden = {"role": "custom", "customType": "til-done-context", "content": "one task", "display": False}
+
+    assert messages.for_model([hidden]) == [messages.user("one task", 0)]
+
+
+def test_a_command_that_a_person_ran_is_told_with_its_output() -> None:
+    ran = {"role": "bashExecution", "command": "ls", "output": "a.py\nb.py", "exitCode": 0, "timestamp": 3}
+
+    assert messages.for_model([ran]) == [
+        messages.user("I ran a command in the shell: ls\n```\na.py\nb.py\n```", 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"output": ""}, "It printed nothing."),
+        ({"exitCode": 2}, "It ended with exit code 2."),
+        ({"cancelled": True, "exitCode": None}, "It was cancelled."),
+        ({"truncated": True}, "Its output was cut."),
+        ({"truncated": True, "fullOutputPath": "out.txt"}, "Its output was cut; all of it is in out.txt."),
+    ],
+)
+def test_how_a_command_ended_is_told(facts: dict[str, Any], words: str) -> None:
+    ran = {"role": "bashExecution", "command": "ls", "output": "x", "exitCode": 0, "cancelled": False, **facts}
+
+    assert messages.text_of(messages.for_model([ran])[0]).endswith(words)
+
+
+def test_output_cannot_close_the_block_it_stands_in() -> None:
+    ran = {"role": "bashExecution", "command": "cat", "output": "```\nI am free\n````", "exitCode": 0}
+
+    assert messages.text_of(messages.for_model([ran])[0]).endswith("\n`````\n```\nI am free\n````\n`````")
+
+
+def test_a_command_that_a_person_keeps_to_themselves_is_not_told() -> None:
+    ran = {"role": "bashExecution", "command": "ls", "output": "x", "excludeFromContext": True}
+
+    assert messages.for_model([ran]) == []
+
+
+@pytest.mark.parametrize("role", ["branchSummary", "compactionSummary"])
+def test_a_summary_is_told_as_one(role: str) -> None:
+    [told] = messages.for_model([{"role": role, "summary": "It began.", "timestamp": 4}])
+
+    assert (told["role"], told["timestamp"]) == ("user", 4)
+    assert messages.text_of(told).startswith("Summary of ")
+    assert messages.text_of(told).endswith("<summary>\nIt began.\n</summary>")
+
+
+@pytest.mark.parametrize("stop", ["aborted", "error", "stop"])
+def test_an_answer_of_nothing_is_left_out(stop: str) -> None:
+    """Providers refuse an empty message, and there is nothing in it to be told."""
+    assert messages.for_model([messages.user("Go", 0), said(stop=stop)]) == [messages.user("Go", 0)]
+
+
+def test_an_answer_that_was_interrupted_is_told_as_far_as_it_got() -> None:
+    half = said(messages.text("I would"), stop="aborted", error="Aborted")
+
+    assert messages.for_model([half]) == [half]
+
+
+@pytest.mark.parametrize("nothing", ["", [], [{"type": "text", "text": ""}]])
+def test_silence_is_left_out(nothing: Any) -> None:
+    assert messages.for_model([{"role": "user", "content": nothing, "timestamp": 0}]) == []
+
+
+@pytest.mark.parametrize("role", ["system", "somebodyElses"])
+def test_what_is_not_for_a_model_is_left_out(role: str) -> None:
+    """The system prompt goes its own way; other hosts may add roles of their own."""
+    assert messages.for_model([{"role": role, "content": "x"}]) == []
+
+
+def test_a_call_without_a_result_gets_one() -> None:
+    asked = said(call("c1"), call("c2"), stop="aborted")
+
+    told = messages.for_model([asked, result("c1"), messages.user("Go on", 9)])
+
+    missing = messages.tool_result("c2", "look", messages.NO_RESULT, is_error=True, at=5)
+    assert told == [asked, result("c1"), missing, messages.user("Go on", 9)]
+
+
+def test_a_result_without_a_call_is_left_out() -> None:
+    """What a compaction cut away takes its results along."""
+    assert messages.for_model([result("gone"), messages.user("Go", 0)]) == [messages.user("Go", 0)]
+
+
+def test_results_come_before_what_was_said_while_tools_ran() -> None:
+    asked, meanwhile = said(call("c1"), call("c2")), messages.user("Hurry", 5)
+
+    told = messages.for_model([asked, result("c2"), meanwhile, result("c1")])
+
+    assert told == [asked, result("c1"), result("c2"), meanwhile]
+
+
+def test_an_empty_answer_does_not_come_between_a_call_and_its_result() -> None:
+    asked = said(call())
+
+    assert messages.for_model([asked, said(stop="error"), result()]) == [asked, result()]
+
+
+def test_an_id_that_is_used_again_means_the_newer_call() -> None:
+    told = [said(call("c1")), result("c1", "first"), said(call("c1")), result("c1", "second")]
+
+    assert messages.for_model(told) == told
+
+
+def test_a_later_result_does_not_answer_an_earlier_call_of_the_same_id() -> None:
+    first, second = said(call("c1"), stop="aborted"), said(call("c1"))
+
+    told = messages.for_model([first, second, result("c1")])
+
+    assert told == [
+        first,
+        messages.tool_result("c1", "look", messages.NO_RESULT, is_error=True, at=5),
+        second,
+        result("c1"),
+    ]
+
+
+def test_of_two_results_the_first_counts() -> None:
+    asked = said(call())
+
+    assert messages.for_model([asked, result(text="one"), result(text="two")]) == [asked, result(text="one")]
+
+
+ids = st.sampled_from(["c1", "c2", "c3"])
+anything = st.one_of(
+    st.just(messages.user("Go", 0)),
+    st.lists(ids, unique=True, max_size=3).map(lambda some: said(*map(call, some))),
+    ids.map(result),
+    st.just({"role": "custom", "customType": "note", "content": "x", "display": True}),
+    st.just({"role": "system", "content": "x"}),
+)
+
+
+@given(st.lists(anything, max_size=12))
+def test_whatever_happened_every_call_is_followed_by_its_results(happened: list[Message]) -> None:
+    told = messages.for_model(happened)
+
+    waiting: list[str] = []
+    for message in told:
+        if message["role"] == "toolResult":
+            assert message["toolCallId"] == waiting.pop(0)
+        else:
+            assert waiting == []
+            waiting = [each["id"] for each in messages.tool_calls(message)]
+    assert waiting == []
+    assert {message["role"] for message in told} <= {"user", "assistant", "toolResult"}

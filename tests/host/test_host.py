@@ -1,0 +1,474 @@
+"""The host: turns, tools, queues, failures and aborts, with a model that answers from a script."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+import pytest
+
+from tildone.host import messages
+from tildone.host.agent import Host, HostBusy
+from tildone.host.api import ExtensionAPI
+from tildone.host.bus import Event
+from tildone.host.model import Delta, ModelFailure, Request
+from tildone.host.retry import RetryPolicy
+from tildone.host.transcript import Transcript, header
+from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, text_result
+from tildone.kit.schema import Problem
+from tildone.kit.signal import AbortSignal
+
+Json = dict[str, Any]
+ANY_OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}}}
+
+
+class Script:
+    """Answers in order: a text, a list of calls, a failure to raise, or a function that waits."""
+
+    api = provider = id = "script"
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.requests: list[Request] = []
+
+    async def stream(self, request: Request, signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
+        self.requests.append(request)
+        answer = self.answers.pop(0) if self.answers else "done"
+        if callable(answer):
+            await answer(signal)
+            answer = "after the wait"
+        if isinstance(answer, Exception):
+            raise answer
+        if answer is None:
+            return
+        if isinstance(answer, str):
+            content, reason = [messages.text(answer)], "stop"
+            yield {"type": "text_delta", "contentIndex": 0, "delta": answer, "usage": messages.empty_usage()}
+        else:
+            content = [messages.tool_call(f"c{i}", *call) for i, call in enumerate(answer)]
+            reason = "toolUse"
+        yield {"type": "done", "message": messages.assistant(content, self, messages.empty_usage(), reason, 0)}
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def host_with(model: Script, *tools: ToolDefinition, retry: RetryPolicy | None = None) -> tuple[Host, list[Event]]:
+    """A host, and everything it tells."""
+    ids = itertools.count()
+    transcript = Transcript(header("s", "/p", 0), now=lambda: 0, new_id=lambda: f"e{next(ids)}")
+    made = Host(model=model, transcript=transcript, cwd="/p", now=lambda: 0, tools=tools, retry=retry)
+    told: list[Event] = []
+    made.listen(told.append)
+    return made, told
+
+
+def tool(name: str, run: Callable[..., Any] | None = None, **more: Any) -> ToolDefinition:
+    async def execute(call_id: str, params: Any, signal: Any, on_update: Any, ctx: Any) -> ToolResult:
+        del call_id, ctx
+        if run is None:
+            return text_result(f"{name} ran")
+        result: ToolResult = await run(params, signal, on_update)
+        return result
+
+    return ToolDefinition(name, name.title(), f"Does {name}.", ANY_OBJECT, execute, **more)
+
+
+def extend(host: Host, plug: Callable[[ExtensionAPI], None]) -> None:
+    host.load([("test", plug)])
+
+
+async def talk(host: Host, text: str = "go") -> None:
+    await host.prompt(text)
+    await host.settled()
+
+
+def kinds(told: list[Event]) -> list[str]:
+    return [event["type"] for event in told]
+
+
+async def test_a_turn_is_told_in_order_and_remembered() -> None:
+    """From the prompt to the moment the agent has settled."""
+    host, told = host_with(Script([("look", {})], "found it"), tool("look"))
+
+    await talk(host)
+
+    assert kinds(told) == [
+        "agent_start",
+        "turn_start",
+        *["message_start", "message_end"] * 2,
+        "tool_execution_start",
+        "tool_execution_end",
+        "message_start",
+        "message_end",
+        "turn_end",
+        "turn_start",
+        "message_start",
+        "message_update",
+        "message_end",
+        "turn_end",
+        "agent_end",
+        "agent_settled",
+    ]
+    roles = [message["role"] for message in host.transcript.messages()]
+    assert roles == ["user", "assistant", "toolResult", "assistant"]
+
+
+async def test_the_model_is_told_of_the_active_tools_once() -> None:
+    """Their snippets and guidelines are in the system prompt; a guideline that two tools share is said once."""
+    model = Script()
+    one = tool("one", prompt_snippet="First", prompt_guidelines=("Be brief.",))
+    two = tool("two", prompt_snippet="Second", prompt_guidelines=("Be brief.",))
+    host, _ = host_with(model, one, two, tool("silent"))
+    extend(host, lambda api: api.set_active_tools(["one", "silent"]))
+
+    await talk(host)
+
+    system = model.requests[0].system
+    assert "- one: First" in system
+    assert "Second" not in system
+    assert system.count("Be brief.") == 1
+    assert [spec.name for spec in model.requests[0].tools] == ["one", "silent"]
+
+
+async def test_calls_of_one_message_run_side_by_side_and_exclusive_ones_alone() -> None:
+    """Results come in the order of the calls, whoever was first."""
+    order: list[str] = []
+    gate = asyncio.Event()
+
+    async def slow(*_: Any) -> ToolResult:
+        order.append("slow begins")
+        await gate.wait()
+        order.append("slow ends")
+        return text_result("slow")
+
+    async def quick(*_: Any) -> ToolResult:
+        order.append("quick")
+        gate.set()
+        return text_result("quick")
+
+    async def alone(*_: Any) -> ToolResult:
+        order.append("alone")
+        return text_result("alone")
+
+    calls: list[tuple[str, Json]] = [("slow", {}), ("quick", {}), ("alone", {}), ("quick", {})]
+    host, _ = host_with(Script(calls), tool("slow", slow), tool("quick", quick), tool("alone", alone, exclusive=True))
+
+    await talk(host)
+
+    assert order == ["slow begins", "quick", "slow ends", "alone", "quick"]
+    results = [messages.text_of(said) for said in host.transcript.messages() if said["role"] == "toolResult"]
+    assert results == ["slow", "quick", "alone", "quick"]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (("none", {}), "unknown tool 'none'; known are look"),
+        (("look", {"n": "x"}), "n: expected an integer, got 'x'"),
+        (("look", "not json"), "expected an object, got 'not json'"),
+        (("look", {"n": 13}), "n: expected another number"),
+    ],
+)
+async def test_a_call_that_cannot_be_carried_out_is_a_failed_call(call: Any, said: str) -> None:
+    """The model reads why, and details are empty."""
+    demands = lambda given: [Problem("n", "expected another number")] if given.get("n") == 13 else []  # noqa: E731  a field
+    host, told = host_with(Script([call]), tool("look", demands=demands))
+
+    await talk(host)
+
+    (ended,) = [event for event in told if event["type"] == "tool_execution_end"]
+    assert ended["isError"]
+    assert ended["result"]["details"] == {}
+    assert said in ended["result"]["content"][0]["text"]
+
+
+async def test_what_a_tool_raises_is_told_to_the_model() -> None:
+    """And what it shows before is told to whoever watches."""
+
+    async def fails(_params: Any, _signal: Any, on_update: Callable[[ToolResult], None]) -> ToolResult:
+        on_update(ToolResult((TextContent("half"),), {"done": 50}))
+        raise LookupError("No such thing. Try another.")
+
+    host, told = host_with(Script([("look", {})]), tool("look", fails))
+
+    await talk(host)
+
+    (update,) = [event for event in told if event["type"] == "tool_execution_update"]
+    (ended,) = [event for event in told if event["type"] == "tool_execution_end"]
+    assert update["partialResult"]["details"] == {"done": 50}
+    assert ended["result"]["content"][0]["text"] == "No such thing. Try another."
+    assert ended["isError"]
+
+
+async def test_extensions_may_block_change_and_rewrite_calls() -> None:
+    """Before a tool runs, and after it has."""
+
+    async def echo(params: Any, *_: Any) -> ToolResult:
+        return text_result(str(params["n"]))
+
+    def plug(api: ExtensionAPI) -> None:
+        api.on(
+            "tool_call", lambda event, _: {"block": True, "reason": "not today"} if event["input"]["n"] == 1 else None
+        )
+        api.on("tool_call", lambda event, _: {"input": {"n": event["input"]["n"] * 10}})
+        api.on("tool_result", lambda event, _: {"result": text_result(f"<{event['result'].text}>")})
+
+    host, _ = host_with(Script([("echo", {"n": 1}), ("echo", {"n": 2})]), tool("echo", echo))
+    extend(host, plug)
+
+    await talk(host)
+
+    results = [messages.text_of(said) for said in host.transcript.messages() if said["role"] == "toolResult"]
+    assert results == ["<not today>", "<20>"]
+
+
+async def test_handlers_run_in_order_and_an_error_in_one_does_not_stop_the_rest() -> None:
+    """It is reported, with the extension and the event."""
+    heard: list[str] = []
+
+    def broken(_event: Event, _ctx: Any) -> None:
+        raise ValueError("oops")
+
+    async def second(_event: Event, _ctx: Any) -> None:
+        heard.append("second")
+
+    def plug(api: ExtensionAPI) -> None:
+        api.on("agent_start", lambda *_: heard.append("first"))
+        api.on("agent_start", broken)
+        api.on("agent_start", second)
+
+    host, told = host_with(Script())
+    extend(host, plug)
+    host.load([("bad", lambda _: (_ for _ in ()).throw(OSError("cannot load")))])
+
+    await talk(host)
+
+    assert heard == ["first", "second"]
+    complaints = [
+        (one["extensionPath"], one["event"], one["error"]) for one in told if one["type"] == "extension_error"
+    ]
+    assert complaints == [("bad", "load", "cannot load"), ("test", "agent_start", "oops")]
+
+
+async def test_hidden_words_and_the_system_prompt_come_from_extensions() -> None:
+    """The person's message first, then what was added; what was saved up for the next turn last."""
+    model = Script()
+    host, _ = host_with(model)
+
+    def plug(api: ExtensionAPI) -> None:
+        hint = {"customType": "hint", "content": "psst", "display": False}
+        api.on("before_agent_start", lambda *_: {"message": hint, "systemPrompt": "Be somebody else."})
+        api.send_message({"customType": "late", "content": "later", "display": False}, deliver_as="next_turn")
+
+    extend(host, plug)
+    await talk(host)
+
+    assert model.requests[0].system == "Be somebody else."
+    assert [messages.text_of(said) for said in model.requests[0].messages] == ["go", "psst", "later"]
+
+
+async def test_steering_comes_before_the_next_request_and_the_rest_when_the_model_has_stopped() -> None:
+    """One at a time, each in its turn."""
+
+    async def busy(*_: Any) -> ToolResult:
+        host.steer("left")
+        host.follow_up("and then this")
+        with pytest.raises(HostBusy, match="a turn is running"):
+            await host.prompt("hello?")
+        return text_result("ok")
+
+    model = Script([("busy", {})], "turned left", "did that, too")
+    host, told = host_with(model, tool("busy", busy))
+
+    await talk(host)
+
+    last = [messages.text_of(said) for said in model.requests[-1].messages]
+    assert last == ["go", "", "ok", "left", "turned left", "and then this"]
+    queues = [(event["steering"], event["followUp"]) for event in told if event["type"] == "queue_update"]
+    assert queues[0] == (["left"], [])
+    assert queues[-1] == ([], [])
+
+
+async def test_a_queue_can_be_cleared() -> None:
+    """What waited is given back."""
+
+    async def busy(*_: Any) -> ToolResult:
+        host.steer("left")
+        host.follow_up("later")
+        cleared.append(host.clear_queues())
+        return text_result("ok")
+
+    cleared: list[Any] = []
+    host, _ = host_with(Script([("busy", {})]), tool("busy", busy))
+
+    await talk(host)
+
+    assert cleared == [(["left"], ["later"])]
+
+
+async def test_an_abort_ends_the_turn_at_once() -> None:
+    """The model's half answer is a message that says it was aborted; nothing follows."""
+
+    async def waits(signal: AbortSignal) -> None:
+        host.request_abort("enough")
+        signal.raise_if_aborted()
+
+    host, told = host_with(Script(waits))
+
+    await talk(host)
+
+    assert host.transcript.messages()[-1]["stopReason"] == "aborted"
+    assert kinds(told)[-3:] == ["turn_end", "agent_end", "agent_settled"]
+    assert not host.is_running
+
+
+async def test_an_abort_reaches_the_tool_that_runs() -> None:
+    """The model is not asked again."""
+
+    async def waits(_params: Any, signal: AbortSignal, _update: Any) -> ToolResult:
+        host.request_abort("enough")
+        signal.raise_if_aborted()
+        raise AssertionError
+
+    model = Script([("wait", {}), ("wait", {})])
+    host, _ = host_with(model, tool("wait", waits, exclusive=True))
+
+    await talk(host)
+
+    results = [messages.text_of(said) for said in host.transcript.messages() if said["role"] == "toolResult"]
+    assert results == ["Error: aborted", "Error: aborted"]
+    assert len(model.requests) == 1
+
+
+async def test_a_failure_that_may_pass_is_tried_again() -> None:
+    """With a pause that is told; the failed answer is not shown to the model."""
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    model = Script(ModelFailure("overloaded", transient=True), None, "at last")
+    host, told = host_with(model, retry=RetryPolicy(sleep=sleep))
+
+    await talk(host)
+
+    assert pauses == [2.0, 4.0]
+    assert [event["willRetry"] for event in told if event["type"] == "agent_end"] == [True, True, False]
+    assert [messages.text_of(said) for said in model.requests[-1].messages] == ["go"]
+    assert [event for event in told if event["type"] == "auto_retry_end"] == [
+        {"type": "auto_retry_end", "success": True, "attempt": 3}
+    ]
+
+
+async def test_a_failure_that_stays_is_told_and_ends_the_run() -> None:
+    """After as many attempts as the policy allows; one that will not pass is not tried again."""
+
+    async def sleep(_seconds: float) -> None:
+        return
+
+    failing = [ModelFailure(f"busy {i}", transient=True) for i in range(5)]
+    host, told = host_with(Script(*failing), retry=RetryPolicy(attempts=2, sleep=sleep))
+    await talk(host)
+    final, more = host_with(Script(ModelFailure("no key", transient=False)))
+    await talk(final)
+
+    ended = [event for event in told if event["type"] == "auto_retry_end"]
+    assert [(event["success"], event["finalError"]) for event in ended] == [(False, "busy 2")]
+    assert host.transcript.messages()[-1]["errorMessage"] == "busy 2"
+    assert "auto_retry_start" not in kinds(more)
+    assert final.transcript.messages()[-1]["stopReason"] == "error"
+
+
+async def test_an_abort_cuts_a_pause_short() -> None:
+    """Nothing is tried after it."""
+
+    async def sleep(_seconds: float) -> None:
+        host.request_abort("enough")
+        await asyncio.Event().wait()
+
+    model = Script(ModelFailure("overloaded", transient=True))
+    host, _ = host_with(model, retry=RetryPolicy(sleep=sleep))
+
+    await talk(host)
+
+    assert len(model.requests) == 1
+
+
+async def test_an_extension_may_keep_the_agent_going_before_it_settles() -> None:
+    """As long as it has something to say."""
+    reminders = ["one more", "last one"]
+
+    def before_settle(_event: Event, _ctx: Any) -> Json | None:
+        return {"messages": [messages.user(reminders.pop(0), 0)]} if reminders else None
+
+    model = Script("a", "b", "c")
+    host, told = host_with(model)
+    extend(host, lambda api: api.on("agent_before_settle", before_settle))
+
+    await talk(host)
+
+    assert [messages.text_of(said) for said in model.requests[-1].messages] == ["go", "a", "one more", "b", "last one"]
+    assert kinds(told).count("agent_settled") == 1
+
+
+async def test_commands_are_run_and_not_told_to_the_model() -> None:
+    """One that fails is reported; an unknown one is a message like any other."""
+    ran: list[str] = []
+
+    async def greet(arguments: str, ctx: Any) -> None:
+        assert ctx.is_idle
+        ran.append(arguments)
+        if arguments == "fail":
+            raise ValueError("cannot")
+
+    model = Script()
+    host, told = host_with(model)
+    extend(host, lambda api: api.register_command("greet", "Say hello.", greet))
+
+    for typed in ("/greet the world", "/greet", "/greet fail", "/other"):
+        await talk(host, typed)
+
+    assert ran == ["the world", "", "fail"]
+    assert len(model.requests) == 1
+    assert [one["error"] for one in told if one["type"] == "extension_error"] == ["cannot"]
+
+
+async def test_custom_messages_and_entries_find_their_place() -> None:
+    """At once when nothing runs, with a turn of their own if asked for, and in the queue while one runs."""
+    model = Script()
+    host, told = host_with(model)
+    api = ExtensionAPI(host, "test")
+
+    api.send_message({"customType": "note", "content": "fyi", "display": True})
+    api.append_entry("state", {"n": 1})
+    assert host.transcript.branch()[-1]["data"] == {"n": 1}
+    assert "entry_appended" in kinds(told)
+    api.send_message({"customType": "go", "content": "work", "display": True}, trigger_turn=True)
+    api.send_message({"customType": "steer", "content": "while you are at it", "display": True})
+    api.send_user_message("and this", deliver_as="follow_up")
+    await host.settled()
+
+    texts = [messages.text_of(said) for said in model.requests[-1].messages]
+    assert texts == ["fyi", "work", "done", "while you are at it", "done", "and this"]
+
+
+async def test_closing_ends_what_runs_and_tells_the_extensions() -> None:
+    """Nothing is left behind."""
+
+    async def forever(signal: AbortSignal) -> None:
+        stopped = asyncio.Event()
+        signal.on_abort(stopped.set)
+        await stopped.wait()
+        signal.raise_if_aborted()
+
+    heard: list[str] = []
+    host, _ = host_with(Script(forever))
+    extend(host, lambda api: api.on("session_shutdown", lambda *_: heard.append("bye")))
+    await host.prompt("go")
+    await asyncio.sleep(0)
+
+    await host.close()
+
+    assert heard == ["bye"]
+    assert not host.is_running

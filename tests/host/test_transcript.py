@@ -1,0 +1,115 @@
+"""The conversation of a session, as pi keeps it."""
+
+import itertools
+
+import pytest
+
+from tildone.errors import UnknownEvent
+from tildone.host.transcript import Entry, Transcript, header, iso
+
+
+def transcript(*entries: Entry) -> tuple[Transcript, list[Entry]]:
+    """A conversation, and what it writes down."""
+    written: list[Entry] = []
+    ids = itertools.count()
+    made = Transcript(
+        header("s", "/p", 0), entries, now=lambda: 1500, new_id=lambda: f"e{next(ids)}", write=written.append
+    )
+    return made, written
+
+
+def said(text: str) -> Entry:
+    return {"role": "user", "content": text}
+
+
+def test_an_entry_hangs_under_the_leaf_and_becomes_the_leaf() -> None:
+    """And is written down as it is."""
+    kept, written = transcript()
+
+    kept.append("message", message=said("a"))
+    kept.append("custom", customType="x", data=1)
+
+    assert [(entry["id"], entry["parentId"]) for entry in kept.entries] == [("e0", None), ("e1", "e0")]
+    assert written == kept.branch() == kept.entries
+    assert written[0]["timestamp"] == "1970-01-01T00:00:01.500Z"
+    assert kept.leaf == "e1"
+
+
+def test_moving_the_leaf_begins_a_branch() -> None:
+    """The other one is still there."""
+    kept, _ = transcript()
+    for text in "abc":
+        kept.append("message", message=said(text))
+
+    kept.move("e0")
+    kept.append("message", message=said("other"))
+
+    assert [message["content"] for message in kept.messages()] == ["a", "other"]
+    assert len(kept.entries) == 4
+    kept.move(None)
+    assert kept.branch() == []
+    with pytest.raises(UnknownEvent, match="nowhere"):
+        kept.move("nowhere")
+
+
+def test_only_what_a_model_may_read_is_a_message() -> None:
+    """Custom messages are, custom entries, labels and the system prompt are not."""
+    kept, _ = transcript()
+    kept.append("message", message={"role": "system", "content": "s"})
+    kept.append("message", message=said("a"))
+    kept.append("custom", customType="x", data=1)
+    kept.append("label", targetId="e1", label="l")
+    kept.append("custom_message", customType="hint", content="h", display=False)
+    kept.append("branch_summary", summary="tried b", fromId="e9")
+
+    assert kept.messages() == [
+        said("a"),
+        {"role": "custom", "customType": "hint", "content": "h", "display": False},
+        {"role": "branchSummary", "summary": "tried b", "fromId": "e9"},
+    ]
+
+
+def test_a_compaction_stands_for_what_came_before_what_it_kept() -> None:
+    """The newest one counts; one that kept nothing stands alone."""
+    kept, _ = transcript()
+    for text in "abc":
+        kept.append("message", message=said(text))
+    kept.append("compaction", summary="old", firstKeptEntryId="e0", tokensBefore=9)
+    kept.append("compaction", summary="a and b", firstKeptEntryId="e2", tokensBefore=10)
+    kept.append("message", message=said("d"))
+
+    summary, *rest = kept.messages()
+
+    assert summary == {"role": "compactionSummary", "summary": "a and b", "tokensBefore": 10}
+    assert [message["content"] for message in rest] == ["c", "d"]
+    kept.append("compaction", summary="all", firstKeptEntryId="itself", tokensBefore=11)
+    assert [message["summary"] for message in kept.messages()] == ["all"]
+
+
+def test_an_edit_of_the_context_replaces_or_hides_what_was_said() -> None:
+    """The entry itself stays as it was."""
+    kept, _ = transcript()
+    for text in "abc":
+        kept.append("message", message=said(text))
+    kept.append("context_edit", targetId="e0", replacement=None)
+    kept.append("context_edit", targetId="e1", replacement="B")
+
+    assert [message["content"] for message in kept.messages()] == ["B", "c"]
+    assert kept.entry("e0")["message"]["content"] == "a"
+
+
+def test_the_newest_name_is_the_sessions_name() -> None:
+    """None until somebody gives it one."""
+    kept, _ = transcript()
+    assert kept.name is None
+
+    kept.append("session_info", name="first")
+    kept.append("session_info", name="second")
+
+    assert kept.name == "second"
+
+
+def test_moments_are_written_as_pi_writes_them() -> None:
+    """Milliseconds, and a Z."""
+    assert iso(1794703543432) == "2026-11-15T00:45:43.432Z"
+    assert header("s", "/p", 0, "/q.jsonl")["parentSession"] == "/q.jsonl"

@@ -1,0 +1,106 @@
+"""A place to call the built-in tools at: a folder, a policy, and perhaps a person who is asked."""
+
+import asyncio
+import itertools
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from tildone.host.context import Context
+from tildone.host.port import HostPort
+from tildone.host.tools import builtin_tools
+from tildone.host.tools.confine import Answer, Policy
+from tildone.host.transcript import Transcript, header
+from tildone.host.ui import UI, NoUI
+from tildone.kit.definition import OnUpdate, ToolResult
+from tildone.kit.signal import AbortSignal
+
+ANY_COMMAND = Policy(allow=("bash",))
+
+_marks = itertools.count(1)
+
+
+class Person(NoUI):
+    """Somebody who watches, and answers what they are asked; when out of answers, they never do."""
+
+    has_ui = True
+
+    def __init__(self, *answers: Answer | None) -> None:
+        self.answers = list(answers)
+        self.questions: list[str] = []
+        self.asked = asyncio.Event()
+
+    async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ARG002, ASYNC109  the protocol's
+        """Choose the next answer."""
+        assert list(options) == [answer.value for answer in Answer]
+        self.questions.append(title)
+        self.asked.set()
+        await asyncio.sleep(0)
+        if not self.answers:
+            await asyncio.Event().wait()
+        answer = self.answers.pop(0)
+        return answer.value if answer else None
+
+
+class Desk:
+    """The built-in tools in a folder."""
+
+    def __init__(self, folder: Path, policy: Policy = ANY_COMMAND, ui: UI | None = None) -> None:
+        self.folder = folder
+        self.tools = {tool.name: tool for tool in builtin_tools(policy)}
+        self.sit("session", ui)
+
+    def sit(self, session: str, ui: UI | None = None) -> None:
+        """Go on in a session."""
+        transcript = Transcript(header(session, str(self.folder), 0), now=lambda: 0, new_id=lambda: "e")
+        host = SimpleNamespace(ui=ui or NoUI(), cwd=str(self.folder), transcript=transcript)
+        self.ctx = Context(cast("HostPort", host))
+
+    async def call(
+        self, tool: str, *, signal: AbortSignal | None = None, on_update: OnUpdate | None = None, **params: Any
+    ) -> ToolResult:
+        """Call a tool as the host does."""
+        return await self.tools[tool].execute("call", params, signal, on_update, self.ctx)
+
+    async def bash(self, command: str, **more: Any) -> ToolResult:
+        """Run a command."""
+        return await self.call("bash", command=command, **more)
+
+
+def mark() -> str:
+    """A number of seconds to sleep that no other process sleeps, so that one who does can be found."""
+    return f"7777.{os.getpid()}{next(_marks):04d}"
+
+
+def sleepers(marked: str) -> list[int]:
+    """The processes that sleep so long."""
+    return [pid for pid in _processes() if marked in _facts(pid, "cmdline")]
+
+
+def marked_processes(marked: str) -> list[int]:
+    """The processes that were started with `MARK` in their environment."""
+    return [pid for pid in _processes() if f"MARK={marked}" in _facts(pid, "environ")]
+
+
+async def until(true: Callable[[], object], seconds: float = 5) -> None:
+    """Wait for something to be so."""
+    async with asyncio.timeout(seconds):
+        while not true():  # noqa: ASYNC110  other processes set no events
+            await asyncio.sleep(0.01)
+
+
+def size_of(path: str) -> int:
+    return Path(path).stat().st_size
+
+
+def _processes() -> list[int]:
+    return [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+
+
+def _facts(pid: int, kind: str) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/{kind}").read_text(encoding="utf-8", errors="replace").split("\0")
+    except OSError:
+        return []

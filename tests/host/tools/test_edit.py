@@ -1,0 +1,177 @@
+"""Changing a part of a file, and nothing else of it."""
+
+import asyncio
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.host.tools.desk import Desk
+from tildone.host.tools.failure import Failed
+
+
+def put(desk: Desk, data: str | bytes, name: str = "a.py") -> Path:
+    path = desk.folder / name
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+async def test_text_is_replaced_and_the_difference_told(desk: Desk) -> None:
+    path = put(desk, "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
+    path.chmod(0o640)
+
+    result = await desk.call("edit", path="a.py", old_text="five\n", new_text="5\n5½\n")
+
+    assert path.read_text(encoding="utf-8") == "one\ntwo\nthree\nfour\n5\n5½\nsix\nseven\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert result.text == "Edited a.py: 1 place, +2 -1 lines, from line 5 on"
+    assert result.details == {
+        "summary": "1 place, +2 -1",
+        "diff": "--- a.py\n+++ a.py\n@@ -2,6 +2,7 @@\n two\n three\n four\n-five\n+5\n+5½\n six\n seven",
+        "firstChangedLine": 5,
+        "added": 2,
+        "removed": 1,
+    }
+
+
+async def test_text_that_is_not_there_names_the_nearest_line(desk: Desk) -> None:
+    path = put(desk, "import os\n\ndef greet(name):\n    return name\n")
+
+    with pytest.raises(Failed, match=r"^old_text is not in a\.py\. Most like it is line 3: def greet\(name\):$"):
+        await desk.call("edit", path="a.py", old_text="def great(name):\n    pass", new_text="")
+    with pytest.raises(Failed, match="Only its white space differs from what begins on line 3"):
+        await desk.call("edit", path="a.py", old_text="  def greet(name):\n\treturn name", new_text="")
+    with pytest.raises(Failed, match="Read the file"):
+        await desk.call("edit", path="a.py", old_text="@@@@", new_text="")
+
+    assert path.read_text(encoding="utf-8").count("greet") == 1
+
+
+async def test_text_that_stands_there_more_than_once_is_left(desk: Desk) -> None:
+    path = put(desk, "x = 1\ny = 2\nx = 1\n" + "x = 1\n" * 10)
+
+    with pytest.raises(Failed) as failed:
+        await desk.call("edit", path="a.py", old_text="x = 1", new_text="x = 2")
+
+    assert str(failed.value) == (
+        "old_text stands 12 times in a.py, on lines 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, …. "
+        "Give more of the text around the one you mean, or set all to true."
+    )
+    assert "x = 2" not in path.read_text(encoding="utf-8")
+
+
+async def test_all_of_them_can_be_replaced(desk: Desk) -> None:
+    path = put(desk, "x = 1\ny = 2\nx = 1")
+
+    result = await desk.call("edit", path="a.py", old_text="x = 1", new_text="x = 3", all=True)
+
+    assert path.read_text(encoding="utf-8") == "x = 3\ny = 2\nx = 3"
+    assert result.details["summary"] == "2 places, +2 -2"
+
+
+@pytest.mark.parametrize(
+    ("before", "old", "new", "after"),
+    [
+        ("a\r\nb\r\nc\r\n", "a\nb\n", "1\n2\n3\n", "1\r\n2\r\n3\r\nc\r\n"),
+        ("a\r\nb\r\n", "a", "1\n2", "1\r\n2\r\nb\r\n"),
+        ("a\r\nb\r\n", "a\r\nb", "1\r\n2", "1\r\n2\r\n"),
+        ("a\nb\n", "a\r\nb", "1\r\n2", "1\n2\n"),
+        ("a\r\nb\nc\nd\n", "a\nb", "1\n2", "1\r\n2\nc\nd\n"),
+        ("a\r\nb\nc\nd\n", "c", "1\n2", "a\r\nb\n1\n2\nd\n"),
+        ("one line", "one", "1\r\n2", "1\r\n2 line"),
+        ("a\r\n", "\n", "", "a"),
+    ],
+)
+async def test_line_ends_stay_those_of_the_place(desk: Desk, before: str, old: str, new: str, after: str) -> None:
+    """Models write line feeds, also into files from Windows."""
+    path = put(desk, before)
+
+    await desk.call("edit", path="a.py", old_text=old, new_text=new)
+
+    assert path.read_bytes() == after.encode()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"\xef\xbb\xbfold\n", b"\xef\xbb\xbfnew\n"),
+        ("old ✓\n".encode("utf-16"), "new ✓\n".encode("utf-16")),
+        (b"caf\xe9 old \xff\xfe\n", b"caf\xe9 new \xff\xfe\n"),
+    ],
+)
+async def test_the_encoding_stays_that_of_the_file(desk: Desk, before: bytes, after: bytes) -> None:
+    """Also bytes that are no text in any."""
+    path = put(desk, before)
+
+    result = await desk.call("edit", path="a.py", old_text="old", new_text="new")
+
+    assert path.read_bytes() == after
+    assert result.details["diff"].encode()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("", "x", "old_text is empty"),
+        ("one", "one", "the same"),
+        ("one\n", "one\r\n", "the same"),
+        ("one", "\udc41", "half a character"),
+    ],
+)
+async def test_an_edit_that_makes_no_sense_is_refused(desk: Desk, old: str, new: str, said: str) -> None:
+    path = put(desk, "one\ntwo\n")
+
+    with pytest.raises(Failed, match=said):
+        await desk.call("edit", path="a.py", old_text=old, new_text=new)
+
+    assert path.read_bytes() == b"one\ntwo\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (None, r"a\.py does not exist; to make a file, use write"),
+        (b"one\0", r"a\.py is a binary file"),
+        (b"\xff\xfeo", r"a\.py is not the UTF-16-LE that its first bytes say it is"),
+    ],
+)
+async def test_what_cannot_be_edited_says_why(desk: Desk, data: bytes | None, said: str) -> None:
+    if data is not None:
+        put(desk, data)
+
+    with pytest.raises(Failed, match=said):
+        await desk.call("edit", path="a.py", old_text="one", new_text="two")
+
+
+async def test_old_text_is_no_pattern(desk: Desk) -> None:
+    path = put(desk, "a.b axb (c)\\1")
+
+    await desk.call("edit", path="a.py", old_text="a.b", new_text="\\1\\g<0>")
+
+    assert path.read_text(encoding="utf-8") == "\\1\\g<0> axb (c)\\1"
+
+
+async def test_edits_at_the_same_time_all_arrive(desk: Desk) -> None:
+    """Each reads, changes and writes the file before the next one reads it."""
+    names = [f"<{number}>" for number in range(40)]
+    path = put(desk, "\n".join(names))
+    (desk.folder / "link.py").symlink_to("a.py")
+
+    await asyncio.gather(
+        *(
+            desk.call("edit", path=("a.py", "./link.py")[number % 2], old_text=name, new_text=f"[{number}]")
+            for number, name in enumerate(names)
+        )
+    )
+
+    assert path.read_text(encoding="utf-8") == "\n".join(f"[{number}]" for number in range(40))
+
+
+async def test_an_edit_in_a_large_file_takes_no_search(desk: Desk) -> None:
+    """A difference of every other line, where comparing all lines with all would take minutes."""
+    put(desk, "old\nsame\n" * 50_000)
+
+    result = await desk.call("edit", path="a.py", old_text="old", new_text="new", all=True)
+
+    assert result.details["summary"] == "50,000 places, +50000 -50000"
+    assert len(result.details["diff"]) <= 50_000

@@ -1,0 +1,115 @@
+"""The tools in a host, called by a model that follows a script."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+from tests.host.tools.desk import Desk, mark, sleepers, until
+from tildone.host import messages
+from tildone.host.agent import Host
+from tildone.host.model import Delta, Request
+from tildone.host.tools import builtin_tools
+from tildone.host.tools.confine import Policy
+from tildone.host.transcript import Transcript, header
+from tildone.kit.signal import AbortSignal
+
+Calls = list[tuple[str, dict[str, Any]]]
+
+
+class Scripted:
+    """Makes these calls, a list of them a turn, and then has nothing more to say."""
+
+    api, provider, id = "script", "script", "script"
+
+    def __init__(self, *turns: Calls) -> None:
+        self.turns = list(turns)
+        self.requests: list[Request] = []
+
+    async def stream(self, request: Request, _signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
+        """The next turn."""
+        self.requests.append(request)
+        calls = self.turns.pop(0) if self.turns else []
+        blocks = [
+            {"type": "toolCall", "id": f"call-{number}", "name": name, "arguments": arguments}
+            for number, (name, arguments) in enumerate(calls)
+        ] or [messages.text("Done")]
+        reason = "toolUse" if calls else "stop"
+        yield {"type": "done", "message": messages.assistant(blocks, self, messages.empty_usage(), reason, 0)}
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+def host_in(folder: Path, policy: Policy, *turns: Calls) -> Host:
+    ids = iter(range(1000))
+    transcript = Transcript(header("s", str(folder), 0), now=lambda: 0, new_id=lambda: f"e{next(ids)}")
+    tools = builtin_tools(policy)
+    return Host(model=Scripted(*turns), transcript=transcript, cwd=str(folder), now=lambda: 0, tools=tools)
+
+
+def results(host: Host) -> list[tuple[bool, str]]:
+    made = [message for message in host.transcript.messages() if message["role"] == "toolResult"]
+    return [(message["isError"], messages.text_of(message)) for message in made]
+
+
+async def test_an_agent_can_work(folder: Path) -> None:
+    """Calls of one turn happen in their order; what fails is said, and no traceback with it."""
+    outside = (folder.parent / "outside.txt").resolve()
+    how = "Start with --allow 'rm *' to allow it, or with --allow bash for every command."
+    host = host_in(
+        folder,
+        Policy(allow=("cat *", "false")),
+        [
+            ("write", {"path": "src/a.py", "content": "print('one')\n"}),
+            ("edit", {"path": "src/a.py", "old_text": "one", "new_text": "two"}),
+            ("bash", {"command": "cat src/a.py"}),
+        ],
+        [
+            ("read", {"path": "src/b.py"}),
+            ("read", {"path": "../outside.txt"}),
+            ("bash", {"command": "rm -rf src"}),
+            ("bash", {"command": "false", "timeout": 5}),
+            ("edit", {"path": "src/a.py"}),
+        ],
+    )
+
+    await host.prompt("Go")
+    await host.settled()
+
+    beyond = f"../outside.txt, which leads to {outside}, is outside the working directory"
+    assert results(host)[:7] == [
+        (False, "Created src/a.py: 1 line, 13 B"),
+        (False, "Edited src/a.py: 1 place, +1 -1 lines, from line 1 on"),
+        (False, "print('two')"),
+        (True, "src/b.py does not exist. Did you mean src/a.py?"),
+        (True, f"Not allowed: {beyond}\nStart with --outside to allow it."),
+        (True, f"Not allowed: rm -rf src\n{how}"),
+        (True, "(no output)\n\n[Exit code 1]"),
+    ]
+    assert [is_error for is_error, _ in results(host)[7:]] == [True]
+    assert (folder / "src/a.py").exists()
+
+
+async def test_aborting_a_turn_ends_its_command(folder: Path) -> None:
+    seconds = mark()
+    host = host_in(folder, Policy(allow=("bash",)), [("bash", {"command": f"sleep {seconds} & wait"})])
+    await host.prompt("Go")
+    await until(lambda: sleepers(seconds))
+
+    host.request_abort("enough")
+    await host.settled()
+
+    assert sleepers(seconds) == []
+    assert results(host) == [(True, "(no output)\n\n[Aborted]")]
+
+
+async def test_the_tools_are_told_of_in_the_prompt(folder: Path) -> None:
+    host = host_in(folder, Policy())
+
+    await host.prompt("Go")
+    await host.settled()
+
+    model = host.model
+    assert isinstance(model, Scripted)
+    told = model.requests[0].system
+    assert all(f"- {name}: " in told for name in Desk(folder).tools)

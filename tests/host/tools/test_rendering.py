@@ -1,0 +1,150 @@
+"""How calls and results are shown: the same line model, and a line that says what came of it first."""
+
+from typing import Any
+
+import pytest
+
+from tests.host.tools.desk import Desk
+from tildone.host.tools import builtin_tools
+from tildone.host.tools.confine import Policy
+from tildone.kit.components import RenderOptions
+from tildone.kit.components.defaults import shown_call, shown_result
+from tildone.kit.components.drawing import markup
+from tildone.kit.definition import ToolResult, checked, error_result, text_result
+
+EXPANDED = RenderOptions(expanded=True)
+TITLE = "<toolTitle><bold>{}</bold></toolTitle>"
+
+
+def call(tool: str, args: Any) -> str:
+    [definition] = [each for each in builtin_tools(Policy()) if each.name == tool]
+    return markup(shown_call(definition, args))
+
+
+def shown(desk: Desk, tool: str, result: ToolResult, options: RenderOptions | None = None) -> str:
+    return markup(shown_result(desk.tools[tool], result, options or RenderOptions(is_error=result.is_error)))
+
+
+def test_the_tools_can_be_registered() -> None:
+    tools = builtin_tools(Policy())
+
+    assert [checked(tool).name for tool in tools] == ["read", "write", "edit", "bash"]
+    assert [tool.exclusive for tool in tools] == [False, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "line"),
+    [
+        ("read", {"path": "a.py", "limit": 5, "offset": 2}, "Read: <accent>a.py</accent> offset=2 limit=5"),
+        ("write", {"path": "a.py", "content": "x\n"}, "Write: <accent>a.py</accent>\n  x"),
+        (
+            "edit",
+            {"path": "a.py", "old_text": "x", "new_text": "y", "all": True},
+            "Edit: <accent>a.py</accent> all=true",
+        ),
+        ("bash", {"command": "make -j2", "timeout": 5}, "Bash: <accent>make -j2</accent> timeout=5s"),
+        ("bash", {"command": "cd x\nmake"}, "Bash\n  cd x\nmake"),
+        ("read", {}, "Read"),
+        ("write", {"path": "a"}, "Write: <accent>a</accent>"),
+        ("edit", None, "Edit"),
+        ("bash", "{", "Bash"),
+    ],
+)
+def test_a_call_is_one_line_and_long_text_below(tool: str, args: Any, line: str) -> None:
+    """However much of it has arrived."""
+    said = call(tool, args)
+
+    for tag in ("toolTitle", "bold", "muted", "toolOutput"):
+        said = said.replace(f"<{tag}>", "").replace(f"</{tag}>", "")
+    assert said == line
+
+
+def test_of_a_long_text_the_beginning_is_shown() -> None:
+    said = call("write", {"path": "a", "content": "line\n" * 30})
+
+    assert said.count("line") == 8
+    assert said.endswith("… (110 B more)</toolOutput>")
+
+
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [("read", "reading"), ("write", "writing"), ("edit", "editing"), ("bash", "running")],
+)
+def test_while_it_is_coming_a_result_is_the_same_few_words(desk: Desk, tool: str, words: str) -> None:
+    partial = RenderOptions(is_partial=True)
+    said = {shown(desk, tool, text_result(text), partial) for text in ("", "some", "more")}
+
+    assert said == {f"<muted>{tool.capitalize()}: {words}...</muted>"}
+
+
+@pytest.mark.parametrize("tool", ["read", "write", "edit", "bash"])
+def test_a_failure_says_why(desk: Desk, tool: str) -> None:
+    assert shown(desk, tool, error_result("It is gone")) == "<error>It is gone</error>"
+
+
+async def test_what_was_read_is_shown_at_a_glance_or_in_full(desk: Desk) -> None:
+    (desk.folder / "a").write_text("".join(f"{number}\n" for number in range(20)), encoding="utf-8")
+    result = await desk.call("read", path="a")
+
+    collapsed = shown(desk, "read", result).split("\n")
+    expanded = shown(desk, "read", result, EXPANDED).split("\n")
+
+    assert (collapsed[0], collapsed[1], collapsed[8]) == ("20 lines", "<toolOutput>0", "7</toolOutput>")
+    assert collapsed[9:] == [
+        "",
+        "<muted>12 more lines</muted><dim> | </dim><dim>ctrl+o</dim><muted> to expand</muted>",
+    ]
+    assert expanded == ["20 lines", "<toolOutput>0", *map(str, range(1, 19)), "19</toolOutput>"]
+
+
+async def test_a_directory_and_an_image_have_summaries_of_their_own(desk: Desk) -> None:
+    (desk.folder / "a").touch()
+    (desk.folder / "b.gif").write_bytes(b"GIF89a")
+
+    assert shown(desk, "read", await desk.call("read", path=".")).startswith("2 entries\n")
+    assert shown(desk, "read", await desk.call("read", path="b.gif")).startswith("image/gif, 6 B\n")
+
+
+async def test_what_was_written_is_a_line(desk: Desk) -> None:
+    assert shown(desk, "write", await desk.call("write", path="a", content="x\n")) == "Created: 1 line, 2 B"
+
+
+async def test_an_edit_is_shown_as_its_difference(desk: Desk) -> None:
+    (desk.folder / "a").write_bytes(b"one\r\ntwo\r\n")
+
+    result = await desk.call("edit", path="a", old_text="two", new_text="2")
+
+    assert shown(desk, "edit", result).split("\n") == [
+        "1 place, +1 -1",
+        "<error>--- a</error>",
+        "<success>+++ a</success>",
+        "<accent>@@ -1,2 +1,2 @@</accent>",
+        "<dim> one</dim>",
+        "<error>-two</error>",
+        "<success>+2</success>",
+    ]
+
+
+async def test_of_a_command_the_end_is_shown(desk: Desk) -> None:
+    result = await desk.bash("seq 20")
+
+    lines = shown(desk, "bash", result).split("\n")
+
+    assert (lines[0], lines[1], lines[8]) == ("Done: 20 lines", "<toolOutput>13", "20</toolOutput>")
+    assert lines[10].startswith("<muted>took: </muted>")
+    assert "12 more lines" in lines[10]
+
+
+async def test_a_command_that_failed_says_so_first(desk: Desk) -> None:
+    result = await desk.bash("echo no; exit 2")
+
+    lines = shown(desk, "bash", result).split("\n")
+
+    assert lines[:4] == ["<error>Exit code 2</error>", "<toolOutput>no", "", "[Exit code 2]</toolOutput>"]
+
+
+async def test_a_command_that_said_too_much_names_its_file(desk: Desk) -> None:
+    result = await desk.bash("seq 3000")
+    path = result.details["fullOutputPath"]
+
+    assert f"<muted>all of it: </muted><muted>{path}</muted>" in shown(desk, "bash", result)

@@ -1,0 +1,97 @@
+"""Recordings of the real pi host with the real pi-til-done: ours has the same conversation, and shows the same."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.host.models.wire import Asked, Wire
+from tests.rpc.client import Client, rpc
+
+Json = dict[str, Any]
+TRACES = sorted((Path(__file__).parents[1] / "traces").glob("*.json"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
+def test_the_same_script_gives_the_same_conversation(trace: Path, tmp_path: Path) -> None:
+    """What the model saw, the status and widget calls, and the results of the tools."""
+    recorded = json.loads(trace.read_text(encoding="utf-8"))
+
+    with Wire(*recorded["script"]) as model:
+        for run in recorded["runs"]:
+            first = len(model.asked)
+            with rpc(tmp_path, model.url, *(["--continue"] if run["resume"] else [])) as client:
+                act(client, run["acts"])
+
+            assert_same([seen(asked) for asked in model.asked[first:]], run["llm"])
+            assert_same(shown(client), run["ui"])
+            assert_same(results(client.records), results(run["events"]))
+
+
+def act(client: Client, acts: list[Json]) -> None:
+    """Do as the recording did; its pauses are part of it."""
+    for one in acts:
+        if "send" in one:
+            client.send(**one["send"])
+        elif "until" in one:
+            for _ in range(one.get("n", 1)):
+                client.event(one["until"])
+        else:
+            time.sleep(one["sleep"])
+
+
+def seen(asked: Asked) -> list[Json]:
+    return [simple(message) for message in asked.messages if message["role"] not in {"system", "developer"}]
+
+
+def simple(message: Json) -> Json:
+    content = message.get("content")
+    if isinstance(content, list):
+        content = "".join(block.get("text", "") for block in content if block.get("type") == "text")
+    calls = [
+        {"name": call["function"]["name"], "arguments": json.loads(call["function"]["arguments"])}
+        for call in message.get("tool_calls") or ()
+    ]
+    told: Json = {"role": message["role"]}
+    if content:
+        told["text"] = content
+    if calls:
+        told["tool_calls"] = calls
+    return told
+
+
+def shown(client: Client) -> list[Json]:
+    requests = [record for record in client.records if record["type"] == "extension_ui_request"]
+    fields = {"statusText": "text", "widgetLines": "lines", "widgetPlacement": "placement"}
+    return [
+        {"method": request["method"], "key": request.get("statusKey") or request.get("widgetKey")}
+        | {name: request[field] for field, name in fields.items() if field in request}
+        for request in requests
+    ]
+
+
+def results(records: list[Json]) -> list[Json]:
+    ended = [record for record in records if record["type"] == "tool_execution_end"]
+    return [{"tool": record.get("toolName") or record["tool"], "result": record["result"]} for record in ended]
+
+
+def assert_same(got: Any, wanted: Any, path: str = "") -> None:
+    """Equal, but for words that nobody prescribes: any of ours will do there."""
+    if isinstance(wanted, dict) and wanted.get("$own"):
+        assert isinstance(got, str), path
+        assert got.strip(), path
+    elif isinstance(wanted, dict):
+        assert isinstance(got, dict), path
+        assert got.keys() == wanted.keys(), path
+        for key, item in wanted.items():
+            assert_same(got[key], item, f"{path}.{key}")
+    elif isinstance(wanted, list):
+        assert isinstance(got, list), path
+        assert len(got) == len(wanted), (path, got, wanted)
+        for index, item in enumerate(wanted):
+            assert_same(got[index], item, f"{path}[{index}]")
+    else:
+        assert got == wanted, path

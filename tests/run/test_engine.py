@@ -1,0 +1,124 @@
+"""An agent that stops early is told to go on, and one that never gets anywhere is let go; seen from outside."""
+
+import json
+
+import pytest
+
+from tests.cli.person import Answer, Person
+from tests.host.models.wire import Turn, Wire
+from tests.run.scenes import CHAT, EVERYTHING, WRITE, address
+
+pytestmark = pytest.mark.slow
+
+STOPS: Turn = {"text": "I stop here.", "repeat": True}
+NOTICE = "Remaining todos were not completed. Take over manually."
+
+
+def nudges(wire: Wire) -> int:
+    """How often the model was told to go on."""
+    told = [json.dumps(asked.messages[-1]) for asked in wire.asked] + [json.dumps(wire.asked[-1].messages)]
+    return told[-1].count("There are still incomplete todos.")
+
+
+def run(person: Person, *options: str, script: tuple[Turn, ...]) -> tuple[Answer, Wire]:
+    """A run of a model that answers from a script."""
+    with Wire(*script) as wire:
+        return person.run("run", "Go", "--model", CHAT, *options, **address(wire)), wire
+
+
+@pytest.mark.parametrize("mode", ["terminal", "print"])
+def test_a_model_that_never_progresses_is_nudged_twenty_times_and_let_go(person: Person, mode: str) -> None:
+    """Print mode waits through every countdown, too."""
+    answer, wire = run(person, "--mode", mode, script=(WRITE, STOPS))
+
+    assert nudges(wire) == 20
+    assert len(wire.asked) == 22
+    assert answer.code == 1
+    if mode == "terminal":
+        assert f"Auto-continue limit reached (20 iterations). {NOTICE}\n✗ 2 of 2 tasks left open\n" in answer.out
+    else:
+        assert (answer.out, answer.err) == ("I stop here.\n", "tildone: 2 of 2 tasks left open\n")
+
+
+def test_how_often_is_for_the_person_to_say(person: Person) -> None:
+    answer, wire = run(person, "--max-nudges", "2", script=(WRITE, STOPS))
+
+    assert (answer.code, nudges(wire)) == (1, 2)
+    assert "Auto-continue limit reached (2 iterations)." in answer.out
+
+
+def test_a_model_that_only_toggles_is_ended_by_the_second_bound(person: Person) -> None:
+    """Every call changes the plan, and nothing ever gets done."""
+    toggle = [
+        turn
+        for _ in range(70)
+        for turn in (
+            {"tool": "edit_todos", "args": {"action": "start", "indices": [0]}},
+            {"text": "Started."},
+            {"tool": "write_todos", "args": {"mode": "replace", "todos": [{"text": "One"}, {"text": "Two"}]}},
+            {"text": "Put back."},
+        )
+    ]
+    answer, wire = run(person, script=(WRITE, *toggle))
+
+    assert answer.code == 1
+    assert "Auto-continue limit reached (60 iterations without a task closed or added)." in answer.out
+    assert nudges(wire) == 60
+
+
+def test_a_model_that_stops_half_way_is_brought_to_the_end(person: Person) -> None:
+    script: tuple[Turn, ...] = (
+        WRITE,
+        {"text": "Enough for today."},
+        {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}},
+        {"text": "All done after all."},
+    )
+    answer, wire = run(person, "--mode", "print", script=script)
+
+    assert (answer.code, answer.out) == (0, "All done after all.\n")
+    assert nudges(wire) == 1
+
+
+def test_a_finished_list_never_complains(person: Person) -> None:
+    complete: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
+    answer, wire = run(person, "--max-nudges", "0", script=(WRITE, complete, {"text": "Done."}))
+
+    assert (answer.code, nudges(wire)) == (0, 0)
+    assert "limit" not in answer.out
+
+
+def test_an_error_is_not_continued(person: Person) -> None:
+    answer, wire = run(person, script=(WRITE, {"error": 400, "message": "bad request"}, STOPS))
+
+    assert (answer.code, len(wire.asked)) == (1, 2)
+    assert "bad request" in answer.out
+
+
+def test_phases_remind_a_few_times(person: Person) -> None:
+    init: Turn = {
+        "tool": "todo_write",
+        "args": {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One", "Two"]}]}]},
+    }
+    answer, wire = run(person, "--dialect", "phased", script=(init, STOPS))
+
+    assert (answer.code, len(wire.asked)) == (1, 5)
+    assert "✗ 2 of 2 tasks left open\n" in answer.out
+
+
+def test_a_denied_command_is_told_to_the_model_and_how_to_allow_it(person: Person) -> None:
+    """The person reads it as well."""
+    call: Turn = {"tool": "bash", "args": {"command": "rm -rf build"}}
+    answer, wire = run(person, script=(call, {"text": "Then not."}))
+
+    told = json.dumps(wire.asked[-1].messages)
+    assert "Not allowed: rm -rf build" in told
+    assert "Start with --allow 'rm *' to allow it" in answer.out
+    assert answer.code == 0
+
+
+def test_what_is_allowed_runs(person: Person) -> None:
+    call: Turn = {"tool": "bash", "args": {"command": "echo ran > proof"}}
+    answer, _ = run(person, *EVERYTHING, script=(call, {"text": "There."}))
+
+    assert answer.code == 0
+    assert (person.folder / "proof").exists()

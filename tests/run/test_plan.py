@@ -1,0 +1,210 @@
+"""A plan whose tasks carry commands runs for real, without any model, and leaves a session that can be read."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.person import Person
+from tests.run.scenes import EVERYTHING, conversations, entries, plan, records, statuses
+
+ROOT = Path(__file__).parents[2]
+
+THREE = "- [ ] First: `echo one`\n- [ ] Second: `sh second.sh`\n- [ ] Third: `echo three`\n"
+
+every_dialect = pytest.mark.parametrize("dialect", ["indexed", "phased", "declared"])
+
+
+@every_dialect
+@pytest.mark.slow
+def test_the_example_runs_anywhere_and_its_log_tells_it(person: Person, dialect: str) -> None:
+    shutil.copytree(ROOT / "examples", person.folder / "examples")
+
+    out = person.says("run", "examples/hello.md", *EVERYTHING, "--dialect", dialect, "--session", "hello")
+
+    assert "Hello from a plan that runs itself." in out
+    assert out.endswith("All 6 tasks are done.\nHow it went: tildone log --session hello\n")
+    assert "\x1b" not in out
+    assert "completed “Check the greeting and take it away”" in person.says("log", "--session", "hello")
+    assert statuses(person, "hello") == "✓✓✓✓✓✓"
+    assert sorted(path.name for path in person.folder.iterdir()) == [".git", "examples"] + ["memory"] * (
+        dialect == "declared"
+    )
+
+
+def test_a_run_in_a_pipe_is_plain_lines(person: Person) -> None:
+    name = plan(person, "- [ ] Say hello: `echo hello`\n")
+
+    out = person.says("run", name, *EVERYTHING, "--session", "s")
+
+    took = "  took: "
+    assert [took if line.startswith(took) else line for line in out.splitlines()] == [
+        "❯ Work through this plan, task by task: … (2 more lines)",
+        "write_todos replace (1 items)",
+        "  – [0] Say hello",
+        "edit_todos start [0]",
+        "  ● [0] Say hello",
+        "Bash: echo hello",
+        "  Done: 1 line",
+        "  hello",
+        "",
+        took,
+        "edit_todos complete [0]",
+        "  ✓ [0] Say hello",
+        "The task is done.",
+        "How it went: tildone log --session s",
+    ]
+
+
+@every_dialect
+def test_a_command_that_fails_stops_the_run_and_continue_finishes_it(person: Person, dialect: str) -> None:
+    """What was done is not done again, what failed is tried again, and the rest follows."""
+    name = plan(person, THREE)
+    plan(person, "echo broken; exit 3\n", "second.sh")
+
+    failed = person.run("run", name, *EVERYTHING, "--dialect", dialect)
+    session = entries(conversations(person)[0])[0]["id"]
+    left = statuses(person, session)
+    plan(person, "echo mended\n", "second.sh")
+    mended = person.run("run", name, *EVERYTHING, "--continue")
+
+    assert (failed.code, failed.err) == (1, "")
+    assert "✗ “Second” failed: Exit code 3\n$ sh second.sh\n" in failed.out
+    assert left == "✓●–"
+    assert mended.code == 0
+    assert [line for line in mended.out.splitlines() if line.startswith("Bash: ")] == [
+        "Bash: sh second.sh",
+        "Bash: echo three",
+    ]
+    assert len(conversations(person)) == 1
+    assert statuses(person, session).strip("✓") == ""
+
+
+def test_a_plan_that_grew_is_gone_on_with(person: Person) -> None:
+    """Tasks are known by their text: a new one is done, old ones are not done again."""
+    name = plan(person, "- [ ] A: `echo a >> done`\n- [ ] B: `false`\n")
+    person.run("run", name, *EVERYTHING)
+    plan(person, "- [ ] Before: `echo before >> done`\n- [ ] A: `echo a >> done`\n- [ ] B: `echo b >> done`\n")
+
+    person.says("run", name, *EVERYTHING, "--continue")
+
+    assert (person.folder / "done").read_text(encoding="utf-8") == "a\nbefore\nb\n"
+
+
+def test_ticked_tasks_are_ticked_off_and_not_done(person: Person) -> None:
+    name = plan(person, "- [x] Old: `touch old`\n- [-] Never mind\n- [ ] New: `touch new`\n")
+
+    out = person.says("run", name, *EVERYTHING, "--session", "s")
+
+    assert out.count("Bash: ") == 1
+    assert not (person.folder / "old").exists()
+    assert statuses(person, "s") == "✓✗✓"
+
+
+def test_several_commands_of_a_task_run_in_order(person: Person) -> None:
+    name = plan(person, "- [ ] Both: `echo 1 >> f`\n  > Why it is done.\n  > $ echo 2 >> f\n  > $ cat f\n")
+
+    out = person.says("run", name, *EVERYTHING)
+
+    assert "  1\n  2\n" in out
+
+
+def test_a_plan_that_cannot_be_run_names_every_line(person: Person) -> None:
+    name = plan(person, "# Todo\n- [ ] Fine: `true`\n- [ ] Think about it\nprose\n- [ ] Fine: `false`\n- [x] Done\n")
+
+    answer = person.run("run", name, *EVERYTHING)
+
+    assert answer.code == 2
+    assert answer.err.splitlines() == [
+        "tildone: plan.md cannot be run by itself:",
+        "line 3: “Think about it” has no command; end it with one in `backticks`, or put > $ COMMAND below it",
+        "line 4: not a heading (# name), a task (- [ ] text) or a note (> text)",
+        "line 5: “Fine” is there already; tasks are told apart by their text",
+    ]
+    assert conversations(person) == []
+
+
+def test_without_permission_a_headless_run_says_how_to_give_it(person: Person) -> None:
+    name = plan(person, "- [ ] Look: `ls -l | wc -l`\n- [ ] Rest: `true`\n")
+
+    answer = person.run("run", name, "--session", "s")
+
+    assert answer.code == 1
+    assert "✗ “Look” failed: Not allowed: ls -l; wc -l\nStart with --allow 'ls *' --allow 'wc *'" in answer.out
+    assert statuses(person, "s") == "●–"
+
+
+def test_patterns_allow_what_they_name_and_nothing_else(person: Person) -> None:
+    name = plan(person, "- [ ] Look: `ls | wc -l`\n- [ ] Write: `touch new`\n")
+
+    answer = person.run("run", name, "--allow", "ls", "--allow=wc *", "--session", "s")
+
+    assert answer.code == 1
+    assert statuses(person, "s") == "✓●"
+    assert not (person.folder / "new").exists()
+
+
+def test_print_mode_prints_the_last_answer_and_nothing_else(person: Person) -> None:
+    name = plan(person, "- [ ] A: `echo a`\n- [ ] B: `echo b`\n")
+
+    assert person.says("run", name, *EVERYTHING, "--mode", "print") == "All 2 tasks are done.\n"
+
+
+def test_print_mode_says_on_standard_error_why_it_failed(person: Person) -> None:
+    name = plan(person, "- [ ] A: `exit 7`\n")
+
+    answer = person.run("run", name, *EVERYTHING, "--mode", "print")
+
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err == "tildone: “A” failed: Exit code 7\n$ exit 7\n"
+
+
+def test_json_mode_is_the_header_and_every_event(person: Person) -> None:
+    name = plan(person, "- [ ] A: `echo a`\n")
+
+    told = records(person.says("run", name, *EVERYTHING, "--mode", "json"))
+
+    header, *events = told
+    assert (header["type"], header["version"], header["cwd"]) == ("session", 3, str(person.folder))
+    kinds = [event["type"] for event in events]
+    assert (kinds[0], kinds[-2:]) == ("agent_start", ["agent_end", "agent_settled"])
+    calls = [event["toolName"] for event in events if event["type"] == "tool_execution_end"]
+    assert calls == ["write_todos", "edit_todos", "bash", "edit_todos"]
+    assert {"toolcall_delta", "text_delta"} <= {
+        event["assistantMessageEvent"]["type"] for event in events if event["type"] == "message_update"
+    }
+
+
+def test_a_limit_of_the_dialect_is_told_as_the_tool_tells_it(person: Person) -> None:
+    """The declared list holds ten items."""
+    name = plan(person, "".join(f"- [ ] Task {number}: `true`\n" for number in range(11)))
+
+    answer = person.run("run", name, *EVERYTHING, "--dialect", "declared", "--mode", "print")
+
+    assert answer.code == 1
+    assert "expected at most 10" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("argv", "complaint"),
+    [
+        (("run", "gone.md"), "there is no plan gone.md"),
+        (("run", "Do it"), "which model? Name one with --model"),
+        (("run", "Do it", "--model", "shell"), "the shell model works through a plan"),
+        (("run", "Do it", "--model", "gpt-5"), "name a model as provider:model"),
+        (("run", "--mode", "print", "--model", "openai-chat:x"), "what is to be done?"),
+        (("run", "--mode", "prnt"), "there is no mode 'prnt'; did you mean 'print'?"),
+        (("run", "plan.md", "--continue", "--resume", "x"), "--continue and --resume name different conversations"),
+        (("run", "plan.md", "--no-session", "--continue"), "--no-session keeps none"),
+        (("run", "plan.md", "--max-nudges", "few"), "max-nudges must be a whole number"),
+        (("run", "Do it", "--mode", "rpc", "--model", "openai-chat:x"), "in rpc mode the client says what is to be done"),
+        (("run", "--model", "openai-chat:x"), "what is to be done? Nobody can type here"),
+    ],
+)
+def test_what_makes_no_sense_is_said(person: Person, argv: tuple[str, ...], complaint: str) -> None:
+    plan(person, "- [ ] A: `true`\n")
+
+    answer = person.run(*argv, OPENAI_API_KEY="none")
+
+    assert answer.code in {2, 4}
+    assert complaint in answer.err

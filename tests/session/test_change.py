@@ -1,0 +1,41 @@
+"""Changes that are not a model's: under other rules, or made from the plan as it is."""
+
+from tests.plans import IN_PROGRESS, session_on
+from tildone.core.ops import Append, Write
+from tildone.core.plan import Phase, Plan, Task
+from tildone.core.reduce import Step
+from tildone.core.rules import Rules
+from tildone.dialects.phased import PHASED
+from tildone.log.events import Actor
+from tildone.stores.memory import MemoryStore
+
+
+def test_a_change_can_name_the_rules_it_is_made_under() -> None:
+    """The dialect would start the first task; a change that says so leaves it alone."""
+    session = session_on(dialect=PHASED)
+
+    as_it_is = session.change((Append((Task("a"),), "A"),), Actor.USER, Rules()).after
+    settled = session.change((Append((Task("b"),), "A"),)).after
+
+    assert as_it_is == Plan((Phase("A", (Task("a"),)),))
+    assert settled == Plan((Phase("A", (Task("a", IN_PROGRESS), Task("b"))),))
+
+
+def test_a_change_made_from_the_plan_is_thought_over_when_somebody_was_faster() -> None:
+    """Both changes are there afterwards, although the second one writes the whole plan."""
+    store = MemoryStore()
+    slow, fast = session_on(store, prefix="s"), session_on(store, prefix="f")
+    slow.change((Append((Task("a"),)),))
+    seen: list[int] = []
+
+    def with_one_more(plan: Plan) -> tuple[Step, ...]:
+        if not seen:
+            fast.change((Append((Task("b"),)),))
+        seen.append(len(plan.tasks))
+        [phase] = plan.phases
+        return (Write((Phase("", (*phase.tasks, Task("c"))),)),)
+
+    slow.change(with_one_more)
+
+    assert seen == [1, 2]
+    assert [task.text for task in slow.plan.tasks] == ["a", "b", "c"]

@@ -1,0 +1,364 @@
+"""What every store promises, whatever it is made of. A new kind of store is done when it passes this."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from tests.plans import plan_of, session_on
+from tildone.core.ops import Append
+from tildone.core.plan import Task, flat
+from tildone.errors import HeadMoved, StoreError, UnknownEvent
+from tildone.log.events import Actor, Bound, Call, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.store import Store
+from tildone.log.tree import Place, SessionInfo, labels
+
+Opener = Callable[[], Store]
+
+LONG_ENOUGH = 20.0
+WILD = ["", "ünï cödé 😀", "half \ud83d a pair", "\udfff", "nul \x00 inside", "line\nbreak", "'; DROP TABLE --", "1"]
+
+
+def planned(event_id: str, parent: str | None, *texts: str, at: int = 1) -> Event:
+    return Event(event_id, parent, at, Actor.AGENT, PlanChanged(plan_of(*texts)))
+
+
+def chain(store: Store, session: str, *ids: str) -> list[Event]:
+    """Events written one after the other under the head."""
+    events = []
+    for event_id in ids:
+        events.append(planned(event_id, store.place(session).head, event_id))
+        store.append(session, events[-1])
+    return events
+
+
+def ids(events: Iterable[Event]) -> list[str]:
+    return [event.id for event in events]
+
+
+class StoreContract:
+    """Tests of a `store`, and of several at one place by way of `open_store`."""
+
+    def test_a_session_that_was_never_written_is_empty(self, store: Store) -> None:
+        """Reading one neither fails nor begins it."""
+        assert store.place("s") == Place()
+        assert list(store.history("s")) == []
+        assert list(store.events("s")) == []
+        assert store.leaves("s") == []
+        assert store.sessions() == []
+
+    def test_an_event_becomes_the_head(self, store: Store) -> None:
+        """And comes back equal to what was written, whichever way it is read."""
+        first = planned("a", None, "one")
+        second = planned("b", "a", "one", "two")
+
+        store.append("s", first)
+        store.append("s", second)
+
+        assert store.place("s") == Place("b")
+        assert list(store.history("s")) == [second, first]
+        assert list(store.events("s")) == [first, second]
+
+    @pytest.mark.parametrize("parent", [None, "a", "never written"])
+    def test_a_writer_who_was_overtaken_is_told_and_changes_nothing(self, store: Store, parent: str | None) -> None:
+        """The event names the head it was thought of under, and that is not the head any more."""
+        written = chain(store, "s", "a", "b")
+
+        with pytest.raises(HeadMoved):
+            store.append("s", planned("c", parent, "late"))
+
+        assert store.place("s") == Place("b")
+        assert list(store.events("s")) == written
+        assert store.sessions() == [SessionInfo("s", 2, 1, 1)]
+
+    def test_the_first_event_has_no_parent(self, store: Store) -> None:
+        """One that names a parent was thought of in another place."""
+        with pytest.raises(HeadMoved):
+            store.append("s", planned("b", "a", "one"))
+
+        assert store.sessions() == []
+
+    def test_an_id_is_used_once_in_a_session(self, store: Store) -> None:
+        """A second event of that name would hide the first; other sessions are free to use it."""
+        written = chain(store, "s", "a", "b")
+
+        with pytest.raises(StoreError, match="already"):
+            store.append("s", planned("a", "b", "again"))
+        chain(store, "other", "a")
+
+        assert list(store.events("s")) == written
+        assert store.place("s") == Place("b")
+
+    def test_every_kind_of_fact_comes_back(self, store: Store) -> None:
+        """Nothing about an event is lost."""
+        facts: list[Fact] = [
+            PlanChanged(plan_of("x"), Call("edit_todos", '{"action": "start"}'), 3),
+            Nudged(4, 5),
+            Tripped(Bound.DRIFT, 60),
+            Labelled("0", "before the move"),
+        ]
+        events = [
+            Event(str(i), str(i - 1) if i else None, i, actor, fact)
+            for i, (actor, fact) in enumerate(zip(Actor, facts, strict=True))
+        ]
+
+        for event in events:
+            store.append("s", event)
+
+        assert list(store.events("s")) == events
+
+    def test_names_are_events_like_others(self, store: Store) -> None:
+        """A label is found in the log, and taken away by a later one."""
+        session = session_on(store)
+        session.call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
+        root = store.place("s").head or ""
+
+        session.label(root, "start")
+        named = labels(store.events("s"))
+        session.label(root, "")
+
+        assert named == {root: "start"}
+        assert labels(store.events("s")) == {}
+
+    def test_what_follows_a_moved_head_is_another_branch(self, store: Store) -> None:
+        """Both are kept; the history is that of the head."""
+        chain(store, "s", "a", "b", "c")
+
+        store.move("s", Place("a"), expected="c")
+        chain(store, "s", "d")
+
+        assert ids(store.history("s")) == ["d", "a"]
+        assert ids(store.events("s")) == ["a", "b", "c", "d"]
+        assert store.leaves("s") == ["c", "d"]
+
+    def test_a_history_can_begin_at_any_event(self, store: Store) -> None:
+        """Wherever the head is."""
+        chain(store, "s", "a", "b", "c")
+
+        assert ids(store.history("s", "b")) == ["b", "a"]
+        assert ids(store.history("s", "c")) == ["c", "b", "a"]
+
+    @pytest.mark.parametrize("wanted", ["x", *WILD])
+    def test_a_history_of_an_unknown_event_is_refused(self, store: Store, wanted: str) -> None:
+        """Before anything is read; an event of another session is as unknown as one of none."""
+        chain(store, "s", "a")
+        chain(store, "other", "x")
+
+        with pytest.raises(UnknownEvent):
+            store.history("s", wanted)
+        with pytest.raises(UnknownEvent):
+            store.history("never written", wanted)
+
+    def test_a_history_is_read_as_far_as_it_is_wanted(self, store: Store) -> None:
+        """And goes on from where it was, whatever is written meanwhile."""
+        chain(store, "s", "a", "b", "c")
+        history = store.history("s")
+        newest = next(history)
+
+        chain(store, "s", "d")
+
+        assert newest.id == "c"
+        assert ids(history) == ["b", "a"]
+
+    def test_events_are_those_there_were(self, store: Store) -> None:
+        """What is written while they are read is not among them."""
+        chain(store, "s", "a", "b")
+        events = store.events("s")
+        first = next(events)
+
+        chain(store, "s", "c")
+
+        assert first.id == "a"
+        assert ids(events) == ["b"]
+
+    def test_the_way_forward_is_kept_until_something_is_written(self, store: Store) -> None:
+        """A move brings it along, an event ends it."""
+        chain(store, "s", "a", "b", "c")
+
+        store.move("s", Place("a", ("b", "c")), expected="c")
+        moved = store.place("s")
+        chain(store, "s", "d")
+
+        assert moved == Place("a", ("b", "c"))
+        assert store.place("s") == Place("d")
+
+    def test_the_head_can_go_to_before_the_first_event(self, store: Store) -> None:
+        """There a new root is written, beside the old one."""
+        chain(store, "s", "a")
+
+        store.move("s", Place(None, ("a",)), expected="a")
+        before = store.place("s"), list(store.history("s"))
+        chain(store, "s", "b")
+
+        assert before == (Place(None, ("a",)), [])
+        assert ids(store.history("s")) == ["b"]
+        assert store.leaves("s") == ["a", "b"]
+
+    def test_a_mover_who_was_overtaken_is_told_and_changes_nothing(self, store: Store) -> None:
+        """As for an event, the head must be where the mover saw it."""
+        chain(store, "s", "a", "b")
+
+        with pytest.raises(HeadMoved):
+            store.move("s", Place("a"), expected="a")
+        with pytest.raises(HeadMoved):
+            store.move("s", Place("a"), expected=None)
+
+        assert store.place("s") == Place("b")
+
+    @pytest.mark.parametrize("wanted", ["x", *WILD])
+    def test_the_head_goes_to_no_event_of_another_session(self, store: Store, wanted: str) -> None:
+        """Nor to one that nobody wrote."""
+        chain(store, "s", "a")
+        chain(store, "other", "x")
+
+        with pytest.raises(UnknownEvent):
+            store.move("s", Place(wanted), expected="a")
+        with pytest.raises(UnknownEvent):
+            store.move("never written", Place(wanted), expected=None)
+
+        assert store.place("s") == Place("a")
+
+    def test_a_move_does_not_begin_a_session(self, store: Store) -> None:
+        """Only an event does."""
+        store.move("s", Place(None, ("a",)), expected=None)
+
+        assert store.place("s") == Place()
+        assert store.sessions() == []
+
+    def test_leaves_stand_in_the_order_they_were_written(self, store: Store) -> None:
+        """Whatever their ids, and wherever the head is."""
+        chain(store, "s", "m", "z")
+        for leaf in ("b", "y", "a"):
+            store.move("s", Place("m"), expected=store.place("s").head)
+            chain(store, "s", leaf)
+        store.move("s", Place("m"), expected="a")
+
+        assert store.leaves("s") == ["z", "b", "y", "a"]
+
+    def test_the_session_written_to_last_comes_first(self, store: Store) -> None:
+        """By the order of writing, not by what clocks said; with how many events, since when, until when."""
+        for session, event_id, parent, at in [
+            ("one", "a", None, 500),
+            ("two", "a", None, 400),
+            ("three", "a", None, 300),
+            ("one", "b", "a", 200),
+        ]:
+            store.append(session, planned(event_id, parent, "x", at=at))
+        store.move("two", Place(None), expected="a")
+
+        assert store.sessions() == [
+            SessionInfo("one", 2, 500, 200),
+            SessionInfo("three", 1, 300, 300),
+            SessionInfo("two", 1, 400, 400),
+        ]
+
+    @pytest.mark.parametrize("name", WILD)
+    def test_names_ids_and_texts_are_any_text(self, open_store: Opener, name: str) -> None:
+        """Half a surrogate pair, a NUL and the empty text included: none is mistaken for another."""
+        store = open_store()
+        for session in WILD:
+            store.append(session, planned(f"{name}root", None, session, name))
+        event = planned(name, f"{name}root", name)
+
+        store.append(name, event)
+        store.move(name, Place(f"{name}root", (name,)), expected=name)
+
+        again = open_store()
+        assert again.place(name) == Place(f"{name}root", (name,))
+        assert next(again.history(name, name)) == event
+        assert again.leaves(name) == [name]
+        assert {info.name: info.events for info in again.sessions()} == dict.fromkeys(WILD, 1) | {name: 2}
+
+    def test_a_plan_may_be_large(self, open_store: Opener) -> None:
+        """Five thousand tasks with long notes are one event like any other."""
+        tasks = (Task(f"task {i} \ud800", notes=("why " * 100, "ünï")) for i in range(5000))
+        event = Event("a", None, 1, Actor.IMPORT, PlanChanged(flat(*tasks)))
+
+        open_store().append("s", event)
+
+        assert next(open_store().history("s")) == event
+
+    def test_two_objects_at_one_place_see_each_other_at_once(self, open_store: Opener) -> None:
+        """A reader is never behind a writer who has been answered."""
+        one, other = open_store(), open_store()
+
+        for number in range(20):
+            writer, reader = (one, other) if number % 2 else (other, one)
+            chain(writer, "s", str(number))
+            assert reader.place("s").head == str(number)
+            assert next(reader.history("s")).id == str(number)
+
+        assert ids(one.events("s")) == ids(other.events("s")) == [str(number) for number in range(20)]
+
+    def test_of_writers_at_once_each_is_kept_or_told(self, open_store: Opener) -> None:
+        """Threads that think again when they are told lose nothing."""
+        stores = [open_store(), open_store()]
+
+        def write(worker: int) -> None:
+            session = session_on(stores[worker % 2], prefix=f"{worker}-")
+            for number in range(25):
+                assert session.change([Append((Task(f"{worker}-{number}"),))]).changed
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(write, range(4)))
+
+        wanted = {f"{worker}-{number}" for worker in range(4) for number in range(25)}
+        assert {task.text for task in session_on(stores[0]).plan.tasks} == wanted
+        assert len(list(stores[1].history("s"))) == len(wanted)
+
+    def test_waiting_for_what_has_happened_takes_no_time(self, store: Store) -> None:
+        """The head is compared before anything else."""
+        chain(store, "s", "a")
+
+        assert store.wait("s", None, 0)
+        assert store.wait("s", "elsewhere", 0)
+
+    def test_waiting_ends_with_its_time(self, store: Store) -> None:
+        """Nothing happened; in another session something may have."""
+        chain(store, "s", "a")
+        chain(store, "other", "b")
+
+        assert not store.wait("s", "a", 0)
+        assert not store.wait("s", "a", 0.02)
+        assert not store.wait("never written", None, 0)
+
+    def test_every_waiter_wakes_at_every_change(self, open_store: Opener) -> None:
+        """All of them, on this object and on another, time after time."""
+        stores = [open_store(), open_store()]
+        heads = ["a", "b", "a", "b"] * 4
+        chain(stores[0], "s", "a", "b")
+        in_step = Barrier(7, timeout=LONG_ENOUGH)
+
+        def follow(store: Store) -> list[bool]:
+            woken = []
+            for head in heads:
+                in_step.wait()
+                woken.append(store.wait("s", "b" if head == "a" else "a", LONG_ENOUGH))
+            return woken
+
+        with ThreadPoolExecutor(6) as pool:
+            following = [pool.submit(follow, store) for store in stores for _ in range(3)]
+            for head in heads:
+                in_step.wait()
+                stores[0].move("s", Place(head), expected="b" if head == "a" else "a")
+
+        assert [follower.result() for follower in following] == [[True] * len(heads)] * 6
+
+    def test_a_follower_gets_to_the_end_and_never_back(self, open_store: Opener) -> None:
+        """Waiting from head to head may skip some, but none twice and never the last."""
+        writer, follower = open_store(), open_store()
+
+        def follow() -> list[str]:
+            seen: list[str] = []
+            while seen[-1:] != ["29"]:
+                assert follower.wait("s", seen[-1] if seen else None, LONG_ENOUGH)
+                seen.append(follower.place("s").head or "")
+            return seen
+
+        with ThreadPoolExecutor(1) as pool:
+            following = pool.submit(follow)
+            chain(writer, "s", *map(str, range(30)))
+            seen = following.result()
+
+        assert [int(head) for head in seen] == sorted({int(head) for head in seen})

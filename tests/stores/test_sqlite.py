@@ -1,0 +1,195 @@
+"""What a SQLite store promises beyond what every store does: its file, its cost, and other processes."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import apsw
+import pytest
+
+from tests.plans import session_on
+from tests.stores.contract import LONG_ENOUGH, chain, ids, planned
+from tests.stores.processes import finish, start, wait_for
+from tildone.log.store import Store
+from tildone.log.tree import Place
+from tildone.stores import sqlite
+from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite_file import APPLICATION_ID, SCHEMA
+
+Work = list[dict[str, Any]]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "plans.db"
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[apsw.Connection]:
+    """Every connection that is opened during the test."""
+    opened: list[apsw.Connection] = []
+    monkeypatch.setattr(apsw, "connection_hooks", [opened.append])
+    return opened
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Work:
+    """Every statement that is run during the test, with what it cost SQLite."""
+    done: Work = []
+    watch = [lambda connection: connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, done.append)]
+    monkeypatch.setattr(apsw, "connection_hooks", watch)
+    return done
+
+
+def test_what_is_acknowledged_is_on_disk(path: Path, connections: list[apsw.Connection]) -> None:
+    """Every commit is synced; readers and writers do not wait for each other."""
+    SqliteStore(path).close()
+    store = SqliteStore(path)
+    connection = connections[-1]
+
+    assert store.durable
+    assert connection.pragma("synchronous") == 2
+    assert connection.pragma("journal_mode") == "wal"
+
+
+def test_a_store_is_known_by_its_marks(path: Path) -> None:
+    """Other programs can tell what the file is, and which version of it."""
+    SqliteStore(path).close()
+
+    connection = apsw.Connection(str(path))
+    assert connection.pragma("application_id") == APPLICATION_ID
+    assert connection.pragma("user_version") == SCHEMA
+
+
+def test_opening_a_store_writes_nothing(path: Path, work: Work) -> None:
+    """A command opens it once, and pays for it each time."""
+    chain(SqliteStore(path), "s", "a")
+    work.clear()
+
+    SqliteStore(path)
+
+    assert len(work) == 3
+    assert all(statement["sql"].startswith("PRAGMA") for statement in work)
+
+
+def test_a_closed_store_is_one_file(path: Path) -> None:
+    """That can be copied, or mailed."""
+    store = SqliteStore(path)
+    chain(store, "s", "a")
+
+    store.close()
+
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_folders_on_the_way_are_made(tmp_path: Path) -> None:
+    """For their owner only: plans are nobody else's business."""
+    path = tmp_path / "not" / "there" / "plans.db"
+
+    chain(SqliteStore(path), "s", "a")
+
+    assert ids(SqliteStore(path).history("s")) == ["a"]
+    assert path.parent.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("name", [":memory:", "file:plans?mode=memory", "with space ünï 😀.db", "%41?x#y", "-"])
+def test_a_path_is_a_path_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """SQLite would read some of these as something that is no file, or as another file."""
+    monkeypatch.chdir(tmp_path)
+
+    chain(SqliteStore(name), "s", "a")
+
+    assert (tmp_path / name).is_file()
+    assert ids(SqliteStore(name).history("s")) == ["a"]
+
+
+def test_a_store_stays_where_it_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever folder the process goes to."""
+    monkeypatch.chdir(tmp_path)
+    store = SqliteStore("plans.db")
+    (tmp_path / "elsewhere").mkdir()
+
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    chain(store, "s", "a")
+
+    assert ids(SqliteStore(tmp_path / "plans.db").history("s")) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        pytest.param(lambda store: session_on(store, name="s").plan, id="the plan"),
+        pytest.param(lambda store: store.sessions(), id="all sessions"),
+        pytest.param(lambda store: store.place("s"), id="the place"),
+        pytest.param(lambda store: list(store.events("other")), id="the events of another session"),
+        pytest.param(lambda store: store.leaves("other"), id="the leaves of another session"),
+        pytest.param(lambda store: store.append("other", planned("new", "2", "x")), id="an event elsewhere"),
+        pytest.param(lambda store: session_on(store, name="s", prefix="new").undo(), id="undo"),
+    ],
+)
+def test_the_length_of_a_session_costs_nothing(tmp_path: Path, work: Work, read: Callable[[Store], object]) -> None:
+    """SQLite takes as many steps with a long history as with a short one."""
+    stores = [SqliteStore(tmp_path / name) for name in ("short", "long")]
+    for store, length in zip(stores, (5, 300), strict=True):
+        chain(store, "other", "0", "1", "2")
+        chain(store, "s", *map(str, range(length)))
+
+    costs = []
+    for store in stores:
+        work.clear()
+        read(store)
+        costs.append([statement["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"] for statement in work])
+
+    assert costs[0] == costs[1] != []
+
+
+def test_many_who_make_the_same_store_make_one(path: Path) -> None:
+    """The first to come makes it, the others wait for that; none is refused."""
+    chain(SqliteStore(path.with_name("model.db")), "s", "a")
+
+    makers = [start("make", path) for _ in range(8)]
+    for maker in makers:
+        wait_for("ready", maker)
+    finish(makers)
+
+    assert tables(path) == tables(path.with_name("model.db"))
+
+
+def test_a_waiter_hears_of_other_processes(path: Path) -> None:
+    """As soon as it looks again."""
+    store = SqliteStore(path)
+    session_on(store).call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
+
+    with start("toggle", path, 0, 1) as other:
+        heard = store.wait("s", "e0", LONG_ENOUGH)
+        finish([other])
+
+    assert heard
+    assert store.place("s").head == "0-0"
+
+
+def test_a_waiter_hears_at_once_of_its_own_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It need not look again by itself."""
+    monkeypatch.setattr(sqlite, "FIRST_LOOK", LONG_ENOUGH)
+    monkeypatch.setattr(sqlite, "LAST_LOOK", LONG_ENOUGH)
+    store = SqliteStore(path)
+    chain(store, "s", "a", "b")
+    in_step = Barrier(2, timeout=LONG_ENOUGH)
+
+    def follow() -> list[bool]:
+        return [in_step.wait() >= 0 and store.wait("s", head, 2 * LONG_ENOUGH) for head in ("b", "a") * 10]
+
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(follow)
+        for head, other in (("b", "a"), ("a", "b")) * 10:
+            in_step.wait()
+            store.move("s", Place(other), expected=head)
+
+        assert following.result(LONG_ENOUGH / 2) == [True] * 20
+
+
+def tables(path: Path) -> object:
+    connection = apsw.Connection(str(path))
+    return connection.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()

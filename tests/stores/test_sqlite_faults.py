@@ -1,0 +1,351 @@
+"""What becomes of a SQLite store when things go wrong around it: nothing that was acknowledged is lost."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tests.plans import session_on
+from tests.stores.contract import chain, ids, planned
+from tests.stores.processes import finish, run, start, wait_for
+from tildone.core.plan import Plan
+from tildone.errors import HeadMoved, StoreBusy, StoreDamaged, StoreError, StoreTooNew
+from tildone.log.events import Event, PlanChanged
+from tildone.log.tree import Place
+from tildone.stores import sqlite_file
+from tildone.stores.sqlite import SqliteStore
+
+WRITERS, CHANGES = 8, 200
+KILLS = 100
+
+unix_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks, limits and permissions are Unix's")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "plans.db"
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that everybody may enter, which pytest's own are not."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+@pytest.mark.slow
+def test_eight_processes_at_once_lose_nothing(path: Path) -> None:
+    """Each makes 200 changes to one plan, as an agent or as a person. None fails, and none undoes another's."""
+    store = SqliteStore(path)
+    todos = [{"text": f"of worker {worker}"} for worker in range(WRITERS)]
+    session_on(store).call("write_todos", {"mode": "replace", "todos": todos})
+
+    finish([start("toggle", path, worker, CHANGES) for worker in range(WRITERS)])
+
+    written = list(store.history("s"))[::-1]
+    wanted = [f"{worker}-{number}" for worker in range(WRITERS) for number in range(CHANGES)]
+    assert sorted(ids(written)) == sorted(["e0", *wanted])
+    for before, after in pairwise(written):
+        assert changed_positions(plan_of(before), plan_of(after)) == [int(after.id.partition("-")[0])]
+    assert ids(store.events("s")) == ids(written)
+    assert check(path) == "ok"
+
+
+@pytest.mark.slow
+@unix_only
+def test_a_writer_may_be_killed_at_any_moment(path: Path) -> None:
+    """A hundred times over: the file is whole, and holds every change that a writer was told was written."""
+    told = run("killed", path, KILLS, 20261115).stdout.split()
+
+    store = SqliteStore(path)
+    written = ids(store.history("s"))
+    assert len(told) >= KILLS / 2
+    assert set(told) <= set(written)
+    assert written == ids(store.events("s"))[::-1]
+    assert plan_of(next(store.history("s"))).tasks[0].text == written[0]
+    assert check(path) == "ok"
+
+
+def test_a_file_that_is_something_else_is_left_alone(path: Path) -> None:
+    """It may be anything; it is named, and nothing is written to it."""
+    path.write_bytes(b"Dear diary,\n" * 1000)
+
+    with pytest.raises(StoreDamaged, match=r"plans\.db is not a tildone store") as caught:
+        SqliteStore(path)
+
+    assert isinstance(caught.value.__cause__, apsw.NotADBError)
+    assert path.read_bytes() == b"Dear diary,\n" * 1000
+
+
+@pytest.mark.parametrize("marks", ["PRAGMA user_version = 1", "PRAGMA application_id = 7", ""])
+def test_a_database_of_somebody_else_is_left_alone(path: Path, marks: str) -> None:
+    """However it is marked, or not marked at all."""
+    with_sqlite(path, f"CREATE TABLE theirs (x); {marks}")
+    before = path.read_bytes()
+
+    with pytest.raises(StoreDamaged, match=r"plans\.db is not a tildone store"):
+        SqliteStore(path)
+
+    assert path.read_bytes() == before
+
+
+def test_a_store_of_a_newer_tildone_is_left_alone(path: Path) -> None:
+    """This one can't know what it would break."""
+    chain(SqliteStore(path), "s", "a")
+    with_sqlite(path, "PRAGMA user_version = 2")
+
+    with pytest.raises(StoreTooNew, match=r"plans\.db has schema 2; this tildone knows 1"):
+        SqliteStore(path)
+
+
+@pytest.mark.parametrize("kept", [10, 100, 4096, 30_000, -1])
+def test_a_file_cut_short_is_not_believed(path: Path, kept: int) -> None:
+    """It is refused when it is opened or when it is read, never read as less than it was."""
+    filled(path)
+    size = path.stat().st_size
+    os.truncate(path, kept if kept > 0 else size + kept)
+
+    with pytest.raises(StoreDamaged, match=r"plans\.db"):
+        list(SqliteStore(path).history("s"))
+
+
+@pytest.mark.parametrize("body", ["{", "null", '{"v": 99}'])
+def test_an_event_that_can_not_be_read_is_named(path: Path, body: str) -> None:
+    """Whichever way it is come across."""
+    store = SqliteStore(path)
+    chain(store, "s", "a")
+    with_sqlite(path, "UPDATE events SET body = ?", body)
+
+    with pytest.raises(StoreDamaged, match="damaged: not an event of version"):
+        store.history("s")
+    with pytest.raises(StoreDamaged, match="damaged: not an event of version"):
+        list(store.events("s"))
+
+
+def test_a_store_without_its_tables_is_damaged(path: Path) -> None:
+    """Whatever somebody did to it by hand."""
+    store = SqliteStore(path)
+    with_sqlite(path, "DROP TABLE sessions")
+
+    with pytest.raises(StoreDamaged, match=r"plans\.db is damaged: no such table"):
+        store.sessions()
+
+
+def test_a_folder_in_the_place_of_the_file_is_named(path: Path) -> None:
+    path.mkdir()
+
+    with pytest.raises(StoreError, match=r"cannot open .*plans\.db: it is a directory"):
+        SqliteStore(path)
+
+
+@pytest.mark.parametrize("name", ["file/plans.db", "nul\0/plans.db", "half \ud800/plans.db"])
+def test_a_path_that_can_not_be_is_named(tmp_path: Path, name: str) -> None:
+    """A file where a folder would have to be, or a name that no file can have."""
+    (tmp_path / "file").write_text("in the way")
+
+    with pytest.raises(StoreError, match="cannot open"):
+        SqliteStore(f"{tmp_path}/{name}")
+
+
+@unix_only
+def test_a_file_that_may_only_be_read_is_read(open_folder: Path) -> None:
+    """Writing says why it can't be done."""
+    path = filled(open_folder / "plans.db")
+    open_folder.chmod(0o777)
+    path.chmod(0o444)
+
+    answer = run("unprivileged", path).stdout.splitlines()
+
+    assert answer == ["read 49", f"StoreError: {path} can't be written: it is read-only"]
+
+
+@unix_only
+def test_a_file_that_may_not_be_read_is_named(open_folder: Path) -> None:
+    path = filled(open_folder / "plans.db")
+    path.chmod(0)
+
+    [answer] = run("unprivileged", path).stdout.splitlines()
+
+    assert answer.startswith(f"StoreError: cannot open {path}: ")
+
+
+@unix_only
+def test_a_folder_that_can_not_be_made_is_named(open_folder: Path) -> None:
+    path = open_folder / "below" / "plans.db"
+
+    [answer] = run("unprivileged", path).stdout.splitlines()
+
+    assert answer.startswith(f"StoreError: cannot open {path}: ")
+    assert "Permission denied" in answer
+
+
+def test_a_lock_is_waited_for_and_then_named(path: Path) -> None:
+    """Reading goes on beside it, and writing after it."""
+    store = SqliteStore(path, patience=0.05)
+    chain(store, "s", "a")
+
+    with start("hold", path) as holder:
+        wait_for("held", holder)
+        with pytest.raises(StoreBusy, match=r"plans\.db is in use by another process") as caught:
+            store.append("s", planned("b", "a", "x"))
+        with pytest.raises(StoreBusy):
+            store.move("s", Place(None), expected="a")
+        read = ids(store.history("s"))
+        holder.communicate()
+    chain(store, "s", "b")
+
+    assert isinstance(caught.value.__cause__, apsw.BusyError)
+    assert read == ["a"]
+    assert ids(store.history("s")) == ["b", "a"]
+
+
+def test_a_writer_has_the_patience_to_outlast_a_lock(path: Path) -> None:
+    """Nobody is told of it, and other threads go on meanwhile: one of them ends the lock."""
+    store = SqliteStore(path)
+
+    with start("hold", path) as holder, ThreadPoolExecutor(1) as pool:
+        wait_for("held", holder)
+        writing = pool.submit(chain, store, "s", "a")
+        holder.communicate()
+        writing.result()
+
+    assert ids(store.history("s")) == ["a"]
+
+
+def test_who_makes_a_store_has_patience_too(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite itself does not wait at that point, so the store looks again."""
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreBusy):
+        SqliteStore(path, patience=0)
+
+    monkeypatch.setattr(sqlite_file, "sleep", lambda _: other.execute("ROLLBACK"))
+    store = SqliteStore(path)
+
+    assert store.sessions() == []
+
+
+def test_a_full_disk_is_named(path: Path, on_connection: Callable[[str], None]) -> None:
+    """What was written before stays, and writing goes on when there is room."""
+    filled(path)
+    before = path.stat().st_size // 4096
+    on_connection(f"PRAGMA max_page_count = {before + 2}")
+    store = SqliteStore(path)
+    head = store.place("s")
+
+    with pytest.raises(StoreError, match=r"plans\.db can't grow: the disk is full") as caught:
+        store.append("s", planned("big", head.head, "x" * 100_000))
+    small = planned("small", head.head, "x")
+    store.append("s", small)
+
+    assert isinstance(caught.value.__cause__, apsw.FullError)
+    assert next(SqliteStore(path).history("s")) == small
+    assert check(path) == "ok"
+
+
+@pytest.fixture
+def on_connection(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Gives orders to every connection that is opened from now on."""
+    hooks: list[Callable[[apsw.Connection], object]] = []
+    monkeypatch.setattr(apsw, "connection_hooks", hooks)
+    return lambda sql: hooks.append(lambda connection: connection.execute(sql))
+
+
+@unix_only
+def test_a_file_that_may_not_grow_is_named(path: Path) -> None:
+    """A quota, or a limit on the size of files."""
+    answer = run("cramped", path)
+
+    told = answer.stdout.split()
+    assert answer.stderr.startswith(f"StoreError: {path}: ")
+    assert told[-3:] == ["free-0", "free-1", "free-2"]
+    assert ids(SqliteStore(path).events("s")) == told
+    assert check(path) == "ok"
+
+
+@pytest.mark.parametrize("left_behind", [("-wal", "-shm"), ()])
+def test_a_store_that_was_deleted_begins_anew(path: Path, left_behind: tuple[str, ...]) -> None:
+    """Writing on to a file that nobody can find again would lose what it acknowledges."""
+    store = SqliteStore(path)
+    chain(store, "s", "a", "b")
+    path.unlink()
+    for suffix in {"-wal", "-shm"} - {*left_behind}:
+        Path(f"{path}{suffix}").unlink()
+
+    with pytest.raises(HeadMoved):
+        store.append("s", planned("c", "b", "x"))
+    chain(store, "s", "d")
+
+    assert ids(store.history("s")) == ["d"]
+    assert ids(SqliteStore(path).history("s")) == ["d"]
+    assert check(path) == "ok"
+
+
+def test_a_store_that_was_replaced_is_the_new_one(path: Path) -> None:
+    """As when a backup is put back while an agent runs."""
+    backup = path.with_name("backup.db")
+    filled(backup)
+    store = SqliteStore(path)
+    chain(store, "s", "a")
+
+    for suffix in ("-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink()
+    shutil.move(backup, path)
+    chain(store, "s", "next")
+
+    assert len(ids(store.history("s"))) == 51
+    assert ids(SqliteStore(path).history("s"))[:2] == ["next", "49"]
+
+
+def test_a_store_that_can_not_be_opened_again_can_be_later(path: Path) -> None:
+    """The error is told, and is not for ever."""
+    store = SqliteStore(path)
+    chain(store, "s", "a")
+    path.unlink()
+    path.mkdir()
+
+    with pytest.raises(StoreError, match="it is a directory"):
+        store.place("s")
+    path.rmdir()
+
+    assert store.place("s") == Place()
+
+
+def filled(path: Path) -> Path:
+    """A store of fifty long events, closed: one file."""
+    store = SqliteStore(path)
+    for number in range(50):
+        store.append("s", planned(str(number), str(number - 1) if number else None, "x" * 1000))
+    store.close()
+    return path
+
+
+def plan_of(event: Event) -> Plan:
+    assert isinstance(event.fact, PlanChanged)
+    return event.fact.plan
+
+
+def changed_positions(before: Plan, after: Plan) -> list[int]:
+    pairs = zip(before.tasks, after.tasks, strict=True)
+    return [position for position, (old, new) in enumerate(pairs) if old != new]
+
+
+def with_sqlite(path: Path, sql: str, *values: str) -> object:
+    connection = apsw.Connection(str(path))
+    try:
+        return connection.execute(sql, values).get
+    finally:
+        connection.close()
+
+
+def check(path: Path) -> object:
+    """What SQLite itself says of the file."""
+    return with_sqlite(path, "PRAGMA integrity_check")

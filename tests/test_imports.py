@@ -1,0 +1,52 @@
+"""What is loaded to do little: imports are most of what a hook or a short command costs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = {
+    "argparse",
+    "asyncio",
+    "dataclasses",
+    "inspect",
+    "logging",
+    "mcp",
+    "pathlib",
+    "psycopg",
+    "pydantic",
+    "rich",
+    "starlette",
+    "textual",
+    "typing",
+}
+SHOW = "import sys; print(*sorted(sys.modules), sep='\\n', file=sys.stderr)"
+
+
+@pytest.mark.parametrize("module", ["tildone", "tildone.session", "tildone.stores.sqlite", "tildone.wiring"])
+def test_what_commands_and_hooks_import_is_light(module: str) -> None:
+    """In an interpreter that has loaded nothing else."""
+    assert loaded(f"import {module}; {SHOW}") & HEAVY == set()
+
+
+@pytest.mark.parametrize("words", [["todo"], ["call", "list_todos", "{}"]], ids=" ".join)
+def test_running_a_command_loads_nothing_heavy(words: list[str], tmp_path: Path) -> None:
+    """From start to end: what is imported on the way counts, too."""
+    run = f"""
+import atexit, sys
+atexit.register(lambda: print(*sorted(sys.modules), sep='\\n', file=sys.stderr))
+sys.argv[1:] = {words!r}
+from tildone.cli import main
+sys.exit(main())
+"""
+
+    assert loaded(run, TILDONE_STORE=str(tmp_path / "plans.db"), TILDONE_SESSION="s") & HEAVY == set()
+
+
+def loaded(program: str, **environ: str) -> set[str]:
+    """The packages that are loaded when the program is over."""
+    command = [sys.executable, "-I", "-c", program]
+    answer = subprocess.run(command, env=os.environ | environ, capture_output=True, text=True, check=True)
+    return {name.split(".")[0] for name in answer.stderr.split()}

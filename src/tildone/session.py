@@ -1,5 +1,7 @@
 """The one road from a request to the log: every tool call, every person's edit, every end of a turn."""
 
+from itertools import islice
+
 from tildone.core.reduce import Outcome, Step, reduce
 from tildone.dialects.base import Done, Reply
 from tildone.errors import HeadMoved, Refused
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 
 MAX_ARGUMENTS = 1_000_000
+RECENT = 200
 
 
 @value
@@ -75,6 +78,11 @@ class Session:
     def plan(self) -> "Plan":
         """The plan as it is now."""
         return self.state.plan
+
+    def was(self, plan: "Plan") -> bool:
+        """Whether the plan has been this on its way here, not long ago."""
+        recent = islice(self.store.history(self.name), RECENT)
+        return any(isinstance(event.fact, PlanChanged) and event.fact.plan == plan for event in recent)
 
     def call(self, tool_name: str, arguments: "str | Mapping[str, Any]") -> Reply:
         """Carry out a model's tool call. Whatever is wrong with it comes back as a reply; nothing changes."""

@@ -31,6 +31,24 @@ def test_the_same_script_gives_the_same_conversation(trace: Path, tmp_path: Path
             assert_same(results(client.records), results(run["events"]))
 
 
+@pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
+def test_a_session_that_pi_wrote_goes_on_with_the_same_list(trace: Path, tmp_path: Path) -> None:
+    """What the status bar said last when pi had it, it says first when we have it."""
+    recorded = json.loads(trace.read_text(encoding="utf-8"))
+    (tmp_path / "sessions").mkdir()
+    for number, file in enumerate(recorded["session_files"]):
+        lines = "".join(f"{json.dumps(entry)}\n" for entry in file["entries"])
+        (tmp_path / "sessions" / f"{number}.jsonl").write_text(lines, encoding="utf-8")
+    said = [call for call in recorded["runs"][-1]["ui"] if call["method"] == "setStatus"]
+    last = {call["key"]: call.get("text") for call in said}
+
+    with Wire() as model, rpc(tmp_path, model.url, "--continue") as client:
+        client.ask("get_state")
+
+    first = {call["key"]: call.get("text") for call in shown(client) if call["method"] == "setStatus"}
+    assert first == last
+
+
 def act(client: Client, acts: list[Json]) -> None:
     """Do as the recording did; its pauses are part of it."""
     for one in acts:

@@ -339,6 +339,18 @@ def test_moving_waits_for_its_turn() -> None:
     assert session.plan == Plan()
 
 
+def test_a_session_knows_what_its_plan_has_been() -> None:
+    """On this branch, and not what was undone."""
+    session = session_on()
+    session.call("write_todos", ADD_TWO)
+    session.call("edit_todos", {"action": "start", "indices": [0]})
+
+    assert session.was(plan_of("a", "b"))
+    assert not session.was(plan_of("a"))
+    session.undo()
+    assert not session.was(flat(Task("a", IN_PROGRESS), Task("b")))
+
+
 def test_a_label_names_an_event_of_the_session() -> None:
     """And no other."""
     session = session_on()

@@ -34,7 +34,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def til_done(open_session: OpenSession, ticks: Sequence[Tick] = countdown()) -> Callable[[ExtensionAPI], None]:  # noqa: B008  frozen
+def til_done(open_session: OpenSession, ticks: Sequence[Tick] = countdown()) -> Callable[[ExtensionAPI], None]:
     """The extension, keeping its plan in the session that `open_session` gives for a conversation's id."""
     return lambda api: TilDone(api, open_session, ticks).plug_in()
 
@@ -83,15 +83,20 @@ class TilDone:
         """Whether to go about it in our manner, or as it was recorded."""
         return self.session.patience.manner is Manner.OURS
 
-    def read_again(self, _event: Event, ctx: Context) -> None:
-        """Another conversation, or another branch of it: the plan is what that remembers."""
+    def read_again(self, event: Event, ctx: Context) -> None:
+        """Another conversation, or another branch of it: the plan is what that remembers.
+
+        A conversation that is opened again may have been overtaken: what was done to its plan meanwhile stands.
+        """
         self._stop_counting()
         if ctx.has_ui:
             ctx.ui.set_widget(COUNTING, None)
         self._session = self._open_session(ctx.session.id)
-        remembered = INDEXED.recover(ctx.session.get_branch()) or Plan()
-        if remembered != self._session.plan:
-            self._session.change([Write(remembered.phases)], Actor.IMPORT)
+        remembered = INDEXED.recover(ctx.session.get_branch())
+        overtaken = remembered is None or self._session.was(remembered)
+        if event["type"] == "session_tree" or not overtaken:
+            plan = remembered or Plan()
+            self._session.change([Write(plan.phases)], Actor.IMPORT)
         self._show_status(ctx)
 
     def remind(self, _event: Event, _ctx: Context) -> dict[str, Any] | None:

@@ -67,6 +67,7 @@ class Host:
         self.ctx = Context(self)
         self._listeners: list[Listener] = []
         self._controller: AbortController | None = None
+        self._run: Run | None = None
         self._task: asyncio.Task[None] | None = None
         for tool in tools:
             self.add_tool(tool)
@@ -141,12 +142,14 @@ class Host:
         made = {"role": "custom", "timestamp": self.now(), **message}
         if deliver_as == "next_turn":
             self.next_turn.append(made)
-        elif self.is_running:
+        elif self._run is not None and self._run.at_work:
             (self.following if deliver_as == "follow_up" else self.steering).append(made)
-        elif trigger_turn:
-            self._begin([made])
-        else:
+        elif not trigger_turn:
             self.say(made)
+        elif self.is_running:
+            self.following.append(made)
+        else:
+            self._begin([made])
 
     def append_custom_entry(self, custom_type: str, data: Any) -> None:
         """Remember something that the model does not see."""
@@ -229,8 +232,8 @@ class Host:
 
     def _begin(self, opening: list[Message]) -> None:
         self._controller = AbortController()
-        run = Run(self, opening, self._controller.signal)
-        self._task = asyncio.get_running_loop().create_task(run.whole())
+        self._run = Run(self, opening, self._controller.signal)
+        self._task = asyncio.get_running_loop().create_task(self._run.whole())
 
     async def _run_command(self, command: Command, arguments: str) -> None:
         try:

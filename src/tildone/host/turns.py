@@ -24,6 +24,7 @@ class Run:
         self.made: list[Message] = []
         self.failure: ModelFailure | None = None
         self.system = ""
+        self.at_work = True
 
     async def whole(self) -> None:
         """The agent's run, again after a failure that may pass, and what was queued for its end."""
@@ -32,11 +33,12 @@ class Run:
         while True:
             last = await self._agent()
             attempt += 1
-            again = self._may_retry(last, attempt)
+            again = self.at_work = self._may_retry(last, attempt)
             await self.host.emit({"type": "agent_end", "messages": self.made, "willRetry": again})
             if not again:
                 self._retries_over(last, attempt)
                 if await self._kept_going(last):
+                    attempt = 0
                     continue
                 break
             if not await self._backed_off(last, attempt):
@@ -44,11 +46,16 @@ class Run:
         await self.host.emit({"type": "agent_settled"})
 
     async def _kept_going(self, last: Message) -> bool:
-        """Whether an extension, asked before the agent settles, has something to say that keeps it going."""
+        """Whether an extension, asked before the agent settles, has something to say that keeps it going.
+
+        What was queued while the agent came to its end is said now, too.
+        """
         host = self.host
         event = {"type": "agent_before_settle", "messages": self.made, "stopReason": last["stopReason"]}
         for answer in await host.bus.emit(event, host.ctx):
             self.opening.extend({"timestamp": host.now(), **message} for message in answer.get("messages", ()))
+        if not self.opening and _goes_on(last):
+            self.opening = self._queued(stopped=True)
         return bool(self.opening) and not self.signal.aborted
 
     async def _prepare(self) -> None:
@@ -67,6 +74,7 @@ class Run:
     async def _agent(self) -> Message:
         """Turns until the model has nothing left to do, or cannot go on; its last message."""
         host = self.host
+        self.at_work = True
         await host.emit({"type": "agent_start"})
         while True:
             await host.emit({"type": "turn_start"})

@@ -44,13 +44,15 @@ class Notebook:
     def open(self, conversation: str, branch: Entries) -> None:
         """Begin, or begin again. Tasks that were finished stay behind.
 
-        What the conversation remembers counts. Where it remembers no plan, the store's is kept and is news to it.
+        What the conversation remembers counts. Where it remembers no plan, or what was done to its plan meanwhile
+        has overtaken it, the store's is kept and is news to it.
         """
         self._session = self._open_session(conversation)
         remembered = PHASED.recover(branch)
-        self.keep(resumed(self.plan if remembered is None else remembered))
-        if remembered is None:
-            self._known = Plan()
+        overtaken = remembered is None or self._session.was(remembered)
+        self.keep(resumed(self.plan if overtaken or remembered is None else remembered))
+        if overtaken:
+            self._known = resumed(remembered or Plan())
 
     def turn_to(self, branch: Entries) -> None:
         """Go on from another point of the same conversation: the plan is what was remembered there."""

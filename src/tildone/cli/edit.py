@@ -1,6 +1,7 @@
 """`tildone todo edit`: the plan in the person's own editor. Whatever goes wrong, what they typed is kept."""
 
 import os
+import select
 import shlex
 import signal
 import subprocess
@@ -79,11 +80,21 @@ def _wants_again(answer: Answer) -> bool:
     for message in answer.messages:
         print(message.text, file=sys.stderr)
     try:
-        input("Press Enter to edit it again, Ctrl-C to stop: ")
-    except (EOFError, KeyboardInterrupt):
+        return bool(_line("Press Enter to edit it again, Ctrl-C to stop: "))
+    except KeyboardInterrupt:
         print(file=sys.stderr)
         return False
-    return True
+
+
+def _line(prompt: str) -> str:
+    """The line that is typed; empty when the input has ended.
+
+    `input` would miss a Ctrl-C that comes between its prompt and its reading, and wait on.
+    """
+    print(prompt, end="", file=sys.stderr, flush=True)
+    while os.name == "posix" and not select.select([sys.stdin], [], [], 0.1)[0]:
+        pass
+    return sys.stdin.readline()
 
 
 def _answer(request: OpenEditor, saved: bytes) -> Answer:

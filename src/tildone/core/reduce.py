@@ -147,7 +147,7 @@ def _mark(plan: Plan, target: Selector, status: Status, rules: Rules) -> tuple[P
     if status is Status.IN_PROGRESS and rules.focus is not Focus.ANY:
         others = [spot for spot in _spots(plan, lambda task: task.status is status) if spot not in spots]
         plan = _change(plan, others, lambda task: but(task, status=Status.PENDING))
-    return _change(plan, spots, lambda task: but(task, status=status)), ()
+    return _change(plan, spots, lambda task: Task(task.text, status, task.notes)), ()
 
 
 def _remove(plan: Plan, target: Selector) -> tuple[Plan, tuple[Fault, ...]]:
@@ -275,7 +275,7 @@ def _change(plan: Plan, spots: "Iterable[Spot]", changed: "Callable[[Task], Task
         return plan
     phases = list(plan.phases)
     for i, row in rows.items():
-        phases[i] = but(phases[i], tasks=tuple(row))
+        phases[i] = Phase(phases[i].name, tuple(row))
     return Plan(tuple(phases))
 
 

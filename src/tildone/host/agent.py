@@ -142,7 +142,7 @@ class Host:
         made = {"role": "custom", "timestamp": self.now(), **message}
         if deliver_as == "next_turn":
             self.next_turn.append(made)
-        elif self._run is not None and self._run.at_work:
+        elif self.is_running and self._run is not None and self._run.at_work:
             (self.following if deliver_as == "follow_up" else self.steering).append(made)
         elif not trigger_turn:
             self.say(made)

@@ -155,10 +155,12 @@ def _connected(path: str, patience: float) -> apsw.Connection:
 
 def _recognise(connection: apsw.Connection, path: str, patience: float) -> None:
     """Make sure that this is a store; an empty file becomes one."""
-    application, version = _marks(connection)
-    if not application and not version and _is_empty(connection):
-        _furnish(connection, patience)
-        application, version = _marks(connection)
+    version, application = _marks(connection)
+    if not version and not application:
+        if _is_empty(connection):
+            _furnish(connection, patience)
+        # Looked at again in any case: somebody else may have been making a store of it.
+        version, application = _marks(connection)
     if application != APPLICATION_ID:
         raise StoreDamaged(f"{path} is not a tildone store")
     if version > SCHEMA:
@@ -166,8 +168,11 @@ def _recognise(connection: apsw.Connection, path: str, patience: float) -> None:
 
 
 def _marks(connection: apsw.Connection) -> tuple[int, int]:
-    """Whose file this is, and by which schema."""
-    return connection.execute("PRAGMA application_id").get, connection.execute("PRAGMA user_version").get
+    """By which schema the file was made, and whose it is.
+
+    In this order: who gets them from before and after the making of a store does not take it for another's.
+    """
+    return connection.execute("PRAGMA user_version").get, connection.execute("PRAGMA application_id").get
 
 
 def _is_empty(connection: apsw.Connection) -> bool:

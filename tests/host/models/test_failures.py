@@ -1,6 +1,7 @@
 """What goes wrong is told as a failure that says whether to ask again; what is stopped is stopped at once."""
 
 import asyncio
+import socket
 import threading
 
 import pytest
@@ -69,14 +70,18 @@ async def test_a_connection_that_breaks_is_a_failure_that_may_pass(spec: str) ->
     assert all(each.transient for each in failures)
 
 
-async def test_an_address_where_nobody_listens_is_named() -> None:
-    async with talk(CHAT) as (model, wire):
-        address = f"{wire.url}/v1/"
-    with pytest.raises(ModelFailure, match=f"^{address} cannot be reached: ") as caught:
-        await heard(model)
-    await model.close()
+async def test_an_address_where_nobody_listens_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as deaf:  # bound, so that nobody else gets the port, and not listening
+        deaf.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{deaf.getsockname()[1]}/v1/"
+        monkeypatch.setenv("OPENAI_BASE_URL", address)
+        model = open_model(CHAT)
 
-    assert caught.value.transient
+        failed = await failure(model)
+
+        await model.close()
+    assert str(failed).startswith(f"{address} cannot be reached: ")
+    assert failed.transient
 
 
 async def test_an_account_without_credit_is_not_asked_again() -> None:

@@ -1,0 +1,267 @@
+"""At a real terminal: live rows at the bottom, questions, interruptions, and a way out at any time."""
+
+import os
+import re
+import signal
+import time
+from dataclasses import replace
+
+import pytest
+
+from tests.cli.person import CTRL_C, Person, Terminal
+from tests.host.models.wire import Turn, Wire
+from tests.run.scenes import CHAT, EVERYTHING, WRITE, address, plan, statuses
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")]
+
+CTRL_D = b"\x04"
+ESCAPE = b"\x1b"
+COUNTING = "Auto-continuing in 3s"
+STOPS: Turn = {"text": "I stop here.", "repeat": True}
+
+
+def screen(shown: str, rows: int = 200, columns: int = 80) -> list[str]:
+    """What a terminal that was sent this shows at the end; as much of one as is made use of."""
+    lines, row, column = [""], 0, 0
+    for part in re.findall(r"\x1b\[[0-?]*[ -/]*[@-~]|\r|\n|[^\x1b\r\n]+", shown):
+        if part == "\r":
+            column = 0
+        elif part == "\n":
+            row, column = row + 1, 0
+            lines += [""] * (row + 1 - len(lines))
+        elif part.startswith("\x1b["):
+            count, kind = int(re.sub(r"\D", "", part[2:-1]) or 1), part[-1]
+            row = max(row - count, 0) if kind == "A" else row
+            column = column + count if kind == "C" else column
+            if kind == "J":
+                lines[row:] = [lines[row][:column]]
+        else:
+            line = lines[row].ljust(column)
+            lines[row] = line[:column] + part + line[column + len(part) :]
+            column += len(part)
+    assert len(lines) <= rows
+    assert max(map(len, lines)) <= columns
+    return lines
+
+
+def at_terminal(person: Person, *argv: str, **environ: str) -> Terminal:
+    """The countdown is as long as people have it."""
+    return person.at_terminal("run", *argv, **{"TILDONE_COUNTDOWN": "3", **environ})
+
+
+def processes(marker: str) -> list[int]:
+    """Every process whose command line holds the marker."""
+    found = []
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                if marker.encode() in file.read():
+                    found.append(int(name))
+        except OSError:
+            continue
+    return found
+
+
+def test_what_is_told_stays_and_what_is_under_way_goes(person: Person) -> None:
+    """At the end nothing is left of the rows at the bottom."""
+    name = plan(person, "- [ ] Say hello: `echo hello`\n- [ ] Count: `echo 1; echo 2`\n")
+
+    answer = at_terminal(person, name, *EVERYTHING, "--session", "s").end()
+
+    assert answer.code == 0
+    assert "📋 0/2  [0] Say hello" in answer.out
+    shown = screen(answer.out)
+    assert shown[-3:] == ["All 2 tasks are done.", "How it went: tildone log --session s", ""]
+    assert not any("📋" in line for line in shown)
+    assert [line for line in shown if line.startswith("Bash: ")] == ["Bash: echo hello", "Bash: echo 1; echo 2"]
+
+
+def test_output_is_shown_while_a_command_runs(person: Person) -> None:
+    os.mkfifo(person.folder / "gate")
+    name = plan(person, "- [ ] Wait: `echo early; cat gate; echo late`\n")
+    terminal = at_terminal(person, name, *EVERYTHING)
+
+    terminal.until("  early")
+    with (person.folder / "gate").open("wb"):
+        pass
+    answer = terminal.end()
+
+    assert answer.code == 0
+    assert "  late" in screen(answer.out)
+
+
+def test_a_command_is_asked_for_and_an_answer_may_hold_for_the_session(person: Person) -> None:
+    name = plan(person, "- [ ] One: `echo 1`\n- [ ] Two: `echo 2`\n- [ ] Again: `echo 2`\n- [ ] No: `echo 3`\n")
+    terminal = at_terminal(person, name, "--session", "s")
+
+    for keys, asked in ((b"y\r", "  echo 1"), (b"what?\r", "  echo 2"), (b"always\r", "what?"), (b"n\r", "  echo 3")):
+        terminal.until(f"{asked}")
+        terminal.until("Deny")
+        terminal.type(keys)
+    answer = terminal.end()
+
+    assert answer.code == 1
+    assert "✗ “No” failed: Denied by the person who was asked: echo 3" in screen(answer.out)
+    assert statuses(person, "s") == "✓✓✓●"
+
+
+def test_ctrl_c_in_the_middle_of_a_command_ends_it_and_all_it_started_within_a_second(person: Person) -> None:
+    marker = f"tildone-{os.getpid()}"
+    forks = f"for i in 1 2; do (trap '' HUP; sleep 600; echo {marker}) & done; echo started; sleep 600; echo {marker}"
+    name = plan(person, f"- [ ] Hang: `{forks}`\n- [ ] Never: `touch never`\n")
+    terminal = at_terminal(person, name, *EVERYTHING, "--session", "s")
+    terminal.until("  started")
+
+    began = time.monotonic()
+    terminal.type(CTRL_C)
+    answer = terminal.end()
+    took = time.monotonic() - began
+
+    assert answer.code == 130
+    assert took < 2.0  # of which the program itself may take its time to end
+    assert processes(marker) == []
+    assert "✗ Interrupted" in screen(answer.out)
+    assert statuses(person, "s") == "●–"
+    assert not (person.folder / "never").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("mode", ["terminal", "print", "json", "rpc"])
+def test_a_program_that_is_told_to_end_leaves_nothing_running(person: Person, mode: str, number: int) -> None:
+    """Commands have sessions of their own, so nobody else would end them."""
+    marker = f"tildone-{mode}-{number}-{os.getpid()}"
+    name = plan(person, f"- [ ] Hang: `touch started; sleep 600; echo {marker}`\n")
+    terminal = at_terminal(person, name, *EVERYTHING, "--mode", mode)
+    if mode == "rpc":
+        terminal.type(b'{"type": "prompt", "message": "Go"}\n')
+    until = time.monotonic() + 30
+    while not (person.folder / "started").exists() and time.monotonic() < until:
+        time.sleep(0.01)
+
+    terminal.process.send_signal(number)
+    answer = terminal.end()
+
+    assert answer.code == 128 + number
+    assert processes(marker) == []
+
+
+def test_typing_interrupts_the_countdown_and_is_said_instead(person: Person) -> None:
+    with Wire(WRITE, {"text": "I stop here."}, {"text": "You spoke.", "ends": "stop"}) as wire:
+        terminal = at_terminal(person, "Go", "--model", CHAT, **address(wire))
+        terminal.until(COUNTING)
+        terminal.type(b"Wait")
+        terminal.until("> Wait")
+        terminal.type(b" for me\r")
+        terminal.until("You spoke.")
+        terminal.until(COUNTING)
+        terminal.type(CTRL_C)
+        terminal.type(CTRL_D)
+        answer = terminal.end()
+
+    assert answer.code in {0, 130}
+    assert len(wire.asked) == 3
+    said = [message for message in wire.asked[-1].messages if message["role"] == "user"]
+    assert any("Wait for me" in str(message["content"]) for message in said)
+    assert "❯ Wait for me" in screen(answer.out)
+
+
+def test_the_countdown_goes_on_by_itself(person: Person) -> None:
+    complete: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
+    with Wire(WRITE, {"text": "I stop here."}, complete, {"text": "Done."}) as wire:
+        answer = at_terminal(person, "Go", "--model", CHAT, **address(wire)).end()
+
+    assert answer.code == 0
+    assert [second for second in "321" if f"Auto-continuing in {second}s" in answer.out] == ["3", "2", "1"]
+    assert "✓ Done (2 items)" in answer.out
+
+
+def test_what_is_typed_while_a_model_works_is_heard_before_its_next_step(person: Person) -> None:
+    with Wire({"tool": "list_todos", "args": {}, "hold": 1}, {"text": "Heard."}) as wire:
+        terminal = at_terminal(person, "Go", "--model", CHAT, **address(wire))
+        assert wire.held.wait(30)
+        terminal.type("Use tabs, naïve one\r".encode())
+        terminal.until("> Use tabs")
+        wire.go()
+        answer = terminal.end()
+
+    assert answer.code == 0
+    assert "Use tabs, naïve one" in str(wire.asked[1].messages[-1])
+
+
+def test_escape_closes_a_request_that_hangs(person: Person) -> None:
+    with Wire(WRITE, {"text": "Never finished", "hold": 2}, STOPS) as wire:
+        terminal = at_terminal(person, "Go", "--model", CHAT, **address(wire))
+        assert wire.held.wait(30)
+        terminal.type(ESCAPE)
+        answer = terminal.end()
+
+    assert answer.code == 130
+    assert wire.asked[1].left.wait(10)
+    assert len(wire.asked) == 2
+
+
+def test_without_a_task_the_person_types_and_leaves_when_they_like(person: Person) -> None:
+    with Wire({"text": "First answer."}, {"text": "Second answer."}) as wire:
+        terminal = at_terminal(person, "--model", CHAT, **address(wire))
+        terminal.until("say what is to be done")
+        terminal.type(b"/help\r")
+        terminal.until("/quit")
+        terminal.type(b"/nonsense\r")
+        terminal.until("There is no command /nonsense")
+        terminal.type(b"One\r")
+        terminal.until("First answer.")
+        terminal.type(b"Two and \x1b[Dmore\x15\x1b[Ax\x7f\r")
+        terminal.until("Second answer.")
+        terminal.type(CTRL_D)
+        answer = terminal.end()
+
+    assert answer.code == 0
+    assert [str(asked.messages[-1]["content"]) for asked in wire.asked] == ["One", "One"]
+
+
+def test_ctrl_c_at_an_empty_line_leaves(person: Person) -> None:
+    terminal = at_terminal(person, "--model", CHAT, OPENAI_API_KEY="none")
+    terminal.until("say what is to be done")
+    terminal.type(b"half a thought")
+    terminal.until("half a thought")
+    terminal.type(CTRL_C)
+    terminal.type(CTRL_C)
+
+    assert terminal.end().code == 130
+
+
+def test_phases_have_their_panel_and_their_command(person: Person) -> None:
+    init: Turn = {"tool": "todo_write", "args": {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One"]}]}]}}
+    with Wire(init, {"tool": "todo_write", "args": {"ops": [{"op": "done"}]}}, {"text": "Done."}) as wire:
+        terminal = at_terminal(person, "--model", CHAT, "--dialect", "phased", **address(wire))
+        terminal.until("say what is to be done")
+        terminal.type(b"Go\r")
+        terminal.until("Todos 1/1")
+        terminal.until("Done.")
+        terminal.type(b"/todo append B Two\r")
+        terminal.until("Added to the new phase B: Two")
+        terminal.type(b"/quit\r")
+        answer = terminal.end()
+
+    assert answer.code == 0
+    assert "├─ ☐ One" in answer.out or "└─ ☐ One" in answer.out
+
+
+@pytest.mark.parametrize("columns", [12, 30])
+def test_narrow_terminals_get_narrow_lines(person: Person, columns: int) -> None:
+    name = plan(person, "- [ ] A task with a rather long text that goes on and on: `echo a long line of output, too`\n")
+
+    answer = at_terminal(replace(person, columns=columns), name, *EVERYTHING, "--session", "s").end()
+
+    assert answer.code == 0
+    screen(answer.out, columns=columns)
+
+
+def test_print_mode_shows_how_it_goes_on_standard_error(person: Person) -> None:
+    name = plan(person, "- [ ] A: `echo a`\n")
+
+    answer = at_terminal(person, name, *EVERYTHING, "--mode", "print").end()
+
+    assert answer.code == 0
+    assert answer.out.splitlines()[-2:] == ["The task is done.", "The task is done."]
+    assert "Bash: echo a" in answer.out

@@ -12,6 +12,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -211,27 +212,22 @@ def lock() -> int:
 
 
 DEMO = (
-    ("todo", "append", "Build", "Write the parser", "Wire up the command line"),
-    ("todo", "append", "Ship", "Write the release notes"),
-    ("todo", "start", "parser"),
-    ("todo", "note", "parser", "Reuse the tokenizer from the linter"),
-    ("todo", "done", "parser"),
-    ("todo",),
-    ("log",),
-    ("undo",),
-    ("todo", "export", "-"),
+    ("run", "examples/hello.md", "--allow", "*", "--session", "hello"),
+    ("todo", "--session", "hello"),
+    ("log", "--session", "hello"),
 )
 
 
 def demo() -> int:
-    """Walk a small plan through the command line, in a store of its own."""
+    """Run the example plan for real, then show what happened; in a folder and a store of its own."""
     setup()
-    tildone = tool("tildone")
     with tempfile.TemporaryDirectory() as scratch:
-        env = {**os.environ, "TILDONE_STORE": str(Path(scratch) / "demo.db"), "TILDONE_SESSION": "demo"}
+        shutil.copytree(ROOT / "examples", Path(scratch, "examples"))
+        kept = {"TILDONE_STORE": "demo.db", "TILDONE_SESSION_DIR": "conversations"}
         for words in DEMO:
-            print("$ tildone", *(f'"{word}"' if " " in word else word for word in words), flush=True)
-            status = subprocess.run([tildone, *words], cwd=scratch, env=env, check=False).returncode
+            print("$", shlex.join(("tildone", *words)), flush=True)
+            env = {**os.environ, **{name: str(Path(scratch, path)) for name, path in kept.items()}}
+            status = subprocess.run([tool("tildone"), *words], cwd=scratch, env=env, check=False).returncode
             if status:
                 return status
             print(flush=True)

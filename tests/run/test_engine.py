@@ -20,10 +20,10 @@ def nudges(wire: Wire) -> int:
     return told[-1].count("There are still incomplete todos.")
 
 
-def run(person: Person, *options: str, script: tuple[Turn, ...]) -> tuple[Answer, Wire]:
+def run(person: Person, *options: str, script: tuple[Turn, ...], **environ: str) -> tuple[Answer, Wire]:
     """A run of a model that answers from a script."""
     with Wire(*script) as wire:
-        return person.run("run", "Go", "--model", CHAT, *options, **address(wire)), wire
+        return person.run("run", "Go", "--model", CHAT, *options, **address(wire), **environ), wire
 
 
 @pytest.mark.parametrize("mode", ["terminal", "print"])
@@ -67,13 +67,14 @@ def test_a_model_that_only_toggles_is_ended_by_the_second_bound(person: Person) 
 
 
 def test_a_model_that_stops_half_way_is_brought_to_the_end(person: Person) -> None:
+    """The program waits for the end of the countdown, in which nothing runs."""
     script: tuple[Turn, ...] = (
         WRITE,
         {"text": "Enough for today."},
         {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}},
         {"text": "All done after all."},
     )
-    answer, wire = run(person, "--mode", "print", script=script)
+    answer, wire = run(person, "--mode", "print", script=script, TILDONE_COUNTDOWN="1")
 
     assert (answer.code, answer.out) == (0, "All done after all.\n")
     assert nudges(wire) == 1

@@ -33,25 +33,28 @@ def test_the_example_runs_anywhere_and_its_log_tells_it(person: Person, dialect:
 
 
 def test_a_run_in_a_pipe_is_plain_lines(person: Person) -> None:
-    name = plan(person, "- [ ] Say hello: `echo hello`\n")
+    """Of a plan that was shown before, only what is new in it is told again."""
+    name = plan(person, "- [ ] Say hello: `echo hello`\n- [x] Be there\n")
 
     out = person.says("run", name, *EVERYTHING, "--session", "s")
 
     took = "  took: "
     assert [took if line.startswith(took) else line for line in out.splitlines()] == [
-        "❯ Work through this plan, task by task: … (2 more lines)",
-        "write_todos replace (1 items)",
+        "❯ Work through this plan, task by task: … (3 more lines)",
+        "write_todos replace (2 items)",
         "  – [0] Say hello",
+        "  – [1] Be there",
+        "edit_todos complete [1]",
+        "  ✓ [1] Be there",
         "edit_todos start [0]",
         "  ● [0] Say hello",
         "Bash: echo hello",
         "  Done: 1 line",
         "  hello",
-        "",
         took,
         "edit_todos complete [0]",
         "  ✓ [0] Say hello",
-        "The task is done.",
+        "All 2 tasks are done.",
         "How it went: tildone log --session s",
     ]
 
@@ -197,7 +200,10 @@ def test_a_limit_of_the_dialect_is_told_as_the_tool_tells_it(person: Person) -> 
         (("run", "plan.md", "--continue", "--resume", "x"), "--continue and --resume name different conversations"),
         (("run", "plan.md", "--no-session", "--continue"), "--no-session keeps none"),
         (("run", "plan.md", "--max-nudges", "few"), "max-nudges must be a whole number"),
-        (("run", "Do it", "--mode", "rpc", "--model", "openai-chat:x"), "in rpc mode the client says what is to be done"),
+        (
+            ("run", "Do it", "--mode", "rpc", "--model", "openai-chat:x"),
+            "in rpc mode the client says what is to be done",
+        ),
         (("run", "--model", "openai-chat:x"), "what is to be done? Nobody can type here"),
     ],
 )

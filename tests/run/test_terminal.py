@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import threading
 import time
 from dataclasses import replace
 
@@ -45,8 +46,12 @@ def screen(shown: str, rows: int = 200, columns: int = 80) -> list[str]:
 
 
 def at_terminal(person: Person, *argv: str, **environ: str) -> Terminal:
-    """The countdown is as long as people have it."""
-    return person.at_terminal("run", *argv, **{"TILDONE_COUNTDOWN": "3", **environ})
+    """The countdown is as long as people have it; a program that never ends is ended."""
+    terminal = person.at_terminal("run", *argv, **{"TILDONE_COUNTDOWN": "3", **environ})
+    watchdog = threading.Timer(60, terminal.process.kill)
+    watchdog.daemon = True
+    watchdog.start()
+    return terminal
 
 
 def processes(marker: str) -> list[int]:
@@ -94,10 +99,15 @@ def test_a_command_is_asked_for_and_an_answer_may_hold_for_the_session(person: P
     name = plan(person, "- [ ] One: `echo 1`\n- [ ] Two: `echo 2`\n- [ ] Again: `echo 2`\n- [ ] No: `echo 3`\n")
     terminal = at_terminal(person, name, "--session", "s")
 
-    for keys, asked in ((b"y\r", "  echo 1"), (b"what?\r", "  echo 2"), (b"always\r", "what?"), (b"n\r", "  echo 3")):
-        terminal.until(f"{asked}")
-        terminal.until("Deny")
-        terminal.type(keys)
+    terminal.until("  echo 1")
+    terminal.type(b"y\r")
+    terminal.until("  echo 2")
+    terminal.type(b"what")
+    terminal.until("> what")
+    terminal.type(b"\r")
+    terminal.type(b"always\r")
+    terminal.until("  echo 3")
+    terminal.type(b"n\r")
     answer = terminal.end()
 
     assert answer.code == 1
@@ -163,6 +173,9 @@ def test_typing_interrupts_the_countdown_and_is_said_instead(person: Person) -> 
     said = [message for message in wire.asked[-1].messages if message["role"] == "user"]
     assert any("Wait for me" in str(message["content"]) for message in said)
     assert "❯ Wait for me" in screen(answer.out)
+    when_typed = screen(answer.out.partition("> Wait")[0] + "> Wait")
+    assert when_typed[-1] == "> Wait"
+    assert not any("Auto-continuing" in line for line in when_typed)
 
 
 def test_the_countdown_goes_on_by_itself(person: Person) -> None:
@@ -180,7 +193,7 @@ def test_what_is_typed_while_a_model_works_is_heard_before_its_next_step(person:
         terminal = at_terminal(person, "Go", "--model", CHAT, **address(wire))
         assert wire.held.wait(30)
         terminal.type("Use tabs, naïve one\r".encode())
-        terminal.until("> Use tabs")
+        terminal.until("❯ Use tabs, naïve one (waits)")
         wire.go()
         answer = terminal.end()
 
@@ -222,9 +235,6 @@ def test_without_a_task_the_person_types_and_leaves_when_they_like(person: Perso
 def test_ctrl_c_at_an_empty_line_leaves(person: Person) -> None:
     terminal = at_terminal(person, "--model", CHAT, OPENAI_API_KEY="none")
     terminal.until("say what is to be done")
-    terminal.type(b"half a thought")
-    terminal.until("half a thought")
-    terminal.type(CTRL_C)
     terminal.type(CTRL_C)
 
     assert terminal.end().code == 130
@@ -263,5 +273,32 @@ def test_print_mode_shows_how_it_goes_on_standard_error(person: Person) -> None:
     answer = at_terminal(person, name, *EVERYTHING, "--mode", "print").end()
 
     assert answer.code == 0
-    assert answer.out.splitlines()[-2:] == ["The task is done.", "The task is done."]
+    assert answer.out.endswith("\nedit_todos complete [0]\n  ✓ [0] A\nThe task is done.\n")
     assert "Bash: echo a" in answer.out
+
+
+def test_an_answer_is_told_once_while_it_streams_and_when_it_is_whole(person: Person) -> None:
+    """Complete lines stay, the line that is being written is at the bottom, and no frame shows one twice."""
+    with Wire({"text": "First line.\nSecond line.", "hold": 5}) as wire:
+        terminal = at_terminal(person, "Go", "--model", CHAT, **address(wire))
+        terminal.until("First line.")
+        terminal.until("Second")
+        wire.go()
+        answer = terminal.end()
+
+    frames = answer.out.split("\x1b[?25l")
+    shown = [screen("".join(frames[: count + 1])) for count in range(len(frames))]
+    assert max(lines.count("First line.") for lines in shown) == 1
+    assert max(lines.count("Second line.") for lines in shown) == 1
+    assert ["❯ Go", "First line.", "Second line."] in [lines[:3] for lines in shown]
+
+
+def test_a_task_that_takes_several_rows_is_told_whole(person: Person) -> None:
+    name = plan(person, "- [ ] A task with a rather long text that has to be wrapped: `true`\n- [ ] B: `true`\n")
+
+    answer = at_terminal(replace(person, columns=30), name, *EVERYTHING, "--session", "s").end()
+
+    shown = "\n".join(screen(answer.out, columns=30)).split("edit_todos complete [0]\n")[1]
+    assert shown.startswith(
+        "  ✓ [0] A task with a rather\n  long text that has to be\n  wrapped\nedit_todos start [1]\n"
+    )

@@ -5,7 +5,6 @@ They import as little as they can, because a test may start many of them.
 
 import os
 import random
-import resource
 import signal
 import sys
 import time
@@ -55,6 +54,8 @@ def hold(path: str) -> None:
 
 def cramped(path: str) -> None:
     """Write until files may not grow any more, then a little when they may again; tell of all that was written."""
+    import resource  # noqa: PLC0415  only Unix has it, and other programs here run elsewhere, too
+
     store = SqliteStore(path)
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (CRAMPED, most))

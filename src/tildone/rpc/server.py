@@ -94,7 +94,8 @@ async def _lines(source: BinaryIO) -> Any:
 
 def standard_streams() -> tuple[BinaryIO, BinaryIO]:
     """Standard input and output as bytes. From now on only the latter leads there: what anybody prints is an error."""
-    source = io.BytesIO() if sys.stdin is None else sys.stdin.buffer
+    # A reader of our own: at the end of the program Python would wait for the thread that reads from its own.
+    source = io.BytesIO() if sys.stdin is None else os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return source, out

@@ -42,9 +42,12 @@ async def closing(host: Host) -> AsyncIterator[Host]:
     try:
         yield host
     finally:
-        with suppress(TimeoutError):
+        try:
             await asyncio.wait_for(host.close(), PATIENCE)
-        await host.model.close()
+        except TimeoutError:
+            pass
+        finally:
+            await host.model.close()
 
 
 @contextmanager

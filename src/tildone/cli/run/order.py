@@ -38,13 +38,14 @@ class Work:
 
 @value
 class Order:
-    """Everything that was asked for. No work means that the person types it."""
+    """Everything that was asked for. No work means that the person types it; `store` is one that was named here."""
 
     settings: Settings
     mode: str
     model: str
     work: Work | None
     cwd: str
+    store: str | None = None
     session: str | None = None
     resume: str | None = None
     fork: str | None = None
@@ -81,6 +82,7 @@ def ordered(typed: Typed) -> Order:
         model=model,
         work=work,
         cwd=os.getcwd(),
+        store=typed.options.get("store"),
         session=typed.options.get("session"),
         resume=typed.options.get("resume"),
         fork=typed.options.get("fork"),

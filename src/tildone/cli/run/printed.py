@@ -19,7 +19,9 @@ async def run(stage: Stage) -> int:
     """
     host = stage.open()
     if sys.stderr.isatty():
-        host.listen(Story(host, Lines(sys.stderr)).hear)
+        story = Story(host, Lines(sys.stderr))
+        # What the model says is left out: the last of it is the answer, and that is printed.
+        host.listen(lambda event: story.hear(event) if event["type"] != "message_update" else None)
     verdict = await carried_out(stage, host)
     answer = last_answer(host)
     if answer:

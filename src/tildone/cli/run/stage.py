@@ -1,11 +1,12 @@
 """What every mode is given: a host to be opened for whoever watches, what is said first, and how it all ended."""
 
 import os
-from collections.abc import Callable
+import shlex
+from functools import partial
 
 from tildone.cli.run.order import ID, SHELL, Order
 from tildone.core.query import open_tasks, progress
-from tildone.errors import NotFound, TildoneError
+from tildone.errors import NotFound, TildoneError, UsageError
 from tildone.host.agent import Host
 from tildone.host.model import Model
 from tildone.host.shell_model import ShellModel
@@ -87,7 +88,10 @@ class Stage:
 
     def hint(self, host: Host) -> str | None:
         """Where to read what happened; nothing where nothing is kept."""
-        return f"How it went: tildone log --session {host.transcript.id}" if self._order.kept else None
+        if not self._order.kept:
+            return None
+        where = f" --store {shlex.quote(self._order.store)}" if self._order.store else ""
+        return f"How it went: tildone log --session {host.transcript.id}{where}"
 
     def _transcript(self) -> tuple[Transcript, str | None]:
         """The conversation, and what was said where it was forked."""
@@ -112,17 +116,16 @@ class Stage:
 
     def _named(self, name: str) -> Transcript:
         """The conversation of that id or in that file; a new one of that id where there is none."""
-        if os.path.isfile(name):
+        if name.endswith(".jsonl") or os.sep in name:
             return self.conversations.load(name)
         if not ID.fullmatch(name):
-            raise NotFound(f"there is no session file {name}; an id has letters, digits, dots, dashes and _ only")
+            raise UsageError(f"{name!r} is no id: it has letters, digits, dots, dashes and _ only")
         folder = self._order.settings.session_dir
         files = os.listdir(folder) if os.path.isdir(folder) else []
-        same = [file for file in files if file.endswith(f"_{name}.jsonl")]
+        same = [file for file in files if file.partition("_")[2] == f"{name}.jsonl"]
         if same:
             return self.conversations.load(os.path.join(folder, max(same)))
-        called: Callable[[], str] = lambda: name  # noqa: E731  a function by any other name
-        return open_conversations(self._order.settings, self._order.cwd, new_id=called).new()
+        return open_conversations(self._order.settings, self._order.cwd, new_id=partial(str, name)).new()
 
 
 def _model(order: Order) -> Model:

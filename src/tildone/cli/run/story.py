@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from tildone.cli.run.lines import ENDLESS
 from tildone.host.agent import Host
 from tildone.host.bus import Event
 from tildone.host.messages import Message, text_of
@@ -23,6 +24,7 @@ NO_KEYS: Keys = {"app.tools.expand": ""}
 
 PLAN_TOOLS = frozenset(name for names in TOOLS.values() for name in names)
 INDENT = Span("  ")
+INDENTED = 2
 NARROWEST = 8
 
 
@@ -53,10 +55,11 @@ class Screen(Protocol):
 
 
 class Story:
-    """Tells what a host does. `running` and `unfinished` are what is under way."""
+    """Tells what a host does. `running` and `unfinished` are what is under way, `waiting` is what will be said."""
 
     def __init__(self, host: Host, screen: Screen) -> None:
         self.running: dict[str, Running] = {}
+        self.waiting: list[str] = []
         self._host = host
         self._screen = screen
         self._text = ""
@@ -68,6 +71,7 @@ class Story:
             "tool_execution_start": self._called,
             "tool_execution_update": self._updated,
             "tool_execution_end": self._ended,
+            "queue_update": self._queued,
             "auto_retry_start": self._retried,
             "extension_error": self._broken,
         }
@@ -105,15 +109,15 @@ class Story:
 
     def _tell_text(self, text: str) -> None:
         """Tell the lines of a text that were not told yet; a line of the text stays a line."""
-        if not text:
-            return
-        lines = self._lines(Markdown(text, Role.TEXT))
-        self._screen.put(lines[self._told :])
-        self._told = len(lines)
+        if text:
+            lines, told = self._lines(Markdown(text, Role.TEXT)), self._told
+            self._told = len(lines)
+            self._screen.put(lines[told:])
 
     def _finish_text(self) -> None:
-        self._tell_text(self._text.rstrip("\n"))
-        self._text, self._told = "", 0
+        text, self._text = self._text, ""
+        self._tell_text(text.rstrip("\n"))
+        self._told = 0
 
     def _said(self, event: Event) -> None:
         message: Message = event["message"]
@@ -170,7 +174,11 @@ class Story:
             self._screen.put(lines)
             return
         header = call.header if self._screen.live else ()
-        self._screen.put([*header, *([INDENT, *line] if line else [] for line in lines)])
+        self._screen.put([*header, *([INDENT, *line] for line in lines)])
+
+    def _queued(self, event: Event) -> None:
+        self.waiting = [*event["steering"], *event["followUp"]]
+        self._screen.refresh()
 
     def _retried(self, event: Event) -> None:
         seconds = event["delayMs"] / 1000
@@ -195,17 +203,20 @@ class Story:
 
     def _result(self, name: str, result: ToolResult, *, is_error: bool) -> list[Line]:
         shown = _shown(self._host.tools.get(name), result, RenderOptions(is_error=is_error))
-        lines = self._lines(shown, indented=True)
-        if name not in PLAN_TOOLS or is_error:
-            return lines
-        # A plan is shown with every change; only what is new in it is worth telling.
-        told = {plain(line) for line in self._lines(self._plan, indented=True)}
-        self._plan = shown
-        return [line for line in lines if plain(line) not in told]
+        if name in PLAN_TOOLS and not is_error:
+            # A plan is shown with every change; only what is new in it is worth telling.
+            told = set(map(plain, _drawn(self._plan, ENDLESS)))
+            self._plan = shown
+            new = [Text(tuple(line)) for line in _drawn(shown, ENDLESS) if plain(line) not in told]
+            shown = Container(tuple(new))
+        return [line for line in self._lines(shown, indented=True) if plain(line).strip()]
 
     def _lines(self, component: Component, *, indented: bool = False) -> list[Line]:
-        columns = max(self._screen.columns - (len(plain((INDENT,))) if indented else 0), NARROWEST)
-        return draw(component, columns, safe=seen, keys=NO_KEYS)
+        return _drawn(component, max(self._screen.columns - (INDENTED if indented else 0), NARROWEST))
+
+
+def _drawn(component: Component, columns: int) -> list[Line]:
+    return draw(component, columns, safe=seen, keys=NO_KEYS)
 
 
 def _shown(tool: ToolDefinition | None, result: ToolResult, options: RenderOptions) -> Component:

@@ -24,6 +24,7 @@ def footer(story: Story, ui: TerminalUI, line: TypedLine, *, typing: bool, colum
     rows: list[Line] = [*story.unfinished]
     for call in story.running.values():
         rows += _under_way(call, columns, waiting=ui.question is not None)
+    rows += [[Span(clipped(f"❯ {seen(text)} (waits)", columns), Role.DIM)] for text in story.waiting]
     for lines in ui.widgets.values():
         rows += [[Span(clipped(seen(text), columns), Role.MUTED)] for text in lines]
     rows += _status(ui, columns)

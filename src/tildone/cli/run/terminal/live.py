@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TextIO
 
 from tildone.cli.screen import colored
@@ -67,6 +68,11 @@ class LiveScreen:
         if self._open and not self._lent:
             self._draw(())
 
+    def start_over(self) -> None:
+        """Draw the footer where the cursor is now: somebody else has written since."""
+        self._drawn = []
+        self.draw()
+
     def lend(self) -> None:
         """Take the footer away, and leave the terminal to another program."""
         self._erase()
@@ -91,14 +97,17 @@ class LiveScreen:
         below = "\n".join(map(self._painted, kept))
         cursor = "" if footer.cursor is None else f"\r\x1b[{footer.cursor}C{SHOW}" if footer.cursor else f"\r{SHOW}"
         hidden = HIDE if self._open else ""
-        self._stream.write(f"{hidden}{self._erased()}{above}{below}{cursor}")
-        self._stream.flush()
+        self._write(f"{hidden}{self._erased()}{above}{below}{cursor}")
         self._drawn = [width(plain(line)) for line in kept]
 
     def _erase(self) -> None:
-        self._stream.write(f"{self._erased()}{SHOW}")
-        self._stream.flush()
+        self._write(f"{self._erased()}{SHOW}")
         self._drawn = []
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError):  # the terminal is gone; the signal that says so ends the run
+            self._stream.write(text)
+            self._stream.flush()
 
     def _erased(self) -> str:
         """Back to where the footer began; a terminal that became narrower has broken its rows in two."""

@@ -177,7 +177,7 @@ class AtTerminal:
     def _continued(self) -> None:
         """The person suspended the program, and is back."""
         self._tty.take()
-        self._screen.draw()
+        self._screen.start_over()
 
     async def _edited(self, text: str) -> str | None:
         self._loop.remove_reader(self._tty.fd)

@@ -46,18 +46,18 @@ class Tty:
 
         ours = list(self._usual)
         ours[3] &= ~(termios.ICANON | termios.ECHO)
-        termios.tcsetattr(self.fd, termios.TCSADRAIN, ours)
-        sys.stdout.write(PASTE_ON)
-        sys.stdout.flush()
+        self._set(ours, PASTE_ON)
 
     def give_back(self) -> None:
         """As it was before."""
+        self._set(self._usual, PASTE_OFF)
+
+    def _set(self, modes: list[Any], paste: str) -> None:
         import termios  # noqa: PLC0415  see `entered`
 
-        with suppress(termios.error):  # the terminal is gone, and its settings with it
-            termios.tcsetattr(self.fd, termios.TCSADRAIN, self._usual)
-        with suppress(OSError):
-            sys.stdout.write(PASTE_OFF)
+        with suppress(termios.error, OSError):  # the terminal is gone, and its settings with it
+            termios.tcsetattr(self.fd, termios.TCSADRAIN, modes)
+            sys.stdout.write(paste)
             sys.stdout.flush()
 
     async def edited(self, text: str) -> str | None:

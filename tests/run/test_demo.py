@@ -1,0 +1,19 @@
+"""The first command of the README does what it says."""
+
+import pytest
+
+import do
+
+
+@pytest.mark.slow
+def test_the_demo_runs_the_example_and_shows_its_log(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(do, "setup", lambda: 0)
+
+    assert do.demo() == 0
+
+    shown = capfd.readouterr().out
+    assert "$ tildone run examples/hello.md --allow '*' --session hello\n" in shown
+    assert "All 6 tasks are done.\n" in shown
+    assert "completed “Check the greeting and take it away”" in shown.split("$ tildone log --session hello")[1]

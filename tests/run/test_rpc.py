@@ -1,0 +1,59 @@
+"""The RPC mode as it is started: nothing but records, and a clean end when the client hangs up."""
+
+import json
+import subprocess
+
+import pytest
+
+from tests.cli.person import PROGRAM, Person
+from tests.run.scenes import EVERYTHING, plan, records
+
+
+def test_a_client_that_only_asks_is_answered(person: Person) -> None:
+    name = plan(person, "- [ ] A: `true`\n")
+
+    told = records(person.says("run", name, "--mode", "rpc", *EVERYTHING, given='{"id": "1", "type": "get_state"}\n'))
+
+    [state] = [record for record in told if record["type"] == "response"]
+    assert (state["id"], state["success"], state["data"]["isStreaming"]) == ("1", True, False)
+    assert state["data"]["model"] == {"id": "shell", "provider": "tildone", "api": "shell"}
+
+
+def test_a_plan_is_worked_through_when_the_client_says_so(person: Person) -> None:
+    name = plan(person, "- [ ] A: `echo a`\n")
+    process = subprocess.Popen(
+        [PROGRAM, "run", name, "--mode", "rpc", *EVERYTHING],
+        cwd=person.folder,
+        env=person.environment({}),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b'{"type": "prompt", "message": "Go"}\n')
+    process.stdin.flush()
+
+    told = []
+    for line in process.stdout:
+        told.append(json.loads(line))
+        if told[-1]["type"] == "agent_settled":
+            process.stdin.close()
+
+    assert process.wait(30) == 0
+    process.stdout.close()
+    assert [record["toolName"] for record in told if record["type"] == "tool_execution_end"] == [
+        "write_todos",
+        "edit_todos",
+        "bash",
+        "edit_todos",
+    ]
+
+
+@pytest.mark.parametrize("script", ["tildone run plan.md --mode rpc <&-", "tildone run plan.md --mode rpc </dev/null"])
+def test_without_a_client_it_ends(person: Person, script: str) -> None:
+    plan(person, "- [ ] A: `true`\n")
+
+    answer = person.shell(script)
+
+    assert (answer.code, answer.err) == (0, "")
+    assert all(record["type"] == "extension_ui_request" for record in records(answer.out))

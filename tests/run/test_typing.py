@@ -1,0 +1,87 @@
+"""Keys as a terminal sends them, and the line they make."""
+
+import pytest
+
+from tildone.cli.run.terminal.keys import Decoder, Key
+from tildone.cli.run.terminal.line import TypedLine
+
+
+def typed(*chunks: bytes) -> TypedLine:
+    decoder, line = Decoder(), TypedLine()
+    for chunk in chunks:
+        for key in decoder.feed(chunk):
+            line.press(key)
+    return line
+
+
+@pytest.mark.parametrize(
+    ("chunks", "keys"),
+    [
+        ([b"abc"], [Key("", "abc")]),
+        ([b"\xc3", b"\xa4"], [Key("", "ä")]),
+        ([b"\x1b[A"], [Key("up")]),
+        ([b"\x1b["], []),
+        ([b"\x1b[", b"A"], [Key("up")]),
+        ([b"\x1bOH"], [Key("home")]),
+        ([b"\x1b"], [Key("escape")]),
+        ([b"\x1b[99~"], []),
+        ([b"a\rb"], [Key("", "a"), Key("enter"), Key("", "b")]),
+        ([b"\x00\x04"], [Key("ctrl+d")]),
+        ([b"\x1b[200~two\r\nlines\x1b[201~!"], [Key("", "two\nlines"), Key("", "!")]),
+        ([b"\x1b[200~half", b" of it\x1b[201~"], [Key("", "half of it")]),
+        ([b"\x1b[200~\x1b[A\x1b[201~"], [Key("", "\x1b[A")]),
+    ],
+)
+def test_bytes_are_read_as_keys(chunks: list[bytes], keys: list[Key]) -> None:
+    decoder = Decoder()
+
+    assert [key for chunk in chunks for key in decoder.feed(chunk)] == keys
+
+
+@pytest.mark.parametrize(
+    ("keys", "text", "cursor"),
+    [
+        (b"hello", "hello", 5),
+        (b"hllo\x1b[D\x1b[D\x1b[De", "hello", 2),
+        (b"hello\x01\x06\x1b[3~", "hllo", 1),
+        (b"hello\x7f\x7f", "hel", 3),
+        (b"\x7f", "", 0),
+        (b"two words\x17", "two ", 4),
+        (b"two words\x17\x17", "", 0),
+        (b"one two\x02\x02\x02\x15", "two", 0),
+        (b"one two\x01\x06\x06\x06\x0b", "one", 3),
+        (b"a\x1b[D\x1b[D\x1b[C\x1b[C\x05b", "ab", 2),
+        (b"first\rsecond\r\x1b[A\x1b[A", "first", 5),
+        (b"first\rfirst\r\x1b[A\x1b[A", "first", 5),
+        (b"first\r\x1b[A\x1b[B", "", 0),
+        (b"x\x1bOP", "x", 1),
+    ],
+)
+def test_a_line_is_edited_as_everywhere(keys: bytes, text: str, cursor: int) -> None:
+    line = typed(keys)
+
+    assert (line.text, line.cursor) == (text, cursor)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "shown", "cursor"),
+    [
+        ("short", 20, "> short", 7),
+        ("a rather long line", 10, "> ng line", 9),
+        ("漢字漢字", 8, "> 漢字", 6),
+        ("one\ntwo", 20, "> one⏎two", 9),
+        ("a\x1b[2J", 20, "> a␛[2J", 7),
+        ("x", 1, "> x", 3),
+    ],
+)
+def test_as_much_of_a_line_is_shown_as_fits(text: str, columns: int, shown: str, cursor: int) -> None:
+    line = TypedLine()
+    line.press(Key("", text))
+
+    assert line.shown(columns) == (shown, cursor)
+
+
+def test_what_is_behind_the_cursor_gives_way() -> None:
+    line = typed(b"abcdef\x01")
+
+    assert line.shown(6) == ("> abc", 2)

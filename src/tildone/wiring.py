@@ -99,6 +99,11 @@ def open_store(settings: Settings, *, kept: bool = True) -> "Store":
     return SqliteStore(settings.store)
 
 
+def session_in(store: "Store", name: str, dialect: Dialect, patience: Patience = Patience()) -> Session:  # noqa: B008  frozen
+    """A session of that name in a store, on the machine's clock and with ids of its own."""
+    return Session(store, name, dialect, now=now, new_id=id_maker(now, os.urandom), patience=patience)
+
+
 def open_session(settings: Settings, dialect: Dialect, store: "Store | None" = None) -> Session:
     """The session that the settings name, in a dialect."""
     usual = Patience()

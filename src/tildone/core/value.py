@@ -1,5 +1,0 @@
-"""Moved."""
-
-from tildone.value import but, value
-
-__all__ = ["but", "value"]

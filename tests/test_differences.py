@@ -2,20 +2,24 @@
 
 import inspect
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.differences_page import PAGE, page
 from tests.plans import COMPLETED, plan_of, session_on
+from tildone.cli import main
 from tildone.core.ops import Mark, Named, Write
 from tildone.core.plan import Phase, Plan, Task
 from tildone.dialects.declared import DECLARED
 from tildone.dialects.indexed import INDEXED
 from tildone.dialects.phased import PHASED
 from tildone.differences import DIFFERENCES
+from tildone.errors import Refused
 from tildone.log.events import Bound
 from tildone.loop.machine import GiveUp, GoOn, Patience, Rest, Why
 from tildone.stores.memory import MemoryStore
+from tildone.stores.sqlite import SqliteStore
 from tildone.views import harmless, markdown
 
 ABOUT_THE_LIST = {"test_every_difference_has_a_test_of_its_name", "test_the_page_for_users_tells_them_all"}
@@ -230,3 +234,31 @@ def test_bad_calls_change_nothing(ops: object) -> None:
 
     assert reply.is_error
     assert session.plan == before
+
+
+def test_init_needs_a_list() -> None:
+    """The op is named, and nothing is lost."""
+    session = session_on(dialect=PHASED)
+    session.call("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["a"]}]}]})
+    before = session.plan
+
+    reply = session.call("todo_write", {"ops": [{"op": "init"}]})
+
+    assert reply.is_error
+    assert "list" in reply.text
+    assert session.plan == before
+
+
+def test_empty_file_keeps_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the command line; `--force` empties it."""
+    monkeypatch.chdir(tmp_path)
+    store = ["--store", str(tmp_path / "plans.db")]
+    (tmp_path / "empty.md").touch()
+    assert main([*store, "todo", "append", "keep"]) == 0
+
+    assert main([*store, "todo", "import", "empty.md"]) == Refused.exit_code
+    kept = SqliteStore(tmp_path / "plans.db")
+    assert session_on(kept, name=str(tmp_path)).plan.tasks
+    assert main([*store, "todo", "import", "empty.md", "--force"]) == 0
+    assert not session_on(kept, name=str(tmp_path)).plan.tasks
+    kept.close()

@@ -133,4 +133,16 @@ DIFFERENCES = (
         why="Bad input gets a clear error and changes nothing.",
         tags=("out-of-schema", "upstream-bug", "lone-surrogate"),
     ),
+    Difference(
+        id="init-needs-a-list",
+        original="`init` without a list empties the plan, and reports an error.",
+        here="It is refused at the door, and the plan stays.",
+        why="A forgotten field must not cost the whole plan.",
+    ),
+    Difference(
+        id="empty-file-keeps-the-plan",
+        original="Importing an empty file empties the plan.",
+        here="`tildone todo import` refuses it without `--force`; `/todo import` does as the original.",
+        why="An empty file is far more often a mistake than a wish.",
+    ),
 )

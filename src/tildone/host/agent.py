@@ -184,6 +184,17 @@ class Host:
         """Go on in another session."""
         self.transcript = transcript
 
+    async def turn_to(self, entry_id: str | None) -> None:
+        """Go on from another point of the conversation; what was said after it stays, on a branch of its own.
+
+        Raises:
+            UnknownEvent: there is no such entry.
+        """
+        self.request_abort("the conversation goes on from another point")
+        await self.settled()
+        self.transcript.move(entry_id)
+        await self.emit({"type": "session_tree", "leaf": self.transcript.leaf})
+
     async def emit(self, event: Event) -> list[Any]:
         """Tell extensions of an event, then whoever listens; what the extensions answered."""
         answers = await self.bus.emit(event, self.ctx)

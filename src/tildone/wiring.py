@@ -118,14 +118,6 @@ def open_session(settings: Settings, dialect: Dialect, store: "Store | None" = N
     )
 
 
-def under(session: Session, rules: Rules) -> Session:
-    """The same session under other rules."""
-    if rules == session.dialect.rules:
-        return session
-    dialect = but(session.dialect, rules=rules)
-    return Session(session.store, session.name, dialect, now=now, new_id=id_maker(now, os.urandom))
-
-
 def dialect_named(name: str) -> Dialect:
     """A dialect by its name. Only that one is loaded: the others' schemas and words cost time, too.
 

@@ -25,7 +25,6 @@ from tildone.wiring import (
     id_maker,
     open_session,
     open_store,
-    under,
 )
 
 HERE = Settings(store="unused.db", session="s", project="/nowhere")
@@ -133,13 +132,3 @@ def test_a_settled_dialect_comes_first() -> None:
     settings = Settings(store="unused.db", session="s", project="/", dialect="declared")
 
     assert dialect_of_session(settings, MemoryStore()).name == "declared"
-
-
-def test_a_session_under_other_rules_is_the_same_session() -> None:
-    session = open_session(HERE, BY_HAND, MemoryStore())
-
-    strict = under(session, Rules(max_tasks=1))
-
-    assert strict.change([Write(plan_of("a").phases)]).faults == ()
-    assert session.plan == plan_of("a")
-    assert under(session, Rules()) is session

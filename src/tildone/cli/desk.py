@@ -8,7 +8,6 @@ from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.log.events import Actor
 from tildone.views.faults import sentence
 from tildone.views.harmless import seen, seen_lines
-from tildone.wiring import under
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def carry_out(session: "Session", answer: "Answer", actor: Actor = Actor.USER) -
     if answer.steps is None:
         _say(answer)
         return 0
-    outcome = under(session, answer.rules(session.dialect.rules)).change(answer.steps, actor)
+    outcome = session.change(answer.steps, actor, answer.rules(session.dialect.rules))
     if outcome.faults:
         raise Refused("; ".join(map(sentence, outcome.faults)))
     _say(answer)

@@ -11,6 +11,7 @@ from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.log import codec
 from tildone.value import value
 from tildone.views.harmless import one_line, seen
+from tildone.views.spaces import JS_SPACES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,17 +26,15 @@ STATUSES = {mark: status for status, mark in MARKS.items()} | {
 }
 EMPTY = "# Todos\n"
 
-# What JavaScript calls white space, a line's worth of characters, and one UTF-16 unit of them.
-_SPACES = "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029"
-_SPACES += "\u202f\u205f\u3000\ufeff"
+# What JavaScript calls a line's worth of characters, and one UTF-16 unit of them.
 _ANY = "[^\n\r\u2028\u2029]"
 _UNIT = "[^\n\r\u2028\u2029\U00010000-\U0010ffff]"
 
 # Patterns are text that `re` compiles when it first needs them: a hook, which reads no Markdown, never pays for them.
 _LINE_END = "\r?\n"
-_HEADING = f"#{{1,6}}[{_SPACES}]+({_ANY}+)"
-_TASK = f"[-*+][{_SPACES}]*\\[({_UNIT}?)\\][{_SPACES}]+({_ANY}+)"
-_NOTE = f"[{_SPACES}]*>[{_SPACES}]?({_ANY}*)"
+_HEADING = f"#{{1,6}}[{JS_SPACES}]+({_ANY}+)"
+_TASK = f"[-*+][{JS_SPACES}]*\\[({_UNIT}?)\\][{JS_SPACES}]+({_ANY}+)"
+_NOTE = f"[{JS_SPACES}]*>[{JS_SPACES}]?({_ANY}*)"
 
 _OPENING = "<!--tildone"
 _COMMENT = f"(.*){_OPENING} ([^<>]*)-->"
@@ -106,7 +105,7 @@ def _document_lines(phase: Phase, *, first: bool) -> list[str]:
 
 def _exact(text: str) -> str:
     """A name or a task's text, with a comment if it would not come back without."""
-    if text and text == text.strip(_SPACES) and text == _shown(text) and _OPENING not in text:
+    if text and text == text.strip(JS_SPACES) and text == _shown(text) and _OPENING not in text:
         return text
     return f"{_visible(text)} {_comment(_pieces(text))}".lstrip(" ")
 
@@ -155,11 +154,11 @@ def _shown_in_note(line: str) -> str:
 
 def _visible(text: str) -> str:
     """What stands before a comment."""
-    return _visible_in_note(text).lstrip(_SPACES)
+    return _visible_in_note(text).lstrip(JS_SPACES)
 
 
 def _visible_in_note(line: str) -> str:
-    return seen(line).replace(_OPENING, f"‹{_OPENING[1:]}").rstrip(_SPACES)
+    return seen(line).replace(_OPENING, f"‹{_OPENING[1:]}").rstrip(JS_SPACES)
 
 
 def _comment(exact: "str | list[str] | list[str | list[str]]") -> str:
@@ -197,7 +196,7 @@ def _meant(written: str) -> str | None:
     found = re.fullmatch(_COMMENT, written)
     if found is None:
         return written
-    visible = found[1].rstrip(_SPACES)
+    visible = found[1].rstrip(JS_SPACES)
     exact = _whole(_parsed(found[2]))
     return exact if exact is not None and _visible(exact) == visible else visible or None
 
@@ -249,7 +248,7 @@ class _Reader:
         if note and self._draft:
             self._draft.note(note[1])
             return
-        stripped = line.strip(_SPACES)
+        stripped = line.strip(JS_SPACES)
         if not stripped:
             return
         self._draft = None

@@ -5,20 +5,17 @@ not, and the first letter is one UTF-16 unit, so that an astral one stays as it 
 """
 
 from tildone.core.plan import Phase, Plan, Task
+from tildone.views.spaces import JS_SPACES
 
-SPACES = (
-    "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
-    "\u2028\u2029\u202f\u205f\u3000\ufeff"
-)
 LAST_UNIT = "\uffff"
 
 
 def verb_and_rest(text: str) -> tuple[str, str]:
     """The first word in lower case, and what follows it."""
-    text = text.strip(SPACES)
+    text = text.strip(JS_SPACES)
     for place, char in enumerate(text):
-        if char in SPACES:
-            return text[:place].lower(), text[place:].strip(SPACES)
+        if char in JS_SPACES:
+            return text[:place].lower(), text[place:].strip(JS_SPACES)
     return text.lower(), ""
 
 
@@ -32,7 +29,7 @@ def words(text: str) -> list[str]:
             word += next(chars, char)
         elif char == '"':
             quoted = not quoted
-        elif quoted or char not in SPACES:
+        elif quoted or char not in JS_SPACES:
             word += char
         else:
             found.append(word)
@@ -42,7 +39,7 @@ def words(text: str) -> list[str]:
 
 def capitalized(text: str) -> str:
     """The text with its first letter upper case, and the rest, acronyms and all, as it was typed."""
-    text = text.strip(SPACES)
+    text = text.strip(JS_SPACES)
     if not text or text[0] > LAST_UNIT:
         return text
     return text[0].upper() + text[1:]
@@ -50,7 +47,7 @@ def capitalized(text: str) -> str:
 
 def title(text: str) -> str:
     """A name for a phase: every word capitalized, one space between them."""
-    spaced = "".join(" " if char in SPACES else char for char in text)
+    spaced = "".join(" " if char in JS_SPACES else char for char in text)
     return " ".join(capitalized(word) for word in spaced.split(" ") if word)
 
 
@@ -60,7 +57,7 @@ def tasks_like(plan: Plan, query: str) -> list[Task]:
     The whole text, in whatever case, comes before a part of it. Where a part fits several, the only open one is
     meant.
     """
-    wanted = query.strip(SPACES).lower()
+    wanted = query.strip(JS_SPACES).lower()
     if not wanted:
         return []
     same = [task for task in plan.tasks if task.text.lower() == wanted]
@@ -76,7 +73,7 @@ def phases_like(plan: Plan, query: str) -> list[Phase]:
 
     The whole name, in whatever case, comes before its beginning, and that before any other part.
     """
-    wanted = query.strip(SPACES).lower()
+    wanted = query.strip(JS_SPACES).lower()
     if not wanted:
         return []
     same = [phase for phase in plan.phases if phase.name.lower() == wanted]

@@ -18,10 +18,11 @@ from tildone.dialects.command.answer import (
     status,
     warned,
 )
-from tildone.dialects.command.typed import SPACES, capitalized, phases_like, tasks_like, title
+from tildone.dialects.command.typed import capitalized, phases_like, tasks_like, title
 from tildone.value import but
 from tildone.views.harmless import one_line
 from tildone.views.markdown import checklist, document, read
+from tildone.views.spaces import JS_SPACES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def show(plan: Plan, *, me: str = ME) -> Answer:
     """The whole plan, as a checklist."""
     if not plan.phases:
         return Answer(status(f"No plan yet. Begin one with: {me} append TEXT"))
-    return Answer(status(checklist(plan).rstrip(SPACES)))
+    return Answer(status(checklist(plan).rstrip(JS_SPACES)))
 
 
 def append(plan: Plan, phase: str | None, texts: "Sequence[str]", *, me: str = ME) -> Answer:
@@ -89,7 +90,7 @@ def remove(plan: Plan, query: str, *, numbered: bool = False) -> Answer:
 
 def note(plan: Plan, query: str, text: str, *, me: str = ME, numbered: bool = False) -> Answer:
     """A note added to one task."""
-    text = text.rstrip(SPACES)
+    text = text.rstrip(JS_SPACES)
     if not query or not text:
         return refused(Trouble.MISUSED, f"Note what, and on which task? {me} note TASK TEXT")
     found = _task(plan, query, numbered=numbered)
@@ -159,7 +160,7 @@ def failed(request: Request, why: str) -> Answer:
 
 def _phase_for(plan: Plan, phase: str | None) -> tuple[str | None, str]:
     """The exact name of the phase to append to (none for the last one), and how to say where that is."""
-    if phase is None or not phase.strip(SPACES):
+    if phase is None or not phase.strip(JS_SPACES):
         if not plan.phases:
             return FIRST_PHASE, f" to {FIRST_PHASE}"
         last = plan.phases[-1].name

@@ -6,6 +6,7 @@ from tildone.core.plan import Phase, Status, Task
 from tildone.core.rules import Focus, Rules
 from tildone.kit.schema import Problem
 from tildone.views.harmless import one_line
+from tildone.views.spaces import JS_SPACES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,12 +18,6 @@ if TYPE_CHECKING:
 
 RULES = Rules(focus=Focus.EXACTLY_ONE, unique_texts=True, atomic=False)
 OPS = ("init", "start", "done", "rm", "drop", "append", "note")
-SPACE = (
-    "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
-    "\u2028\u2029\u202f\u205f\u3000\ufeff"
-)
-"""White space as JavaScript sees it: the notes of both systems end at the same character."""
-
 _TEXT = {"type": "string"}
 _ITEMS = {"type": "array", "items": _TEXT, "minItems": 1}
 _LIST = {
@@ -75,7 +70,7 @@ def _steps(entry: "Params") -> "Sequence[Step]":
         case "start":
             return (Mark(_target(entry), Status.IN_PROGRESS),)
         case "note":
-            return (Note(_named(entry), entry.get("text", "").rstrip(SPACE)),)
+            return (Note(_named(entry), entry.get("text", "").rstrip(JS_SPACES)),)
         case "done":
             return (Mark(_target(entry), Status.COMPLETED),)
         case "drop":
@@ -120,7 +115,7 @@ def _tasks(texts: "Sequence[str]") -> tuple[Task, ...]:
 def _lacks(entry: "Params", path: str) -> "Sequence[Problem]":
     if entry["op"] == "init" and "list" not in entry:
         return (Problem(f"{path}.list", "required for init; [] clears the list"),)
-    blank = [where for where, text in _new_texts(entry, path) if not text.strip(SPACE)]
+    blank = [where for where, text in _new_texts(entry, path) if not text.strip(JS_SPACES)]
     return [Problem(where, "expected some text, got none") for where in blank]
 
 

@@ -395,6 +395,22 @@ async def test_an_abort_cuts_a_pause_short() -> None:
     assert len(model.requests) == 1
 
 
+async def test_a_failure_after_an_abort_is_not_tried_again() -> None:
+    """Nor is a pause announced."""
+
+    async def aborted(_signal: AbortSignal) -> None:
+        host.request_abort("enough")
+        raise ModelFailure("cut", transient=True)
+
+    model = Script(aborted)
+    host, told = host_with(model)
+
+    await talk(host)
+
+    assert len(model.requests) == 1
+    assert "auto_retry_start" not in kinds(told)
+
+
 async def test_an_extension_may_keep_the_agent_going_before_it_settles() -> None:
     """As long as it has something to say."""
     reminders = ["one more", "last one"]

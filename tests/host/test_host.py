@@ -119,16 +119,17 @@ async def test_the_model_is_told_of_the_active_tools_once() -> None:
     model = Script()
     one = tool("one", prompt_snippet="First", prompt_guidelines=("Be brief.",))
     two = tool("two", prompt_snippet="Second", prompt_guidelines=("Be brief.",))
-    host, _ = host_with(model, one, two, tool("silent"))
-    extend(host, lambda api: api.set_active_tools(["one", "silent"]))
+    host, _ = host_with(model, one, two, tool("silent"), tool("off", prompt_snippet="Third"))
+    extend(host, lambda api: api.set_active_tools(["one", "two", "silent"]))
 
     await talk(host)
 
     system = model.requests[0].system
     assert "- one: First" in system
-    assert "Second" not in system
+    assert "- two: Second" in system
+    assert "Third" not in system
     assert system.count("Be brief.") == 1
-    assert [spec.name for spec in model.requests[0].tools] == ["one", "silent"]
+    assert [spec.name for spec in model.requests[0].tools] == ["one", "two", "silent"]
 
 
 async def test_calls_of_one_message_run_side_by_side_and_exclusive_ones_alone() -> None:

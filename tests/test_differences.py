@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.differences_page import PAGE, page
+from tests.extensions.stage import Stage
 from tests.plans import COMPLETED, plan_of, session_on
 from tildone.cli import main
 from tildone.core.ops import Mark, Named, Write
@@ -16,6 +17,9 @@ from tildone.dialects.indexed import INDEXED
 from tildone.dialects.phased import PHASED
 from tildone.differences import DIFFERENCES
 from tildone.errors import Refused
+from tildone.extensions.til_done import til_done
+from tildone.kit.components import RenderOptions
+from tildone.kit.components.drawing import markup
 from tildone.log.events import Bound
 from tildone.loop.machine import GiveUp, GoOn, Patience, Rest, Why
 from tildone.stores.memory import MemoryStore
@@ -262,3 +266,18 @@ def test_empty_file_keeps_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert main([*store, "todo", "import", "empty.md", "--force"]) == 0
     assert not session_on(kept, name=str(tmp_path)).plan.tasks
     kept.close()
+
+
+async def test_list_is_drawn() -> None:
+    """Through the renderer that a screen would use."""
+    stage = Stage(INDEXED)
+    await stage.start(til_done(stage.open_session))
+    stage.open_session("conversation").call("write_todos", replace("a", "b"))
+    tool = stage.host.tools["list_todos"]
+    result = await tool.execute("1", {}, None, None, stage.host.ctx)
+    assert tool.render_result
+
+    drawn = tool.render_result(result, RenderOptions())
+
+    assert drawn
+    assert markup(drawn) == "– [0] a\n– [1] b"

@@ -145,4 +145,10 @@ DIFFERENCES = (
         here="`tildone todo import` refuses it without `--force`; `/todo import` does as the original.",
         why="An empty file is far more often a mistake than a wish.",
     ),
+    Difference(
+        id="list-is-drawn",
+        original="The result of `list_todos` is drawn as an empty list, whatever it says.",
+        here="The list is drawn.",
+        why="A person who watches must see what the model sees.",
+    ),
 )

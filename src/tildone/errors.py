@@ -4,7 +4,6 @@
     ├── UsageError          2   the words typed make no sense
     ├── Refused             3   what was asked for cannot be done to this plan
     ├── NotFound            4
-    │   ├── UnknownSession
     │   └── UnknownEvent
     └── StoreError          5   the place where plans are kept
         ├── HeadMoved           somebody else wrote first: think again
@@ -38,10 +37,6 @@ class NotFound(TildoneError):
     """A named thing does not exist."""
 
     exit_code = 4
-
-
-class UnknownSession(NotFound):
-    """No session of that name has been written."""
 
 
 class UnknownEvent(NotFound):

@@ -252,3 +252,14 @@ async def test_a_person_is_shown_what_is_meant_for_people(tmp_path: Path) -> Non
     assert render(result, RenderOptions(is_error=True)) == Text("--- TODO UPDATE ---", Role.ERROR)
     assert render(text_result("{}"), RenderOptions()) is None
     assert render(result, RenderOptions(is_partial=True)) is None
+
+
+async def test_what_was_done_to_the_list_meanwhile_stands(tmp_path: Path) -> None:
+    """A person added a task while the agent was away, and the conversation is opened again."""
+    stage = await on_stage(tmp_path, BEGUN, WORDS)
+    await stage.says("go")
+    stage.open_session("conversation").change([Append((Task("more"),))])
+
+    await stage.host.start("resume")
+
+    assert plan_on(stage) == flat(*LIST.tasks, Task("more"))

@@ -7,10 +7,10 @@ from typing import Any
 
 from tildone.core.ops import Write
 from tildone.core.plan import Plan
-from tildone.core.rules import Rules
 from tildone.dialects.base import Reply, Tool
 from tildone.dialects.declared import DECLARED
 from tildone.dialects.declared.envelope import broken
+from tildone.extensions.memory import AS_IT_IS, OpenSession, overtaken
 from tildone.extensions.tools import definition
 from tildone.host.api import ExtensionAPI
 from tildone.host.bus import Event
@@ -24,13 +24,10 @@ from tildone.stores.completions import CompletionLog
 from tildone.views import board
 from tildone.views.harmless import quoted
 
-OpenSession = Callable[[str], Session]
-
 (TODO_WRITE,) = DECLARED.tools
 
 STATUS = "todos"
 RECAP = "todo-recap"
-AS_IT_IS = Rules()
 
 
 def declared(open_session: OpenSession, root: str) -> Callable[[ExtensionAPI], None]:
@@ -79,12 +76,12 @@ class Declared:
         return reply
 
     def read_again(self, _event: Event, ctx: Context) -> None:
-        """Another conversation: the list is what that remembers, else what the store holds for it."""
+        """Another conversation: the list is what that remembers, unless the store has gone on since."""
         self._session = self._open_session(ctx.session.id)
         if self._session.completions is None:
             self._session.completions = CompletionLog(self._root, lambda: _stamp(ctx.now()))
         remembered = DECLARED.recover(ctx.session.get_branch())
-        if remembered is not None:
+        if remembered is not None and not overtaken(self._session, remembered):
             self._keep(remembered)
         self._show_status(ctx)
 

@@ -11,6 +11,7 @@ from tildone.core.query import open_tasks
 from tildone.dialects.base import Reply, Tool
 from tildone.dialects.indexed import INDEXED
 from tildone.dialects.indexed.entries import STATUSES
+from tildone.extensions.memory import OpenSession, overtaken
 from tildone.extensions.tools import definition
 from tildone.host.api import ExtensionAPI
 from tildone.host.bus import Event
@@ -22,8 +23,6 @@ from tildone.loop.countdown import Tick, countdown
 from tildone.loop.machine import GiveUp, GoOn, Manner, Rest
 from tildone.session import Session
 from tildone.views import board, themed
-
-OpenSession = Callable[[str], Session]
 
 CONTEXT, COMPLETE, COUNTING = "til-done-context", "til-done-complete", "til-done-countdown"
 SUMMARY, ACTIVE = "til-done", "til-done-active"
@@ -54,7 +53,7 @@ class TilDone:
         """Tools, handlers and renderers."""
         for tool in INDEXED.tools:
             self.api.register_tool(
-                definition(tool, self.carry_out, render_call=_call_renderer(tool.name), render_result=render_result)
+                definition(tool, self.carry_out, render_call=_call_renderer(tool.name), render_result=self.render)
             )
         self.api.on("session_start", self.read_again)
         self.api.on("session_tree", self.read_again)
@@ -83,6 +82,15 @@ class TilDone:
         """Whether to go about it in our manner, or as it was recorded."""
         return self.session.patience.manner is Manner.OURS
 
+    def render(self, result: ToolResult, _options: RenderOptions) -> Text:
+        """The list as it is after a call, or why there is none.
+
+        The details of `list_todos` hold no list, so that they never count as state: it is drawn from its text.
+        """
+        if self.ours and result.details.get("action") == "list":
+            return Text(result.text)
+        return Text(themed.result(result.text, result.details, STATUSES))
+
     def read_again(self, event: Event, ctx: Context) -> None:
         """Another conversation, or another branch of it: the plan is what that remembers.
 
@@ -93,8 +101,7 @@ class TilDone:
             ctx.ui.set_widget(COUNTING, None)
         self._session = self._open_session(ctx.session.id)
         remembered = INDEXED.recover(ctx.session.get_branch())
-        overtaken = remembered is None or self._session.was(remembered)
-        if event["type"] == "session_tree" or not overtaken:
+        if event["type"] == "session_tree" or not overtaken(self._session, remembered):
             plan = remembered or Plan()
             self._session.change([Write(plan.phases)], Actor.IMPORT)
         self._show_status(ctx)
@@ -189,11 +196,6 @@ class TilDone:
         if ctx.has_ui:
             ctx.ui.set_status(SUMMARY, board.summary(self.session.plan))
             ctx.ui.set_status(ACTIVE, board.active(self.session.plan))
-
-
-def render_result(result: ToolResult, _options: RenderOptions) -> Text:
-    """The list as it is after a call, or why there is none."""
-    return Text(themed.result(result.text, result.details, STATUSES))
 
 
 def _call_renderer(name: str) -> Callable[[Any], Text]:

@@ -70,18 +70,6 @@ def tool_result(
     }
 
 
-def custom(custom_type: str, content: str | Sequence[Block], *, display: bool, at: int, details: Any = None) -> Message:
-    """What an extension says to the model. `display` tells whether a person sees it, too."""
-    return {
-        "role": "custom",
-        "customType": custom_type,
-        "content": content if isinstance(content, str) else list(content),
-        "display": display,
-        **({} if details is None else {"details": details}),
-        "timestamp": at,
-    }
-
-
 def text(words: str) -> Block:
     """A block of text."""
     return {"type": "text", "text": words}

@@ -2,13 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
 
 from tildone.host.model import ModelFailure
 from tildone.kit.signal import AbortSignal
 from tildone.value import value
-
-T = TypeVar("T")
 
 
 @value
@@ -48,30 +45,3 @@ class RetryPolicy:
         if not pause.cancelled():
             pause.result()
         return signal is None or not signal.aborted
-
-
-async def with_retries(
-    ask: Callable[[], Awaitable[T]],
-    policy: RetryPolicy = RetryPolicy(),  # noqa: B008  frozen
-    *,
-    signal: AbortSignal | None = None,
-    on_retry: Callable[[int, float, ModelFailure], object] = lambda *_: None,
-) -> T:
-    """What `ask` gives, asked again while the policy allows; `on_retry(attempt, delay, failure)` comes before a pause.
-
-    Raises:
-        ModelFailure: the last one.
-        Aborted: the signal cut a pause short.
-    """
-    attempt = 0
-    while True:
-        attempt += 1
-        try:
-            return await ask()
-        except ModelFailure as failure:
-            if not policy.allows(failure, attempt):
-                raise
-            delay = policy.delay(attempt, failure)
-            on_retry(attempt, delay, failure)
-        if not await policy.waited(delay, signal) and signal is not None:
-            signal.raise_if_aborted()

@@ -1,6 +1,7 @@
 """What goes wrong is told as a failure that says whether to ask again; what is stopped is stopped at once."""
 
 import asyncio
+import os
 import socket
 import threading
 
@@ -8,9 +9,11 @@ import pytest
 
 from tests.host.models.talk import ANTHROPIC, CHAT, answer, asking, both_formats, heard, talk
 from tildone.host import messages
+from tildone.host.agent import Host
 from tildone.host.model import Model, ModelFailure
 from tildone.host.providers import open_model
-from tildone.host.retry import RetryPolicy, with_retries
+from tildone.host.retry import RetryPolicy
+from tildone.host.transcript import Transcript, header
 from tildone.kit.signal import AbortController, Aborted
 
 SOON = 5.0
@@ -54,9 +57,12 @@ async def test_a_rate_limit_passes_when_it_is_waited_for(spec: str) -> None:
         pauses.append(seconds)
 
     async with talk(spec, {"error": 429, "retry_after": 7}, {"error": 500}, {"text": "Here"}) as (model, wire):
-        given = await with_retries(lambda: answer(model), RetryPolicy(sleep=sleep))
+        transcript = Transcript(header("s", ".", 0), now=lambda: 0, new_id=lambda: os.urandom(4).hex())
+        host = Host(model=model, transcript=transcript, cwd=".", now=lambda: 0, retry=RetryPolicy(sleep=sleep))
+        await host.prompt("Where?")
+        await host.settled()
 
-    assert messages.text_of(given) == "Here"
+    assert messages.text_of(transcript.messages()[-1]) == "Here"
     assert pauses == [7, 4]
     assert len(wire.asked) == 3
 

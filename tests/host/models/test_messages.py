@@ -64,15 +64,6 @@ def test_a_result_has_details_only_if_there_are_any() -> None:
     assert messages.tool_result("c1", "look", content, {}, is_error=False, at=6)["details"] == {}
 
 
-def test_a_custom_message_keeps_its_content_as_it_is() -> None:
-    """As pi writes it: text stays text, blocks stay blocks."""
-    hidden = messages.custom("til-done-context", "one task", display=False, at=7)
-    shown = messages.custom("note", [messages.text("hi")], display=True, at=7, details={"n": 1})
-
-    assert (hidden["content"], hidden["display"], "details" in hidden) == ("one task", False, False)
-    assert (shown["content"], shown["details"]) == ([messages.text("hi")], {"n": 1})
-
-
 def test_the_words_of_a_message_are_its_text_blocks() -> None:
     thought = {"type": "thinking", "thinking": "hm"}
 

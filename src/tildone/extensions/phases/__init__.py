@@ -11,8 +11,9 @@ from tildone.dialects.phased import PHASED
 from tildone.dialects.phased.entries import SNAPSHOT, phases_in, phases_out
 from tildone.dialects.phased.words import reminder
 from tildone.extensions.clipboard import copied
+from tildone.extensions.memory import OpenSession
 from tildone.extensions.phases.clearing import SelfClearing
-from tildone.extensions.phases.notebook import Notebook, OpenSession
+from tildone.extensions.phases.notebook import Notebook
 from tildone.extensions.phases.settings import Settings
 from tildone.extensions.phases.todo import DESCRIPTION, NAME, Copy, TodoCommand
 from tildone.extensions.tools import definition

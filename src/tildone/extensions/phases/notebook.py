@@ -1,6 +1,6 @@
 """The plan of one conversation: what the store holds, and what the conversation knows of it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tildone.core.ops import Write
@@ -10,15 +10,12 @@ from tildone.core.rules import Rules
 from tildone.dialects.base import Reply, Tool
 from tildone.dialects.phased import PHASED
 from tildone.dialects.phased.entries import phases_in, resumed
+from tildone.extensions.memory import AS_IT_IS, OpenSession, overtaken
 from tildone.log.events import Actor
 from tildone.loop.clearing import Cleared, Schedule, cleared
 from tildone.session import Session
 
-OpenSession = Callable[[str], Session]
 Entries = Sequence[Mapping[str, Any]]
-
-AS_IT_IS = Rules()
-"""For plans that were made elsewhere: nothing is started, and nothing refused."""
 
 
 class Notebook:
@@ -49,9 +46,9 @@ class Notebook:
         """
         self._session = self._open_session(conversation)
         remembered = PHASED.recover(branch)
-        overtaken = remembered is None or self._session.was(remembered)
-        self.keep(resumed(self.plan if overtaken or remembered is None else remembered))
-        if overtaken:
+        behind = overtaken(self._session, remembered)
+        self.keep(resumed(self.plan if behind or remembered is None else remembered))
+        if behind:
             self._known = resumed(remembered or Plan())
 
     def turn_to(self, branch: Entries) -> None:

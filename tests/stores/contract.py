@@ -11,6 +11,7 @@ from tildone.core.ops import Append
 from tildone.core.plan import Task, flat
 from tildone.errors import HeadMoved, StoreError, UnknownEvent
 from tildone.log.events import Actor, Bound, Call, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.health import Health
 from tildone.log.store import Store
 from tildone.log.tree import Place, SessionInfo, labels
 
@@ -225,6 +226,96 @@ class StoreContract:
 
         assert store.place("s") == Place()
         assert store.sessions() == []
+
+    def test_events_of_another_store_are_taken_over_as_they_are(self, store: Store) -> None:
+        """With their branches and their order, and the session stands where it stood there."""
+        theirs = [
+            planned("a", None, "one"),
+            planned("b", "a", "two", at=7),
+            planned("c", "a", "three", at=3),
+            planned("z", None, "another root"),
+            planned("d", "b", "four"),
+        ]
+
+        new = store.adopt("s", theirs, Place("b", ("d",)))
+
+        assert new == 5
+        assert store.place("s") == Place("b", ("d",))
+        assert list(store.events("s")) == theirs
+        assert ids(store.history("s")) == ["b", "a"]
+        assert store.leaves("s") == ["c", "z", "d"]
+        assert store.sessions() == [SessionInfo("s", 5, 1, 1)]
+
+    def test_what_was_taken_over_can_be_taken_over_again(self, store: Store) -> None:
+        """What is here already is left as it is; only what is new counts, and the place is the one given."""
+        written = chain(store, "s", "a", "b")
+        more = planned("c", "a", "another way")
+
+        again = store.adopt("s", written, Place("a", ("b",)))
+        place = store.place("s")
+        new = store.adopt("s", [*written, more], Place("c"))
+
+        assert (again, place, new) == (0, Place("a", ("b",)), 1)
+        assert list(store.events("s")) == [*written, more]
+        assert store.place("s") == Place("c")
+
+    @pytest.mark.parametrize(
+        ("second", "to", "wrong"),
+        [
+            (planned("c", "nowhere", "x"), Place("b"), UnknownEvent),
+            (planned("c", "b", "x"), Place("nowhere"), UnknownEvent),
+            (planned("a", None, "another text"), Place("b"), StoreError),
+        ],
+    )
+    def test_what_does_not_fit_is_not_taken_over_by_half(
+        self, store: Store, second: Event, to: Place, wrong: type[Exception]
+    ) -> None:
+        """A parent that is nowhere, a place that is nowhere, another event of the same id: nothing changes."""
+        written = chain(store, "s", "a")
+
+        with pytest.raises(wrong):
+            store.adopt("s", [planned("b", "a", "two"), second], to)
+
+        assert list(store.events("s")) == written
+        assert store.place("s") == Place("a")
+        assert store.sessions() == [SessionInfo("s", 1, 1, 1)]
+
+    def test_nothing_taken_over_begins_no_session(self, store: Store) -> None:
+        """As a move does not."""
+        assert store.adopt("s", [], Place()) == 0
+
+        assert store.sessions() == []
+
+    def test_a_forgotten_session_is_as_if_it_had_never_been(self, store: Store) -> None:
+        """Others are not touched, and one of its name can begin anew."""
+        chain(store, "s", "a", "b")
+        others = chain(store, "other", "a")
+
+        store.forget("s", expected="b")
+
+        assert store.place("s") == Place()
+        assert list(store.events("s")) == []
+        assert store.sessions() == [SessionInfo("other", 1, 1, 1)]
+        assert list(store.events("other")) == others
+        assert ids(chain(store, "s", "a")) == ids(store.events("s"))
+
+    def test_a_session_that_somebody_works_on_is_not_forgotten(self, store: Store) -> None:
+        """The head must be where it was when it was decided."""
+        written = chain(store, "s", "a", "b")
+
+        with pytest.raises(HeadMoved):
+            store.forget("s", expected="a")
+        store.forget("never written", expected=None)
+
+        assert list(store.events("s")) == written
+
+    def test_nothing_is_found_wrong_with_a_healthy_store(self, store: Store) -> None:
+        """Whatever was done to it."""
+        chain(store, "s", "a", "b")
+        store.move("s", Place("a", ("b",)), expected="b")
+        store.append("\ud800 wild \x00", planned("\udfff", None, "x"))
+
+        assert [finding for finding in store.examine() if finding.health is not Health.FINE] == []
 
     def test_leaves_stand_in_the_order_they_were_written(self, store: Store) -> None:
         """Whatever their ids, and wherever the head is."""

@@ -1,9 +1,10 @@
 """Where sessions are kept: what every store promises, whatever it is made of."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from tildone.log.events import Event
+from tildone.log.health import Finding
 from tildone.log.tree import Place, SessionInfo
 
 
@@ -43,6 +44,23 @@ class Store(Protocol):
             UnknownEvent: the place names an event that is not in this session.
         """
 
+    def adopt(self, session: str, events: Iterable[Event], to: Place) -> int:
+        """Take over events as another store has them, wherever the head is, and stand at `to`: all of it or nothing.
+
+        Each comes after its parent. Those that are here already are left as they are; how many were new is given.
+
+        Raises:
+            UnknownEvent: the parent of an event, or the head to stand at, is neither here nor among them.
+            StoreError: another event of the same id is here.
+        """
+
+    def forget(self, session: str, *, expected: str | None) -> None:
+        """Remove the session and all its events.
+
+        Raises:
+            HeadMoved: the head is not `expected`: somebody is at work on it.
+        """
+
     def leaves(self, session: str) -> list[str]:
         """The ends of the session's branches, in the order they were written."""
 
@@ -51,6 +69,9 @@ class Store(Protocol):
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head is not `head`; False when `timeout` seconds passed first."""
+
+    def examine(self) -> Iterator[Finding]:
+        """What is to be said of the store's health, read from all that it holds, piece by piece as it is found."""
 
     def close(self) -> None:
         """Let go of what the store holds. A closed store is not used again."""

@@ -7,9 +7,10 @@ from tildone.log.tree import Place, SessionInfo, leaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from tildone.log.events import Event
+    from tildone.log.health import Finding
 
 
 class MemoryStore:
@@ -56,10 +57,7 @@ class MemoryStore:
             if event.id in events:
                 raise StoreError(f"{session!r} has an event {event.id!r} already")
             events[event.id] = event
-            self._places[session] = Place(event.id)
-            self._by_last_write.pop(session, None)
-            self._by_last_write[session] = None
-            self._changed.notify_all()
+            self._written(session, Place(event.id))
 
     def move(self, session: str, to: Place, *, expected: str | None) -> None:
         """Make another event the head.
@@ -78,6 +76,44 @@ class MemoryStore:
                 self._places[session] = to
             self._changed.notify_all()
 
+    def adopt(self, session: str, events: "Iterable[Event]", to: Place) -> int:
+        """Take over events as another store has them, wherever the head is, and stand at `to`: all of it or nothing.
+
+        Raises:
+            UnknownEvent: the parent of an event, or the head to stand at, is neither here nor among them.
+            StoreError: another event of the same id is here.
+        """
+        with self._changed:
+            known = dict(self._events.get(session, {}))
+            before = len(known)
+            for event in events:
+                if event.parent is not None and event.parent not in known:
+                    raise UnknownEvent(event.parent)
+                if known.setdefault(event.id, event) != event:
+                    raise StoreError(f"{session!r} has another event {event.id!r}")
+            if to.head is not None and to.head not in known:
+                raise UnknownEvent(to.head)
+            if len(known) > before:
+                self._events[session] = known
+                self._written(session, to)
+            elif known:
+                self._places[session] = to
+                self._changed.notify_all()
+            return len(known) - before
+
+    def forget(self, session: str, *, expected: str | None) -> None:
+        """Remove the session and all its events.
+
+        Raises:
+            HeadMoved: the head is not `expected`: somebody is at work on it.
+        """
+        with self._changed:
+            if self.place(session).head != expected:
+                raise HeadMoved(session)
+            for kept in (self._events, self._places, self._by_last_write):
+                kept.pop(session, None)
+            self._changed.notify_all()
+
     def leaves(self, session: str) -> list[str]:
         """The ends of the session's branches, in the order they were written."""
         return leaves(self.events(session))
@@ -92,8 +128,18 @@ class MemoryStore:
         with self._changed:
             return self._changed.wait_for(lambda: self.place(session).head != head, timeout)
 
+    def examine(self) -> "Iterator[Finding]":
+        """Nothing can be wrong with what was never written down."""
+        return iter(())
+
     def close(self) -> None:
         """Nothing to let go of."""
+
+    def _written(self, session: str, to: Place) -> None:
+        self._places[session] = to
+        self._by_last_write.pop(session, None)
+        self._by_last_write[session] = None
+        self._changed.notify_all()
 
 
 def _backwards(events: "dict[str, Event]", at: str | None) -> "Iterator[Event]":

@@ -12,9 +12,10 @@ from tildone.stores.sqlite_file import HEAD_MOVED, SqliteFile, Transaction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from tildone.log.events import Event
+    from tildone.log.health import Finding
 
 PATIENCE = 30.0
 
@@ -35,6 +36,7 @@ ORDER BY seq
 _SESSIONS = "SELECT name, events, created, updated FROM sessions ORDER BY newest DESC"
 _APPEND = "INSERT INTO events (session, id, parent, at, body) VALUES (?, ?, ?, ?, ?)"
 _MOVE = "UPDATE sessions SET head = ?, ahead = ? WHERE name = ?"
+_FORGET = ("DELETE FROM events WHERE session = ?", "DELETE FROM sessions WHERE name = ?")
 
 
 class SqliteStore:
@@ -108,6 +110,38 @@ class SqliteStore:
                 connection.execute(_MOVE, (head, codec.dump(to.ahead), name))
             self._file.changed.notify_all()
 
+    def adopt(self, session: str, events: "Iterable[Event]", to: Place) -> int:
+        """Take over events as another store has them, wherever the head is, and stand at `to`: all of it or nothing.
+
+        Raises:
+            UnknownEvent: the parent of an event, or the head to stand at, is neither here nor among them.
+            StoreError: another event of the same id is here.
+        """
+        name, head = _kept(session), _kept(to.head)
+        with self._file as connection:
+            with Transaction(connection):
+                new = sum(_adopted(connection, name, event) for event in events)
+                if to.head is not None and connection.execute(_KNOWN, (name, head)).get is None:
+                    raise UnknownEvent(to.head)
+                connection.execute(_MOVE, (head, codec.dump(to.ahead), name))
+            self._file.changed.notify_all()
+        return new
+
+    def forget(self, session: str, *, expected: str | None) -> None:
+        """Remove the session and all its events.
+
+        Raises:
+            HeadMoved: the head is not `expected`: somebody is at work on it.
+        """
+        name = _kept(session)
+        with self._file as connection:
+            with Transaction(connection):
+                if connection.execute(_HEAD, (name,)).get != _kept(expected):
+                    raise HeadMoved(session)
+                for sql in _FORGET:
+                    connection.execute(sql, (name,))
+            self._file.changed.notify_all()
+
     def leaves(self, session: str) -> list[str]:
         """The ends of the session's branches, in the order they were written."""
         with self._file as connection:
@@ -133,6 +167,10 @@ class SqliteStore:
                 self._file.changed.wait(min(pause, left))
                 pause = min(pause * 1.5, LAST_LOOK)
         return True
+
+    def examine(self) -> "Iterator[Finding]":
+        """What is to be said of the file's health, piece by piece as it is found."""
+        return iter(())
 
     def close(self) -> None:
         """Let go of the file. A closed store is not used again."""
@@ -160,6 +198,21 @@ class SqliteStore:
             return codec.decode(body)
         except codec.Unreadable as error:
             raise StoreDamaged(f"{self._file.path} is damaged: {error}") from error
+
+
+def _adopted(connection: apsw.Connection, name: str | bytes | None, event: "Event") -> bool:
+    """Whether the event was new. It hangs under its parent because the head is put there first."""
+    event_id, parent, body = _kept(event.id), _kept(event.parent), codec.encode(event)
+    here = connection.execute(_BODY, (name, event_id)).get
+    if here is not None:
+        if here != body:
+            raise StoreError(f"another event {event.id!r} is here already")
+        return False
+    if parent is not None and connection.execute(_KNOWN, (name, parent)).get is None:
+        raise UnknownEvent(event.parent)
+    connection.execute(_MOVE, (parent, "[]", name))
+    connection.execute(_APPEND, (name, event_id, parent, event.at, body))
+    return True
 
 
 def _kept(text: str | None) -> str | bytes | None:

@@ -1,0 +1,21 @@
+"""What an examination of a store finds."""
+
+from enum import Enum
+
+from tildone.value import value
+
+
+class Health(Enum):
+    """How much a finding matters."""
+
+    FINE = "fine"
+    ODD = "odd"
+    BAD = "bad"
+
+
+@value
+class Finding:
+    """One thing that was looked at, and what a person should know of it."""
+
+    health: Health
+    what: str

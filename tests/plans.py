@@ -5,7 +5,8 @@ import itertools
 from hypothesis import strategies as st
 
 from tildone.core.faults import Missing
-from tildone.core.ops import Append, At, Everything, InPhase, Insert, Mark, Named, Note, Remove, Write
+from tildone.core.numbers import numbered
+from tildone.core.ops import Append, At, Everything, InPhase, Insert, Mark, Move, Named, Note, Numbered, Remove, Write
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.core.rules import Focus, Rules, Unit
 from tildone.dialects.base import Dialect
@@ -15,7 +16,7 @@ from tildone.loop.machine import Patience
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 
-PENDING, IN_PROGRESS, COMPLETED, ABANDONED = Status
+PENDING, IN_PROGRESS, COMPLETED, ABANDONED, BLOCKED = Status
 
 
 def plan_of(*texts: str) -> Plan:
@@ -51,6 +52,7 @@ tasks = st.builds(Task, texts, statuses, st.lists(texts, max_size=2).map(tuple))
 fresh_tasks = st.builds(Task, texts)
 phases = st.builds(Phase, names, st.lists(tasks, max_size=4).map(tuple))
 plans = st.builds(Plan, st.lists(phases, max_size=3).map(tuple))
+numbered_plans = plans.map(lambda plan: numbered(Plan(counted=2), plan))
 rules = st.builds(
     Rules,
     focus=st.sampled_from(Focus),
@@ -59,15 +61,18 @@ rules = st.builds(
     text_unit=st.sampled_from(Unit),
     unique_texts=st.booleans(),
     atomic=st.booleans(),
+    numbered=st.booleans(),
 )
 positions = st.builds(At, st.lists(st.integers(-2, 12), max_size=3).map(tuple))
-selectors = st.one_of(positions, st.builds(Named, texts), st.builds(InPhase, names), st.just(Everything()))
+numbers = st.builds(Numbered, st.lists(st.integers(0, 6), max_size=3).map(tuple))
+selectors = st.one_of(positions, numbers, st.builds(Named, texts), st.builds(InPhase, names), st.just(Everything()))
 ops = st.one_of(
     st.builds(Write, st.lists(phases, max_size=3).map(tuple)),
-    st.builds(Append, st.lists(fresh_tasks, max_size=3).map(tuple), st.none() | names),
+    st.builds(Append, st.lists(fresh_tasks, max_size=3).map(tuple), st.none() | names, st.booleans()),
     st.builds(Insert, st.lists(fresh_tasks, max_size=3).map(tuple), st.integers(-2, 12)),
     st.builds(Mark, selectors, statuses),
+    st.builds(Move, selectors, st.none() | selectors),
     st.builds(Remove, selectors),
-    st.builds(Note, st.builds(Named, texts) | positions, texts),
+    st.builds(Note, st.builds(Named, texts) | positions | numbers, texts),
 )
 steps = st.lists(st.one_of(ops, st.just(Missing("task", "start"))), max_size=5)

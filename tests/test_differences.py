@@ -21,7 +21,7 @@ from tildone.extensions.til_done import til_done
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.log.events import Bound
-from tildone.loop.machine import GiveUp, GoOn, Patience, Rest, Why
+from tildone.loop.machine import GiveUp, GoOn, Patience, Rest, Turn, Why
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite import SqliteStore
 from tildone.views import harmless, markdown
@@ -97,7 +97,7 @@ def test_no_nudge_after_error() -> None:
     session = session_on()
     session.call("write_todos", replace("a"))
 
-    assert session.turn_ended(errored=True).decision == Rest(Why.ERRORED)
+    assert session.turn_ended(Turn(errored=True)).decision == Rest(Why.ERRORED)
 
 
 def test_one_line_per_task() -> None:

@@ -4,13 +4,14 @@ from itertools import islice
 
 from tildone.core.reduce import Outcome, Step, reduce
 from tildone.dialects.base import Done, Reply
-from tildone.errors import HeadMoved, Refused
-from tildone.kit.schema import Problem, fitted, problems
+from tildone.dialects.door import read
+from tildone.errors import HeadMoved, UnknownEvent
 from tildone.log import codec
-from tildone.log.events import Actor, Call, Event, Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.events import Actor, Call, Course, Event, Labelled, Nudged, PlanChanged, Steered, Tripped
+from tildone.log.moves import redone, undone
 from tildone.log.state import State, advance, recall
 from tildone.log.tree import Place
-from tildone.loop.machine import Decision, GiveUp, GoOn, Manner, Patience, Rest, decide, progressed
+from tildone.loop.machine import Decision, GiveUp, GoOn, Manner, Patience, Rest, Turn, decide, progressed
 from tildone.value import but, value
 
 TYPE_CHECKING = False
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
             """Write an entry, given its number and a time stamp; where it went, or None if nowhere."""
 
 
-MAX_ARGUMENTS = 1_000_000
 RECENT = 200
 
 
@@ -65,6 +65,7 @@ class Session:
         self._new_id = new_id
         self.completions = completions
         self._known = State()
+        self._seen: tuple[str | None, Plan | None] = (None, None)
 
     @property
     def state(self) -> State:
@@ -90,7 +91,7 @@ class Session:
         if tool is None:
             known = ", ".join(tool.name for tool in self.dialect.tools)
             return Reply(f"Error: unknown tool {tool_name!r}; known are {known}", {}, is_error=True)
-        params, wrong = _read(tool, arguments)
+        params, wrong = read(tool, arguments)
         if wrong:
             return self.dialect.refuse(tool, wrong, params)
         return self.execute(tool, params)
@@ -101,8 +102,30 @@ class Session:
         steps = tool.steps(params)
         call = Call(tool.name, codec.dump(params)) if steps else None
         outcome = self._think(steps, Actor.AGENT, call)
-        done = Done(params, outcome, self.store.durable, took_ms=self._now() - started)
+        done = Done(params, outcome, self.store.durable, took_ms=self._now() - started, known=self._seen[1])
+        self._seen = self._known.head, outcome.after
         return tool.reply(self._logged(done))
+
+    @property
+    def seen(self) -> str | None:
+        """The head as the model last saw it; None when it knows nothing."""
+        return self._seen[0]
+
+    def saw(self, head: str | None) -> None:
+        """Take it that the model has seen the session as it was at `head`, or that it knows nothing any more."""
+        if head != self.seen:
+            self._seen = head, self.plan_at(head)
+
+    def plan_at(self, event_id: str | None) -> "Plan | None":
+        """The plan as it was at an event; None if there is no such event."""
+        if event_id is None:
+            return None
+        if event_id == self._known.head:
+            return self._known.plan
+        try:
+            return recall(self.store.history(self.name, event_id)).plan
+        except UnknownEvent:
+            return None
 
     def change(
         self,
@@ -116,15 +139,16 @@ class Session:
         """
         return self._think(steps if callable(steps) else tuple(steps), actor, None, rules)
 
-    def turn_ended(self, *, aborted: bool = False, errored: bool = False) -> Verdict:
+    def turn_ended(self, turn: Turn = Turn()) -> Verdict:  # noqa: B008  frozen
         """Decide whether the agent goes on, and remember that it was told to."""
+        turn = but(turn, at=self._now())
         while True:
             state = self.state
-            decision = decide(state, self.patience, aborted=aborted, errored=errored)
+            decision = decide(state, self.patience, turn)
             try:
                 match decision:
-                    case GoOn():
-                        self._append(state, Actor.TIMER, Nudged(state.nudges + 1, state.drift + 1))
+                    case GoOn(_, _, count, same):
+                        self._append(state, Actor.TIMER, Nudged(count, state.drift + 1, turn.sight, same))
                         return Verdict(decision, self.dialect.carry_on(state.plan))
                     case GiveUp(bound, limit):
                         if not state.tripped:
@@ -135,12 +159,27 @@ class Session:
             except HeadMoved:
                 continue
 
+    def steer(self, course: Course) -> bool:
+        """Set a course for the agent, which takes effect when it next comes to a stop; whether anything is new.
+
+        Going on, after a bound was reached or not, begins every count anew.
+        """
+        while True:
+            state = self.state
+            if state.course is course and not (course is Course.GO and (state.drift or state.tripped)):
+                return False
+            try:
+                self._append(state, Actor.USER, Steered(course))
+            except HeadMoved:
+                continue
+            return True
+
     def context(self) -> str | None:
         """What to put before the model at the start of its turn; None when there is nothing to say."""
         return self.dialect.context(self.plan)
 
-    def checkout(self, event_id: str) -> "Plan":
-        """Go to another event of this session; what follows hangs under it.
+    def checkout(self, event_id: str | None) -> "Plan":
+        """Go to another event of this session, or to before the first; what follows hangs under it.
 
         Raises:
             UnknownEvent: there is no such event.
@@ -148,24 +187,24 @@ class Session:
         self._move(lambda _: Place(event_id))
         return self.plan
 
-    def undo(self) -> Outcome:
-        """Go back to before the newest change of the plan.
+    def undo(self, changes: int = 1) -> Outcome:
+        """Go back to before the newest change of the plan, or the newest few.
 
         Raises:
-            Refused: nothing was changed on this branch.
+            Refused: fewer were made on this branch; nothing is taken back then.
         """
         before = self.plan
-        self._move(self._before_last_change)
+        self._move(lambda place: self._before(place, changes))
         return Outcome(before, self.plan)
 
-    def redo(self) -> Outcome:
-        """Take back the newest `undo`.
+    def redo(self, changes: int = 1) -> Outcome:
+        """Take back the newest `undo`, or the newest few.
 
         Raises:
-            Refused: nothing was undone since the plan last changed.
+            Refused: fewer were undone since the plan last changed; nothing is made again then.
         """
         before = self.plan
-        self._move(_forward)
+        self._move(lambda place: redone(place, changes))
         return Outcome(before, self.plan)
 
     def label(self, event_id: str, name: str) -> None:
@@ -176,10 +215,13 @@ class Session:
         """
         named = next(self.store.history(self.name, event_id))
         while True:
+            place, state = self.store.place(self.name), self.state
             try:
-                self._append(self.state, Actor.USER, Labelled(named.id, name))
+                self._append(state, Actor.USER, Labelled(named.id, name))
             except HeadMoved:
                 continue
+            if place.head == state.head:
+                self._keep_ahead(place.ahead)
             return
 
     def _think(
@@ -198,9 +240,9 @@ class Session:
             taken = steps(state.plan) if callable(steps) else steps
             outcome = reduce(state.plan, taken, rules or self.dialect.rules)
             if outcome.changed or (self.patience.manner is Manner.RECORDED and not outcome.faults):
-                drift = 0 if progressed(outcome.before, outcome.after) else state.drift
+                drift, since = (0, 0) if progressed(outcome.before, outcome.after) else (state.drift, state.since)
                 try:
-                    self._append(state, actor, PlanChanged(outcome.after, call, drift))
+                    self._append(state, actor, PlanChanged(outcome.after, call, drift, since, state.course))
                 except HeadMoved:
                     state = self.state
                 else:
@@ -215,22 +257,32 @@ class Session:
         self.store.append(self.name, event)
         self._known = advance(state, event)
 
+    def _keep_ahead(self, ahead: tuple[str, ...]) -> None:
+        """Let redo lead where it led: what was just written down is no change of the plan."""
+        try:
+            if ahead:
+                self.store.move(self.name, Place(self._known.head, ahead), expected=self._known.head)
+        except HeadMoved:
+            return
+
     def _move(self, choose: "Callable[[Place], Place]") -> None:
         while True:
+            course = self.state.course
             place = self.store.place(self.name)
+            to = choose(place)
             try:
-                self.store.move(self.name, choose(place), expected=place.head)
+                self.store.move(self.name, to, expected=place.head)
+                if self.state.course is not course:
+                    # What the person wants of the agent does not go back with the plan.
+                    self._append(self.state, Actor.USER, Steered(course))
+                    self.store.move(self.name, Place(self.state.head, to.ahead), expected=self.state.head)
             except HeadMoved:
                 continue
             return
 
-    def _before_last_change(self, place: Place) -> Place:
-        if place.head is not None:
-            for event in self.store.history(self.name, place.head):
-                if isinstance(event.fact, PlanChanged):
-                    return Place(event.parent, (place.head, *place.ahead))
-        message = "nothing to undo"
-        raise Refused(message)
+    def _before(self, place: Place, changes: int) -> Place:
+        back = self.store.history(self.name, place.head) if place.head is not None else ()
+        return undone(place, back, changes)
 
     def _logged(self, done: Done) -> Done:
         """The call, with the place where the completion of a plan was written down for people."""
@@ -238,27 +290,3 @@ class Session:
             return done
         entry = self.dialect.completion
         return but(done, saved_to=self.completions.add(lambda number, stamp: entry(done, number, stamp)))
-
-
-def _forward(place: Place) -> Place:
-    if place.ahead:
-        return Place(place.ahead[0], place.ahead[1:])
-    message = "nothing to redo"
-    raise Refused(message)
-
-
-def _read(tool: "Tool", arguments: "str | Mapping[str, Any]") -> "tuple[Any, Sequence[Problem]]":
-    """The arguments as data, and what is wrong with them."""
-    params: Any = arguments
-    if isinstance(arguments, str):
-        if len(arguments) > MAX_ARGUMENTS:
-            return {}, [Problem("", f"expected at most {MAX_ARGUMENTS} characters of JSON, got {len(arguments)}")]
-        try:
-            params = codec.parse(arguments)
-        except ValueError as error:
-            return {}, [Problem("", f"expected JSON: {error}")]
-    wrong = problems(tool.parameters, params)
-    if wrong and not tool.strict:
-        params = fitted(tool.parameters, params)
-        wrong = problems(tool.parameters, params)
-    return params, wrong or tool.demands(params)

@@ -7,12 +7,22 @@ from hypothesis import strategies as st
 from tests import plans
 from tildone.core.plan import Plan
 from tildone.log import codec
-from tildone.log.events import Actor, Bound, Call, Event, Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.events import Actor, Bound, Call, Course, Event, Labelled, Nudged, PlanChanged, Sight, Steered, Tripped
 
 wild = st.text(st.characters(codec=None), max_size=20) | st.just("\ud800 half a pair \udfff")
 facts = st.one_of(
-    st.builds(PlanChanged, plans.plans, st.none() | st.builds(Call, wild, wild), st.integers(0, 99)),
+    st.builds(
+        PlanChanged,
+        plans.plans | plans.numbered_plans,
+        st.none() | st.builds(Call, wild, wild),
+        st.integers(0, 99),
+        st.integers(0, 2**53),
+        st.sampled_from(Course),
+    ),
     st.builds(Nudged, st.integers(1, 20), st.integers(1, 60)),
+    st.builds(Nudged, st.integers(1, 20), st.integers(1, 60), st.builds(Sight, wild, wild), st.just(0)),
+    st.builds(Nudged, st.integers(1, 20), st.integers(1, 60), st.just(Sight("f")), st.integers(0, 9)),
+    st.builds(Steered, st.sampled_from(Course)),
     st.builds(Tripped, st.sampled_from(Bound), st.integers(1, 60)),
     st.builds(Labelled, wild, wild),
 )

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests import plans
 from tests.plans import plan_of
-from tildone.log.events import Actor, Bound, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.events import Actor, Bound, Course, Event, Fact, Labelled, Nudged, PlanChanged, Sight, Steered, Tripped
 from tildone.log.state import State, advance, recall
 
 facts = st.one_of(
@@ -15,6 +15,7 @@ facts = st.one_of(
     st.builds(Nudged, st.integers(1, 20), st.integers(1, 60)),
     st.just(Tripped(Bound.NUDGES, 20)),
     st.just(Labelled("e0", "start")),
+    st.builds(Steered, st.sampled_from(Course)),
 )
 
 
@@ -59,7 +60,7 @@ def test_reading_stops_at_the_newest_snapshot() -> None:
         yield from newest[::-1]
         raise AssertionError("read past the snapshot")
 
-    assert recall(endless()) == State("e2", plan_of("a"), 1, 1)
+    assert recall(endless()) == State("e2", plan_of("a"), 1, 1, since=1)
 
 
 @given(st.lists(facts, max_size=8))
@@ -72,3 +73,30 @@ def test_reading_backwards_and_going_forwards_agree(facts: list[Fact]) -> None:
     since_snapshot = next((i for i in reversed(range(len(events))) if isinstance(facts[i], PlanChanged)), None)
     if since_snapshot is not None:
         assert recall(reversed(events)) == state
+
+
+def test_a_course_holds_until_another_is_set() -> None:
+    """Nudges, labels and changes of the plan go on under it; setting one begins every count anew."""
+    events = chain(
+        PlanChanged(plan_of("a")),
+        Nudged(1, 1, Sight("files", "words"), 1),
+        Steered(Course.PAUSE),
+        Labelled("e0", "x"),
+        PlanChanged(plan_of("b"), course=Course.PAUSE),
+        Nudged(1, 1),
+        Steered(Course.GO),
+    )
+
+    assert recall(events[2::-1]) == State("e2", plan_of("a"), course=Course.PAUSE)
+    assert recall(events[3::-1]).course is Course.PAUSE
+    assert recall(events[5::-1]).course is Course.PAUSE
+    assert recall(events[::-1]) == State("e6", plan_of("b"))
+
+
+def test_a_chain_goes_back_to_its_first_nudge() -> None:
+    """Changes that get nothing done hand on since when it goes."""
+    events = chain(
+        PlanChanged(plan_of("a")), Nudged(1, 1), Nudged(2, 2), PlanChanged(plan_of("b"), drift=2, since=1), Nudged(1, 3)
+    )
+
+    assert [recall(events[newest::-1]).since for newest in range(5)] == [0, 1, 1, 1, 1]

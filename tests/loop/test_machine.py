@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of
+from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Plan, Task, flat
-from tildone.log.events import Bound
+from tildone.log.events import Bound, Course, Sight
 from tildone.log.state import State
-from tildone.loop.machine import GiveUp, GoOn, Manner, Patience, Rest, Why, decide, progressed
+from tildone.loop.machine import GiveUp, GoOn, Manner, Patience, Rest, Turn, Why, decide, progressed
 
 OPEN = flat(Task("a", COMPLETED), Task("b"), Task("c", IN_PROGRESS))
 DONE = flat(Task("a", COMPLETED))
@@ -16,41 +16,41 @@ RECORDED = Patience(manner=Manner.RECORDED)
 
 def test_without_a_plan_the_agent_rests() -> None:
     """There is nothing to hold it to."""
-    assert decide(State(), PATIENCE, aborted=True, errored=True) == Rest(Why.NO_PLAN)
+    assert decide(State(), PATIENCE, Turn(aborted=True, errored=True)) == Rest(Why.NO_PLAN)
 
 
 def test_an_interrupted_agent_is_left_alone() -> None:
     """Even at its limit, and even with everything done."""
     for plan in (OPEN, DONE):
-        assert decide(State("e", plan, nudges=99), PATIENCE, aborted=True, errored=False) == Rest(Why.ABORTED)
+        assert decide(State("e", plan, nudges=99), PATIENCE, Turn(aborted=True)) == Rest(Why.ABORTED)
 
 
 def test_a_finished_plan_never_reports_a_bound() -> None:
     """What is left is asked before how often."""
-    assert decide(State("e", DONE, 99, 99), PATIENCE, aborted=False, errored=True) == Rest(Why.ALL_DONE)
+    assert decide(State("e", DONE, 99, 99), PATIENCE, Turn(errored=True)) == Rest(Why.ALL_DONE)
 
 
 def test_an_agent_that_ended_with_an_error_is_not_continued_unless_asked_for() -> None:
     """The next turn would most likely meet the same error."""
     state = State("e", OPEN)
 
-    assert decide(state, PATIENCE, aborted=False, errored=True) == Rest(Why.ERRORED)
-    assert isinstance(decide(state, RECORDED, aborted=False, errored=True), GoOn)
+    assert decide(state, PATIENCE, Turn(errored=True)) == Rest(Why.ERRORED)
+    assert isinstance(decide(state, RECORDED, Turn(errored=True)), GoOn)
 
 
 def test_the_twentieth_nudge_is_the_last() -> None:
     """The breaker of the original."""
     before, at = State("e", OPEN, nudges=19), State("e", OPEN, nudges=20)
 
-    assert decide(before, PATIENCE, aborted=False, errored=False) == GoOn(2, Task("c", IN_PROGRESS))
-    assert decide(at, PATIENCE, aborted=False, errored=False) == GiveUp(Bound.NUDGES, 20)
+    assert decide(before, PATIENCE) == GoOn(2, Task("c", IN_PROGRESS), 20)
+    assert decide(at, PATIENCE) == GiveUp(Bound.NUDGES, 20)
 
 
 def test_drift_ends_a_chain_that_changes_without_progress() -> None:
     """The plan changed at every turn, and nothing was ever closed or added."""
     state = State("e", OPEN, nudges=0, drift=60)
 
-    assert decide(state, PATIENCE, aborted=False, errored=False) == GiveUp(Bound.DRIFT, 60)
+    assert decide(state, PATIENCE) == GiveUp(Bound.DRIFT, 60)
 
 
 @pytest.mark.parametrize(
@@ -73,5 +73,73 @@ def test_progress_is_a_task_closed_or_added(after: Plan, *, expected: bool) -> N
 
 def test_the_order_of_the_original_can_be_asked_for() -> None:
     """The limit first, and whether anything is left second."""
-    assert decide(State("e", DONE, 20), RECORDED, aborted=False, errored=False) == GiveUp(Bound.NUDGES, 20)
-    assert decide(State("e", DONE, 19), RECORDED, aborted=False, errored=False) == Rest(Why.ALL_DONE)
+    assert decide(State("e", DONE, 20), RECORDED) == GiveUp(Bound.NUDGES, 20)
+    assert decide(State("e", DONE, 19), RECORDED) == Rest(Why.ALL_DONE)
+
+
+def test_what_is_blocked_is_not_nagged_about() -> None:
+    """It waits for somebody else; what does not is gone on with, and a plan with nothing else left rests."""
+    waiting = Task("w", BLOCKED)
+
+    assert decide(State("e", flat(waiting, Task("a", COMPLETED))), PATIENCE) == Rest(Why.BLOCKED)
+    assert decide(State("e", flat(waiting, Task("b"))), PATIENCE) == GoOn(1, Task("b"))
+
+
+@pytest.mark.parametrize(
+    ("course", "turn", "why"),
+    [
+        (Course.PAUSE, Turn(), Why.PAUSED),
+        (Course.STOP, Turn(), Why.PAUSED),
+        (Course.GO, Turn(busy=True), Why.BUSY),
+        (Course.GO, Turn(asked=True), Why.ASKED),
+        (Course.GO, Turn(errored=True, asked=True, busy=True), Why.ERRORED),
+    ],
+)
+def test_an_agent_is_left_alone_for_a_reason(course: Course, turn: Turn, why: Why) -> None:
+    """Whether or not a bound is reached."""
+    assert decide(State("e", OPEN, course=course), PATIENCE, turn) == Rest(why)
+    assert decide(State("e", OPEN, 20, 60, course=course), PATIENCE, turn) == Rest(why)
+
+
+def test_a_change_of_the_files_begins_the_count_anew() -> None:
+    """Work that the plan does not show is work; what can't be told apart is not."""
+    before = State("e", OPEN, nudges=20, sight=Sight("files", "words"), same=2)
+
+    assert decide(before, PATIENCE, Turn(sight=Sight("others", "words"))) == GoOn(2, Task("c", IN_PROGRESS), 1)
+    assert decide(before, PATIENCE, Turn(sight=Sight("files", "more"))) == GiveUp(Bound.NUDGES, 20)
+    assert decide(before, PATIENCE, Turn(sight=Sight("", "words"))) == GiveUp(Bound.NUDGES, 20)
+
+
+def test_files_that_change_for_ever_are_no_progress() -> None:
+    """The drift goes on counting."""
+    state = State("e", OPEN, nudges=1, drift=60, sight=Sight("files"))
+
+    assert decide(state, PATIENCE, Turn(sight=Sight("others"))) == GiveUp(Bound.DRIFT, 60)
+
+
+def test_an_agent_that_repeats_itself_is_let_go() -> None:
+    """The same words over the same files, three times more; silence is not a repetition."""
+    seen = Sight("files", "words")
+
+    assert decide(State("e", OPEN, 2, 2, sight=seen, same=1), PATIENCE, Turn(sight=seen)) == GoOn(
+        2, Task("c", IN_PROGRESS), 3, 2
+    )
+    assert decide(State("e", OPEN, 3, 3, sight=seen, same=2), PATIENCE, Turn(sight=seen)) == GiveUp(Bound.SAME, 3)
+    assert isinstance(decide(State("e", OPEN, 3, 3, sight=Sight("f"), same=2), PATIENCE, Turn(sight=Sight("f"))), GoOn)
+
+
+def test_a_chain_has_its_time() -> None:
+    """Counted from its first nudge; before there was one, there is no chain."""
+    late = Turn(at=240 * 60_000 + 7)
+
+    assert decide(State("e", OPEN, 1, 1, since=7), PATIENCE, late) == GiveUp(Bound.TIME, 240)
+    assert isinstance(decide(State("e", OPEN, 1, 1, since=8), PATIENCE, late), GoOn)
+    assert isinstance(decide(State("e", OPEN), PATIENCE, late), GoOn)
+
+
+def test_a_session_has_its_price_if_somebody_named_one() -> None:
+    patience = Patience(cost=5)
+
+    assert decide(State("e", OPEN), patience, Turn(cost=5)) == GiveUp(Bound.COST, 5)
+    assert isinstance(decide(State("e", OPEN), patience, Turn(cost=4.99)), GoOn)
+    assert isinstance(decide(State("e", OPEN), PATIENCE, Turn(cost=999)), GoOn)

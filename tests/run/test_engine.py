@@ -62,7 +62,7 @@ def test_a_model_that_only_toggles_is_ended_by_the_second_bound(person: Person) 
     answer, wire = run(person, script=(WRITE, *toggle))
 
     assert answer.code == 1
-    assert "Auto-continue limit reached (60 iterations without a task closed or added)." in answer.out
+    assert "Auto-continue limit reached (told to go on 60 times, and no task was closed or added)." in answer.out
     assert nudges(wire) == 60
 
 

@@ -12,10 +12,11 @@ from tests import plans
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of, session_on
 from tildone.core.ops import Append, At, Mark, Op, Write
 from tildone.core.plan import Phase, Plan, Task, flat
+from tildone.dialects.door import MAX_ARGUMENTS
 from tildone.errors import HeadMoved, Refused, UnknownEvent
 from tildone.log.events import Actor, Bound, Call, Event, Labelled, Nudged, PlanChanged, Tripped
-from tildone.loop.machine import GiveUp, GoOn, Manner, Patience, Rest, Why
-from tildone.session import MAX_ARGUMENTS, Session
+from tildone.loop.machine import GiveUp, GoOn, Manner, Patience, Rest, Turn, Why
+from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 
 ADD_TWO = {"mode": "append", "todos": [{"text": "a"}, {"text": "b"}]}
@@ -252,8 +253,8 @@ def test_a_turn_that_was_interrupted_or_failed_or_finished_leaves_no_trace() -> 
     session = session_on()
     session.call("write_todos", ADD_TWO)
 
-    assert session.turn_ended(aborted=True).decision == Rest(Why.ABORTED)
-    assert session.turn_ended(errored=True).decision == Rest(Why.ERRORED)
+    assert session.turn_ended(Turn(aborted=True)).decision == Rest(Why.ABORTED)
+    assert session.turn_ended(Turn(errored=True)).decision == Rest(Why.ERRORED)
     session.call("edit_todos", {"action": "complete", "indices": [0, 1]})
     assert session.turn_ended().decision == Rest(Why.ALL_DONE)
 

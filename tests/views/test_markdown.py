@@ -272,8 +272,8 @@ def test_tasks_above_the_first_heading_belong_to_no_named_phase() -> None:
             "- [ ]tight\n- [xx] two\n1. [ ] one",
             [f"line {n}: not a heading (# name), a task (- [ ] text) or a note (> text)" for n in (1, 2, 3)],
         ),
-        ("- [?] what", ["line 1: unknown mark [?]; known are [ ], [/], [x] and [-]"]),
-        ("- [\x1b] what", ["line 1: unknown mark [␛]; known are [ ], [/], [x] and [-]"]),
+        ("- [?] what", ["line 1: unknown mark [?]; known are [ ], [/], [x], [-] and [!]"]),
+        ("- [\x1b] what", ["line 1: unknown mark [␛]; known are [ ], [/], [x], [-] and [!]"]),
         ("- [😀] what", ["line 1: not a heading (# name), a task (- [ ] text) or a note (> text)"]),
         ("> note\n# A\n> note", [f"line {n}: a note (> text) without a task above it" for n in (1, 3)]),
         (

@@ -17,6 +17,13 @@ class OutOfRange:
 
 
 @value
+class NoSuchNumber:
+    """Numbers that no task has."""
+
+    numbers: tuple[int, ...]
+
+
+@value
 class BadPosition:
     """A place to insert at that is not between 0 and `last`."""
 
@@ -94,6 +101,7 @@ class UnknownWord:
 Fault = (
     NoTasks
     | OutOfRange
+    | NoSuchNumber
     | BadPosition
     | TextTooLong
     | TooManyTasks

@@ -16,6 +16,13 @@ class At:
 
 
 @value
+class Numbered:
+    """Tasks by the numbers that stay with them."""
+
+    numbers: tuple[int, ...]
+
+
+@value
 class Named:
     """One task by its exact text or, if none has it, by its text as it is `shown` to whoever names it."""
 
@@ -36,7 +43,7 @@ class Everything:
     """Every task of the plan."""
 
 
-Selector = At | Named | InPhase | Everything
+Selector = At | Numbered | Named | InPhase | Everything
 
 
 @value
@@ -48,10 +55,14 @@ class Write:
 
 @value
 class Append:
-    """Add tasks at the end of a phase, which is made if it is missing; no name means the last phase."""
+    """Add tasks at the end of a phase, which is made if it is missing; no name means the last phase.
+
+    `anew` means that they take the place of a plan of which nothing is left to do.
+    """
 
     tasks: tuple[Task, ...]
     phase: str | None = None
+    anew: bool = False
 
 
 @value
@@ -71,6 +82,14 @@ class Mark:
 
 
 @value
+class Move:
+    """Put tasks before another, in its phase, or at the end of the plan."""
+
+    target: Selector
+    before: Selector | None = None
+
+
+@value
 class Remove:
     """Take tasks out; a phase that loses its last task stays."""
 
@@ -81,8 +100,8 @@ class Remove:
 class Note:
     """Add a note to a task."""
 
-    target: Named | At
+    target: Named | At | Numbered
     text: str
 
 
-Op = Write | Append | Insert | Mark | Remove | Note
+Op = Write | Append | Insert | Mark | Move | Remove | Note

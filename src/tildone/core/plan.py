@@ -6,15 +6,16 @@ from tildone.value import value
 
 
 class Status(Enum):
-    """Where a task stands. Open means there is still something to do."""
+    """Where a task stands. Open means there is still something to do; blocked, that it waits for somebody else."""
 
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
     COMPLETED = "completed"
     ABANDONED = "abandoned"
+    BLOCKED = "blocked"
 
     def __init__(self, word: str) -> None:
-        self.is_open = word in {"pending", "in_progress"}
+        self.is_open = word in {"pending", "in_progress", "blocked"}
 
     # There is one of each, so identity will do; looking up words and signs by status is what views do most.
     __hash__ = object.__hash__
@@ -22,11 +23,15 @@ class Status(Enum):
 
 @value
 class Task:
-    """One thing to do."""
+    """One thing to do. Where tasks are numbered, the number stays with the task wherever it goes; 0 is none.
+
+    What a blocked task waits for is its newest note.
+    """
 
     text: str
     status: Status = Status.PENDING
     notes: tuple[str, ...] = ()
+    number: int = 0
 
 
 @value
@@ -39,9 +44,10 @@ class Phase:
 
 @value
 class Plan:
-    """Everything to do, in order."""
+    """Everything to do, in order; and the highest number that a task of it ever had."""
 
     phases: tuple[Phase, ...] = ()
+    counted: int = 0
 
     @property
     def tasks(self) -> tuple[Task, ...]:

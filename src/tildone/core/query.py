@@ -37,12 +37,14 @@ def open_tasks(plan: Plan) -> list[tuple[int, Task]]:
 
 
 def next_task(plan: Plan) -> tuple[int, Task] | None:
-    """The task to work on now: the first in progress, else the first pending."""
-    todo = open_tasks(plan)
-    for position, task in todo:
+    """The task to work on now: the first in progress, else the first pending. One that is blocked can wait."""
+    pending = None
+    for position, task in enumerate(plan.tasks):
         if task.status is Status.IN_PROGRESS:
             return position, task
-    return todo[0] if todo else None
+        if task.status is Status.PENDING and pending is None:
+            pending = position, task
+    return pending
 
 
 def located(plan: Plan) -> list[Located]:

@@ -5,30 +5,15 @@ from tildone.core.faults import (
     BadPosition,
     EmptyNote,
     Fault,
-    NoTasks,
-    OutOfRange,
-    PhaseMissing,
-    TaskMissing,
     TextTooLong,
     TooManyActive,
     TooManyTasks,
 )
-from tildone.core.ops import (
-    Append,
-    At,
-    Everything,
-    InPhase,
-    Insert,
-    Mark,
-    Named,
-    Note,
-    Op,
-    Remove,
-    Selector,
-    Write,
-)
+from tildone.core.numbers import numbered
+from tildone.core.ops import Append, At, Insert, Mark, Move, Named, Note, Numbered, Op, Remove, Selector, Write
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.rules import Focus, Rules, first_too_long
+from tildone.core.spots import Spot, end, phase_index, place, resolve, spots_where, task_at
 from tildone.value import but, value
 
 TYPE_CHECKING = False
@@ -36,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 Step = Op | Fault
-Spot = tuple[int, int]
 
 
 @value
@@ -66,19 +50,22 @@ def reduce(plan: Plan, steps: "Iterable[Step]", rules: Rules) -> Outcome:
         if more and rules.atomic:
             return Outcome(plan, plan, more)
         faults.extend(more)
-    return Outcome(plan, settle(draft, rules), tuple(faults))
+    after = settle(draft, rules)
+    if rules.numbered or plan.counted:
+        after = numbered(plan, after)
+    return Outcome(plan, after, tuple(faults))
 
 
 def settle(plan: Plan, rules: Rules) -> Plan:
     """The plan with as many tasks in progress as the rules want: the first such, or the first pending one."""
     if rules.focus is Focus.ANY:
         return plan
-    active = _spots(plan, lambda task: task.status is Status.IN_PROGRESS)
+    active = spots_where(plan, lambda task: task.status is Status.IN_PROGRESS)
     if len(active) > 1:
         return _change(plan, active[1:], lambda task: but(task, status=Status.PENDING))
     if active or rules.focus is Focus.AT_MOST_ONE:
         return plan
-    pending = _spots(plan, lambda task: task.status is Status.PENDING)
+    pending = spots_where(plan, lambda task: task.status is Status.PENDING)
     return _change(plan, pending[:1], lambda task: but(task, status=Status.IN_PROGRESS))
 
 
@@ -86,12 +73,14 @@ def _apply(plan: Plan, step: Step, rules: Rules) -> tuple[Plan, tuple[Fault, ...
     match step:
         case Write(phases):
             return _write(plan, Plan(phases), rules)
-        case Append(tasks, phase):
-            return _append(plan, tasks, phase, rules)
+        case Append(tasks, phase, anew):
+            return _append(_begun_anew(plan) if anew else plan, tasks, phase, rules)
         case Insert(tasks, at):
             return _insert(plan, tasks, at, rules)
         case Mark(target, status):
             return _mark(plan, target, status, rules)
+        case Move(target, before):
+            return _move(plan, target, before)
         case Remove(target):
             return _remove(plan, target)
         case Note(target, text):
@@ -116,7 +105,7 @@ def _append(plan: Plan, tasks: tuple[Task, ...], name: str | None, rules: Rules)
     if fault:
         return plan, fault
     fresh, doubles = _without_doubles(plan, tasks) if rules.unique_texts else (tasks, ())
-    where = _phase_index(plan, name)
+    where = phase_index(plan, name)
     if where is None:
         return Plan((*plan.phases, Phase(name or "", fresh))), doubles
     phase = plan.phases[where]
@@ -135,35 +124,48 @@ def _insert(plan: Plan, tasks: tuple[Task, ...], at: int, rules: Rules) -> tuple
         return plan, too_many
     if not plan.phases:
         return Plan((Phase("", tasks),)), ()
-    where, offset = _place(plan, at)
+    where, offset = place(plan, at)
     phase = plan.phases[where]
     return _with_phase(plan, where, but(phase, tasks=phase.tasks[:offset] + tasks + phase.tasks[offset:])), ()
 
 
 def _mark(plan: Plan, target: Selector, status: Status, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
-    spots = _resolve(plan, target, prefer_open=True)
+    spots = resolve(plan, target, prefer_open=True)
     if not isinstance(spots, list):
         return plan, (spots,)
     if status is Status.IN_PROGRESS and rules.focus is not Focus.ANY:
-        others = [spot for spot in _spots(plan, lambda task: task.status is status) if spot not in spots]
+        others = [spot for spot in spots_where(plan, lambda task: task.status is status) if spot not in spots]
         plan = _change(plan, others, lambda task: but(task, status=Status.PENDING))
-    return _change(plan, spots, lambda task: Task(task.text, status, task.notes)), ()
+    return _change(plan, spots, lambda task: Task(task.text, status, task.notes, task.number)), ()
+
+
+def _move(plan: Plan, target: Selector, before: Selector | None) -> tuple[Plan, tuple[Fault, ...]]:
+    """Tasks that stand before one of themselves stay where they are."""
+    spots = resolve(plan, target, prefer_open=True)
+    if not isinstance(spots, list):
+        return plan, (spots,)
+    there = resolve(plan, before, prefer_open=True) if before else end(plan)
+    if not isinstance(there, list):
+        return plan, (there,)
+    if not there or there[0] in spots:
+        return plan, ()
+    where, offset = there[0]
+    rest = _without(plan, spots)
+    offset -= sum(i == where and j < offset for i, j in set(spots))
+    tasks = rest.phases[where].tasks
+    moved = tuple(task_at(plan, spot) for spot in dict.fromkeys(spots))
+    return _with_phase(rest, where, but(rest.phases[where], tasks=tasks[:offset] + moved + tasks[offset:])), ()
 
 
 def _remove(plan: Plan, target: Selector) -> tuple[Plan, tuple[Fault, ...]]:
-    spots = _resolve(plan, target, prefer_open=False)
+    spots = resolve(plan, target, prefer_open=False)
     if not isinstance(spots, list):
         return plan, (spots,)
-    gone = set(spots)
-    phases = tuple(
-        but(phase, tasks=tuple(task for j, task in enumerate(phase.tasks) if (i, j) not in gone))
-        for i, phase in enumerate(plan.phases)
-    )
-    return Plan(phases), ()
+    return _without(plan, spots), ()
 
 
-def _note(plan: Plan, target: Named | At, text: str) -> tuple[Plan, tuple[Fault, ...]]:
-    spots = _resolve(plan, target, prefer_open=True)
+def _note(plan: Plan, target: Named | At | Numbered, text: str) -> tuple[Plan, tuple[Fault, ...]]:
+    spots = resolve(plan, target, prefer_open=True)
     if not isinstance(spots, list):
         return plan, (spots,)
     if not text:
@@ -171,37 +173,17 @@ def _note(plan: Plan, target: Named | At, text: str) -> tuple[Plan, tuple[Fault,
     return _change(plan, spots, lambda task: but(task, notes=(*task.notes, text))), ()
 
 
-def _resolve(plan: Plan, target: Selector, *, prefer_open: bool) -> list[Spot] | Fault:
-    match target:
-        case At(indices):
-            return _at(plan, indices)
-        case Named():
-            return _named(plan, target, prefer_open=prefer_open)
-        case InPhase(name, shown):
-            where = _phase_index(plan, name, shown)
-            if where is None:
-                return PhaseMissing(name)
-            return [(where, j) for j in range(len(plan.phases[where].tasks))]
-        case Everything():  # exhaustive
-            return _spots(plan, lambda _: True)
+def _begun_anew(plan: Plan) -> Plan:
+    return plan if any(task.status.is_open for task in plan.tasks) else Plan()
 
 
-def _at(plan: Plan, indices: tuple[int, ...]) -> list[Spot] | Fault:
-    total = len(plan.tasks)
-    if not total:
-        return NoTasks()
-    outside = tuple([index for index in indices if not 0 <= index < total])
-    return OutOfRange(outside, total - 1) if outside else [_spot(plan, index) for index in indices]
-
-
-def _named(plan: Plan, target: Named, *, prefer_open: bool) -> list[Spot] | Fault:
-    """The task of that name; of several, the first open one, so that each can be reached in its turn."""
-    text, shown = target.text, target.shown
-    same = _spots(plan, lambda task: task.text == text) or _spots(plan, lambda task: shown(task.text) == text)
-    if not same:
-        return TaskMissing(text, empty=not plan.tasks)
-    open_ones = [spot for spot in same if _task(plan, spot).status.is_open] if prefer_open else []
-    return (open_ones or same)[:1]
+def _without(plan: Plan, spots: "Iterable[Spot]") -> Plan:
+    gone = set(spots)
+    phases = tuple(
+        but(phase, tasks=tuple(task for j, task in enumerate(phase.tasks) if (i, j) not in gone))
+        for i, phase in enumerate(plan.phases)
+    )
+    return Plan(phases)
 
 
 def _length_fault(tasks: tuple[Task, ...], rules: Rules) -> tuple[Fault, ...]:
@@ -227,42 +209,6 @@ def _without_doubles(plan: Plan, tasks: tuple[Task, ...]) -> tuple[tuple[Task, .
             known.add(task.text)
             fresh.append(task)
     return tuple(fresh), tuple(doubles)
-
-
-def _phase_index(plan: Plan, name: str | None, shown: "Callable[[str], str]" = str) -> int | None:
-    if name is None:
-        return len(plan.phases) - 1 if plan.phases else None
-    names = [phase.name for phase in plan.phases]
-    for known in (names, [*map(shown, names)]):
-        if name in known:
-            return known.index(name)
-    return None
-
-
-def _place(plan: Plan, at: int) -> Spot:
-    """The phase and offset of position `at`: the end of a phase rather than the start of the next."""
-    for i, phase in enumerate(plan.phases[:-1]):
-        if at <= len(phase.tasks):
-            return i, at
-        at -= len(phase.tasks)
-    return len(plan.phases) - 1, at
-
-
-def _spot(plan: Plan, index: int) -> Spot:
-    """Where the task at that position of the whole plan is."""
-    i = 0
-    while index >= len(plan.phases[i].tasks):
-        index -= len(plan.phases[i].tasks)
-        i += 1
-    return i, index
-
-
-def _spots(plan: Plan, wanted: "Callable[[Task], bool]") -> list[Spot]:
-    return [(i, j) for i, phase in enumerate(plan.phases) for j, task in enumerate(phase.tasks) if wanted(task)]
-
-
-def _task(plan: Plan, spot: Spot) -> Task:
-    return plan.phases[spot[0]].tasks[spot[1]]
 
 
 def _change(plan: Plan, spots: "Iterable[Spot]", changed: "Callable[[Task], Task]") -> Plan:

@@ -28,7 +28,10 @@ class Unit(Enum):
 
 @value
 class Rules:
-    """What a plan has to keep to, and what becomes of a batch with a bad step in it."""
+    """What a plan has to keep to, and what becomes of a batch with a bad step in it.
+
+    Where it is `numbered`, every task gets a number of its own; a plan that has numbers keeps them under any rules.
+    """
 
     focus: Focus = Focus.ANY
     max_tasks: int | None = None
@@ -36,6 +39,7 @@ class Rules:
     text_unit: Unit = Unit.CODE_POINT
     unique_texts: bool = False
     atomic: bool = True
+    numbered: bool = False
 
 
 def length(text: str, unit: Unit) -> int:

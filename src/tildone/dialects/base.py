@@ -27,13 +27,17 @@ class Reply:
 
 @value
 class Done:
-    """A call that was carried out, with everything a reply may tell of it."""
+    """A call that was carried out, with everything a reply may tell of it.
+
+    `known` is the plan as the model last saw it; None when it never did, or no longer remembers.
+    """
 
     params: "Params"
     outcome: Outcome
     durable: bool = False
     took_ms: int = 0
     saved_to: str | None = None
+    known: Plan | None = None
 
 
 @value

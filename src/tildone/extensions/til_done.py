@@ -20,9 +20,10 @@ from tildone.kit.components import RenderOptions, Text
 from tildone.kit.definition import ToolResult
 from tildone.log.events import Actor, Bound
 from tildone.loop.countdown import Tick, countdown
-from tildone.loop.machine import GiveUp, GoOn, Manner, Rest
+from tildone.loop.machine import GiveUp, GoOn, Manner, Rest, Turn
 from tildone.session import Session
 from tildone.views import board, themed
+from tildone.views.bounds import why_let_go
 
 CONTEXT, COMPLETE, COUNTING = "til-done-context", "til-done-complete", "til-done-countdown"
 SUMMARY, ACTIVE = "til-done", "til-done-active"
@@ -116,7 +117,7 @@ class TilDone:
         if event.get("willRetry"):
             return
         stop = _stop_reason(event["messages"])
-        verdict = self.session.turn_ended(aborted=stop == "aborted", errored=stop == "error")
+        verdict = self.session.turn_ended(Turn(aborted=stop == "aborted", errored=stop == "error"))
         if self.ours:
             self._stop_counting()
         match verdict.decision:
@@ -135,11 +136,8 @@ class TilDone:
             ctx.ui.set_widget(COUNTING, None)
 
     def _announce(self, bound: Bound, limit: int) -> None:
-        said = {
-            Bound.NUDGES: f"Auto-continue limit reached ({limit} iterations).",
-            Bound.DRIFT: f"Auto-continue limit reached ({limit} iterations without a task closed or added).",
-        }[bound]
-        content = f"{said} Remaining todos were not completed. Take over manually."
+        why = f"{limit} iterations" if bound is Bound.NUDGES else why_let_go(bound, limit)
+        content = f"Auto-continue limit reached ({why}). Remaining todos were not completed. Take over manually."
         self.api.send_message({"customType": COMPLETE, "content": content, "display": True})
 
     def _count_down(self, ctx: Context, prompt: str) -> None:

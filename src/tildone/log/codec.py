@@ -9,7 +9,20 @@ import re
 from json.encoder import encode_basestring_ascii as _quoted
 
 from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.log.events import Actor, Bound, Call, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.events import (
+    Actor,
+    Bound,
+    Call,
+    Course,
+    Event,
+    Fact,
+    Labelled,
+    Nudged,
+    PlanChanged,
+    Sight,
+    Steered,
+    Tripped,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,11 +99,17 @@ def decode(text: str) -> Event:
 def _fact_out(fact: Fact) -> str:
     """What kind of fact it is, and what else its event has to say."""
     match fact:
-        case PlanChanged(plan, call, drift):
+        case PlanChanged(plan, call, drift, since, course):
             made = f',"call":{{"tool":{_quoted(call.tool)},"arguments":{_quoted(call.arguments)}}}' if call else ""
-            return f'"plan_changed","plan":[{",".join(map(_phase_out, plan.phases))}],"drift":{drift}{made}'
-        case Nudged(count, drift):
-            return f'"nudged","count":{count},"drift":{drift}'
+            more = f',"since":{since}' if since else ""
+            more += f',"course":"{course.value}"' if course is not Course.GO else ""
+            more += f',"counted":{plan.counted}' if plan.counted else ""
+            return f'"plan_changed","plan":[{",".join(map(_phase_out, plan.phases))}],"drift":{drift}{made}{more}'
+        case Nudged(count, drift, sight, same):
+            seen = f',"files":{_quoted(sight.files)},"words":{_quoted(sight.words)},"same":{same}'
+            return f'"nudged","count":{count},"drift":{drift}{seen if sight != Sight() else ""}'
+        case Steered(course):
+            return f'"steered","course":"{course.value}"'
         case Tripped(bound, limit):
             return f'"tripped","bound":"{bound.value}","limit":{limit}'
         case Labelled(target, label):  # exhaustive
@@ -99,7 +118,8 @@ def _fact_out(fact: Fact) -> str:
 
 def _phase_out(phase: Phase) -> str:
     tasks = [
-        f'{{"text":{_quoted(task.text)},"status":"{_WORDS[task.status]}"{_notes_out(task) if task.notes else ""}}}'
+        f'{{"text":{_quoted(task.text)},"status":"{_WORDS[task.status]}"'
+        f"{_notes_out(task) if task.notes else ''}{_number_out(task) if task.number else ''}}}"
         for task in phase.tasks
     ]
     return f'{{"name":{_quoted(phase.name)},"tasks":[{",".join(tasks)}]}}'
@@ -109,14 +129,22 @@ def _notes_out(task: Task) -> str:
     return f',"notes":[{",".join(map(_quoted, task.notes))}]'
 
 
+def _number_out(task: Task) -> str:
+    return f',"number":{task.number}'
+
+
 def _fact_in(data: "Json") -> Fact:
     match data["fact"]:
         case "plan_changed":
             call = data.get("call")
             made = Call(call["tool"], call["arguments"]) if call else None
-            return PlanChanged(Plan(tuple(map(_phase_in, data["plan"]))), made, data["drift"])
+            plan = Plan(tuple(map(_phase_in, data["plan"])), data.get("counted", 0))
+            return PlanChanged(plan, made, data["drift"], data.get("since", 0), Course(data.get("course", "go")))
         case "nudged":
-            return Nudged(data["count"], data["drift"])
+            sight = Sight(data.get("files", ""), data.get("words", ""))
+            return Nudged(data["count"], data["drift"], sight, data.get("same", 0))
+        case "steered":
+            return Steered(Course(data["course"]))
         case "tripped":
             return Tripped(Bound(data["bound"]), data["limit"])
         case "labelled":
@@ -130,7 +158,7 @@ def _phase_in(data: "Json") -> Phase:
 
 
 def _task_in(data: "Json") -> Task:
-    return Task(data["text"], _STATUSES[data["status"]], tuple(data.get("notes", ())))
+    return Task(data["text"], _STATUSES[data["status"]], tuple(data.get("notes", ())), data.get("number", 0))
 
 
 def _upcast(data: "Json") -> "Json":

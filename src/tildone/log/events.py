@@ -20,6 +20,17 @@ class Bound(Enum):
 
     NUDGES = "nudges"
     DRIFT = "drift"
+    SAME = "same"
+    TIME = "time"
+    COST = "cost"
+
+
+class Course(Enum):
+    """What a person wants of the agent: that it is kept going, left alone when it stops, or stopped where it is."""
+
+    GO = "go"
+    PAUSE = "pause"
+    STOP = "stop"
 
 
 @value
@@ -35,20 +46,36 @@ class PlanChanged:
     """The plan is this now, whole.
 
     `drift` is how many nudges had been given, at that moment, since a task was last closed or added: a change
-    that closes or adds one starts again from 0.
+    that closes or adds one starts again from 0. `since` is when the first of these was given. `course` is the one
+    the person had set. Both are repeated here so that nothing older than the newest plan has to be read.
     """
 
     plan: Plan
     call: Call | None = None
     drift: int = 0
+    since: int = 0
+    course: Course = Course.GO
+
+
+@value
+class Sight:
+    """What an agent that stopped was seen to have left: marks of its files and of its last words, empty if unknown."""
+
+    files: str = ""
+    words: str = ""
 
 
 @value
 class Nudged:
-    """The agent was told to go on: the `count`-th time since a change, the `drift`-th since progress."""
+    """The agent was told to go on: the `count`-th time since a change, the `drift`-th since progress.
+
+    `same` is how many times in a row it had stopped with nothing new to be seen.
+    """
 
     count: int
     drift: int
+    sight: Sight = Sight()
+    same: int = 0
 
 
 @value
@@ -67,7 +94,14 @@ class Labelled:
     label: str
 
 
-Fact = PlanChanged | Nudged | Tripped | Labelled
+@value
+class Steered:
+    """A person has set a course. Going on begins every count anew."""
+
+    course: Course
+
+
+Fact = PlanChanged | Nudged | Tripped | Labelled | Steered
 
 
 @value

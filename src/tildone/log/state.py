@@ -1,7 +1,7 @@
 """What is true now, read from the newest events backwards."""
 
 from tildone.core.plan import Plan
-from tildone.log.events import Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.events import Course, Labelled, Nudged, PlanChanged, Sight, Steered, Tripped
 from tildone.value import but, value
 
 TYPE_CHECKING = False
@@ -13,22 +13,33 @@ if TYPE_CHECKING:
 
 @value
 class State:
-    """A session at its head: the plan, and how often the agent was nudged towards it."""
+    """A session at its head: the plan, how often the agent was nudged towards it, and what the person wants of it.
+
+    `since` is when the first of the `drift` nudges was given; `sight` what was seen at the newest, `same` how many
+    times in a row.
+    """
 
     head: str | None = None
     plan: Plan = Plan()
     nudges: int = 0
     drift: int = 0
     tripped: bool = False
+    since: int = 0
+    sight: Sight = Sight()
+    same: int = 0
+    course: Course = Course.GO
 
 
 def advance(state: State, event: "Event") -> State:
     """The state after one more event."""
     match event.fact:
-        case PlanChanged(plan, _, drift):
-            return State(event.id, plan, 0, drift)
-        case Nudged(count, drift):
-            return State(event.id, state.plan, count, drift)
+        case PlanChanged(plan, _, drift, since, course):
+            return State(event.id, plan, 0, drift, since=since, course=course)
+        case Nudged(count, drift, sight, same):
+            since = state.since if drift > 1 else event.at
+            return State(event.id, state.plan, count, drift, since=since, sight=sight, same=same, course=state.course)
+        case Steered(course):
+            return State(event.id, state.plan, course=course)
         case Tripped():
             return but(state, head=event.id, tripped=True)
         case Labelled():  # exhaustive

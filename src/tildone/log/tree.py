@@ -67,13 +67,14 @@ def common_ancestor(events: "Mapping[str, Event]", one: str | None, other: str |
 
 
 def labels(events: "Iterable[Event]") -> dict[str, str]:
-    """The names that events have now, by event."""
+    """The names that events have now, by event, the one given last at the end."""
     names: dict[str, str] = {}
     for event in events:
         match event.fact:
             case Labelled(target, ""):
                 names.pop(target, None)
             case Labelled(target, label):
+                names.pop(target, None)
                 names[target] = label
             case _:
                 pass

@@ -3,14 +3,17 @@
 from enum import Enum
 
 from tildone.core.plan import Task
-from tildone.core.query import next_task
-from tildone.log.events import Bound
+from tildone.core.query import next_task, open_tasks
+from tildone.log.events import Bound, Course, Sight
 from tildone.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.core.plan import Plan
     from tildone.log.state import State
+
+
+MINUTE = 60_000
 
 
 class Why(Enum):
@@ -20,6 +23,10 @@ class Why(Enum):
     ABORTED = "the turn was interrupted"
     ALL_DONE = "nothing is left to do"
     ERRORED = "the turn ended with an error"
+    BLOCKED = "what is left waits for somebody else"
+    PAUSED = "the person wants it left alone"
+    ASKED = "it asked the person something"
+    BUSY = "something it started is still running"
 
 
 class Manner(Enum):
@@ -38,13 +45,35 @@ class Manner(Enum):
 class Patience:
     """How long a chain of nudges may get.
 
-    `nudges` counts since the plan last changed. `drift` counts since a task was last closed or added: it ends
-    chains in which statuses change for ever and nothing gets done.
+    `nudges` counts since the plan or the files last changed. `drift` counts since a task was last closed or added:
+    it ends chains in which statuses or files change for ever and nothing gets done; `minutes` is how long such a chain
+    may go on. `same` is how many times in a row the agent may stop with the same words over the same files. `cost`, in
+    dollars, bounds the whole session where its cost is known; nothing does unless it is set.
     """
 
     nudges: int = 20
     drift: int = 60
     manner: Manner = Manner.OURS
+    same: int = 3
+    minutes: int = 240
+    cost: float | None = None
+
+
+@value
+class Turn:
+    """What is known of a turn that ended.
+
+    `asked` means that its last words were a question to the person, `busy` that something it started still runs.
+    `cost` is what the session has come to, in dollars; `at` is now, in milliseconds.
+    """
+
+    aborted: bool = False
+    errored: bool = False
+    asked: bool = False
+    busy: bool = False
+    sight: Sight = Sight()
+    cost: float = 0
+    at: int = 0
 
 
 @value
@@ -56,10 +85,12 @@ class Rest:
 
 @value
 class GoOn:
-    """Tell the agent to go on with this task."""
+    """Tell the agent to go on with this task: the `count`-th time, after so many stops that looked the `same`."""
 
     position: int
     task: Task
+    count: int = 1
+    same: int = 0
 
 
 @value
@@ -73,7 +104,7 @@ class GiveUp:
 Decision = Rest | GoOn | GiveUp
 
 
-def decide(state: "State", patience: Patience, *, aborted: bool, errored: bool) -> Decision:
+def decide(state: "State", patience: Patience, turn: Turn = Turn()) -> Decision:  # noqa: B008  frozen
     """What to do now that the agent has ended its turn.
 
     The order of the questions is part of the contract: an interrupted agent is left alone even when its
@@ -81,20 +112,54 @@ def decide(state: "State", patience: Patience, *, aborted: bool, errored: bool) 
     """
     if not state.plan.tasks:
         return Rest(Why.NO_PLAN)
-    if aborted:
+    if turn.aborted:
         return Rest(Why.ABORTED)
     if patience.manner is Manner.RECORDED and state.nudges >= patience.nudges:
         return GiveUp(Bound.NUDGES, patience.nudges)
     upcoming = next_task(state.plan)
     if upcoming is None:
-        return Rest(Why.ALL_DONE)
-    if errored and patience.manner is Manner.OURS:
-        return Rest(Why.ERRORED)
-    if state.nudges >= patience.nudges:
+        return Rest(Why.BLOCKED if open_tasks(state.plan) else Why.ALL_DONE)
+    why = _hindrance(state, turn) if patience.manner is Manner.OURS else None
+    if why:
+        return Rest(why)
+    count, same = _since_last_sight(state, turn.sight)
+    bound = _passed(state, patience, turn, count, same)
+    return bound or GoOn(*upcoming, count + 1, same)
+
+
+def _hindrance(state: "State", turn: Turn) -> Why | None:
+    """Why an agent with work left is not told to go on, if there is a reason other than a bound."""
+    if state.course is not Course.GO:
+        return Why.PAUSED
+    if turn.errored:
+        return Why.ERRORED
+    if turn.busy:
+        return Why.BUSY
+    return Why.ASKED if turn.asked else None
+
+
+def _since_last_sight(state: "State", sight: Sight) -> tuple[int, int]:
+    """How often the agent was nudged since plan or files last changed, and how often in a row it looked the same."""
+    last = state.sight
+    if sight.files and last.files and sight.files != last.files:
+        return 0, 0
+    alike = sight.words != "" and sight == last
+    return state.nudges, state.same + 1 if alike else 0
+
+
+def _passed(state: "State", patience: Patience, turn: Turn, count: int, same: int) -> GiveUp | None:
+    """The bound that is reached, if one is."""
+    if count >= patience.nudges:
         return GiveUp(Bound.NUDGES, patience.nudges)
     if state.drift >= patience.drift:
         return GiveUp(Bound.DRIFT, patience.drift)
-    return GoOn(*upcoming)
+    if same >= patience.same:
+        return GiveUp(Bound.SAME, patience.same)
+    if state.drift and turn.at - state.since >= patience.minutes * MINUTE:
+        return GiveUp(Bound.TIME, patience.minutes)
+    if patience.cost is not None and turn.cost >= patience.cost:
+        return GiveUp(Bound.COST, round(patience.cost))
+    return None
 
 
 def progressed(before: "Plan", after: "Plan") -> bool:

@@ -6,6 +6,7 @@ from tildone.core.faults import (
     EmptyNote,
     Fault,
     Missing,
+    NoSuchNumber,
     NoTasks,
     OutOfRange,
     PhaseMissing,
@@ -25,6 +26,8 @@ def sentence(fault: Fault) -> str:
             return "there are no tasks"
         case OutOfRange(indices, last):
             return f"no task at {', '.join(map(str, indices))}: tasks are numbered 0 to {last}"
+        case NoSuchNumber(numbers):
+            return f"no task has the number {', '.join(map(str, numbers))}"
         case BadPosition(at, last):
             return f"cannot insert at {at}: places are numbered 0 to {last}"
         case TextTooLong(index, limit):

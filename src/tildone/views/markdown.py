@@ -17,7 +17,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-MARKS = {Status.PENDING: " ", Status.IN_PROGRESS: "/", Status.COMPLETED: "x", Status.ABANDONED: "-"}
+MARKS = {
+    Status.PENDING: " ",
+    Status.IN_PROGRESS: "/",
+    Status.COMPLETED: "x",
+    Status.ABANDONED: "-",
+    Status.BLOCKED: "!",
+}
 STATUSES = {mark: status for status, mark in MARKS.items()} | {
     "": Status.PENDING,
     "X": Status.COMPLETED,
@@ -276,7 +282,7 @@ class _Reader:
         if not self._phases:
             self._phases.append(("", []))
         if mark not in STATUSES:
-            return f"unknown mark [{seen(mark)}]; known are [ ], [/], [x] and [-]"
+            return f"unknown mark [{seen(mark)}]; known are [ ], [/], [x], [-] and [!]"
         if text is None:
             return "a task without text"
         self._draft = _Draft(text, STATUSES[mark])

@@ -9,7 +9,13 @@ if TYPE_CHECKING:
 
     from tildone.core.plan import Plan, Task
 
-ICONS = {Status.PENDING: "–", Status.IN_PROGRESS: "●", Status.COMPLETED: "✓", Status.ABANDONED: "✗"}
+ICONS = {
+    Status.PENDING: "–",
+    Status.IN_PROGRESS: "●",
+    Status.COMPLETED: "✓",
+    Status.ABANDONED: "✗",
+    Status.BLOCKED: "!",
+}
 EMPTY = "No todos"
 UNNAMED = "(unnamed)"
 

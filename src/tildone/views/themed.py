@@ -22,6 +22,7 @@ _ICON_ROLES = {
     Status.IN_PROGRESS: Role.WARNING,
     Status.COMPLETED: Role.SUCCESS,
     Status.ABANDONED: Role.ERROR,
+    Status.BLOCKED: Role.ACCENT,
 }
 _MESSAGES = {
     "til-done-context": ("📋 ", Role.ACCENT, Role.DIM),

@@ -27,6 +27,7 @@ _ROLES = {
     Status.IN_PROGRESS: Role.ACCENT,
     Status.COMPLETED: Role.SUCCESS,
     Status.ABANDONED: Role.ERROR,
+    Status.BLOCKED: Role.WARNING,
 }
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _INDENT = Span("  ")

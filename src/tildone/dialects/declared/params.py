@@ -18,13 +18,14 @@ MAX_ITEMS = 10
 MAX_CONTENT = 60
 RULES = Rules(focus=Focus.AT_MOST_ONE, max_tasks=MAX_ITEMS, max_text=MAX_CONTENT)
 
-WORDS = {
-    Status.PENDING: "pending",
-    Status.IN_PROGRESS: "in_progress",
-    Status.COMPLETED: "completed",
-    Status.ABANDONED: "cancelled",
+STATUSES = {
+    "pending": Status.PENDING,
+    "in_progress": Status.IN_PROGRESS,
+    "completed": Status.COMPLETED,
+    "cancelled": Status.ABANDONED,
 }
-STATUSES = {word: status for status, word in WORDS.items()}
+# Its models have no word for a task that waits for somebody else.
+WORDS = {status: word for word, status in STATUSES.items()} | {Status.BLOCKED: "pending"}
 
 PARAMETERS = {
     "type": "object",

@@ -19,6 +19,7 @@ MARKS = {
     Status.IN_PROGRESS: "[▶]",
     Status.COMPLETED: "[✓]",
     Status.ABANDONED: "[~]",
+    Status.BLOCKED: "[!]",
 }
 RECAPPED = (("Pending", Status.PENDING, 3), ("Cancelled", Status.ABANDONED, 2))
 EXPECTED = {

@@ -28,6 +28,7 @@ WORDS = {
     Status.IN_PROGRESS: "in_progress",
     Status.COMPLETED: "completed",
     Status.ABANDONED: "abandoned",
+    Status.BLOCKED: "blocked",
 }
 LABELS = {"start": "Started", "complete": "Completed", "abandon": "Abandoned"}
 

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from tildone.kit.schema import Problem
 
 CLEARED = "Todo list cleared."
-SIGNS = {Status.PENDING: "○", Status.IN_PROGRESS: "→", Status.COMPLETED: "✓", Status.ABANDONED: "✗"}
+SIGNS = {
+    Status.PENDING: "○",
+    Status.IN_PROGRESS: "→",
+    Status.COMPLETED: "✓",
+    Status.ABANDONED: "✗",
+    Status.BLOCKED: "!",
+}
 MISSING = {
     "list": "Missing list for init operation",
     "task": "Missing task content",

@@ -1,0 +1,92 @@
+"""Where in a plan the tasks are that a selector means."""
+
+from tildone.core.faults import Fault, NoSuchNumber, NoTasks, OutOfRange, PhaseMissing, TaskMissing
+from tildone.core.ops import At, Everything, InPhase, Named, Numbered, Selector
+from tildone.core.plan import Plan, Task
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Spot = tuple[int, int]
+
+
+def resolve(plan: Plan, target: Selector, *, prefer_open: bool) -> list[Spot] | Fault:
+    match target:
+        case At(indices):
+            return _at(plan, indices)
+        case Numbered(numbers):
+            return _with_numbers(plan, numbers)
+        case Named():
+            return _named(plan, target, prefer_open=prefer_open)
+        case InPhase(name, shown):
+            where = phase_index(plan, name, shown)
+            if where is None:
+                return PhaseMissing(name)
+            return [(where, j) for j in range(len(plan.phases[where].tasks))]
+        case Everything():  # exhaustive
+            return spots_where(plan, lambda _: True)
+
+
+def task_at(plan: Plan, spot: Spot) -> Task:
+    return plan.phases[spot[0]].tasks[spot[1]]
+
+
+def spots_where(plan: Plan, wanted: "Callable[[Task], bool]") -> list[Spot]:
+    return [(i, j) for i, phase in enumerate(plan.phases) for j, task in enumerate(phase.tasks) if wanted(task)]
+
+
+def phase_index(plan: Plan, name: str | None, shown: "Callable[[str], str]" = str) -> int | None:
+    if name is None:
+        return len(plan.phases) - 1 if plan.phases else None
+    names = [phase.name for phase in plan.phases]
+    for known in (names, [*map(shown, names)]):
+        if name in known:
+            return known.index(name)
+    return None
+
+
+def place(plan: Plan, at: int) -> Spot:
+    """The phase and offset of position `at`: the end of a phase rather than the start of the next."""
+    for i, phase in enumerate(plan.phases[:-1]):
+        if at <= len(phase.tasks):
+            return i, at
+        at -= len(phase.tasks)
+    return len(plan.phases) - 1, at
+
+
+def end(plan: Plan) -> list[Spot]:
+    return [(len(plan.phases) - 1, len(plan.phases[-1].tasks))] if plan.phases else []
+
+
+def _at(plan: Plan, indices: tuple[int, ...]) -> list[Spot] | Fault:
+    total = len(plan.tasks)
+    if not total:
+        return NoTasks()
+    outside = tuple([index for index in indices if not 0 <= index < total])
+    return OutOfRange(outside, total - 1) if outside else [_spot(plan, index) for index in indices]
+
+
+def _with_numbers(plan: Plan, numbers: tuple[int, ...]) -> list[Spot] | Fault:
+    known = {task_at(plan, spot).number: spot for spot in spots_where(plan, lambda task: task.number != 0)}
+    missing = tuple([number for number in numbers if number not in known])
+    return NoSuchNumber(missing) if missing else [known[number] for number in numbers]
+
+
+def _named(plan: Plan, target: Named, *, prefer_open: bool) -> list[Spot] | Fault:
+    """The task of that name; of several, the first open one, so that each can be reached in its turn."""
+    text, shown = target.text, target.shown
+    same = spots_where(plan, lambda task: task.text == text) or spots_where(plan, lambda task: shown(task.text) == text)
+    if not same:
+        return TaskMissing(text, empty=not plan.tasks)
+    open_ones = [spot for spot in same if task_at(plan, spot).status.is_open] if prefer_open else []
+    return (open_ones or same)[:1]
+
+
+def _spot(plan: Plan, index: int) -> Spot:
+    """Where the task at that position of the whole plan is."""
+    i = 0
+    while index >= len(plan.phases[i].tasks):
+        index -= len(plan.phases[i].tasks)
+        i += 1
+    return i, index

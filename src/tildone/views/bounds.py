@@ -1,0 +1,16 @@
+"""Why an agent was let go with work left, as a person reads it: without a capital or a full stop."""
+
+from tildone.log.events import Bound
+
+_WORDS = {
+    Bound.NUDGES: "told to go on {} times, and nothing changed",
+    Bound.DRIFT: "told to go on {} times, and no task was closed or added",
+    Bound.SAME: "stopped {} times more with the same words and nothing done",
+    Bound.TIME: "no task was closed or added in {} minutes",
+    Bound.COST: "the session has cost ${}",
+}
+
+
+def why_let_go(bound: Bound, limit: int) -> str:
+    """Which bound was reached."""
+    return _WORDS[bound].format(limit)

@@ -1,0 +1,138 @@
+"""Numbers stay with tasks."""
+
+import pytest
+from hypothesis import given
+
+from tests import plans
+from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, PENDING, plan_of
+from tildone.core import faults
+from tildone.core.ops import Append, At, Mark, Move, Named, Note, Numbered, Remove, Write
+from tildone.core.plan import Phase, Plan, Status, Task, flat
+from tildone.core.reduce import Step, reduce
+from tildone.core.rules import Rules
+
+NUMBERED = Rules(numbered=True)
+ABC = reduce(Plan(), [Append((Task("a"), Task("b"), Task("c")))], NUMBERED).after
+
+
+def numbers(plan: Plan) -> dict[str, int]:
+    return {task.text: task.number for task in plan.tasks}
+
+
+def order(plan: Plan) -> list[list[str]]:
+    return [[task.text for task in phase.tasks] for phase in plan.phases]
+
+
+def after(plan: Plan, *steps: Step, rules: Rules = NUMBERED) -> Plan:
+    outcome = reduce(plan, steps, rules)
+    assert outcome.faults == ()
+    return outcome.after
+
+
+def test_tasks_are_numbered_from_one() -> None:
+    assert numbers(ABC) == {"a": 1, "b": 2, "c": 3}
+    assert ABC.counted == 3
+
+
+def test_without_the_rule_there_are_no_numbers() -> None:
+    assert after(Plan(), Append((Task("a"),)), rules=Rules()) == plan_of("a")
+
+
+def test_a_number_is_never_given_again() -> None:
+    """Not even that of a task that is gone, whoever took it away and under whatever rules."""
+    shorter = after(ABC, Remove(Named("c")), rules=Rules())
+    longer = after(shorter, Append((Task("d"),)), rules=Rules())
+
+    assert numbers(longer) == {"a": 1, "b": 2, "d": 4}
+    assert longer.counted == 4
+
+
+def test_a_plan_written_anew_keeps_the_numbers_of_what_it_kept() -> None:
+    """As after an edit by hand: texts are recognised, each once, in their order."""
+    doubled = after(ABC, Append((Task("a"),)))
+
+    edited = after(doubled, Write((Phase("", (Task("c", COMPLETED), Task("a"), Task("a"), Task("a"), Task("new"))),)))
+
+    assert [(task.text, task.number) for task in edited.tasks] == [("c", 3), ("a", 1), ("a", 4), ("a", 5), ("new", 6)]
+
+
+def test_a_task_keeps_its_number_whatever_its_status() -> None:
+    marked = after(
+        ABC, Mark(Numbered((2,)), IN_PROGRESS), Note(Numbered((2,)), "why"), Mark(Numbered((2, 3)), COMPLETED)
+    )
+
+    assert marked.tasks == (Task("a", number=1), Task("b", COMPLETED, ("why",), 2), Task("c", COMPLETED, (), 3))
+
+
+def test_numbers_that_no_task_has_are_refused() -> None:
+    """All of them at once; 0 is nobody's number."""
+    outcome = reduce(ABC, [Mark(Numbered((1, 0, 9)), COMPLETED)], NUMBERED)
+
+    assert outcome.faults == (faults.NoSuchNumber((0, 9)),)
+    assert not outcome.changed
+
+
+@pytest.mark.parametrize(
+    ("target", "before", "wanted"),
+    [
+        ((3,), (1,), ["c", "a", "b"]),
+        ((1,), (3,), ["b", "a", "c"]),
+        ((1,), None, ["b", "c", "a"]),
+        ((3, 1), (2,), ["c", "a", "b"]),
+        ((2,), (2,), ["a", "b", "c"]),
+        ((1, 1), None, ["b", "c", "a"]),
+    ],
+)
+def test_tasks_move_before_another_or_to_the_end(
+    target: tuple[int, ...], before: tuple[int, ...] | None, wanted: list[str]
+) -> None:
+    """In the order they are named; one that would stand before itself stays."""
+    moved = after(ABC, Move(Numbered(target), Numbered(before) if before else None))
+
+    assert order(moved) == [wanted]
+    assert numbers(moved) == numbers(ABC)
+
+
+def test_a_task_moves_into_the_phase_of_the_one_it_goes_before() -> None:
+    plan = Plan((Phase("A", (Task("a"), Task("b"))), Phase("B", (Task("c"), Task("d")))))
+
+    assert order(after(plan, Move(At((0,)), Named("d")))) == [["b"], ["c", "a", "d"]]
+    assert order(after(plan, Move(At((3,)), At((0,))))) == [["d", "a", "b"], ["c"]]
+    assert order(after(plan, Move(At((0,))))) == [["b"], ["c", "d", "a"]]
+
+
+def test_a_move_of_or_to_what_is_not_there_is_refused() -> None:
+    for step in (Move(Numbered((9,))), Move(Numbered((1,)), Numbered((9,))), Move(Named("x"))):
+        assert reduce(ABC, [step], NUMBERED).after == ABC
+        assert len(reduce(ABC, [step], NUMBERED).faults) == 1
+    assert reduce(Plan(), [Move(Numbered(()))], NUMBERED).after == Plan()
+
+
+@pytest.mark.parametrize(("status", "anew"), [(COMPLETED, True), (PENDING, False), (BLOCKED, False)])
+def test_what_is_added_to_a_finished_plan_begins_another(status: Status, anew: bool) -> None:  # noqa: FBT001  a parameter of the test
+    """If it is meant to; numbers go on."""
+    plan = after(ABC, Mark(Numbered((1, 2)), COMPLETED), Mark(Numbered((3,)), status))
+
+    begun = after(plan, Append((Task("d"),), anew=True))
+    added = after(plan, Append((Task("d"),)))
+
+    assert numbers(begun) == ({"d": 4} if anew else numbers(added))
+    assert numbers(added) == {"a": 1, "b": 2, "c": 3, "d": 4}
+
+
+@given(plans.plans, plans.steps)
+def test_every_task_has_a_number_of_its_own_for_ever(plan: Plan, steps: list[Step]) -> None:
+    """Whatever happens to it in between, its number is its own, and none is above what was counted."""
+    first = reduce(plan, [], NUMBERED).after
+    later = reduce(first, steps, Rules(numbered=True, atomic=False)).after
+
+    given_numbers = [task.number for task in later.tasks]
+    assert len(set(given_numbers)) == len(given_numbers)
+    assert all(0 < number <= later.counted for number in given_numbers)
+    assert later.counted >= first.counted
+    by_number = {task.number: task.text for task in first.tasks}
+    assert all(by_number[task.number] == task.text for task in later.tasks if task.number in by_number)
+
+
+def test_a_flat_plan_of_numbered_tasks_is_still_flat() -> None:
+    assert Plan(flat(*ABC.tasks).phases, 3) == ABC

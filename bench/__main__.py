@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from bench import calls, cold, reading
-from bench.measure import Row
+from bench import calls, cold, reading, tokens
+from bench.measure import Row, Tokens
 
 
 def main() -> None:
@@ -23,12 +23,13 @@ def main() -> None:
             print(row, flush=True)
 
 
-def measured(folder: Path, *, quick: bool) -> Iterator[Row]:
+def measured(folder: Path, *, quick: bool) -> Iterator[Row | Tokens]:
     """Every row, as it comes."""
     return chain(
         cold.rows(folder, 1 if quick else 30),
         calls.rows(folder, 3 if quick else 2000),
         reading.rows(folder, 3 if quick else 2000, 1_000 if quick else 100_000),
+        tokens.rows(),
     )
 
 

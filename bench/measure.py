@@ -31,6 +31,26 @@ class Row:
         return f"{self.name:<45} {self.base:<28} {times} {self.ratio:6.2f} ≤ {self.aim:<4g} {verdict}"
 
 
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a workload costs in tokens: the tools' definitions, the calls, the answers."""
+
+    dialect: str
+    schema: int
+    calls: int
+    answers: int
+    most: int
+
+    @property
+    def total(self) -> int:
+        return self.schema + self.calls + self.answers
+
+    def __str__(self) -> str:
+        parts = f"{self.schema} schema + {self.calls} calls + {self.answers} answers"
+        verdict = "PASS" if self.total <= self.most else "over"
+        return f"{f'tokens: {self.dialect}':<45} {parts:<44} {self.total:6} ≤ {self.most:<6} {verdict}"
+
+
 def medians(acts: Sequence[Callable[[], object]], rounds: int) -> list[float]:
     """The median time of each act, in seconds; each takes its turn in every round, after one round unmeasured."""
     times: list[list[float]] = [[] for _ in acts]

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from bench import tokens
 from bench.measure import Row, medians
 from tests.project.source import ROOT
 
@@ -14,6 +15,10 @@ ROWS = (
     "Session.call, one of ten tasks, memory",
     "Session.call, one of ten tasks, SQLite",
     "the plan after 1,000 events",
+    "tokens: indexed",
+    "tokens: phased",
+    "tokens: declared",
+    "tokens: brief",
 )
 
 
@@ -47,3 +52,11 @@ def test_acts_take_turns() -> None:
 
     assert seen == ["a", "b"] * 4
     assert len(times) == 2
+
+
+def test_a_plan_in_the_brief_dialect_costs_next_to_nothing() -> None:
+    """Tokens can be counted exactly, so this is a test: at most 480, definitions included."""
+    by_dialect = {row.dialect: row for row in tokens.rows()}
+
+    assert by_dialect["brief"].total <= 480
+    assert all(row.total <= row.most for row in by_dialect.values())

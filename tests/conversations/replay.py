@@ -8,7 +8,8 @@ A quoted paragraph is what is done, the indented block below it what comes of it
 
 A call is a tool's name and its arguments, over several quoted lines if need be; `⟨ab × 3⟩` in it is `ababab`.
 `/turn ended` is the agent ending its turn, `/context` the start of its next one, `/completions` a look at the
-log of finished plans. In a reply, `...` alone on a line stands for any lines.
+log of finished plans, `/person TEXT` a task that a person adds meanwhile. In a reply, `...` alone on a line stands
+for any lines.
 
 `python -m tests.conversations [FILE …]` writes files (all, unless some are named) anew, with the replies as they
 are.
@@ -21,6 +22,8 @@ from itertools import count
 from pathlib import Path
 
 from tests.project.blocks import matches
+from tildone.core.ops import Append
+from tildone.core.plan import Task
 from tildone.dialects.base import Dialect
 from tildone.loop.machine import GiveUp, GoOn, Rest
 from tildone.session import Session
@@ -78,6 +81,8 @@ def _reply(session: Session, root: Path, call: str) -> str:
             return _turn(session)
         case "/context", _, _:
             return session.context() or NOTHING
+        case "/person", _, text:
+            return "(added)" if session.change([Append((Task(text),))]).changed else NOTHING
         case "/completions", _, _:
             return "\n".join(_completions(root)) or NOTHING
         case tool, _, arguments:

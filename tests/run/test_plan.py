@@ -214,3 +214,11 @@ def test_what_makes_no_sense_is_said(person: Person, argv: tuple[str, ...], comp
 
     assert answer.code in {2, 4}
     assert complaint in answer.err
+
+
+def test_a_dialect_that_a_run_does_not_speak_is_told_with_those_it_does(person: Person) -> None:
+    """Brief is for agents of others: a run keeps its plan in the conversation, which brief answers leave out."""
+    answer = person.run("run", "examples/hello.md", *EVERYTHING, "--dialect", "brief")
+
+    assert answer.code == 2
+    assert "tildone run does not speak brief; choose indexed, phased or declared" in answer.err

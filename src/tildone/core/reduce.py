@@ -43,16 +43,22 @@ def reduce(plan: Plan, steps: "Iterable[Step]", rules: Rules) -> Outcome:
     A fault among the steps stands for a request that could not even be put as a change. Under atomic rules
     the first fault ends the batch and nothing of it is kept; otherwise good steps are kept and faults add up.
     """
-    draft = plan
+    draft = numbered(plan, plan) if rules.numbered else plan
     faults: list[Fault] = []
     for step in steps:
+        before = draft
         draft, more = _apply(draft, step, rules)
         if more and rules.atomic:
             return Outcome(plan, plan, more)
         faults.extend(more)
+        if rules.numbered:
+            # At once, because the next step may name what this one added.
+            draft = numbered(before, draft)
     after = settle(draft, rules)
-    if rules.numbered or plan.counted:
+    if plan.counted and not rules.numbered:
         after = numbered(plan, after)
+    elif rules.numbered:
+        after = Plan(after.phases, draft.counted)
     return Outcome(plan, after, tuple(faults))
 
 

@@ -46,7 +46,8 @@ class Tool:
 
     `demands` names what a call lacks although its arguments fit the schema. `steps` puts the arguments as
     changes to a plan; a tool that only reads has none. `reply` tells what came of it. One that is not `strict` reads
-    a number for text, and text for a whole number, where it can mean nothing else.
+    a number for text, and text for a whole number, where it can mean nothing else. One that has `meant` reads more
+    than its schema says: that gives the arguments as they were meant, or what can't be made out of them.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Tool:
     snippet: str = ""
     guidelines: tuple[str, ...] = ()
     strict: bool = True
+    meant: "Callable[[object], tuple[Params, Sequence[Problem]]] | None" = None
 
 
 @value

@@ -23,6 +23,8 @@ def read(tool: "Tool", arguments: "str | Mapping[str, Any]") -> "tuple[Any, Sequ
             params = codec.parse(arguments)
         except ValueError as error:
             return {}, [Problem("", f"expected JSON: {error}")]
+    if tool.meant is not None:
+        return tool.meant(params)
     wrong = problems(tool.parameters, params)
     if wrong and not tool.strict:
         params = fitted(tool.parameters, params)

@@ -1,0 +1,33 @@
+"""The `brief` dialect: one tool, numbers that stay with their tasks, and as few words as will do."""
+
+from tildone.core.rules import Rules
+from tildone.dialects.base import Dialect, Tool
+from tildone.dialects.brief.meaning import meant
+from tildone.dialects.brief.params import PARAMETERS, steps
+from tildone.dialects.brief.words import carry_on, context, refuse, reply
+
+RULES = Rules(max_tasks=500, max_text=2000, numbered=True)
+
+BRIEF = Dialect(
+    name="brief",
+    rules=RULES,
+    tools=(
+        Tool(
+            name="todo",
+            label="Todo",
+            description=(
+                "Your plan: add steps, then start and finish each by its ID. Nothing given: lists it. "
+                'move: "ID BEFORE", note: "ID TEXT", block (waits for someone else): "ID WHY"'
+            ),
+            parameters=PARAMETERS,
+            steps=steps,
+            reply=reply,
+            snippet="Keep a plan of what there is to do",
+            meant=meant,
+        ),
+    ),
+    refuse=refuse,
+    context=context,
+    carry_on=carry_on,
+    recover=lambda _: None,
+)

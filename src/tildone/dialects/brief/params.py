@@ -1,0 +1,66 @@
+"""What the tool of the brief dialect takes, and the changes that it comes to."""
+
+from tildone.core.ops import Append, Mark, Move, Named, Note, Numbered
+from tildone.core.plan import Status, Task
+from tildone.views.harmless import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from tildone.core.ops import Selector
+    from tildone.core.reduce import Step
+
+    Id = int | str
+
+MARKS = {"start": Status.IN_PROGRESS, "done": Status.COMPLETED, "drop": Status.ABANDONED}
+
+_ID = {"type": "integer"}
+_TEXT = {"type": "string"}
+PARAMETERS: "dict[str, Any]" = {
+    "type": "object",
+    "properties": {
+        "add": {"type": "array", "items": _TEXT},
+        "start": _ID,
+        "done": _ID,
+        "drop": _ID,
+        "move": _TEXT,
+        "note": _TEXT,
+        "block": _TEXT,
+    },
+}
+
+
+def steps(params: "Mapping[str, Any]") -> "list[Step]":
+    """The changes that a call asks for, in the order they were asked for. None are asked for by one that only reads."""
+    return [step for op, *rest in params["ops"] for step in _steps(op, rest)]
+
+
+def _steps(op: str, given: "Sequence[Any]") -> "Iterator[Step]":
+    match op:
+        case "add":
+            yield Append(tuple(map(Task, given)), anew=True)
+        case "move":
+            task, before = given
+            yield Move(_one(task), None if before is None else _one(before))
+        case "note":
+            task, text = given
+            yield Note(_one(task), text)
+        case "block":
+            task, why = given
+            yield Mark(_one(task), Status.BLOCKED)
+            yield Note(_one(task), why)
+        case _:
+            yield from (Mark(target, MARKS[op]) for target in _many(given))
+
+
+def _many(ids: "Sequence[Id]") -> "Iterator[Selector]":
+    numbers = tuple(one for one in ids if isinstance(one, int))
+    if numbers:
+        yield Numbered(numbers)
+    yield from (_one(one) for one in ids if isinstance(one, str))
+
+
+def _one(task: "Id") -> Named | Numbered:
+    return Numbered((task,)) if isinstance(task, int) else Named(task, one_line)

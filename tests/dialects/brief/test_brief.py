@@ -1,0 +1,235 @@
+"""The brief dialect: what models write in it, and what they get back."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.plans import plan_of, session_on
+from tildone.core.ops import Append, Write
+from tildone.core.plan import Phase, Status, Task
+from tildone.dialects.brief import BRIEF
+from tildone.dialects.brief.meaning import OPS, meant
+from tildone.kit.schema import problems
+from tildone.session import Session
+
+ABC = {"add": ["a", "b", "c"]}
+
+KEYS = [*OPS, "id", "op", "ops", "reason", "list", "before", "text", "x"]
+PLAIN: list[dict[str, Any]] = [
+    {"add": ["x"]},
+    {"start": 1},
+    {"done": 1},
+    {"drop": 1},
+    {"move": "1 2"},
+    {"note": "1 t"},
+    {"block": "1 w"},
+]
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def with_abc() -> Session:
+    session = session_on(dialect=BRIEF)
+    assert session.call("todo", ABC).text == "1-3"
+    return session
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ops"),
+    [
+        ({"add": ["a", "b"]}, [["add", "a", "b"]]),
+        ({"add": "a"}, [["add", "a"]]),
+        ({"add": "- [ ] a\n2. b\n\n* c"}, [["add", "a", "b", "c"]]),
+        ({"add": [{"text": "a"}, {"title": "b"}, 3]}, [["add", "a", "b", "3"]]),
+        ({"start": 3}, [["start", 3]]),
+        ({"done": [3, "4", "some text"]}, [["done", 3, 4, "some text"]]),
+        ({"done": "3, #4 5"}, [["done", 3, 4, 5]]),
+        ({"done": 3.0}, [["done", 3]]),
+        ({"done": {"id": 3}}, [["done", 3]]),
+        ({"done": [[3]]}, [["done", 3]]),
+        ({"drop": 3, "start": 4}, [["drop", 3], ["start", 4]]),
+        ({"move": "5 2"}, [["move", 5, 2]]),
+        ({"move": "#5 before 2"}, [["move", 5, 2]]),
+        ({"move": "5"}, [["move", 5, None]]),
+        ({"move": 5}, [["move", 5, None]]),
+        ({"move": [5, 2]}, [["move", 5, 2]]),
+        ({"move": {"id": 5, "before": 2}}, [["move", 5, 2]]),
+        ({"move": {"id": 5, "before": None}}, [["move", 5, None]]),
+        ({"note": "3 why"}, [["note", 3, "why"]]),
+        ({"note": "3: why\nnot"}, [["note", 3, "why\nnot"]]),
+        ({"note": [3, "why"]}, [["note", 3, "why"]]),
+        ({"note": ["3 why", "4 not"]}, [["note", 3, "why"], ["note", 4, "not"]]),
+        ({"note": {"id": 3, "text": "why"}}, [["note", 3, "why"]]),
+        ({"note": {"3": "why", "4": "not"}}, [["note", 3, "why"], ["note", 4, "not"]]),
+        ({"note": {"task": "a task", "note": "why"}}, [["note", "a task", "why"]]),
+        ({"block": "3 waits"}, [["block", 3, "waits"]]),
+        ({"block": 3, "reason": "waits"}, [["block", 3, "waits"]]),
+        ({"block": {"id": 3, "reason": "waits"}}, [["block", 3, "waits"]]),
+        ({"block": [3], "reason": "waits"}, [["block", 3, "waits"]]),
+        ({"block": [3, "waits"]}, [["block", 3, "waits"]]),
+        ({"op": "done", "id": 3}, [["done", 3]]),
+        ({"action": "add", "text": "a"}, [["add", "a"]]),
+        ({"op": "note", "id": 3, "text": "why"}, [["note", 3, "why"]]),
+        ({"op": "list"}, []),
+        ({"status": "in_progress", "taskId": "3"}, [["start", 3]]),
+        ({"ops": [{"op": "done", "id": 3}, "start 4"]}, [["done", 3], ["start", 4]]),
+        ({"list": True}, []),
+        ({"add": [], "start": None}, []),
+        ({}, []),
+        ([], []),
+        (None, []),
+        ("done 3\nstart 4", [["done", 3], ["start", 4]]),
+    ],
+)
+def test_what_a_model_means_is_made_out(arguments: object, ops: list[Any]) -> None:
+    """However it puts it."""
+    assert meant(arguments)[0]["ops"] == ops
+    assert meant(arguments)[1] == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"add": []} | {"add": True},
+        {"add": [" "]},
+        {"add": [{"id": 3}]},
+        {"done": True},
+        {"done": [True]},
+        {"done": {}},
+        {"done": " "},
+        {"done": 1.5},
+        {"note": 3},
+        {"note": "3"},
+        {"note": "no number"},
+        {"note": {}},
+        {"note": {"id": 3}},
+        {"block": {"3": ""}},
+        {"block": 3},
+        {"move": "a b"},
+        {"move": {}},
+        {"op": "fly", "id": 3},
+        {"fly": 3},
+        {"op": "done"},
+        "fly 3",
+        "done",
+        "3",
+        7,
+    ],
+)
+def test_what_could_mean_anything_is_refused(arguments: object) -> None:
+    """With a word, and nothing is done."""
+    params, wrong = meant(arguments)
+
+    assert params["ops"] == []
+    assert len(wrong) == 1
+    assert str(wrong[0])
+
+
+@given(json_values)
+def test_nothing_that_is_json_is_too_much_for_it(arguments: Any) -> None:
+    """A reply comes in any case; one that is an error has changed nothing."""
+    session = with_abc()
+    before = session.plan
+
+    reply = session.call("todo", arguments)
+
+    assert reply.text
+    assert reply.details == {"say": reply.text}
+    assert not reply.is_error or session.plan == before
+
+
+@pytest.mark.parametrize("arguments", PLAIN)
+def test_what_fits_the_schema_is_read_without_a_hint(arguments: dict[str, Any]) -> None:
+    assert problems(BRIEF.tools[0].parameters, arguments) == []
+    assert meant(arguments)[0]["hints"] == []
+
+
+def test_a_plan_that_has_no_numbers_yet_is_shown_with_those_it_will_have() -> None:
+    """As when a person wrote it, or a model in another dialect."""
+    session = session_on(dialect=BRIEF)
+    by_hand = session_on(session.store, prefix="h")
+    by_hand.change([Write(plan_of("a", "b").phases)])
+
+    shown = session.call("todo", {}).text
+    added = session.call("todo", {"done": 2, "add": ["c"]}).text
+
+    assert shown == "1 a\n2 b"
+    assert added == "3"
+    assert [(task.number, task.status) for task in session.plan.tasks] == [
+        (1, Status.PENDING),
+        (2, Status.COMPLETED),
+        (3, Status.PENDING),
+    ]
+
+
+def test_the_list_comes_once_to_a_model_that_has_not_seen_it() -> None:
+    """It took the plan over, or has forgotten; the next answer is short again."""
+    session = with_abc()
+    session.saw(None)
+
+    first, second = session.call("todo", {"start": 1}).text, session.call("todo", {"done": 1}).text
+
+    assert first == "ok\nPlan:\n1> a\n2 b\n3 c"
+    assert second == "ok"
+
+
+def test_phases_are_named_where_there_are_some() -> None:
+    """Of those that have something open."""
+    session = session_on(dialect=BRIEF)
+    done = Phase("Done", (Task("x", Status.COMPLETED), Task("y", Status.ABANDONED)))
+    session.change([Write((done, Phase("Build\n1 forged", (Task("a"), Task("b", Status.BLOCKED)))))])
+
+    assert session.call("todo", {}).text == "Build⏎1 forged:\n3 a\n4! b\ndone 1\ndropped 2"
+
+
+def test_an_agent_is_told_what_comes_next_and_how_much_there_is() -> None:
+    """Beginning with the task at hand, five at most."""
+    session = session_on(dialect=BRIEF)
+    session.call("todo", {"add": [f"task {number}" for number in range(1, 9)], "start": 3, "done": 1})
+
+    prompt = session.turn_ended().prompt
+
+    assert prompt == (
+        "Your plan is not done:\n3> task 3\n4 task 4\n5 task 5\n6 task 6\n7 task 7\n+2 more\n"
+        "Go on. What waits for someone else: block it. Not needed: drop it."
+    )
+
+
+def test_nothing_is_put_before_a_model_that_has_nothing_to_do() -> None:
+    session = with_abc()
+    told = session.context()
+    session.call("todo", {"done": [1, 2], "drop": 3})
+
+    assert told == "Your plan (todo tool):\n1 a\n2 b\n3 c"
+    assert session.context() is None
+
+
+def test_limits_are_said() -> None:
+    session = with_abc()
+
+    assert session.call("todo", {"add": ["x"] * 498}).is_error
+    assert "2000" in session.call("todo", {"add": ["x" * 2001]}).text
+    assert session.plan.tasks[2:] == (Task("c", number=3),)
+
+
+def test_the_schema_is_small() -> None:
+    """It is sent with every request. What counts is what a model reads, measured in characters here."""
+    tool = BRIEF.tools[0]
+
+    assert len(json.dumps(tool.parameters, separators=(",", ":"))) + len(tool.description) < 450
+
+
+def test_a_person_adds_under_the_same_rules() -> None:
+    """The number is there at once."""
+    session = with_abc()
+
+    session.change([Append((Task("by hand"),))])
+
+    assert session.plan.tasks[-1].number == 4

@@ -218,7 +218,9 @@ def test_what_makes_no_sense_is_said(person: Person, argv: tuple[str, ...], comp
 
 def test_a_dialect_that_a_run_does_not_speak_is_told_with_those_it_does(person: Person) -> None:
     """Brief is for agents of others: a run keeps its plan in the conversation, which brief answers leave out."""
-    answer = person.run("run", "examples/hello.md", *EVERYTHING, "--dialect", "brief")
+    (person.folder / "plan.md").write_text("- [ ] say it `echo it`\n")
+
+    answer = person.run("run", "plan.md", *EVERYTHING, "--dialect", "brief")
 
     assert answer.code == 2
     assert "tildone run does not speak brief; choose indexed, phased or declared" in answer.err

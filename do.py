@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -41,12 +42,14 @@ def main(argv: list[str]) -> int:
         print(f"do.py needs Python 3.11 or newer; this is {sys.version.split()[0]}", file=sys.stderr)
         return 2
     parser = argument_parser()
-    verb = parser.parse_args(argv).verb
-    if verb is None:
+    asked = parser.parse_args(argv)
+    if asked.verb is None:
         parser.print_help()
         return 0
+    if asked.names and asked.verb != "clients":
+        parser.error(f"{asked.verb} takes no names")
     try:
-        return VERBS[verb]()
+        return VERBS[asked.verb](*asked.names)
     except Stop as stop:
         print(f"do.py: {stop}", file=sys.stderr)
         return 2
@@ -64,6 +67,7 @@ def argument_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("verb", nargs="?", choices=list(VERBS), metavar="VERB", help="what to do")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="for `clients`: which of them")
     return parser
 
 
@@ -161,6 +165,8 @@ def test() -> int:
     gate = ["report", f"--include={pure}", "--fail-under=100", "--show-missing", "--skip-covered"]
     steps = [
         *checks(),
+        # Only where nobody waits for it: the clients take up more than a gigabyte.
+        *([installing_clients()] if os.environ.get("CI") else []),
         ("tests", [python, "-m", "pytest", "-n", "auto", "--cov", "--cov-report="]),
         ("coverage of the pure rooms", [python, "-m", "coverage", *gate]),
     ]
@@ -169,6 +175,16 @@ def test() -> int:
         replay = [python, str(Path(more_vectors, "run.py")), more_vectors, "tests.conformance.adapters"]
         steps.append(("conformance", replay))
     return run_all(steps)
+
+
+def clients(*names: str) -> int:
+    """Install the real agents that tests run, or those named, into .clients (needs npm)."""
+    setup()
+    return run_all([installing_clients(*names)])
+
+
+def installing_clients(*names: str) -> tuple[str, list[str]]:
+    return "clients", [str(PYTHON), "-m", "tests.clients.install", *names]
 
 
 def fmt() -> int:
@@ -254,10 +270,11 @@ def say(line: str) -> None:
     print(f"== {line}", flush=True)
 
 
-VERBS = {
+VERBS: dict[str, Callable[..., int]] = {
     "setup": setup,
     "check": check,
     "test": test,
+    "clients": clients,
     "fmt": fmt,
     "demo": demo,
     "docs": docs,

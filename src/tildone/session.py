@@ -132,12 +132,14 @@ class Session:
         steps: "Iterable[Step] | Callable[[Plan], Sequence[Step]]",
         actor: Actor = Actor.USER,
         rules: "Rules | None" = None,
+        call: Call | None = None,
     ) -> Outcome:
         """Make a person's (or a timer's, or an import's) edit, under the same rules as a model's unless told otherwise.
 
-        Where the steps depend on the plan, a function gives them for the plan as it is when they are taken.
+        Where the steps depend on the plan, a function gives them for the plan as it is when they are taken. `call` is
+        what a model called that was not a tool of ours, where that is what is followed here.
         """
-        return self._think(steps if callable(steps) else tuple(steps), actor, None, rules)
+        return self._think(steps if callable(steps) else tuple(steps), actor, call, rules)
 
     def turn_ended(self, turn: Turn = Turn()) -> Verdict:  # noqa: B008  frozen
         """Decide whether the agent goes on, and remember that it was told to."""
@@ -215,13 +217,10 @@ class Session:
         """
         named = next(self.store.history(self.name, event_id))
         while True:
-            place, state = self.store.place(self.name), self.state
             try:
-                self._append(state, Actor.USER, Labelled(named.id, name))
+                self._append(self.state, Actor.USER, Labelled(named.id, name))
             except HeadMoved:
                 continue
-            if place.head == state.head:
-                self._keep_ahead(place.ahead)
             return
 
     def _think(
@@ -253,17 +252,16 @@ class Session:
                 state = self.state
 
     def _append(self, state: State, actor: Actor, fact: "Fact") -> None:
+        """Write down a fact. Only a change of the plan closes the way forward that undoing left open."""
+        place = Place() if isinstance(fact, PlanChanged) else self.store.place(self.name)
         event = Event(self._new_id(), state.head, self._now(), actor, fact)
         self.store.append(self.name, event)
         self._known = advance(state, event)
-
-    def _keep_ahead(self, ahead: tuple[str, ...]) -> None:
-        """Let redo lead where it led: what was just written down is no change of the plan."""
-        try:
-            if ahead:
-                self.store.move(self.name, Place(self._known.head, ahead), expected=self._known.head)
-        except HeadMoved:
-            return
+        if place.ahead and place.head == state.head:
+            try:
+                self.store.move(self.name, but(place, head=event.id), expected=event.id)
+            except HeadMoved:
+                return
 
     def _move(self, choose: "Callable[[Place], Place]") -> None:
         while True:
@@ -272,12 +270,11 @@ class Session:
             to = choose(place)
             try:
                 self.store.move(self.name, to, expected=place.head)
-                if self.state.course is not course:
-                    # What the person wants of the agent does not go back with the plan.
-                    self._append(self.state, Actor.USER, Steered(course))
-                    self.store.move(self.name, Place(self.state.head, to.ahead), expected=self.state.head)
             except HeadMoved:
                 continue
+            if self.state.course is not course:
+                # What the person wants of the agent does not go back with the plan.
+                self.steer(course)
             return
 
     def _before(self, place: Place, changes: int) -> Place:

@@ -3,7 +3,12 @@
 import re
 from pathlib import Path
 
+import pytest
+
+from tests.cli.histories import kept
 from tests.cli.person import Person
+from tests.plans import COMPLETED, IN_PROGRESS, plan_of
+from tildone.core.plan import Phase, Plan, Task, flat
 
 
 def test_what_happened_is_told_newest_first(person: Person) -> None:
@@ -52,6 +57,79 @@ def test_nothing_happened_yet_is_a_sentence(person: Person) -> None:
     assert person.run("log", "--json").json == []
 
 
+def test_the_end_of_a_tasks_time_in_progress_says_how_long_that_was(person: Person) -> None:
+    kept(person, plan_of("Parse"), flat(Task("Parse", IN_PROGRESS)), flat(Task("Parse", COMPLETED)))
+
+    lines = person.says("log", "--limit", "1").splitlines()
+    told = person.run("log", "--limit", "1", "--json").json
+
+    assert [line.partition("agent")[2] for line in lines] == ["  completed “Parse” (1m)"]
+    assert [(event["what"], event["took"]) for event in told] == [(["completed “Parse”"], [60_000])]
+
+
+def test_how_long_each_task_took_is_a_table(person: Person) -> None:
+    kept(
+        person,
+        plan_of("Parse", "Wire", "Old"),
+        flat(Task("Parse", IN_PROGRESS), Task("Wire")),
+        flat(Task("Parse", COMPLETED), Task("Wire")),
+    )
+
+    assert person.says("log", "--tasks").splitlines() == [
+        "worked on  in all  closed by  task",
+        "       1m      2m  agent      ✓ [0] Parse",
+        "        –       –  –          – [1] Wire",
+        "",
+        "No longer in the plan:",
+        "        –       –  –          – Old",
+    ]
+    assert person.run("log", "--tasks", "--json").json[0] == {
+        "task": "Parse",
+        "phase": "",
+        "position": 0,
+        "status": "completed",
+        "worked_on": 60_000,
+        "added": 0,
+        "closed": 120_000,
+        "in_all": 120_000,
+        "closed_by": "agent",
+    }
+
+
+def test_a_task_that_is_still_in_progress_counts_until_now(person: Person) -> None:
+    person.says("todo", "append", "Parse")
+    person.says("todo", "start", "parse")
+
+    [told] = person.run("log", "--tasks", "--json").json
+
+    assert 0 <= told["worked_on"] < 60_000
+    assert told["in_all"] is None
+
+
+def test_the_table_tells_when_there_is_nothing_to_tell(person: Person) -> None:
+    before = person.says("log", "--tasks")
+    person.says("todo", "append", "x")
+    person.says("undo")
+
+    assert before == person.says("log", "--session", "other").replace("session 'other'", str(person.folder))
+    assert person.says("log", "--tasks") == (
+        "This is before the first change. What was done since is on a branch: tildone branch\n"
+    )
+    assert person.run("log", "--tasks", "--json").json == []
+    kept(person, Plan((Phase("Empty"),)), session="empty")
+    assert person.says("log", "--tasks", "--session", "empty") == "There was no task on this branch yet.\n"
+
+
+@pytest.mark.parametrize("other", [("--all",), ("--limit", "3")])
+def test_the_table_is_of_every_task_of_this_branch(person: Person, other: tuple[str, ...]) -> None:
+    answer = person.run("log", "--tasks", *other)
+
+    assert (answer.code, answer.err) == (
+        2,
+        "tildone: log --tasks tells of every task of this branch: it takes neither --all nor --limit\n",
+    )
+
+
 def test_undo_and_redo_say_what_they_did(person: Person) -> None:
     person.says("todo", "append", "Build", "Parse")
     person.says("todo", "done", "parse")
@@ -64,6 +142,38 @@ def test_undo_and_redo_say_what_they_did(person: Person) -> None:
         "Made again: added phase “Build”; added “Parse”\n0 of 1 closed. Next: Parse\n",
         "Made again: completed “Parse”\n1 of 1 closed: nothing is left to do.\n",
     ]
+
+
+def test_several_changes_are_undone_and_made_again_at_once(person: Person) -> None:
+    for text in ("a", "b", "c"):
+        person.says("todo", "append", text)
+
+    said = [person.says("undo", "2"), person.says("redo", "2")]
+
+    assert said == [
+        "Took back 2 changes: added “B”; added “C”\n0 of 1 closed. Next: A\n",
+        "Made again 2 changes: added “B”; added “C”\n0 of 3 closed. Next: A\n",
+    ]
+
+
+def test_more_than_there_is_cannot_be_undone_and_nothing_is(person: Person) -> None:
+    for text in ("a", "b"):
+        person.says("todo", "append", text)
+
+    answers = [person.run("undo", "3"), person.run("redo", "1")]
+
+    assert [(answer.code, answer.err) for answer in answers] == [
+        (3, "tildone: there are only 2 changes to undo\n"),
+        (3, "tildone: nothing to redo\n"),
+    ]
+    assert "B" in person.says("todo")
+
+
+@pytest.mark.parametrize("count", ["0", "x", "1.5", "9" * 5000])
+def test_a_number_of_changes_is_a_number(person: Person, count: str) -> None:
+    answer = person.run("undo", count)
+
+    assert (answer.code, answer.err) == (2, f"tildone: tildone undo takes a number of changes above 0, not '{count}'\n")
 
 
 def test_there_may_be_nothing_to_undo_or_redo(person: Person) -> None:

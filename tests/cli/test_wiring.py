@@ -81,9 +81,21 @@ def test_two_makers_do_not_meet() -> None:
     assert {one() for _ in range(50)}.isdisjoint({other() for _ in range(50)})
 
 
-def test_a_server_is_said_to_be_unsupported() -> None:
-    with pytest.raises(UsageError, match="postgresql:// stores are not supported by this version"):
-        open_store(Settings(store="postgresql://host/plans", session="s", project="/"))
+@pytest.mark.parametrize("scheme", ["mysql", "file", "PostgreSQL"])
+def test_a_kind_of_store_that_there_is_not_is_named(scheme: str) -> None:
+    with pytest.raises(UsageError, match=f"there are no {scheme}:// stores; name a file, or a database: postgresql://"):
+        open_store(Settings(store=f"{scheme}://host/plans", session="s", project="/"))
+
+
+@pytest.mark.parametrize("missing", ["psycopg", "psycopg.conninfo"])
+def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    """With what to type to have it."""
+    for name in [name for name in sys.modules if name.startswith("tildone.stores.postgres")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+
+    with pytest.raises(UsageError, match=r"postgres:// stores need a driver: pip install 'tildone\[postgres\]'"):
+        open_store(Settings(store="postgres://host/plans", session="s", project="/"))
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_moving_the_leaf_begins_a_branch() -> None:
 
 
 def test_only_what_a_model_may_read_is_a_message() -> None:
-    """Custom messages are, custom entries, labels and the system prompt are not."""
+    """Custom messages are, with the moment of their entry; custom entries, labels and the system prompt are not."""
     kept, _ = transcript()
     kept.append("message", message={"role": "system", "content": "s"})
     kept.append("message", message=said("a"))
@@ -64,8 +64,8 @@ def test_only_what_a_model_may_read_is_a_message() -> None:
 
     assert kept.messages() == [
         said("a"),
-        {"role": "custom", "customType": "hint", "content": "h", "display": False},
-        {"role": "branchSummary", "summary": "tried b", "fromId": "e9"},
+        {"role": "custom", "customType": "hint", "content": "h", "display": False, "timestamp": 1500},
+        {"role": "branchSummary", "summary": "tried b", "fromId": "e9", "timestamp": 1500},
     ]
 
 
@@ -80,33 +80,59 @@ def test_a_compaction_stands_for_what_came_before_what_it_kept() -> None:
 
     summary, *rest = kept.messages()
 
-    assert summary == {"role": "compactionSummary", "summary": "a and b", "tokensBefore": 10}
+    assert summary == {"role": "compactionSummary", "summary": "a and b", "tokensBefore": 10, "timestamp": 1500}
     assert [message["content"] for message in rest] == ["c", "d"]
     kept.append("compaction", summary="all", firstKeptEntryId="itself", tokensBefore=11)
     assert [message["summary"] for message in kept.messages()] == ["all"]
 
 
 def test_an_edit_of_the_context_replaces_or_hides_what_was_said() -> None:
-    """The entry itself stays as it was."""
+    """The entry itself stays as it was; an edit that makes no sense changes nothing."""
     kept, _ = transcript()
     for text in "abc":
         kept.append("message", message=said(text))
     kept.append("context_edit", targetId="e0", replacement=None)
-    kept.append("context_edit", targetId="e1", replacement="B")
+    kept.append("context_edit", targetId="e1", replacement={"content": "B"})
+    kept.append("context_edit", targetId="e2", replacement="C")
 
     assert [message["content"] for message in kept.messages()] == ["B", "c"]
     assert kept.entry("e0")["message"]["content"] == "a"
 
 
-def test_the_newest_name_is_the_sessions_name() -> None:
-    """None until somebody gives it one."""
+def test_an_edited_answer_is_a_list_of_blocks() -> None:
+    """As answers and results always are."""
     kept, _ = transcript()
-    assert kept.name is None
+    kept.append("message", message={"role": "assistant", "content": []})
+    kept.append("context_edit", targetId="e0", replacement={"content": "short"})
 
-    kept.append("session_info", name="first")
-    kept.append("session_info", name="second")
+    [answer] = kept.messages()
 
-    assert kept.name == "second"
+    assert answer["content"] == [{"type": "text", "text": "short"}]
+
+
+def test_what_a_file_has_lost_is_empty() -> None:
+    """Content that is null, a moment that cannot be read, a summary of nothing."""
+    kept, _ = transcript()
+    kept.append("message", message={"role": "user", "content": None})
+    kept.append("custom_message", customType="hint", content="h", display=False)["timestamp"] = "yesterday"
+    kept.append("branch_summary", fromId="e9")
+
+    assert kept.messages() == [
+        {"role": "user", "content": []},
+        {"role": "custom", "customType": "hint", "content": "h", "display": False},
+    ]
+
+
+def test_the_newest_name_is_the_sessions_name() -> None:
+    """None until somebody gives it one, and again when it is taken away."""
+    kept, _ = transcript()
+    names = [kept.name]
+
+    for name in ("first", " second ", ""):
+        kept.append("session_info", name=name)
+        names.append(kept.name)
+
+    assert names == [None, "first", "second", None]
 
 
 def test_moments_are_written_as_pi_writes_them() -> None:

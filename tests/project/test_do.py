@@ -11,6 +11,8 @@ import pytest
 
 import do
 
+Steps = list[tuple[str, list[str]]]
+
 
 def test_without_a_verb_it_says_what_it_can_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert do.main([]) == 0
@@ -90,6 +92,52 @@ def test_every_step_is_run_and_the_failed_ones_are_named(capfd: pytest.CaptureFi
 
     assert status == 1
     assert capfd.readouterr().out.splitlines() == ["== bad", "== good", "ran", "== FAILED: bad"]
+
+
+def test_the_clients_that_are_named_are_installed(steps: Steps) -> None:
+    """By the program that knows which there are."""
+    assert do.main(["clients", "pi", "codex"]) == 0
+
+    [(name, command)] = steps
+    assert (name, command[1:]) == ("clients", ["-m", "tests.clients.install", "pi", "codex"])
+
+
+@pytest.mark.parametrize(("ci", "installs"), [("true", True), ("", False)])
+def test_before_the_tests_ci_installs_every_client(
+    ci: str, steps: Steps, monkeypatch: pytest.MonkeyPatch, *, installs: bool
+) -> None:
+    """As a step that can fail; a person is not made to wait for it."""
+    monkeypatch.setenv("CI", ci)
+
+    assert do.main(["test"]) == 0
+
+    names = [name for name, _ in steps]
+    assert ("clients" in names) is installs
+    if installs:
+        assert names.index("clients") < names.index("tests")
+        assert dict(steps)["clients"][1:] == ["-m", "tests.clients.install"]
+
+
+def test_other_verbs_take_no_names(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        do.main(["check", "pi"])
+
+    assert stopped.value.code == 2
+    assert "check takes no names" in capsys.readouterr().err
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
+    """The steps that would be run, and are not."""
+    taken: Steps = []
+
+    def noted(asked: Steps) -> int:
+        taken.extend(asked)
+        return 0
+
+    monkeypatch.setattr(do, "setup", lambda: 0)
+    monkeypatch.setattr(do, "run_all", noted)
+    return taken
 
 
 @pytest.fixture

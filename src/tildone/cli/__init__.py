@@ -17,8 +17,11 @@ PIPE_BROKEN = 141
 
 def main(argv: "Sequence[str] | None" = None) -> int:
     """Carry out a command line and give its exit code."""
+    words = sys.argv[1:] if argv is None else argv
+    if words and words[0] == "hook" and not {"--help", "-h"}.intersection(words):
+        return hooked(words[1:])
     try:
-        code = _run(sys.argv[1:] if argv is None else argv)
+        code = _run(words)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -32,6 +35,12 @@ def main(argv: "Sequence[str] | None" = None) -> int:
         named = f"{error.filename}: " if error.filename else ""
         return _complain(f"{named}{error.strerror or error}", TildoneError.exit_code)
     return code
+
+
+def hooked(words: "Sequence[str]") -> int:
+    """Answer a hook. That is a shell of its own, loaded by its name, and nothing else is loaded for it."""
+    answer: Callable[[Sequence[str]], int] = __import__("tildone.hooks", fromlist=["main"]).main
+    return answer(words)
 
 
 def _run(argv: "Sequence[str]") -> int:

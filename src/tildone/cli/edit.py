@@ -1,7 +1,6 @@
 """`tildone todo edit`: the plan in the person's own editor. Whatever goes wrong, what they typed is kept."""
 
 import os
-import select
 import shlex
 import signal
 import subprocess
@@ -9,6 +8,7 @@ import sys
 import tempfile
 
 from tildone.cli.args import Typed
+from tildone.cli.asking import line
 from tildone.cli.desk import carry_out
 from tildone.cli.place import editing
 from tildone.cli.screen import put
@@ -80,21 +80,10 @@ def _wants_again(answer: Answer) -> bool:
     for message in answer.messages:
         print(message.text, file=sys.stderr)
     try:
-        return bool(_line("Press Enter to edit it again, Ctrl-C to stop: "))
+        return bool(line("Press Enter to edit it again, Ctrl-C to stop: "))
     except KeyboardInterrupt:
         print(file=sys.stderr)
         return False
-
-
-def _line(prompt: str) -> str:
-    """The line that is typed; empty when the input has ended.
-
-    `input` would miss a Ctrl-C that comes between its prompt and its reading, and wait on.
-    """
-    print(prompt, end="", file=sys.stderr, flush=True)
-    while os.name == "posix" and not select.select([sys.stdin], [], [], 0.1)[0]:
-        pass
-    return sys.stdin.readline()
 
 
 def _answer(request: OpenEditor, saved: bytes) -> Answer:

@@ -1,57 +1,92 @@
-"""`tildone log`: what happened to the plan, and who did it."""
+"""`tildone log`: what happened to the plan, who did it, and how long it took."""
 
 from tildone.cli.args import Typed
 from tildone.cli.place import named, reading
 from tildone.cli.screen import columns, moment, put, put_spans
+from tildone.errors import UsageError
 from tildone.log import codec
-from tildone.log.events import Labelled, PlanChanged
-from tildone.value import but
-from tildone.views.timeline import row_lines, timeline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.log.events import Event
     from tildone.session import Session
+    from tildone.views.lives import Life
     from tildone.views.timeline import Row
 
 LIMIT = 20
 
 
 def log(typed: Typed) -> int:
-    """Show the newest events first."""
+    """Show the newest events first, or how long each task took."""
     limit = typed.number("limit", LIMIT)
-    session = reading(typed)
-    head = session.store.place(session.name).head
-    events = list(session.store.events(session.name)) if typed.has("all") else newest(session, limit)
+    if typed.has("tasks"):
+        if typed.has("all") or typed.has("limit"):
+            raise UsageError("log --tasks tells of every task of this branch: it takes neither --all nor --limit")
+        return _tasks(typed, reading(typed))
+    return _events(typed, reading(typed), limit)
+
+
+def nothing_happened(session: "Session") -> None:
+    """Say how a history begins; one that was left for its beginning has branches to go to."""
+    if session.store.leaves(session.name):
+        put("This is before the first change. What was done since is on a branch: tildone branch")
+        return
+    put(f"Nothing has happened in {named(session.name)} yet. Begin with: tildone todo append TEXT")
+
+
+def _events(typed: Typed, session: "Session", limit: int) -> int:
+    # Late, here and below: each of the two ways needs its own.
+    from tildone.views.timeline import recent, row_lines, timeline  # noqa: PLC0415  see above
+
+    store, name = session.store, session.name
+    head = store.place(name).head
+    events = list(store.events(name)) if typed.has("all") else recent(store.history(name), limit)
     rows = timeline(events, head, moment, session.patience.nudges)
     shown = list(zip(events, rows, strict=True))[::-1][:limit]
     if typed.has("json"):
-        put(codec.dump([_as_data(*each) for each in shown]))
+        put(codec.dump([_event_data(*each) for each in shown]))
     elif shown:
         put_spans(line for _, row in shown for line in row_lines(row, columns()))
     else:
-        put(f"Nothing has happened in {named(session.name)} yet. Begin with: tildone todo append TEXT")
+        nothing_happened(session)
     return 0
 
 
-def newest(session: "Session", limit: int) -> "list[Event]":
-    """As much of the way to the head as it takes to tell its last `limit` events, oldest first.
+def _tasks(typed: Typed, session: "Session") -> int:
+    from tildone.views.lives import lives  # noqa: PLC0415  see above
+    from tildone.views.times import times_lines  # noqa: PLC0415  see above
+    from tildone.wiring import now  # noqa: PLC0415  see above
 
-    That is one snapshot of the plan more, to compare the first of them with; it stands for all that came before.
-    """
-    taken: list[Event] = []
-    for event in session.store.history(session.name):
-        taken.append(event)
-        if len(taken) > limit and isinstance(event.fact, PlanChanged):
-            break
-    taken.reverse()
-    ids = {event.id for event in taken}
-    if all(event.fact.target in ids for event in taken if isinstance(event.fact, Labelled)):
-        return [but(event, parent=None) if event is taken[0] else event for event in taken]
-    return list(session.store.history(session.name))[::-1]
+    at = now()
+    events = list(session.store.history(session.name))
+    found = lives(reversed(events))
+    if typed.has("json"):
+        put(codec.dump([_life_data(life, at) for life in found]))
+    elif found:
+        put_spans(times_lines(found, at, columns()))
+    elif events:
+        put("There was no task on this branch yet.")
+    else:
+        nothing_happened(session)
+    return 0
 
 
-def _as_data(event: "Event", row: "Row") -> dict[str, object]:
+def _event_data(event: "Event", row: "Row") -> dict[str, object]:
     """The event as it is stored, with what it comes to."""
     stored: dict[str, object] = codec.parse(codec.encode(event))
-    return stored | {"what": row.what, "place": row.mark.name.lower(), "label": row.label}
+    return stored | {"what": row.what, "took": row.took, "place": row.mark.name.lower(), "label": row.label}
+
+
+def _life_data(life: "Life", at: int) -> dict[str, object]:
+    closed = life.closed
+    return {
+        "task": life.task.text,
+        "phase": life.phase,
+        "position": life.position,
+        "status": life.task.status.value,
+        "worked_on": life.worked_on(at),
+        "added": life.added.event.at,
+        "closed": closed and closed.event.at,
+        "in_all": life.lasted,
+        "closed_by": closed and closed.event.actor.value,
+    }

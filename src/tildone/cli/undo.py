@@ -1,30 +1,45 @@
-"""`tildone undo` and `redo`: back before the newest change of the plan, and forth again."""
+"""`tildone undo` and `redo`: back before the newest changes of the plan, and forth again."""
 
-from tildone.cli.args import Typed
+from tildone.cli.args import Typed, called
 from tildone.cli.desk import standing
 from tildone.cli.place import reading
 from tildone.cli.screen import put
+from tildone.errors import UsageError
 from tildone.views.changes import changes, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.core.plan import Plan
 
+LONGEST = 9
+
 
 def undo(typed: Typed) -> int:
-    """Take back the newest change, whoever made it."""
-    outcome = reading(typed).undo()
-    return _say("Took back", outcome.after, outcome.before, now=outcome.after)
+    """Take back the newest changes, whoever made them."""
+    count = _count(typed)
+    outcome = reading(typed).undo(count)
+    return _say("Took back", count, outcome.after, outcome.before, now=outcome.after)
 
 
 def redo(typed: Typed) -> int:
-    """Take back the newest undo."""
-    outcome = reading(typed).redo()
-    return _say("Made again", outcome.before, outcome.after, now=outcome.after)
+    """Take back the newest undoings."""
+    count = _count(typed)
+    outcome = reading(typed).redo(count)
+    return _say("Made again", count, outcome.before, outcome.after, now=outcome.after)
 
 
-def _say(verb: str, before: "Plan", after: "Plan", *, now: "Plan") -> int:
+def _count(typed: Typed) -> int:
+    if not typed.words:
+        return 1
+    said = typed.words[0]
+    if not said.isdecimal() or len(said) > LONGEST or int(said) == 0:
+        raise UsageError(f"{called(typed.path)} takes a number of changes above 0, not {said!r}")
+    return int(said)
+
+
+def _say(verb: str, count: int, before: "Plan", after: "Plan", *, now: "Plan") -> int:
     what = told(changes(before, after)) or ["nothing that shows"]
-    put(f"{verb}: {'; '.join(what)}")
+    many = "" if count == 1 else f" {count} changes"
+    put(f"{verb}{many}: {'; '.join(what)}")
     put(standing(now))
     return 0

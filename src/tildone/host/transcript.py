@@ -5,9 +5,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tildone.errors import UnknownEvent
+from tildone.host.messages import Message, blocks
+from tildone.stores.pi_sessions import moment
 
 Entry = dict[str, Any]
 VERSION = 3
+SPOKEN = ("user", "assistant", "toolResult")
+"""The roles whose messages have content; a file may have lost it."""
 
 
 class Transcript:
@@ -40,7 +44,7 @@ class Transcript:
     def name(self) -> str | None:
         """What a person called the session, if anything."""
         named = [entry.get("name") for entry in self._entries.values() if entry["type"] == "session_info"]
-        return named[-1] if named else None
+        return (named[-1] or "").strip() or None if named else None
 
     @property
     def entries(self) -> list[Entry]:
@@ -93,17 +97,17 @@ class Transcript:
             at = self._entries[at].get("parentId")
         return way[::-1]
 
-    def messages(self) -> list[dict[str, Any]]:
+    def messages(self) -> list[Message]:
         """The conversation on this branch, a compaction and edits of the context taken into account."""
         way = self.branch()
         edits = {entry["targetId"]: entry.get("replacement") for entry in way if entry["type"] == "context_edit"}
         found = []
         for entry in _since_compaction(way):
             message = _message(entry)
-            if message is None or (entry["id"] in edits and edits[entry["id"]] is None):
-                continue
-            replacement = edits.get(entry["id"])
-            found.append(message if replacement is None else {**message, "content": replacement})
+            if message is not None and entry["id"] in edits:
+                message = _edited(message, edits[entry["id"]])
+            if message is not None:
+                found.append(message)
         return found
 
 
@@ -130,18 +134,38 @@ def _since_compaction(way: Sequence[Entry]) -> list[Entry]:
     return [way[last], *kept, *way[last + 1 :]]
 
 
-def _message(entry: Entry) -> dict[str, Any] | None:
+def _message(entry: Entry) -> Message | None:
     match entry["type"]:
         case "message" if entry["message"].get("role") != "system":
-            message: dict[str, Any] = entry["message"]
-            return message
+            message: Message = entry["message"]
+            empty = message.get("role") in SPOKEN and message.get("content") is None
+            return {**message, "content": []} if empty else message
         case "custom_message":
             told = ("customType", "content", "display", "details")
-            shown: dict[str, Any] = {key: entry[key] for key in told if key in entry}
-            return {"role": "custom", **shown}
+            shown: Message = {key: entry[key] for key in told if key in entry}
+            return {"role": "custom", **shown, **_at(entry)}
         case "compaction":
-            return {"role": "compactionSummary", "summary": entry["summary"], "tokensBefore": entry.get("tokensBefore")}
-        case "branch_summary":
-            return {"role": "branchSummary", "summary": entry["summary"], "fromId": entry.get("fromId")}
+            told_of = {"summary": entry["summary"], "tokensBefore": entry.get("tokensBefore")}
+            return {"role": "compactionSummary", **told_of, **_at(entry)}
+        case "branch_summary" if entry.get("summary"):
+            return {"role": "branchSummary", "summary": entry["summary"], "fromId": entry.get("fromId"), **_at(entry)}
         case _:
             return None
+
+
+def _edited(message: Message, replacement: Any) -> Message | None:
+    """A message as an edit of the context has it; None where that hides it."""
+    match replacement:
+        case None:
+            return None
+        case {"content": content} if message["role"] in (*SPOKEN, "custom"):
+            listed = message["role"] in ("assistant", "toolResult")
+            return {**message, "content": blocks(content) if listed else content}
+        case _:
+            return message
+
+
+def _at(entry: Entry) -> dict[str, int]:
+    """When an entry was written, as a message tells it; nothing where the entry does not."""
+    at = moment(entry.get("timestamp"))
+    return {} if at is None else {"timestamp": at}

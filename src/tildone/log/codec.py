@@ -89,10 +89,23 @@ def decode(text: str) -> Event:
         Unreadable: the text is damaged, or of a newer version.
     """
     try:
-        data = _upcast(json.loads(text))
+        data = json.loads(text)
+    except ValueError:
+        data = text
+    return revive(data)
+
+
+def revive(data: "Any") -> Event:
+    """The event that parsed JSON stands for, in this version or an older one.
+
+    Raises:
+        Unreadable: it stands for none, or for one of a newer version.
+    """
+    try:
+        data = _upcast(data)
         return Event(data["id"], data["parent"], data["at"], _ACTORS[data["actor"]], _fact_in(data))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        message = f"not an event of version {VERSION}: {text[:80]!r}"
+        message = f"not an event of version {VERSION}: {str(data)[:80]!r}"
         raise Unreadable(message) from error
 
 

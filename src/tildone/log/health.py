@@ -15,7 +15,8 @@ class Health(Enum):
 
 @value
 class Finding:
-    """One thing that was looked at, and what a person should know of it."""
+    """One thing that was looked at, what a person should know of it, and what they can do about it."""
 
     health: Health
     what: str
+    remedy: str = ""

@@ -93,7 +93,9 @@ def on_tasks(match: "Match") -> "dict[Spot, list[Change]]":
                 happened.append(Change(What.MOVED, task.text, phase.name))
             elif origin[1] not in in_order:
                 happened.append(Change(What.MOVED, task.text))
-            happened += differences(match.was((j, b)) or Task(task.text), task)
+            before = Task(task.text) if origin is None else task_at(match.before, origin)
+            if before.status is not task.status or before.notes != task.notes:
+                happened += differences(before, task)
             if happened:
                 found[j, b] = happened
     return found

@@ -106,6 +106,12 @@ def plan_lines(plan: Plan, columns: int | None = None) -> "list[Line]":
     return lines or [(Span(EMPTY, Role.DIM),)]
 
 
+def task_line(task: Task, position: int | None = None) -> "Line":
+    """A task on one line, with its position if it has one."""
+    icon, space, *place = _lead(position or 0, task)
+    return icon, space, *(() if position is None else place), _label(task)(seen(task.text))
+
+
 def _title(name: str) -> "Line":
     return (Span(name, Role.TOOL_TITLE, bold=True),)
 

@@ -2,26 +2,37 @@
 
 from enum import Enum
 
-from tildone.core.plan import Plan
-from tildone.kit.text import clipped, width
-from tildone.kit.theme import Role, Span, plain
-from tildone.log.events import Bound, Labelled, Nudged, PlanChanged, Tripped
-from tildone.log.tree import branch, by_id, labels
+from tildone.core.plan import Plan, Status
+from tildone.kit.theme import Role, Span
+from tildone.log.events import Course, Labelled, Nudged, PlanChanged, Steered, Tripped
+from tildone.log.refs import SHORT, short_ids
+from tildone.log.tree import by_id, labels
 from tildone.value import value
-from tildone.views.changes import changes, told
+from tildone.views.bounds import why_let_go
+from tildone.views.changes import between, sentences
 from tildone.views.harmless import seen
+from tildone.views.matching import matched, task_at
+from tildone.views.rows import led
+from tildone.views.stretches import ENDS, ended, running, spent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from tildone.log.events import Event, Fact
+    from tildone.log.events import Event
+    from tildone.views.rows import Line, Said
+    from tildone.views.stretches import Running
 
-    Line = tuple[Span, ...]
+    Told = list[tuple[str, int | None]]
 
-SHORTEST_ID = 4
+LOOK_BACK = 200
+"""How many events more are read to find out since when a task was in progress."""
 
-_STANDSTILL = {Bound.NUDGES: "nothing changed", Bound.DRIFT: "no task was closed or added"}
+_COURSES = {
+    Course.GO: "let the agent be told to go on",
+    Course.PAUSE: "paused: the agent is not told to go on",
+    Course.STOP: "stopped the agent",
+}
 
 
 class Mark(Enum):
@@ -36,6 +47,7 @@ class Mark(Enum):
 class Row:
     """An event as a history shows it: all texts are ready for a screen.
 
+    `took` says of each text how many milliseconds the task was in progress that it tells the end of, if that is known.
     `after` is the event it follows, where that is not the one of the row before.
     """
 
@@ -46,61 +58,100 @@ class Row:
     what: tuple[str, ...]
     label: str | None = None
     after: str | None = None
+    took: tuple[int | None, ...] = ()
+
+
+@value
+class _Stand:
+    """The plan after an event, and since when its tasks are in progress."""
+
+    plan: Plan
+    running: "Running"
 
 
 def timeline(
     events: "Iterable[Event]", head: str | None, when: "Callable[[int], str]", limit: int | None = None
 ) -> list[Row]:
-    """One row an event, for every event of a session in the order they were written.
+    """One row an event, for every event of a session in the order they were written, or for its newest (`recent`).
 
     `when` says a moment in milliseconds as the reader wants to see it; `limit` is how many nudges are given at most.
     """
     known = by_id(events)
-    here = {event.id for event in branch(known, head)}
-    short = short_ids(known)
+    here = _way(known, head)
+    short = {whole: seen(some) for whole, some in short_ids(known).items()}
     names = labels(known.values())
-    plans: dict[str | None, Plan] = {None: Plan()}
+    stands: dict[str | None, _Stand] = {None: _Stand(Plan(), {})}
     rows: list[Row] = []
-    before: str | None = None
+    before = next((event.parent for event in known.values()), None)
     for event in known.values():
-        plan = plans[event.parent]
-        plans[event.id] = event.fact.plan if isinstance(event.fact, PlanChanged) else plan
+        # What came before the first of the newest is not known; taking it for the same tells nothing wrong.
+        stand = stands.get(event.parent) or _Stand(_left(event), {})
+        stands[event.id], told = _told(event, stand, short, limit)
         rows.append(
             Row(
                 _mark(event.id, head, here),
                 short[event.id],
                 when(event.at),
                 event.actor.value,
-                _what(event.fact, plan, short, limit),
+                tuple(text for text, _ in told),
                 seen(names[event.id]) if event.id in names else None,
-                None if event.parent == before else short[event.parent] if event.parent else "nothing",
+                None if event.parent == before else "nothing" if event.parent is None else short[event.parent],
+                tuple(took for _, took in told),
             )
         )
         before = event.id
     return rows
 
 
+def recent(newest_first: "Iterable[Event]", limit: int) -> "list[Event]":
+    """As much of a history as it takes to tell its last `limit` events, oldest first.
+
+    That is one snapshot of the plan more, to compare the first of them with, and then as much as it takes to know
+    since when the tasks were in progress that no longer are.
+    """
+    taken: list[Event] = []
+    untold: set[str] | None = None
+    since: list[set[str]] = []
+    for event in newest_first:
+        taken.append(event)
+        if not isinstance(event.fact, PlanChanged):
+            continue
+        active = {task.text for task in event.fact.plan.tasks if task.status is Status.IN_PROGRESS}
+        if len(taken) > limit:
+            untold = active - active.intersection(*since) if untold is None else untold & active
+            if not untold or len(taken) > limit + LOOK_BACK:
+                break
+        since.append(active)
+    return taken[::-1]
+
+
 def row_lines(row: Row, columns: int | None = None) -> "list[Line]":
     """A row for a terminal: a line for each thing that was done, none wider than `columns`."""
-    first, *more = row.what
     lead = (
         Span(row.mark.value, Role.ACCENT),
         Span(f" {row.id}", Role.WARNING),
-        Span(f"  {row.when}  {row.who}  ", Role.MUTED),
+        Span(f"  {row.when}  {row.who}", Role.MUTED),
     )
     aside = (f"  ({row.label})" if row.label else "") + (f"  after {row.after}" if row.after else "")
-    lines: list[Line] = [(*lead, Span(first, Role.TEXT), Span(aside, Role.ACCENT))]
-    lines += [(Span(" " * width(plain(lead))), Span(line, Role.TEXT)) for line in more]
-    return lines if columns is None else [_cut(line, columns) for line in lines]
+    said: list[Said] = []
+    for number, text in enumerate(row.what):
+        took = row.took[number] if row.took else None
+        beside = () if took is None else (Span(f" ({spent(took)})", Role.MUTED),)
+        said.append((Span(text, Role.TEXT), beside if number or not aside else (*beside, Span(aside, Role.ACCENT))))
+    return led(lead, said, columns)
 
 
-def short_ids(ids: "Iterable[str]") -> dict[str, str]:
-    """Each id by as many of its first characters as tell all of them apart."""
-    every = list(ids)
-    length = SHORTEST_ID
-    while len({one[:length] for one in every}) < len(set(every)):
-        length += 1
-    return {one: seen(one[:length]) for one in every}
+def _left(event: "Event") -> Plan:
+    return event.fact.plan if isinstance(event.fact, PlanChanged) else Plan()
+
+
+def _way(known: "Mapping[str, Event]", head: str | None) -> set[str]:
+    """The events on the way to the head, as far as they are known."""
+    way = set()
+    while head is not None and head in known:
+        way.add(head)
+        head = known[head].parent
+    return way
 
 
 def _mark(event: str, head: str | None, here: set[str]) -> Mark:
@@ -109,31 +160,35 @@ def _mark(event: str, head: str | None, here: set[str]) -> Mark:
     return Mark.ON_BRANCH if event in here else Mark.ELSEWHERE
 
 
-def _what(fact: "Fact", before: Plan, short: "Mapping[str, str]", limit: int | None) -> tuple[str, ...]:
+def _told(event: "Event", stand: _Stand, short: "Mapping[str, str]", limit: int | None) -> "tuple[_Stand, Told]":
+    """What there is after an event, and what it did."""
+    if not isinstance(event.fact, PlanChanged):
+        return stand, [(_what(event.fact, short, limit), None)]
+    match = matched(stand.plan, event.fact.plan)
+    ends = ended(match, stand.running, event.at)
+    took = {task_at(match.after, spot).text: length for spot, length in ends.items()}
+    told = [
+        (text, took.get(told[0].subject) if len(told) == 1 and told[0].what in ENDS else None)
+        for text, told in sentences(between(match))
+    ]
+    after = _Stand(event.fact.plan, running(match, stand.running, event.at))
+    return after, told or [("left the plan as it was", None)]
+
+
+def _what(fact: "Nudged | Tripped | Steered | Labelled", short: "Mapping[str, str]", limit: int | None) -> str:
     match fact:
-        case PlanChanged(after):
-            return tuple(told(changes(before, after))) or ("left the plan as it was",)
         case Nudged(count):
-            return (f"told to go on ({count if limit is None else f'{count}/{limit}'})",)
+            return f"told to go on ({count if limit is None else f'{count}/{limit}'})"
         case Tripped(bound, reached):
-            return (f"gave up: told to go on {reached} times, and {_STANDSTILL[bound]}",)
+            return f"gave up: {why_let_go(bound, reached)}"
+        case Steered(course):
+            return _COURSES[course]
         case Labelled(target, ""):
-            return (f"took the name off {_short(target, short)}",)
+            return f"took the name off {_short(target, short)}"
         case Labelled(target, label):  # exhaustive
-            return (f"named {_short(target, short)} “{seen(label)}”",)
+            return f"named {_short(target, short)} “{seen(label)}”"
 
 
 def _short(target: str, short: "Mapping[str, str]") -> str:
-    """An event's short id; a session from elsewhere may name one that it does not have."""
-    return short.get(target) or seen(target)
-
-
-def _cut(line: "Line", columns: int) -> "Line":
-    cut: list[Span] = []
-    for span in line:
-        text = plain((span,))
-        if width(text) > columns:
-            return (*cut, Span(clipped(text, columns), span.role))
-        columns -= width(text)
-        cut.append(span)
-    return tuple(cut)
+    """An event's short id; it may be older than what is told, or of a session from elsewhere."""
+    return short.get(target) or seen(target[:SHORT])

@@ -15,6 +15,7 @@ from tildone.host.tools.confine import Policy
 from tildone.host.transcript import Transcript
 from tildone.host.ui import UI
 from tildone.kit.sizes import format_count
+from tildone.log.events import Course
 from tildone.log.store import Store
 from tildone.value import but, value
 from tildone.wiring import BY_HAND, now, open_conversations, open_host, open_session, open_store
@@ -76,14 +77,19 @@ class Stage:
         """How the last run of the host ended."""
         answers = [said for said in host.transcript.messages() if said["role"] == "assistant"]
         reason = answers[-1]["stopReason"] if answers else "stop"
+        state = open_session(but(self._order.settings, session=host.transcript.id), BY_HAND, self._store).state
+        again = f"tildone resume --session {host.transcript.id}"
+        if reason == "aborted" and state.course is Course.STOP:
+            return Verdict(1, f"stopped by tildone stop; to go on: {again}", heard=False)
         if reason == "aborted":
             return Verdict(INTERRUPTED, "interrupted")
         if reason == "error":
             return Verdict(1, answers[-1].get("errorMessage") or "the model failed")
-        plan = open_session(but(self._order.settings, session=host.transcript.id), BY_HAND, self._store).plan
-        left = len(open_tasks(plan))
+        left = len(open_tasks(state.plan))
         if left:
-            return Verdict(1, f"{left} of {format_count(progress(plan).total, 'task')} left open", heard=False)
+            paused = f"; paused, to go on: {again}" if state.course is Course.PAUSE else ""
+            far = f"{left} of {format_count(progress(state.plan).total, 'task')} left open"
+            return Verdict(1, f"{far}{paused}", heard=False)
         return Verdict(0)
 
     def hint(self, host: Host) -> str | None:

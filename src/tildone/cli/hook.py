@@ -1,0 +1,9 @@
+"""`tildone hook`, where something stands before the verb; whatever comes after it never gets here."""
+
+from tildone.cli import hooked
+from tildone.cli.args import Typed
+
+
+def hook(typed: Typed) -> int:
+    """Answer a hook, with the options that were given."""
+    return hooked([*typed.words, *(f"--{name}={given}" for name, given in typed.options.items())])

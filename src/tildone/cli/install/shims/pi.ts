@@ -1,0 +1,2 @@
+// tildone for opencode.
+export const Tildone = async () => ({})

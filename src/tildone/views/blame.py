@@ -1,0 +1,98 @@
+"""Who did what to each task: who brought it, who closed it, or its whole life with the calls that made it."""
+
+from tildone.kit.theme import Role, Span
+from tildone.log.events import PlanChanged
+from tildone.views.changes import What
+from tildone.views.harmless import seen
+from tildone.views.rows import INDENT, cut, led
+from tildone.views.stretches import ENDS, spent
+from tildone.views.themed import task_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tildone.log.events import Call
+    from tildone.views.changes import Change
+    from tildone.views.lives import Life, Step
+    from tildone.views.rows import Line, Said
+
+LONGEST = 200
+"""How much of a call's arguments is shown where a line may be as wide as it likes."""
+
+_TIMED = ENDS | {What.REMOVED}
+
+
+def blame_lines(
+    found: "Sequence[Life]",
+    when: "Callable[[int], str]",
+    short: "Mapping[str, str]",
+    columns: int | None = None,
+    *,
+    whole: bool = False,
+) -> "list[Line]":
+    """Each task, and below it the events that brought it and gave it its status; or, of its `whole` life, all of them.
+
+    `when` says a moment as the reader wants to see it, `short` the ids of events.
+    """
+    lines: list[Line] = []
+    for life in found:
+        lines += [()] if lines and whole else []
+        phase = (Span(f"  {seen(life.phase)}", Role.MUTED),) if life.phase else ()
+        title = (*task_line(life.task, life.position), *phase)
+        lines.append(title if columns is None else cut(title, columns))
+        for step in life.steps if whole else _ends(life):
+            lead = (
+                Span(INDENT),
+                Span(seen(short[step.event.id]), Role.WARNING),
+                Span(f"  {when(step.event.at)}  {step.event.actor.value}", Role.MUTED),
+            )
+            lines += led(lead, _all(step) if whole else [_briefly(step)], columns)
+    return lines
+
+
+def call_of(step: "Step") -> "Call | None":
+    """The tool call that a step was made by, if it was one."""
+    return step.event.fact.call if isinstance(step.event.fact, PlanChanged) else None
+
+
+def said(change: "Change") -> str:
+    """A change as it is told under the task that it happened to."""
+    match change.what:
+        case What.NOTED:
+            return f"noted: {seen(change.detail or '')}"
+        case What.UNNOTED:
+            return f"took off the note: {seen(change.detail or '')}"
+        case What.MOVED if change.detail:
+            return f"moved to {seen(change.detail)}"
+        case _:
+            return change.what.verb
+
+
+def _ends(life: "Life") -> "list[Step]":
+    """How it came, how it got its status, and how it went."""
+    kept = [life.added, life.stood, None if life.position is not None else life.steps[-1]]
+    return list({step.event.id: step for step in kept if step}.values())
+
+
+def _briefly(step: "Step") -> "Said":
+    call = call_of(step)
+    brief = [said(change) for change in step.changes if change.what not in (What.NOTED, What.UNNOTED)]
+    tool = (Span(f"  {seen(call.tool)}", Role.DIM),) if call else ()
+    return Span(", ".join(brief), Role.TEXT), (*_took(step), *tool)
+
+
+def _all(step: "Step") -> "list[Said]":
+    told: list[Said] = [
+        (Span(said(change), Role.TEXT), _took(step) if change.what in _TIMED else ()) for change in step.changes
+    ]
+    call = call_of(step)
+    if call:
+        arguments = seen(call.arguments)
+        shown = arguments if len(arguments) <= LONGEST else f"{arguments[:LONGEST]}…"
+        told.append((Span(f"{seen(call.tool)} {shown}", Role.DIM), ()))
+    return told
+
+
+def _took(step: "Step") -> "Line":
+    return () if step.took is None else (Span(f" ({spent(step.took)})", Role.MUTED),)

@@ -1,0 +1,166 @@
+"""The task lists that Claude Code keeps: a file for each task, or, in the older form, one list of todos."""
+
+from heapq import heappop, heappush
+
+from tildone.core.plan import Status, Task, flat
+from tildone.log import codec
+from tildone.value import value
+from tildone.views.harmless import seen
+from tildone.views.remarks import Remarks, Taken
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any
+
+    Json = Mapping[str, Any]
+
+STATUSES = {
+    "pending": Status.PENDING,
+    "in_progress": Status.IN_PROGRESS,
+    "completed": Status.COMPLETED,
+    "cancelled": Status.ABANDONED,
+}
+DELETED = "deleted"
+DIGITS = 9
+
+_FIELDS = {"id", "subject", "content", "description", "status", "blocks", "blockedBy", "owner", "priority", "metadata"}
+
+
+@value
+class _Found:
+    """A task, the number it goes by, and the numbers of those that it waits for and that wait for it."""
+
+    number: int
+    task: Task
+    after: frozenset[int]
+    before: frozenset[int]
+
+
+def is_task(data: object) -> bool:
+    """Whether this is what the file of one task holds."""
+    return isinstance(data, dict) and isinstance(data.get("subject"), str)
+
+
+def is_list(data: object) -> bool:
+    """Whether this is a list of todos; an empty list is one, too."""
+    return isinstance(data, list) and all(map(_is_todo, data))
+
+
+def tasks(files: "Iterable[object]") -> Taken:
+    """The plan in the files of a list of tasks: by their numbers, but each after those that it waits for.
+
+    Raises:
+        ValueError: one of them is not the file of a task.
+    """
+    remarks = Remarks("task")
+    found: list[_Found] = []
+    for number, data in sorted(_numbered(files), key=lambda pair: pair[0]):
+        if data.get("status") == DELETED:
+            remarks.add("it was deleted, and is left out", number)
+        else:
+            task = _task(data["subject"], data, number, remarks)
+            found.append(_Found(number, task, _numbers(data.get("blockedBy")), _numbers(data.get("blocks"))))
+    return Taken(flat(*(each.task for each in _in_order(found, remarks))), remarks.all())
+
+
+def todos(data: object) -> Taken:
+    """The plan in a list of todos.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(data, list) or not is_list(data):
+        raise ValueError("not a list of todos")
+    remarks = Remarks("task")
+    found = [_task(each["content"], each, number, remarks) for number, each in enumerate(data, start=1)]
+    return Taken(flat(*found), remarks.all())
+
+
+def _numbered(files: "Iterable[object]") -> "Iterator[tuple[int, Json]]":
+    """The tasks with their numbers; one that is called otherwise goes by its place."""
+    for place, data in enumerate(files, start=1):
+        if not isinstance(data, dict) or not is_task(data):
+            raise ValueError("not the file of a task: it has no subject")
+        yield _number(data.get("id")) or place, data
+
+
+def _is_todo(data: object) -> bool:
+    return isinstance(data, dict) and isinstance(data.get("content"), str)
+
+
+def _task(text: str, data: "Json", number: int, remarks: Remarks) -> Task:
+    word = data.get("status", "pending")
+    status = STATUSES.get(word) if isinstance(word, str) else None
+    if status is None:
+        remarks.add(f"the status “{seen(_text(word))}” is not known; it is taken as pending", number)
+    for field in data:
+        if field not in _FIELDS:
+            remarks.add(f"{seen(field)} has no place in a plan and is left out", number)
+    return Task(text, status or Status.PENDING, tuple(_notes(text, data, number, remarks)))
+
+
+def _notes(text: str, data: "Json", number: int, remarks: Remarks) -> "Iterator[str]":
+    """What a plan has no other place for than notes."""
+    description, metadata = data.get("description"), data.get("metadata")
+    if description and description != text:
+        yield _text(description)
+    for field in ("owner", "priority"):
+        if data.get(field):
+            remarks.add(f"its {field} has no place in a plan; it is kept as a note", number)
+            yield f"{field}: {_text(data[field])}"
+    if metadata:
+        remarks.add("its metadata have no place in a plan; they are kept as a note", number)
+        listed = metadata.items() if isinstance(metadata, dict) else [("metadata", metadata)]
+        yield "\n".join(f"{key}: {_text(held)}" for key, held in listed)
+
+
+def _text(held: object) -> str:
+    return held if isinstance(held, str) else codec.dump(held)
+
+
+def _number(held: object) -> int:
+    """The number that a task is called by; 0 if it is called otherwise."""
+    word = str(held)
+    return int(word) if word.isascii() and word.isdecimal() and len(word) <= DIGITS else 0
+
+
+def _numbers(held: object) -> frozenset[int]:
+    return frozenset(map(_number, held)) - {0} if isinstance(held, list) else frozenset()
+
+
+def _in_order(queue: list[_Found], remarks: Remarks) -> list[_Found]:
+    """As they came, but each after those that it waits for. Those that wait for one another come last."""
+    places = {each.number: place for place, each in enumerate(queue)}
+    waits = [{places[number] for number in each.after if number in places} for each in queue]
+    for place, each in enumerate(queue):
+        for number in each.before:
+            if number in places:
+                waits[places[number]].add(place)
+    for place, others in enumerate(waits):
+        if others:
+            remarks.add("it waits for another: it comes after that, but the link is not kept", queue[place].number)
+    order = _after(waits)
+    circle = sorted(set(range(len(queue))).difference(order))
+    if circle:
+        remarks.add("they wait for one another, so they come last", *(queue[place].number for place in circle))
+    return [queue[place] for place in (*order, *circle)]
+
+
+def _after(waits: list[set[int]]) -> list[int]:
+    """The places, each after those that it waits for, and otherwise in order; those in a circle are missing."""
+    followers: dict[int, list[int]] = {}
+    for place, others in enumerate(waits):
+        for other in others:
+            followers.setdefault(other, []).append(place)
+    left = [len(others) for others in waits]
+    ready = [place for place, count in enumerate(left) if not count]
+    order: list[int] = []
+    while ready:
+        place = heappop(ready)
+        order.append(place)
+        for follower in followers.get(place, ()):
+            left[follower] -= 1
+            if not left[follower]:
+                heappush(ready, follower)
+    return order

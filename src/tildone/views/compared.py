@@ -1,0 +1,104 @@
+"""What differs between two plans, as lines for a terminal and as data."""
+
+from tildone.kit.text import width, wrapped
+from tildone.kit.theme import Role, Span, plain
+from tildone.value import but
+from tildone.views.difference import Sign
+from tildone.views.harmless import seen, seen_lines
+from tildone.views.plain import UNNAMED
+from tildone.views.rows import INDENT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tildone.views.difference import Entry, Section
+    from tildone.views.rows import Line
+
+NARROWEST = 20
+
+_ROLES = {Sign.ADDED: Role.SUCCESS, Sign.REMOVED: Role.ERROR, Sign.CHANGED: Role.WARNING}
+
+
+def difference_lines(sections: "Sequence[Section]", columns: int | None = None) -> "list[Line]":
+    """Each phase with its tasks below it, after signs of what became of them; none wider than `columns`.
+
+    A terminal that is narrower than `NARROWEST` gets lines of that width. A flat list has no heading.
+    """
+    room = None if columns is None else max(columns, NARROWEST)
+    headed = len(sections) > 1 or any(section.name or section.was or not section.entries for section in sections)
+    lines: list[Line] = []
+    for section in sections:
+        lines += [()] if lines else []
+        lines += _heading(section, room) if headed else ()
+        for entry in section.entries:
+            lines += _entry(entry, Span("  " if headed else ""), room)
+    return lines
+
+
+def as_data(sections: "Sequence[Section]") -> list[dict[str, object]]:
+    """The same as plain data, ready for JSON."""
+    return [
+        {
+            "phase": section.name,
+            "sign": section.sign and section.sign.value,
+            "was": section.was,
+            "moved": section.moved,
+            "tasks": [_entry_data(entry) for entry in section.entries],
+        }
+        for section in sections
+    ]
+
+
+def _entry_data(entry: "Entry") -> dict[str, object]:
+    return {
+        "task": entry.text,
+        "sign": entry.sign.value,
+        "was": entry.was,
+        "moved": entry.moved,
+        "from": entry.origin,
+        "what": [what.verb for what in entry.what],
+        "notes": [{"sign": sign.value, "note": note} for sign, note in entry.notes],
+    }
+
+
+def _heading(section: "Section", room: int | None) -> "Iterator[Line]":
+    sign = (Span(f"{section.sign.value} ", _ROLES[section.sign]),) if section.sign else ()
+    asides = [f"was “{seen(section.was)}”"] if section.was else ["had no name"] if section.was == "" else []
+    asides += ["moved"] if section.moved else []
+    far = f" {section.far.closed}/{section.far.total}" if section.far else ""
+    aside = far + (f" ({', '.join(asides)})" if asides else "")
+    yield from _fitted(sign, Span(seen(section.name) or UNNAMED, Role.ACCENT, bold=True), aside, room)
+
+
+def _entry(entry: "Entry", indent: Span, room: int | None) -> "Iterator[Line]":
+    lead = (indent, Span(f"{entry.sign.value} ", _ROLES[entry.sign]))
+    said = [what.verb for what in entry.what]
+    if entry.origin is not None:
+        said.append(f"moved from {seen(entry.origin) or UNNAMED}")
+    elif entry.moved:
+        said.append("moved")
+    if entry.was is not None:
+        said.append(f"was “{seen(entry.was)}”")
+    text = Span(seen(entry.text), Role.DIM if entry.sign is Sign.REMOVED else Role.TEXT)
+    yield from _fitted(lead, text, f": {', '.join(said)}" if said else "", room)
+    for sign, note in entry.notes:
+        below = (indent, Span("  "), Span(f"{sign.value} ", _ROLES[sign]))
+        for line in seen_lines(note):
+            yield from _fitted((*below, Span("│ ", Role.DIM)), Span(line, Role.MUTED), "", room)
+
+
+def _fitted(lead: "Line", text: Span, aside: str, room: int | None) -> "Iterator[Line]":
+    """A text after its lead, and what is said of it beside its last line or, where that does not fit, below it."""
+    margin = width(plain(lead))
+    *above, last = [plain((text,))] if room is None else wrapped(plain((text,)), room - margin)
+    beside = room is None or margin + width(last + aside) <= room
+    before = lead
+    for line in above:
+        yield (*before, but(text, text=line))
+        before = (Span(" " * margin),)
+    yield (*before, but(text, text=last), *((Span(aside, Role.MUTED),) if beside and aside else ()))
+    if room is not None and not beside:
+        under = Span(" " * (margin + len(INDENT)))
+        for line in wrapped(aside.lstrip(": "), room - margin - len(INDENT)):
+            yield under, Span(line, Role.MUTED)

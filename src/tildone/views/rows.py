@@ -1,0 +1,54 @@
+"""Lines of a history: what leads them, and what is said beside it or, where there is no room, below it."""
+
+from tildone.kit.text import clipped, width
+from tildone.kit.theme import Span, plain
+from tildone.value import but
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Line = tuple[Span, ...]
+    Said = tuple[Span, tuple[Span, ...]]
+
+ROOM = 24
+"""How many columns a text needs beside what leads it."""
+
+GAP, INDENT = "  ", "  "
+
+
+def led(lead: "Line", said: "Sequence[Said]", columns: int | None = None) -> "list[Line]":
+    """A lead with one line for each text, none wider than `columns`.
+
+    What stands aside of a text is kept when the text is cut.
+    """
+    words = plain(lead)
+    space = width(words) + len(GAP)
+    beside = columns is None or columns - space >= ROOM
+    margin = space if beside else len(words) - len(words.lstrip(" ")) + len(INDENT)
+    room = None if columns is None else columns - margin
+    lines = [(Span(" " * margin), *_fitted(*each, room)) for each in said]
+    if beside:
+        lines[0] = (*lead, Span(GAP), *lines[0][1:])
+    else:
+        lines.insert(0, lead)
+    return lines if columns is None else [cut(line, columns) for line in lines]
+
+
+def cut(line: "Line", columns: int) -> "Line":
+    """As much of a line as fits."""
+    kept: list[Span] = []
+    for span in line:
+        text = plain((span,))
+        if width(text) > columns:
+            return (*kept, but(span, text=clipped(text, columns)))
+        columns -= width(text)
+        kept.append(span)
+    return tuple(kept)
+
+
+def _fitted(text: Span, aside: "Line", room: int | None) -> "Line":
+    words = plain((text,))
+    if room is None or width(words) + width(plain(aside)) <= room:
+        return text, *aside
+    return but(text, text=clipped(words, max(room - width(plain(aside)), 1))), *aside

@@ -1,0 +1,59 @@
+"""How long each task took, as a table."""
+
+from tildone.kit.theme import Role, Span
+from tildone.views.rows import GAP, INDENT, ROOM, cut
+from tildone.views.stretches import spent
+from tildone.views.themed import task_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tildone.views.lives import Life
+    from tildone.views.rows import Line
+
+HEADINGS = ("worked on", "in all", "closed by")
+NOTHING = "–"
+GONE = "No longer in the plan:"
+
+
+def times_lines(found: "Sequence[Life]", now: int, columns: int | None = None) -> "list[Line]":
+    """A line for every task: how long it was in progress, how long from added to closed, and who closed it.
+
+    Where there is no room for columns, that stands below the task. What left the plan comes last.
+    """
+    widths = [max(map(len, cells)) for cells in zip(HEADINGS, *(_cells(life, now) for life in found), strict=True)]
+    in_columns = columns is None or columns - sum(widths) - len(GAP) * len(widths) >= ROOM
+    lines: list[Line] = [(Span(_row(HEADINGS, widths), Role.MUTED), Span("task", Role.MUTED))] if in_columns else []
+    here = True
+    for life in found:
+        if here and life.position is None:
+            here = False
+            lines += [(), (Span(GONE, Role.MUTED),)]
+        task = task_line(life.task, life.position)
+        lines += [(Span(_row(_cells(life, now), widths)), *task)] if in_columns else [task, _below(life, now)]
+    return lines if columns is None else [cut(line, columns) for line in lines]
+
+
+def _cells(life: "Life", now: int) -> tuple[str, str, str]:
+    worked, lasted, closed = life.worked_on(now), life.lasted, life.closed
+    return (
+        NOTHING if worked is None else spent(worked),
+        NOTHING if lasted is None else spent(lasted),
+        NOTHING if closed is None else closed.event.actor.value,
+    )
+
+
+def _row(cells: "Sequence[str]", widths: "Sequence[int]") -> str:
+    """Times are aligned at their end, names at their beginning."""
+    *times, name = cells
+    placed = [time.rjust(room) for time, room in zip(times, widths, strict=False)]
+    return "".join(f"{cell}{GAP}" for cell in (*placed, name.ljust(widths[-1])))
+
+
+def _below(life: "Life", now: int) -> "Line":
+    worked, lasted, closed = _cells(life, now)
+    parts = [f"worked on {worked}"] if worked != NOTHING else []
+    parts += [f"{lasted} in all"] if lasted != NOTHING else []
+    parts += [f"by {closed}"] if closed != NOTHING else []
+    return Span(INDENT), Span(", ".join(parts) or "not worked on yet", Role.MUTED)

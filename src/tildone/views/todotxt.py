@@ -1,0 +1,275 @@
+"""Plans as todo.txt: one task a line, its phase as +project, and back.
+
+What a line has no place for is written as `key:value`, the format's own way to say more: `status:in_progress`,
+`note:…`, and beside a +project or a text that cannot be written as it is, `phase:…` and `text:…` with the exact one.
+These two are believed only beside what was written with them: where a person has edited that, the edit counts.
+"""
+
+import re
+
+from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.value import value
+from tildone.views.harmless import seen
+from tildone.views.remarks import Remarks, Taken, Written
+from tildone.views.spaces import JS_SPACES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+COMPLETED, CREATED = "completed: ", "created: "
+
+# Patterns are text that `re` compiles when it first needs them.
+_DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_DONE = f"\\A(x )(\\([A-Z]\\) )?(?:({_DATE}) (?:({_DATE}) )?)?((?s:.*))\\Z"
+_TO_DO = f"\\A()(\\([A-Z]\\) )?()(?:({_DATE}) )?((?s:.*))\\Z"
+_OWN = "(status|phase|text|note):([^ :]+)"
+_FIELD = "([A-Za-z][A-Za-z0-9_-]*):(?!//)[^ :]+"
+_BEHIND = f"|[+@][^ ]+|{_OWN}|{_FIELD}"
+_FORGED_TAG = "(?<![^ ])\\+(?=[^ ])"
+_FORGED_FIELD = f"(?<![^ ])(?={_OWN}(?![^ ]))([a-z]+):"
+_GUARD = "·"
+_NOTHING = "%"
+
+_STATUSES = {status.value: status for status in Status}
+_SHOWN = "which other programs show as it is"
+
+
+@value
+class _Line:
+    """One line as it was understood: a task, the name of its phase, and what is to be said of it."""
+
+    task: Task
+    phase: str
+    said: tuple[str, ...] = ()
+
+
+def read(text: str) -> Taken:
+    """The plan in a todo.txt of any hand: phases by +project, in the order in which they first appear."""
+    remarks = Remarks()
+    phases: dict[str, list[Task]] = {}
+    for number, line in enumerate(text.split("\n"), start=1):
+        found = _understood(line)
+        if found:
+            phases.setdefault(found.phase, []).append(found.task)
+            for what in found.said:
+                remarks.add(what, number)
+    return Taken(Plan(tuple(Phase(name, tuple(tasks)) for name, tasks in phases.items())), remarks.all())
+
+
+def write(plan: Plan) -> Written:
+    """The plan as todo.txt.
+
+    `read` gives the same plan back, but for phases without a task, and phases of one name, which become one.
+    """
+    remarks = Remarks()
+    lines: list[str] = []
+    names: set[str] = set()
+    for phase in plan.phases:
+        if not phase.tasks:
+            remarks.add(f"{_named(phase)} has no task, so it has no line and is left out")
+        elif phase.name in names:
+            remarks.add(f"{_named(phase)} is there more than once: read again, it is one")
+        elif phase.name and phase.name != _tag(phase.name):
+            remarks.add(f"{_named(phase)} is written as +{_tag(phase.name)}, and exactly as phase:…")
+        names.add(phase.name)
+        for task in phase.tasks:
+            line, lost = _line(task, phase.name)
+            lines.append(line)
+            for what in lost:
+                remarks.add(what, len(lines))
+    return Written("".join(f"{line}\n" for line in lines), remarks.all())
+
+
+def _named(phase: Phase) -> str:
+    return f"phase “{seen(phase.name)}”" if phase.name else "a phase without a name"
+
+
+def _line(task: Task, phase: str) -> tuple[str, list[str]]:
+    """The task as it is, if it can be read again so; else what is harmless to see, and all of it in fields.
+
+    With it comes what other programs make less of than we do.
+    """
+    dates, notes = _dates(task)
+    fields, lost = [f"note:{_encoded(note)}" for note in notes], list[str]()
+    if task.status not in (Status.PENDING, Status.COMPLETED):
+        fields.insert(0, f"status:{task.status.value}")
+        lost.append(f"{task.status.value} is written as status:{task.status.value}, {_SHOWN}")
+    if notes:
+        lost.append(f"what is noted is written as note:…, {_SHOWN}")
+    if phase:
+        tag = _tag(phase)
+        fields.insert(0, f"+{tag}" if tag == phase else f"+{tag} phase:{_encoded(phase)}")
+    line = _put(task, dates, seen(task.text), fields)
+    if _reads_as(line, task, phase):
+        return line, lost
+    lost.append(f"a text that would be taken for something else is changed, and exactly written as text:…, {_SHOWN}")
+    return _put(task, dates, _visible(task.text), [*fields, f"text:{_encoded(task.text)}"]), lost
+
+
+def _put(task: Task, dates: list[str], text: str, fields: list[str]) -> str:
+    """A line, put together in the order that the format asks for: a priority stands before dates."""
+    priority = re.match("\\([A-Z]\\) ", text) if dates else None
+    ahead = [priority[0].rstrip()] if priority else []
+    rest = text[len(priority[0]) :] if priority else text
+    return " ".join([*([] if task.status.is_open else ["x"]), *ahead, *dates, rest, *fields])
+
+
+def _reads_as(line: str, task: Task, phase: str) -> bool:
+    again = _understood(line)
+    if again is None:
+        return False
+    found = again.task
+    return (again.phase, found.text, found.status, found.notes) == (phase, task.text, task.status, task.notes)
+
+
+def _dates(task: Task) -> tuple[list[str], tuple[str, ...]]:
+    """The dates that stood before the task's text when it was read from a todo.txt, and its other notes."""
+    prefixes = [CREATED] if task.status.is_open else [COMPLETED, CREATED]
+    dates: list[str] = []
+    for prefix, note in zip(prefixes, task.notes, strict=False):
+        if not re.fullmatch(prefix + _DATE, note):
+            break
+        dates.append(note.removeprefix(prefix))
+    return dates, task.notes[len(dates) :]
+
+
+def _understood(line: str) -> _Line | None:
+    """What a line says; None if nothing stands on it."""
+    line = line.strip(JS_SPACES)
+    if not line:
+        return None
+    done, priority, completed, created, rest = _parts(line)
+    said = ["a priority has no place in a plan; it is kept in the text"] if priority else []
+    notes = [f"{COMPLETED}{completed}"] if completed else []
+    notes += [f"{CREATED}{created}"] if created else []
+    said += ["a date has no place in a plan; it is kept as a note"] if notes else []
+    words = _Words(rest.split(" "))
+    phase = words.phase()
+    text = words.text(priority)
+    task = Task(text, words.status(closed=bool(done)), (*notes, *words.notes))
+    return _Line(task, phase, (*said, *words.said))
+
+
+def _parts(line: str) -> tuple[str, str, str, str, str]:
+    """What stands at the fixed places of a line, each empty if it does not: mark, priority, dates; and the rest."""
+    [parts] = re.findall(_DONE if line.startswith("x ") else _TO_DO, line)
+    done, priority, completed, created, rest = parts
+    return done, priority, completed, created, rest
+
+
+class _Words:
+    """The words of a line behind its mark, priority and dates: what is text, and what says more of the task.
+
+    What stands at the end is meant for programs; between words of the text, even a +project is a part of it.
+    """
+
+    def __init__(self, words: list[str]) -> None:
+        end = len(words)
+        while end and re.fullmatch(_BEHIND, words[end - 1]):
+            end -= 1
+        self._body = words[:end]
+        self._behind: list[str] = []
+        self._all = words
+        self._fields: dict[str, str] = {}
+        self.notes: list[str] = []
+        self.said: list[str] = []
+        for word in words[end:]:
+            self._take(word)
+
+    def _take(self, word: str) -> None:
+        own = re.fullmatch(_OWN, word)
+        held = _decoded(own[2]) if own else None
+        if own is None or held is None or (own[1] == "status" and held not in _STATUSES):
+            self._behind.append(word)
+        elif own[1] == "note":
+            self.notes.append(held)
+        else:
+            self._fields[own[1]] = held
+
+    def status(self, *, closed: bool) -> Status:
+        """The status of the task; a mark that was made since by another program counts more than a field."""
+        usual = Status.COMPLETED if closed else Status.PENDING
+        said = _STATUSES.get(self._fields.get("status", ""), usual)
+        return usual if said.is_open is closed else said
+
+    def phase(self) -> str:
+        """The name of the task's phase: its last +project behind the text, else its first within."""
+        exact = self._fields.get("phase")
+        behind = [index for index, word in enumerate(self._behind) if _is_tag(word)]
+        within = [word[1:] for word in self._body if _is_tag(word)]
+        if len(behind) + len(within) > 1:
+            self.said.append("a task has one phase; further +projects are kept in the text")
+        if behind:
+            tag = self._behind.pop(behind[-1])[1:]
+        elif within:
+            tag = within[0]
+        else:
+            return exact or ""
+        if exact is not None and _tag(exact) == tag:
+            return exact
+        self.said += [] if exact is None else ["phase: does not fit its +project any more; the +project counts"]
+        return tag
+
+    def text(self, priority: str) -> str:
+        """What is to be done; known only when the phase is."""
+        words = [*self._body, *self._behind]
+        visible = priority + (_stripped(words) or _stripped(self._all))
+        self.said += _fields_said(words)
+        exact = self._fields.get("text")
+        if exact is None or _visible(exact) == visible:
+            return visible if exact is None else exact
+        self.said.append("text: does not fit its line any more; the line counts")
+        return visible
+
+
+def _stripped(words: list[str]) -> str:
+    return " ".join(words).strip(JS_SPACES)
+
+
+def _fields_said(words: list[str]) -> "Iterator[str]":
+    keys = [found[1] for word in words if (found := re.fullmatch(_FIELD, word))]
+    for key in dict.fromkeys(keys):
+        yield f"{key}: has no place in a plan; it is kept in the text"
+    if any(word.startswith("@") and len(word) > 1 for word in words):
+        yield "a context (@) has no place in a plan; it is kept in the text"
+
+
+def _is_tag(word: str) -> bool:
+    return word.startswith("+") and len(word) > 1
+
+
+def _tag(phase: str) -> str:
+    """A phase's name as one word."""
+    return re.sub(r"\s", "_", seen(phase))
+
+
+def _visible(text: str) -> str:
+    """What stands on a line for a text that cannot: it is on one line, and no part of it means anything."""
+    words = re.sub(_FORGED_FIELD, "\\3：", re.sub(_FORGED_TAG, "＋", seen(text).strip(JS_SPACES)))
+    # Looked at with something behind it, as it will be.
+    done, _, completed, created, rest = _parts(f"{words} {_GUARD}")
+    forged = done or completed or created or rest == _GUARD or rest.startswith(" ")
+    return f"{_GUARD} {words}".rstrip() if forged else words
+
+
+def _encoded(text: str) -> str:
+    """Any text as one word without a colon, readable where it can be."""
+    return "".join(map(_escaped, text)) or _NOTHING
+
+
+def _escaped(char: str) -> str:
+    if char not in "%:" and not char.isspace() and seen(char) == char:
+        return char
+    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
+
+
+def _decoded(word: str) -> str | None:
+    """The text that was encoded so, by us or in the same way by others; None if it was not."""
+    if word == _NOTHING:
+        return ""
+    raw = re.sub(b"%([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), word.encode("utf-8", "surrogatepass"))
+    try:
+        return raw.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return None

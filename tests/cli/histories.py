@@ -1,0 +1,37 @@
+"""Histories put into a store of a person's project, as if an agent had worked there: a change a minute, from 1970 on."""
+
+import os
+
+from tests.cli.person import Person
+from tests.views.histories import history
+from tildone.core.plan import Plan
+from tildone.log.events import Actor, Event, Labelled
+from tildone.log.tree import Place
+from tildone.stores.sqlite import SqliteStore
+from tildone.value import but
+
+
+def kept(person: Person, *plans: Plan, tool: str | None = None, session: str | None = None) -> list[Event]:
+    """Let a session's plan have become one after the other, in events with ids as long as ours."""
+    events = [
+        but(event, id=named(event.id), parent=event.parent and named(event.parent))
+        for event in history(*plans, tool=tool)
+    ]
+    (person.folder / "tildone.toml").write_text('store = "plans.db"\n', encoding="utf-8")
+    store = SqliteStore(person.folder / "plans.db")
+    store.adopt(session or os.path.realpath(person.folder), events, Place(events[-1].id))
+    store.close()
+    return events
+
+
+def labelled(person: Person, event: Event, label: str) -> None:
+    """Let the session's newest event have got a name, and the head go back to before it."""
+    store = SqliteStore(person.folder / "plans.db")
+    session = os.path.realpath(person.folder)
+    store.append(session, Event(named("z"), event.id, event.at, Actor.USER, Labelled(event.id, label)))
+    store.move(session, Place(event.parent, (named("z"),)), expected=named("z"))
+    store.close()
+
+
+def named(letter: str) -> str:
+    return letter * 20

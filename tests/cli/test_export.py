@@ -1,0 +1,255 @@
+"""`tildone export`: the plan for others to read, the session to be kept; and nobody's file is lost."""
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.cli.person import Person
+
+PLAN = "# Build it\n- [x] Parse\n  > see the grammar\n- [/] Wire up\n\n# Ship\n- [ ] Tell\n- [-] Wait\n"
+TODO_TXT = (
+    "x Parse +Build_it phase:Build%20it note:see%20the%20grammar\n"
+    "Wire up +Build_it phase:Build%20it status:in_progress\n"
+    "Tell +Ship\n"
+    "x Wait +Ship status:abandoned\n"
+)
+NASTY = r'{"mode": "replace", "todos": [{"text": "a\n- [x] b +p\u001b \ud800"}, {"text": "x # c "}, {"text": "+p"}]}'
+
+
+@pytest.fixture
+def planner(person: Person) -> Person:
+    person.says("import", "-", given=PLAN)
+    return person
+
+
+def held(person: Person, name: str) -> str:
+    return (person.folder / name).read_bytes().decode()
+
+
+def test_without_a_file_the_plan_is_printed(planner: Person) -> None:
+    """As Markdown, unless another format is wanted."""
+    assert planner.says("export") == PLAN == planner.says("export", "-")
+    assert planner.run("export", "--as", "todo.txt").out == TODO_TXT
+    assert planner.run("export", "--as", "json").json["session"] == str(planner.folder.resolve())
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("plan.md", PLAN), ("plan.markdown", PLAN), ("todo.txt", TODO_TXT), ("PLAN.TXT", TODO_TXT)]
+)
+def test_a_files_name_says_its_format(planner: Person, name: str, text: str) -> None:
+    """Whatever its case, and nothing else is left in the folder."""
+    assert planner.run("export", name).out == f"Wrote the plan to {name}\n"
+
+    assert held(planner, name) == text
+    assert sorted(os.listdir(planner.folder)) == sorted([".git", name])
+
+
+def test_what_todo_txt_says_otherwise_is_said(planner: Person) -> None:
+    """Aside, so that a pipe gets lines and nothing else."""
+    answer = planner.run("export", "--as", "todo.txt")
+
+    assert answer.err == (
+        "What is written otherwise in todo.txt:\n"
+        "  phase “Build it” is written as +Build_it, and exactly as phase:…\n"
+        "  line 1: what is noted is written as note:…, which other programs show as it is\n"
+        "  line 2: in_progress is written as status:in_progress, which other programs show as it is\n"
+        "  line 4: abandoned is written as status:abandoned, which other programs show as it is\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["plan.md", "todo.txt", "plan.json"])
+@pytest.mark.parametrize("plan", ["ordinary", "nasty"])
+def test_what_was_exported_comes_back(planner: Person, name: str, plan: str) -> None:
+    """Whatever its texts hold."""
+    if plan == "nasty":
+        planner.says("call", "write_todos", NASTY)
+    before = planner.run("export", "--as", "json").json["plan"]
+    planner.run("export", name)
+
+    assert planner.run("import", name, "--session", "copy").code == 0
+
+    assert planner.run("export", "--as", "json", "--session", "copy").json["plan"] == before
+
+
+def test_a_session_of_pis_holds_every_branch(planner: Person) -> None:
+    """It comes back as it was, and is never replaced."""
+    planner.says("undo")
+    planner.says("todo", "append", "Another way")
+
+    assert planner.says("export", "run.jsonl") == "Wrote the session to run.jsonl\n"
+
+    header, *entries = map(json.loads, held(planner, "run.jsonl").splitlines())
+    assert (header["type"], header["version"], header["cwd"]) == ("session", 3, str(planner.folder.resolve()))
+    assert {"id", "parentId", "timestamp", "type"} <= set(entries[0])
+    planner.run("import", "run.jsonl", "--session", "copy")
+    here, there = (planner.run("export", "--as", "json", *words).json for words in ([], ["--session", "copy"]))
+    assert [event["plan"] for event in there["events"]] == [event["plan"] for event in here["events"]]
+    assert [event["parent"] for event in there["events"]] == [None, None]
+    assert there["place"]["head"] == there["events"][1]["id"]
+    before = held(planner, "run.jsonl")
+    for words in ([], ["--force"]):
+        answer = planner.run("export", "run.jsonl", *words)
+        assert (answer.code, answer.err) == (
+            3,
+            "tildone: run.jsonl is there already, and a session of pi's is never replaced: name another\n",
+        )
+    assert held(planner, "run.jsonl") == before
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["plan.org"], "there is no telling which format plan.org is to have; say --as pi, markdown, todo.txt, json"),
+        (
+            ["plan.md", "--as", "claude"],
+            "there is no format 'claude' to export; known are pi, markdown, todo.txt, json",
+        ),
+        (["--as", "jsn"], "there is no format 'jsn' to export; did you mean 'json'?"),
+        (["--as", "pi"], "a session of pi's is a file: name one"),
+    ],
+)
+def test_a_format_that_cannot_be_is_said(planner: Person, words: list[str], complaint: str) -> None:
+    """Nothing is written."""
+    answer = planner.run("export", *words)
+
+    assert (answer.code, answer.out, answer.err) == (2, "", f"tildone: {complaint}\n")
+    assert os.listdir(planner.folder) == [".git"]
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("plan.md", "there is no plan to export; begin one with: tildone todo append TEXT"),
+        ("todo.txt", "there is no plan to export; begin one with: tildone todo append TEXT"),
+        ("plan.json", "nothing has happened in session 's' yet; begin with: tildone todo append TEXT"),
+        ("run.jsonl", "nothing has happened in session 's' yet; begin with: tildone todo append TEXT"),
+    ],
+)
+def test_without_a_plan_there_is_nothing_to_export(person: Person, name: str, complaint: str) -> None:
+    """And no empty file is left."""
+    answer = person.run("export", name, "--session", "s")
+
+    assert (answer.code, answer.err) == (3, f"tildone: {complaint}\n")
+    assert not (person.folder / name).exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "complaint"),
+    [
+        ("plan.md", b"# Notes\n\nSome prose.\n", "plan.md holds more than a checklist"),
+        ("plan.md", b"\xff", "plan.md holds more than a checklist"),
+        ("todo.txt", b"Buy milk\n", "todo.txt holds tasks that were never this plan"),
+        ("todo.txt", b"\xff", "todo.txt holds tasks that were never this plan"),
+        ("plan.json", b"{}", "plan.json holds something else than this session"),
+        ("plan.json", b"\xff", "plan.json holds something else than this session"),
+    ],
+)
+def test_a_file_that_is_not_ours_is_kept_unless_forced(planner: Person, name: str, text: bytes, complaint: str) -> None:
+    """A name may be a mistake."""
+    (planner.folder / name).write_bytes(text)
+
+    answer = planner.run("export", name)
+
+    assert (answer.code, answer.out) == (3, "")
+    assert answer.err == f"tildone: {complaint}; to replace it, say --force\n"
+    assert (planner.folder / name).read_bytes() == text
+    assert planner.run("export", name, "--force").code == 0
+    assert planner.run("import", name, "--session", "copy").code == 0
+
+
+@pytest.mark.parametrize("name", ["plan.md", "todo.txt", "plan.json"])
+def test_what_was_exported_before_is_replaced(planner: Person, name: str) -> None:
+    """So is an empty file. It is known by what it holds."""
+    (planner.folder / name).touch()
+    assert planner.run("export", name).code == 0
+    planner.says("todo", "done")
+
+    assert planner.run("export", name).code == 0
+
+    planner.run("import", name, "--session", "copy")
+    assert planner.says("todo", "--session", "copy") == planner.says("todo")
+
+
+def test_the_archive_of_another_session_is_kept(planner: Person) -> None:
+    """Also if it is a copy, or this one is."""
+    planner.says("export", "plan.json", "--session", str(planner.folder.resolve()))
+    planner.says("import", "plan.json", "--into", "copy")
+
+    answer = planner.run("export", "plan.json", "--session", "copy")
+
+    assert answer.err == "tildone: plan.json holds something else than this session; to replace it, say --force\n"
+
+
+def test_an_archive_with_more_events_than_the_store_is_kept(planner: Person) -> None:
+    """It was written elsewhere, or the store was lost."""
+    planner.says("export", "plan.json")
+
+    planner.says("todo", "append", "a", "--store", "new.db")
+    answer = planner.run("export", "plan.json", "--store", "new.db")
+
+    assert answer.err == "tildone: plan.json holds something else than this session; to replace it, say --force\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows says it differently, and has other links and modes")
+def test_a_file_that_cannot_be_written_is_said(planner: Person) -> None:
+    """And nothing is left of the try."""
+    for name, why in [("nope/x.md", "No such file or directory"), (".git", "Is a directory")]:
+        answer = planner.run("export", name, "--as", "markdown")
+
+        assert (answer.code, answer.err) == (1, f"tildone: could not write {name}: {why}\n")
+    assert os.listdir(planner.folder) == [".git"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other links and modes")
+def test_a_link_stays_a_link_and_a_mode_stays_as_it_was(planner: Person) -> None:
+    """Only the content is another."""
+    real, link = planner.folder / "real.md", planner.folder / "plan.md"
+    real.write_text("- [ ] old\n", encoding="utf-8")
+    real.chmod(0o640)
+    link.symlink_to(real)
+
+    planner.says("export", "plan.md")
+
+    assert link.is_symlink()
+    assert real.read_text(encoding="utf-8") == PLAN
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs the limits of a POSIX shell")
+@pytest.mark.parametrize("name", ["plan.md", "plan.json", "run.jsonl"])
+def test_half_a_file_is_never_written(planner: Person, name: str) -> None:
+    """Where there is no room for all of it, the file that was there is there still, and nothing beside it."""
+    if name != "run.jsonl":
+        planner.says("export", name)
+    before = {each: (planner.folder / each).read_bytes() for each in os.listdir(planner.folder) if each != ".git"}
+    planner.says("import", "-", given=f"{PLAN}- [ ] {'x' * 300_000}\n")
+
+    answer = planner.shell(f"ulimit -f 200; tildone export {name}")
+
+    assert answer.code in {1, 5}
+    assert name in answer.err
+    after = {each: (planner.folder / each).read_bytes() for each in os.listdir(planner.folder) if each != ".git"}
+    assert after == before
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="there is no such file here")
+def test_a_device_is_written_to(planner: Person) -> None:
+    """There is nothing in it to keep, or to put something else in the place of."""
+    answer = planner.run("export", "/dev/stdout", "--as", "markdown")
+
+    assert answer.out == f"{PLAN}Wrote the plan to /dev/stdout\n"
+
+
+def test_at_a_terminal_the_plan_is_harmless(planner: Person) -> None:
+    """Into a pipe it goes as it is."""
+    if os.name == "nt":
+        pytest.skip("needs a pseudo-terminal")
+    planner.says("call", "write_todos", r'{"mode": "replace", "todos": [{"text": "a \u001b[2J"}]}')
+
+    shown = planner.at_terminal("export", NO_COLOR="1").end().out
+
+    assert shown == "- [ ] a ␛[2J\n"
+    assert planner.says("export") == "- [ ] a \x1b[2J\n"

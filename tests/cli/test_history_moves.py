@@ -1,0 +1,208 @@
+"""`tildone checkout`, `branch` and `label`: every point of a plan's history can be named and gone back to."""
+
+import re
+
+import pytest
+
+from tests.cli.histories import kept, named
+from tests.cli.person import Person
+from tests.plans import COMPLETED, plan_of
+from tildone.core.plan import Task, flat
+
+
+def three(person: Person) -> None:
+    kept(person, plan_of("a"), plan_of("a", "b"), flat(Task("a", COMPLETED), Task("b")))
+
+
+def test_checkout_goes_there_and_says_how_to_come_back(person: Person) -> None:
+    three(person)
+
+    there = person.says("checkout", "head~1")
+    shown = person.says("todo")
+    back = person.says("checkout", named("c"))
+
+    assert re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "WHEN", there) == (
+        f"Went to bbbbbbbbbb, WHEN.\n0 of 2 closed. Next: a\nTo come back: tildone checkout {named('c')}\n"
+    )
+    assert shown == "– [0] a\n– [1] b\n"
+    assert back.endswith(f"1 of 2 closed. Next: b\nTo come back: tildone checkout {named('b')}\n")
+    assert person.says("checkout", "head") == "You are there already.\n1 of 2 closed. Next: b\n"
+
+
+def test_checkout_goes_to_before_the_first_change_and_back(person: Person) -> None:
+    three(person)
+
+    there = person.says("checkout", "root")
+    log, diff, branch = (person.says(verb) for verb in ("log", "diff", "branch"))
+    back = person.says("checkout", "ccc")
+
+    assert there == (
+        f"Went back to before the first change.\nThe plan is empty now.\nTo come back: tildone checkout {named('c')}\n"
+    )
+    assert log == diff == "This is before the first change. What was done since is on a branch: tildone branch\n"
+    assert branch.startswith("* root  0/0\n· cccccccccc  ")
+    assert back.endswith("\nTo come back: tildone checkout root\n")
+
+
+def test_what_follows_a_checkout_is_a_branch_of_its_own(person: Person) -> None:
+    three(person)
+    person.says("label", "all", "head")
+    person.says("checkout", "a")
+
+    person.says("todo", "append", "c")
+
+    assert re.sub(r"\b[0-9a-z]{10}  \d{4}-\d\d-\d\d \d\d:\d\d", "ID WHEN", person.says("branch")) == (
+        "* ID WHEN  0/2\n· ID WHEN  1/2  all\n    from aaaaaaaaaa:\n      added “b”\n      completed “a”\n"
+    )
+    assert person.run("branch", "--json").json[1] == {
+        "current": False,
+        "event": named("c"),
+        "at": 120_000,
+        "label": "all",
+        "changes_since_label": 0,
+        "closed": 1,
+        "total": 2,
+        "parted": named("a"),
+        "since": ["added “b”", "completed “a”"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("nope", "no event is called 'nope', and no id begins with it"),
+        ("head~4", "'head~4' goes back too far: 3 changes lead there"),
+        ("", "an empty word names no event"),
+    ],
+)
+def test_what_names_no_event_is_not_found(person: Person, word: str, said: str) -> None:
+    three(person)
+
+    for verb in ("checkout", "diff"):
+        answer = person.run(verb, word)
+        assert (answer.code, answer.out, answer.err) == (4, "", f"tildone: {said}\n")
+
+
+def test_an_id_that_fits_several_events_names_them(person: Person) -> None:
+    for text in ("a", "b"):
+        person.says("todo", "append", text)
+    ids = [event["id"] for event in person.run("log", "--json").json]
+
+    answer = person.run("checkout", "01")
+
+    assert (answer.code, answer.err) == (4, f"tildone: '01' fits 2 events: {ids[1][:10]}, {ids[0][:10]}\n")
+    assert person.says("checkout", ids[1][:10]).startswith(f"Went to {ids[1][:10]}, ")
+
+
+def test_a_name_is_given_listed_gone_to_and_taken_off(person: Person) -> None:
+    three(person)
+
+    said = person.says("label", "before b", "~2"), person.says("label", "now")
+    listed = person.says("label").splitlines()
+    told = [(each["label"], each["event"]) for each in person.run("label", "--json").json]
+    there = person.says("checkout", "before b")
+    off = person.says("label", "now", "--remove")
+
+    assert said == (
+        "Named aaaaaaaaaa “before b”.\nTo come back to it: tildone checkout 'before b'\n",
+        "Named cccccccccc “now”.\nTo come back to it: tildone checkout now\n",
+    )
+    assert [line.partition("agent")[2] for line in listed] == ["  completed “a”  (now)", "  added “a”  (before b)"]
+    assert told == [("now", named("c")), ("before b", named("a"))]
+    assert there.startswith("Went to aaaaaaaaaa, ")
+    assert off == "cccccccccc has no name any more.\n"
+    assert [each["label"] for each in person.run("label", "--json").json] == ["before b"]
+
+
+def test_a_name_is_not_taken_from_another_event_unless_it_is_forced(person: Person) -> None:
+    three(person)
+    person.says("label", "v1", "a")
+
+    refused, same = person.run("label", "v1"), person.says("label", "v1", "aaa")
+    forced = person.says("label", "v1", "--force")
+    renamed = person.says("branch", "v2")
+
+    assert (refused.code, refused.err) == (
+        3,
+        "tildone: aaaaaaaaaa is called 'v1'; to give that name to cccccccccc, say --force\n",
+    )
+    assert same == "aaaaaaaaaa is called “v1” already.\n"
+    assert forced.startswith("Named cccccccccc “v1”.\n")
+    assert renamed.startswith("Named cccccccccc “v2”. It was called “v1”.\n")
+    assert [(each["label"], each["event"]) for each in person.run("label", "--json").json] == [("v2", named("c"))]
+
+
+def test_branch_with_a_name_names_where_the_plan_stands(person: Person) -> None:
+    three(person)
+
+    said = person.says("branch", "first-try")
+    person.says("todo", "append", "c")
+
+    assert said == "Named cccccccccc “first-try”.\nTo come back to it: tildone checkout first-try\n"
+    assert person.says("branch").endswith("  1/3  first-try+1\n")
+    assert person.says("checkout", "first-try").startswith("Went to cccccccccc, ")
+
+
+def test_a_name_given_after_an_undo_leaves_redo_open(person: Person) -> None:
+    three(person)
+    person.says("undo")
+
+    person.says("label", "undone")
+
+    assert person.says("redo") == "Made again: completed “a”\n1 of 2 closed. Next: b\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("label", "head"), 2, "'head' means a place already"),
+        (("label", "a~1"), 2, "'a~1' would be taken for a way back: a name has no ~ in it"),
+        (("label", " "), 2, "a name needs a letter"),
+        (("label", "two\nlines"), 2, "a name is one line of letters that can be seen"),
+        (("branch", named("b")), 2, f"'{named('b')}' is the id of an event"),
+        (("label", "x", "root"), 3, "there is no event to name before the first change"),
+        (("label", "x", "nope"), 4, "no event is called 'nope', and no id begins with it"),
+        (("label", "x", "--remove"), 4, "no event is called 'x'"),
+        (("label", "--remove"), 2, "which name is to be taken off? tildone label NAME --remove"),
+        (
+            ("label", "x", "a", "--remove"),
+            2,
+            "a name is taken off whatever event has it: tildone label NAME --remove",
+        ),
+        (("branch", "x", "--json"), 2, "tildone branch prints JSON of all branches: it takes no NAME then"),
+        (("checkout",), 2, "tildone checkout needs EVENT; see tildone checkout --help"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_changes_nothing(
+    person: Person, words: tuple[str, ...], code: int, said: str
+) -> None:
+    three(person)
+    before = person.run("log", "--all", "--json").json
+
+    answer = person.run(*words)
+
+    assert (answer.code, answer.out, answer.err) == (code, "", f"tildone: {said}\n")
+    assert person.run("log", "--all", "--json").json == before
+
+
+def test_a_session_that_never_began_has_neither_branches_nor_names(person: Person) -> None:
+    nothing = f"Nothing has happened in {person.folder} yet. Begin with: tildone todo append TEXT\n"
+
+    assert person.says("branch") == person.says("diff") == nothing
+    assert person.says("label") == (
+        "No event has a name. Give one to where the plan stands now with: tildone label NAME\n"
+    )
+    assert person.run("branch", "--json").json == person.run("label", "--json").json == []
+    for words in (("label", "x"), ("branch", "x")):
+        answer = person.run(*words)
+        assert (answer.code, answer.err) == (3, "tildone: there is no event to name before the first change\n")
+
+
+def test_another_session_has_a_history_of_its_own(person: Person) -> None:
+    three(person)
+    kept(person, plan_of("x"), plan_of("x", "y"), session="other")
+
+    person.says("checkout", "head~1", "--session", "other")
+
+    assert person.says("todo", "--session", "other") == "– [0] x\n"
+    assert person.says("todo") == "✓ [0] a\n– [1] b\n"

@@ -1,0 +1,339 @@
+"""`tildone import`: plans out of other programs' files, and a word about everything that is not in them."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.person import Person
+
+FILES = Path(__file__).parent / "files"
+
+TASKS = """\
+- [x] Read the grammar
+  > It is in docs/grammar.md.
+- [/] Write the parser
+  > owner: ada
+- [ ] Tell everybody
+  > pr: 12
+"""
+
+
+def given(person: Person, *names: str) -> list[str]:
+    """Files of other programs, in the person's folder."""
+    for name in names:
+        copy = shutil.copytree if (FILES / name).is_dir() else shutil.copy
+        copy(FILES / name, person.folder / name)
+    return list(names)
+
+
+def plan(person: Person, *words: str) -> str:
+    return person.says("export", *words)
+
+
+def test_a_checklist_among_prose_becomes_the_plan(person: Person) -> None:
+    """What is left out is said aside, and who did it is remembered."""
+    answer = person.run("import", *given(person, "issue.md"))
+
+    assert (answer.code, answer.out) == (
+        0,
+        "Imported issue.md: 4 tasks in 1 phase\n1 of 4 closed. Next: Read Claude Code's tasks\n",
+    )
+    assert answer.err == (
+        "What else is in issue.md:\n"
+        "  line 3: a comment is left out\n"
+        "  line 9: a task within a task follows it; that it belonged to it is not kept\n"
+        "  line 13: a task in code is none, and left out\n"
+        "  line 1: a heading without a task below it is left out\n"
+        "  lines 3, 12, 13 and 1 more: what is no task stays in the file\n"
+    )
+    assert plan(person) == (
+        "# Tasks\n- [x] #12\n- [ ] Read Claude Code's tasks\n- [ ] the older form, too\n- [ ] Say what is lost\n"
+    )
+    assert person.run("log", "--json", "--limit", "1").json[0]["actor"] == "import"
+
+
+@pytest.mark.parametrize(
+    "words", [["claude-tasks"], ["claude-tasks/1.json", "claude-tasks/2.json", "claude-tasks/10.json"]]
+)
+def test_the_tasks_of_claude_code_become_the_plan(person: Person, words: list[str]) -> None:
+    """By their folder, with a lock in it, or one by one, as a shell lists them."""
+    given(person, "claude-tasks")
+    (person.folder / "claude-tasks" / ".lock").touch()
+
+    answer = person.run("import", *words)
+
+    assert (answer.code, answer.out) == (
+        0,
+        "Imported claude-tasks: 3 tasks in 1 phase\n1 of 3 closed. In progress: Write the parser\n",
+    )
+    assert "task 2: it waits for another: it comes after that, but the link is not kept\n" in answer.err
+    assert plan(person) == TASKS
+
+
+def test_the_older_todos_of_claude_code_become_the_plan(person: Person) -> None:
+    """One file is one list; one file of one task is a list of one."""
+    given(person, "claude-tasks")
+
+    assert person.run("import", *given(person, "claude-todos.json")).code == 0
+
+    assert plan(person) == ("- [x] Read the grammar\n- [/] Write the parser\n- [ ] Tell everybody\n  > priority: low\n")
+    assert person.run("import", "claude-tasks/1.json").code == 0
+    assert plan(person) == "- [x] Read the grammar\n  > It is in docs/grammar.md.\n"
+
+
+def test_a_todo_txt_becomes_the_plan_and_goes_back(person: Person) -> None:
+    """To the letter, but that a phase's tasks stand together."""
+    given(person, "todo.txt")
+
+    answer = person.run("import", "todo.txt")
+
+    assert answer.out.startswith("Imported todo.txt: 4 tasks in 3 phases\n")
+    assert "lines 1 and 2: a priority has no place in a plan; it is kept in the text\n" in answer.err
+    assert plan(person, "--as", "todo.txt") == (person.folder / "todo.txt").read_text(encoding="utf-8").replace(
+        "+GarageSale @phone", "@phone +GarageSale"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "form"),
+    [
+        ("TODO", "- [ ] a\n", "markdown"),
+        ("list.txt", "- [ ] a\n", "markdown"),
+        ("list.txt", "a\n", "todo.txt"),
+        ("list", "(A) a\n", "todo.txt"),
+        ("list", "x 2026-01-01 a\n", "todo.txt"),
+        ("plan.MD", "[ ] no box\n", "markdown"),
+        ("empty", "", "markdown"),
+        ("data", '[{"content": "a"}]', "claude"),
+        ("data.json", "[]", "claude"),
+        ("data.md", '{"subject": "a"}', "claude"),
+        ("notes.md", "[a] link\n- [ ] a\n", "markdown"),
+    ],
+)
+def test_the_format_is_found_out(person: Person, name: str, text: str, form: str) -> None:
+    """By what a file holds, and then by its name."""
+    (person.folder / name).write_text(text, encoding="utf-8")
+
+    [imported] = person.run("import", name, "--json").json["imported"]
+
+    assert imported["format"] == form
+
+
+def test_a_format_that_is_named_counts(person: Person) -> None:
+    """Whatever the file looks like."""
+    assert person.run("import", "-", "--from", "todo.txt", given="- [ ] a\n").code == 0
+
+    assert plan(person) == "- [ ] - [ ] a\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "held", "code", "complaint"),
+    [
+        (
+            ["-"],
+            "prose",
+            2,
+            "no telling in which format standard input is; say --from pi, claude, markdown, todo.txt, json",
+        ),
+        (["-", "--from", "org"], "", 2, "there is no format 'org'; known are pi, claude, markdown, todo.txt, json"),
+        (["-", "--from", "todo.text"], "", 2, "there is no format 'todo.text'; did you mean 'todo.txt'?"),
+        (["-", "--from", "claude"], "{", 3, "could not read standard input as claude: Expecting property name"),
+        (["-", "--from", "claude"], "{}", 3, "could not read standard input as claude: not a list of todos"),
+        (["-", "--from", "json"], "[]", 3, "could not read standard input as json: not a session that tildone wrote"),
+        (["-", "--from", "json"], "[" * 5000, 3, "could not read standard input as json: nested too deeply"),
+        (["x.json"], "{", 3, "could not read x.json: Expecting property name"),
+        (["x.json"], "{}", 3, "could not read x.json: it holds neither a session nor a list of tasks"),
+        (["gone.md"], "", 4, "could not read gone.md: No such file or directory"),
+        (["a.md", "gone.md"], "- [ ] a", 4, "could not read gone.md: No such file or directory"),
+        ([".", "--from", "markdown"], "", 3, ". is a folder, and markdown comes in files"),
+        (["."], "", 3, "there is no task of Claude Code's in .: name the folder of one session"),
+        (["x.json", "--into", "a", "--session", "b"], "[]", 2, "--into and --session name two sessions"),
+    ],
+)
+@pytest.mark.skipif(os.name == "nt", reason="Windows says some of it differently")
+def test_what_cannot_be_read_is_said_and_nothing_changes(
+    person: Person, words: list[str], held: str, code: int, complaint: str
+) -> None:
+    """Not even by those files that could be read."""
+    person.says("todo", "append", "one")
+    if not words[0].startswith(("-", ".", "gone")):
+        (person.folder / words[0]).write_text(held, encoding="utf-8")
+
+    answer = person.run("import", *words, given=held)
+
+    assert (answer.code, answer.out) == (code, "")
+    assert complaint in answer.err
+    assert plan(person) == "# Todos\n- [ ] One\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "held", "complaint"),
+    [
+        ("1.json", "{", "could not read tasks/1.json: Expecting"),
+        ("1.json", "[]", "tasks/1.json is a whole list of todos: name one such file, not its folder"),
+        ("1.json", "{}", "tasks/1.json is not the file of a task: it has no subject"),
+    ],
+)
+@pytest.mark.skipif(os.name == "nt", reason="Windows writes paths differently")
+def test_a_folder_that_holds_something_else_is_refused(person: Person, name: str, held: str, complaint: str) -> None:
+    """With the name of the file that is in the way."""
+    (person.folder / "tasks").mkdir()
+    (person.folder / "tasks" / name).write_text(held, encoding="utf-8")
+
+    answer = person.run("import", "tasks")
+
+    assert answer.code == 3
+    assert complaint in answer.err
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_what_windows_writes_is_read(person: Person, encoding: str) -> None:
+    """A byte order mark, line ends, two bytes a character."""
+    (person.folder / "plan.md").write_bytes("# Bäume\r\n- [ ] ä\r\n".encode(encoding))
+
+    person.says("import", "plan.md")
+
+    assert plan(person) == "# Bäume\n- [ ] ä\n"
+
+
+def test_what_is_no_text_is_refused(person: Person) -> None:
+    """As UTF-8 can be only what is."""
+    (person.folder / "plan.md").write_bytes(b"- [ ] \xe4\n")
+
+    answer = person.run("import", "plan.md")
+
+    assert (answer.code, answer.err) == (3, "tildone: could not read plan.md: it is not UTF-8 text\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows says it differently")
+def test_a_file_that_cannot_be_opened_is_said(person: Person) -> None:
+    """With the reason."""
+    (person.folder / "plan.md").touch()
+
+    answer = person.run("import", "plan.md/x.md")
+
+    assert (answer.code, answer.err) == (1, "tildone: could not read plan.md/x.md: Not a directory\n")
+
+
+def test_several_files_become_one_plan(person: Person) -> None:
+    """Tasks without a phase get one of their file's name, so that they stay apart."""
+    (person.folder / "a.md").write_text("- [ ] one\n", encoding="utf-8")
+    (person.folder / "b.txt").write_text("(A) two\nthree +P\n", encoding="utf-8")
+
+    answer = person.run("import", "a.md", "b.txt")
+
+    assert answer.out.startswith("Imported a.md, b.txt: 3 tasks in 3 phases\n")
+    assert answer.err == (
+        "What else is in a.md, b.txt:\n"
+        "  tasks without a phase in a.md are in phase “a”\n"
+        "  line 1: a priority has no place in a plan; it is kept in the text (b.txt)\n"
+        "  tasks without a phase in b.txt are in phase “b”\n"
+    )
+    assert plan(person) == "# a\n- [ ] one\n\n# b\n- [ ] (A) two\n\n# P\n- [ ] three\n"
+
+
+@pytest.mark.parametrize(("name", "text"), [("plan.md", "# Heading\n"), ("todo.txt", "\n"), ("todos.json", "[]")])
+def test_a_file_without_a_task_does_not_wipe_a_plan_unless_forced(person: Person, name: str, text: str) -> None:
+    """Nothing is lost by a wrong name."""
+    person.says("todo", "append", "one")
+    (person.folder / name).write_text(text, encoding="utf-8")
+
+    answer = person.run("import", name)
+
+    assert (answer.code, answer.out) == (3, "")
+    assert answer.err == f"tildone: there is no task in {name}: to empty the plan, say --force or: tildone todo rm\n"
+    assert person.run("import", name, "--force").code == 0
+    assert person.says("todo").startswith("No tasks")
+
+
+def test_the_rules_of_the_session_hold_for_a_file_as_well(person: Person) -> None:
+    """What an agent's tools could not read again is not put before it."""
+    person.says("call", "TodoWrite", '{"summary": "s", "todos": [{"content": "a", "status": "pending"}]}')
+    (person.folder / "plan.md").write_text("- [/] a\n- [/] b\n", encoding="utf-8")
+
+    answer = person.run("import", "plan.md")
+
+    assert answer.code == 3
+    assert person.run("import", "plan.md", "--dry-run").code == 3
+    assert plan(person) == "- [ ] a\n"
+
+
+def test_an_import_can_be_tried(person: Person) -> None:
+    """The plan that would be is shown, and nothing is written."""
+    (person.folder / "todo.txt").write_text("x one +A\n(B) two +A\n", encoding="utf-8")
+
+    answer = person.run("import", "todo.txt", "--dry-run")
+
+    assert answer.out == "Would import todo.txt: 2 tasks in 1 phase\nA 1/2\n  ✓ [0] one\n  – [1] (B) two\n"
+    assert "line 2: a priority" in answer.err
+    assert person.says("sessions").startswith("There is no session")
+
+
+def test_into_another_session(person: Person) -> None:
+    """Its name is said, so that it can be found."""
+    (person.folder / "plan.md").write_text("- [ ] a\n", encoding="utf-8")
+
+    said = person.says("import", "plan.md", "--into", "an other")
+
+    assert said == "Imported plan.md: 1 task in 1 phase\n0 of 1 closed. Next: a\n"
+    assert person.says("todo", "--session", "an other") == "– [0] a\n"
+
+
+def test_a_few_remarks_are_shown_and_all_if_wanted(person: Person) -> None:
+    """For programs, all of them."""
+    lines = [f"a k{number}:1\n" for number in range(7)] + ["(A) b\n"] * 5
+    (person.folder / "todo.txt").write_text("".join(lines), encoding="utf-8")
+
+    short, long = person.run("import", "todo.txt").err, person.run("import", "todo.txt", "--verbose").err
+    data = person.run("import", "todo.txt", "--json")
+
+    assert short.splitlines()[-2:] == [
+        "  line 5: k4: has no place in a plan; it is kept in the text",
+        "  and 3 more, which --verbose shows",
+    ]
+    assert long.splitlines()[-1] == (
+        "  lines 8, 9, 10, 11 and 12: a priority has no place in a plan; it is kept in the text"
+    )
+    assert len(long.splitlines()) == 9
+    assert (data.err, len(data.json["imported"][0]["said"])) == ("", 8)
+
+
+def test_programs_get_what_became_of_it(person: Person) -> None:
+    """As one object."""
+    (person.folder / "plan.md").write_text("# P\n- [ ] a\n", encoding="utf-8")
+
+    first, again = (person.run("import", "plan.md", "--json").json for _ in range(2))
+
+    assert first == {
+        "dry_run": False,
+        "imported": [
+            {
+                "file": "plan.md",
+                "format": "markdown",
+                "session": str(person.folder.resolve()),
+                "phases": 1,
+                "tasks": 1,
+                "changed": True,
+                "new_events": None,
+                "said": [],
+            }
+        ],
+    }
+    assert again["imported"][0]["changed"] is False
+
+
+def test_what_a_file_is_called_cannot_move_the_cursor(person: Person) -> None:
+    """Nor can what it holds."""
+    name = "a\x1b[2J.md"
+    if os.name == "nt":
+        pytest.skip("no such name is possible")
+    (person.folder / name).write_text("# H\n- [\x07] b\x1b[31m\n", encoding="utf-8")
+
+    shown = person.at_terminal("import", name, NO_COLOR="1").end().out
+
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert "Imported a␛[2J.md: 1 task" in shown
+    assert "the mark [␇] is not known" in shown

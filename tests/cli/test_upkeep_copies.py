@@ -1,0 +1,394 @@
+"""`tildone migrate`, `backup` and `restore`: copies that are whole, and nothing lost by putting one back."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tests.cli.person import CTRL_C, Person
+from tests.stores.contract import chain, ids, planned
+from tests.stores.processes import finish, start, wait_for
+from tildone.errors import HeadMoved
+from tildone.log.tree import Place
+from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite_schema import APPLICATION_ID, steps
+
+needs_terminal = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals of this kind")
+
+DIGEST = re.compile(r"sha256 ([0-9a-f]{64})")
+
+
+@pytest.fixture
+def plans(person: Person) -> Path:
+    """The person's store, with two sessions; one of them was undone."""
+    path = person.folder / "plans.db"
+    person.environ["TILDONE_STORE"] = str(path)
+    store = SqliteStore(path)
+    chain(store, "one", "a", "b", "c")
+    chain(store, "two", "x", "y")
+    store.move("one", Place("a", ("b", "c")), expected="c")
+    store.close()
+    return path
+
+
+def everything(path: Path) -> object:
+    store = SqliteStore(path)
+    names = [info.name for info in store.sessions()]
+    found = [(name, store.place(name), list(store.events(name))) for name in names]
+    store.close()
+    return found
+
+
+def digest(said: str) -> str:
+    found = DIGEST.search(said)
+    assert found, said
+    return found[1]
+
+
+def test_everything_goes_over_to_another_store(person: Person, plans: Path) -> None:
+    """The copy is compared, and how to use it from now on is said."""
+    there = person.folder / "there.db"
+
+    said = person.says("migrate", "there.db").splitlines()
+
+    assert said[0] == f"Copied to {there}: 2 sessions with 5 events, all of them new."
+    assert said[1].startswith("Compared on both sides: sha256 ")
+    assert said[2] == f"To use it from now on: export TILDONE_STORE={there}"
+    assert everything(there) == everything(plans)
+
+
+def test_a_migration_made_again_brings_what_is_new(person: Person, plans: Path) -> None:
+    """And says the same of what was there."""
+    first = person.says("migrate", "there.db")
+    again = person.says("migrate", "there.db")
+    store = SqliteStore(plans)
+    chain(store, "two", "z")
+    store.close()
+
+    later = person.says("migrate", "there.db")
+
+    assert "2 sessions with 5 events, none of them new." in again
+    assert digest(again) == digest(first)
+    assert "2 sessions with 6 events, 1 of them new." in later
+
+
+def test_plans_go_to_session_files_and_back(person: Person, plans: Path) -> None:
+    """Whatever the stores are made of, what is in them is the same."""
+    there = person.says("migrate", "jsonl:sessions")
+
+    back = person.says("migrate", "back.db", "--from", "jsonl:sessions")
+
+    assert digest(there) == digest(back)
+    assert everything(person.folder / "back.db") == everything(plans)
+
+
+def test_a_store_is_not_copied_into_itself_nor_out_of_nothing(person: Person, plans: Path) -> None:
+    answers = [person.run("migrate", "../project/plans.db"), person.run("migrate", "there.db", "--from", "nowhere.db")]
+
+    assert [(answer.code, answer.err) for answer in answers] == [
+        (2, f"tildone: {plans} can't be copied into itself\n"),
+        (4, f"tildone: there is no store at {person.folder / 'nowhere.db'}\n"),
+    ]
+    assert not (person.folder / "nowhere.db").exists()
+    assert not (person.folder / "there.db").exists()
+
+
+def test_a_store_without_sessions_is_said_to_have_none(person: Person, tmp_path: Path) -> None:
+    SqliteStore(tmp_path / "empty.db").close()
+
+    said = person.says("migrate", "there.db", "--from", str(tmp_path / "empty.db"))
+
+    assert said == f"There is no session in {tmp_path / 'empty.db'} yet: nothing was copied.\n"
+
+
+def test_a_password_is_not_printed(person: Person, plans: Path) -> None:
+    """Neither when something goes wrong nor otherwise."""
+    del plans
+    answer = person.run("migrate", "other://ann:sesame@host/db")
+
+    assert answer.code != 0
+    assert "sesame" not in answer.out + answer.err
+
+
+@pytest.mark.slow
+@needs_terminal
+def test_a_migration_that_was_stopped_is_gone_on_with(person: Person, plans: Path) -> None:
+    """It shows how far it is, and Ctrl-C says how to go on; what was copied stays."""
+    store = SqliteStore(plans)
+    events = [planned(str(n), str(n - 1) if n else None, "x" * 200) for n in range(20_000)]
+    store.adopt("long", events, Place("19999"))
+    store.close()
+
+    terminal = person.at_terminal("migrate", "there.db")
+    terminal.until("copying: ")
+    terminal.type(CTRL_C)
+    stopped = terminal.end()
+    done = person.says("migrate", "there.db")
+
+    assert stopped.code == 130
+    assert "to go on, give the same command again" in stopped.out
+    assert "3 sessions with 20,005 events" in done
+    assert "all of them new" not in done
+    assert everything(person.folder / "there.db") == everything(plans)
+
+
+def test_a_backup_is_one_plain_file(person: Person, plans: Path) -> None:
+    """For its owner only; it can be read anywhere, and used as a store."""
+    path = person.folder / "copy.db"
+
+    said = person.says("backup", "copy.db")
+
+    assert re.match(rf"Wrote {path} \(\d+\.\d KB\): 2 sessions with 5 events\.\n", said)
+    assert said.endswith(f"To put it back: tildone restore {path}\n")
+    assert path.stat().st_mode & 0o077 == 0
+    assert apsw.Connection(str(path)).pragma("journal_mode") == "delete"
+    assert sorted(os.listdir(person.folder)) == [".git", "copy.db", "plans.db"]
+    assert person.says("todo", "--store", "copy.db", "--session", "two") == "– [0] y\n"
+    assert everything(path) == everything(plans)
+
+
+def test_backups_are_named_for_the_moment_beside_the_store(person: Person, plans: Path) -> None:
+    """In a folder that nobody else can look into; a folder that is named gets such a file, too."""
+    (person.folder / "elsewhere").mkdir()
+
+    person.says("backup")
+    person.says("backup", "elsewhere")
+
+    [made] = os.listdir(plans.parent / "backups")
+    [other] = os.listdir(person.folder / "elsewhere")
+    assert all(re.fullmatch(r"tildone-\d{8}-\d{6}\.db", name) for name in (made, other))
+    assert (plans.parent / "backups").stat().st_mode & 0o077 == 0
+
+
+def test_a_backup_replaces_a_file_only_when_told_to(person: Person, plans: Path) -> None:
+    """And never the store itself."""
+    there = person.folder / "there.db"
+    there.write_text("precious")
+
+    refused = person.run("backup", "there.db")
+    itself = person.run("backup", "plans.db", "--force")
+    kept = there.read_text()
+    person.says("backup", "there.db", "--force")
+
+    assert (refused.code, refused.err) == (3, f"tildone: {there} is there already; to replace it, say --force\n")
+    assert (itself.code, itself.err) == (2, f"tildone: {plans} is the store itself\n")
+    assert kept == "precious"
+    assert everything(there) == everything(plans)
+
+
+def test_of_a_store_that_is_not_there_no_backup_is_made(person: Person) -> None:
+    answers = [
+        person.run("backup", "copy.db", "--store", "nowhere.db"),
+        person.run("backup", "nowhere/copy.db", "--store", "nowhere.db"),
+    ]
+
+    assert {(answer.code, answer.err) for answer in answers} == {
+        (4, f"tildone: there is no store at {person.folder / 'nowhere.db'}\n")
+    }
+    assert os.listdir(person.folder) == [".git"]
+
+
+def test_a_backup_that_fails_leaves_nothing_behind(person: Person, plans: Path) -> None:
+    """Half a backup is worse than none."""
+    by_hand(plans, "UPDATE events SET body = '{' WHERE id = 'y'")
+
+    answer = person.run("backup", "copy.db")
+
+    assert answer.code == 5
+    assert "is damaged" in answer.err
+    assert sorted(os.listdir(person.folder)) == [".git", "plans.db"]
+
+
+def test_a_backup_put_back_loses_nothing(person: Person, plans: Path) -> None:
+    """Each session stands where it stood, what came after is another branch, and other sessions stay as they are."""
+    person.says("backup", "copy.db")
+    store = SqliteStore(plans)
+    chain(store, "one", "after")
+    chain(store, "new", "n")
+    store.close()
+
+    said = person.says("restore", "copy.db")
+
+    store = SqliteStore(plans)
+    assert store.place("one") == Place("a", ("b", "c"))
+    assert ids(store.history("one", "after")) == ["after", "a"]
+    assert ids(store.history("new")) == ["n"]
+    assert "2 sessions with 5 events, none of them new." in said
+    assert said.endswith("Where 1 session stood before is another branch now: tildone log --all\n  one\n")
+
+
+def test_what_was_lost_is_there_again(person: Person, plans: Path) -> None:
+    """A session that was pruned, and a store that was deleted."""
+    person.says("backup", "copy.db")
+    before = everything(plans)
+    plans.unlink()
+
+    said = person.says("restore", "copy.db")
+    again = person.says("restore", "copy.db")
+
+    assert everything(plans) == before
+    assert "all of them new" in said
+    assert again == "Nothing changed: all of it was there.\n"
+
+
+def test_one_session_can_be_put_back_alone(person: Person, plans: Path) -> None:
+    person.says("backup", "copy.db")
+    plans.unlink()
+
+    person.says("restore", "copy.db", "--session", "two")
+    unknown = person.run("restore", "copy.db", "--session", "three")
+
+    assert [info.name for info in SqliteStore(plans).sessions()] == ["two"]
+    assert (unknown.code, unknown.err) == (4, "tildone: there is no session 'three' to be copied\n")
+
+
+def test_what_would_be_put_back_can_be_known_before(person: Person, plans: Path) -> None:
+    """Nothing is changed by asking, and no store is made."""
+    person.says("backup", "copy.db")
+    same = person.says("restore", "copy.db", "--dry-run")
+    store = SqliteStore(plans)
+    chain(store, "one", "after")
+    store.forget("two", expected="y")
+    store.close()
+    before = everything(plans)
+
+    said = person.says("restore", "copy.db", "--dry-run").splitlines()
+    elsewhere = person.says("restore", "copy.db", "--dry-run", "--store", "nowhere.db")
+
+    assert same == "Nothing would change: all of it is there.\n"
+    assert said == [
+        "2 sessions would change:",
+        "  one: would stand where it stood in the backup; where it stands now would be another branch",
+        "  two: would be here again, with 2 events",
+    ]
+    assert everything(plans) == before
+    assert elsewhere.startswith("2 sessions would change:")
+    assert not (person.folder / "nowhere.db").exists()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda path: path.write_bytes(b"\0" * 9000), id="it can't be opened"),
+        pytest.param(lambda path: os.truncate(path, 9000), id="it can be opened, and not read"),
+        pytest.param(lambda path: by_hand(path, "DROP TABLE sessions"), id="a part of it is missing"),
+    ],
+)
+def test_a_damaged_store_is_moved_aside(person: Person, plans: Path, damage: object) -> None:
+    """It is kept, and that is said; a new one begins with what is in the backup."""
+    person.says("backup", "copy.db")
+    before = everything(plans)
+    assert callable(damage)
+    damage(plans)
+    broken = plans.read_bytes()
+
+    foretold = person.run("restore", "copy.db", "--dry-run")
+    answer = person.run("restore", "copy.db")
+
+    [aside] = [
+        name for name in os.listdir(person.folder) if ".damaged-" in name and not name.endswith(("-wal", "-shm"))
+    ]
+    assert foretold.code == answer.code == 0, answer
+    assert "would be moved aside and begun anew" in foretold.out
+    assert f"It is moved aside to {person.folder / aside}" in answer.err
+    assert answer.out.endswith(f"The damaged store is kept: {person.folder / aside}\n")
+    assert (person.folder / aside).read_bytes() == broken
+    assert everything(plans) == before
+
+
+def test_a_database_of_somebody_else_is_not_moved(person: Person, plans: Path) -> None:
+    """A store that is named wrongly is no reason to touch what is there."""
+    person.says("backup", "copy.db")
+    by_hand(person.folder / "theirs.db", "CREATE TABLE theirs (x)")
+    before = (person.folder / "theirs.db").read_bytes()
+
+    answer = person.run("restore", "copy.db", "--store", "theirs.db")
+
+    assert (answer.code, answer.err) == (5, f"tildone: {person.folder / 'theirs.db'} is not a tildone store\n")
+    assert (person.folder / "theirs.db").read_bytes() == before
+    del plans
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "why"),
+    [
+        ("nowhere.db", 4, "there is no store at {path}"),
+        ("plans.db", 2, "{path} is the store itself"),
+        ("text.db", 5, "{path} is not a tildone store"),
+        ("broken.db", 5, "{path} is damaged: event 'y' of session 'two' is not what was written"),
+    ],
+)
+def test_what_is_no_backup_is_not_put_back(person: Person, plans: Path, name: str, code: int, why: str) -> None:
+    """It is looked through before anything is done."""
+    (person.folder / "text.db").write_text("Dear diary,\n" * 1000)
+    person.says("backup", "broken.db")
+    by_hand(person.folder / "broken.db", 'UPDATE events SET body = replace(body, \'"text":"y"\', \'"text":"z"\')')
+    before = everything(plans)
+
+    answer = person.run("restore", name)
+
+    assert (answer.code, answer.err) == (code, f"tildone: {why.format(path=person.folder / name)}\n")
+    assert everything(plans) == before
+
+
+def test_a_backup_of_an_older_tildone_is_put_back(person: Person, plans: Path, tmp_path: Path) -> None:
+    """And stays as it is."""
+    old = tmp_path / "old.db"
+    shutil.copyfile(plans, tmp_path / "new.db")
+    by_hand(old, steps()[0])
+    by_hand(
+        old, f"PRAGMA user_version = 1; PRAGMA application_id = {APPLICATION_ID}; ATTACH '{tmp_path}/new.db' AS new"
+    )
+    connection = apsw.Connection(str(old))
+    connection.execute("ATTACH ? AS new", (str(tmp_path / "new.db"),))
+    columns = "session, id, parent, at, body"
+    connection.execute(f"INSERT INTO events ({columns}) SELECT {columns} FROM new.events WHERE session = 'two'")  # noqa: S608  no text of others
+    connection.close()
+    before = old.read_bytes()
+    plans.unlink()
+
+    person.says("restore", str(old))
+
+    assert ids(SqliteStore(plans).history("two")) == ["y", "x"]
+    assert old.read_bytes() == before
+
+
+def test_an_agent_at_work_goes_on_where_the_backup_stood(person: Person, plans: Path) -> None:
+    """It is told that the head moved, thinks again, and nothing that it wrote is lost."""
+    person.says("backup", "copy.db")
+    agent = SqliteStore(plans)
+    chain(agent, "two", "z")
+
+    person.says("restore", "copy.db")
+
+    with pytest.raises(HeadMoved):
+        agent.append("two", planned("late", "z", "thought of before"))
+    chain(agent, "two", "again")
+    assert ids(agent.history("two")) == ["again", "y", "x"]
+    assert ids(agent.history("two", "z"))[0] == "z"
+
+
+@pytest.mark.slow
+def test_a_backup_can_be_made_and_put_back_while_somebody_writes(person: Person, plans: Path) -> None:
+    """All that the writer was told was written is there in the end, and the file is whole."""
+    with start("busy", plans) as writer:
+        wait_for("busy-0", writer)
+        person.says("backup", "copy.db")
+        person.says("restore", "copy.db")
+        [done] = finish([writer])
+
+    told = ["busy-0", *done.stdout.split()]
+    store = SqliteStore(plans)
+    assert set(told) <= set(ids(store.events("s")))
+    assert [finding.what for finding in store.examine()][-1].endswith("all of them whole")
+    in_backup = ids(SqliteStore(person.folder / "copy.db").history("s"))
+    assert in_backup[-1] == "busy-0"
+
+
+def by_hand(path: Path, sql: str) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute(sql)
+    connection.close()

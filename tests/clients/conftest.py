@@ -1,0 +1,22 @@
+"""A desk for a client to be put at."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.clients.agents import Desk
+from tests.clients.model import Model
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Callable[[Model], Desk]:
+    """Gives an empty home and an empty working folder, and this model to ask."""
+
+    def laid(model: Model) -> Desk:
+        home, work = tmp_path / "home", tmp_path / "work"
+        home.mkdir(exist_ok=True)
+        work.mkdir(exist_ok=True)
+        return Desk(home, work, model.url)
+
+    return laid

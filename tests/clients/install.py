@@ -1,0 +1,145 @@
+"""The real agents that tests run, each installed by npm into a folder of its own: `python -m tests.clients.install`.
+
+The folders are in `.clients/`, which git ignores. One that is stamped with the package and version of the table below
+is complete; anything else in its place is made anew.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / ".clients"
+STAMP = "installed.json"
+PATIENCE = 600.0
+"""How many seconds one package may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """What npm is asked for. Scripts are run only where a package fetches or links its program in one."""
+
+    name: str
+    version: str
+    scripts: bool = False
+
+
+CLIENTS: Mapping[str, Package] = {
+    "pi": Package("@earendil-works/pi-coding-agent", "0.87.1"),
+    "codex": Package("@openai/codex", "0.166.0"),
+    "gemini": Package("@google/gemini-cli", "0.61.0"),
+    "claude": Package("@anthropic-ai/claude-code", "2.1.197", scripts=True),
+    "opencode": Package("opencode-ai", "1.18.33", scripts=True),
+}
+NODE = Package("node", "22.23.3", scripts=True)
+OLDEST_NODE = (22, 19)
+
+
+class Missing(Exception):
+    """What has to be there before a client can be installed, in one sentence."""
+
+
+def main(names: Sequence[str], folder: Path = FOLDER) -> int:
+    """Install the clients of these names, or all of them."""
+    unknown = [name for name in names if name not in CLIENTS]
+    if unknown:
+        print(f"there is no client {unknown[0]!r}; there are {', '.join(CLIENTS)}", file=sys.stderr)
+        return 2
+    wanted = {name: CLIENTS[name] for name in names or CLIENTS}
+    if not node_is_new_enough():
+        wanted = {"node": NODE, **wanted}
+    try:
+        for name, package in wanted.items():
+            install(name, package, folder)
+    except Missing as missing:
+        print(missing, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def install(name: str, package: Package, folder: Path) -> None:
+    """Have the package in the folder of that name; nothing is done where it is already.
+
+    Raises:
+        Missing: npm is, or the package cannot be fetched.
+    """
+    if installed(name, package, folder):
+        return
+    npm = shutil.which("npm")
+    if npm is None:
+        raise Missing(f"{name} is installed with npm, which is not on PATH; it comes with Node.js")
+    began = time.monotonic()
+    # Made beside its place and then put there: whoever looks finds all of it or nothing.
+    making = folder / f"{name}.new"
+    shutil.rmtree(making, ignore_errors=True)
+    try:
+        _fetch(npm, package, making)
+        (making / STAMP).write_text(json.dumps(asdict(package)), encoding="utf-8")
+        shutil.rmtree(folder / name, ignore_errors=True)
+        making.rename(folder / name)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+    took, size = time.monotonic() - began, _megabytes(folder / name)
+    print(f"{name}: {package.name} {package.version} ({took:.0f} s, {size} MB)", flush=True)
+
+
+def installed(name: str, package: Package, folder: Path = FOLDER) -> bool:
+    """Whether this very version is there, whole."""
+    try:
+        stamp = json.loads((folder / name / STAMP).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return bool(stamp == asdict(package))
+
+
+def programs(name: str, folder: Path = FOLDER) -> Path:
+    """Where the programs of an installed package are."""
+    return folder / name / "node_modules" / ".bin"
+
+
+def node_is_new_enough() -> bool:
+    """Whether the machine's own node runs every client."""
+    node = shutil.which("node")
+    if node is None:
+        return False
+    answer = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)
+    version = re.match(r"v(\d+)\.(\d+)", answer.stdout)
+    return version is not None and (int(version[1]), int(version[2])) >= OLDEST_NODE
+
+
+def _fetch(npm: str, package: Package, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    # A lock would name the registry, and nobody would read it.
+    command = [npm, "install", "--no-audit", "--no-fund", "--no-package-lock", "--no-update-notifier"]
+    command += ["--loglevel=error", f"--prefix={folder}"]
+    command += [] if package.scripts else ["--ignore-scripts"]
+    command += [f"{package.name}@{package.version}"]
+    pipe = subprocess.PIPE
+    try:
+        done = subprocess.run(
+            command, cwd=folder, stdout=pipe, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE, check=False
+        )
+    except subprocess.TimeoutExpired as late:
+        raise Missing(f"npm did not install {package.name} within {PATIENCE:.0f} s; is the network slow?") from late
+    if done.returncode:
+        raise Missing(f"{done.stdout}npm could not install {package.name} {package.version}; is the network reachable?")
+
+
+def _megabytes(folder: Path) -> int:
+    """What the folder takes up; a program that is there under two names takes it up once."""
+    found = (Path(at, name).lstat() for at, _, names in os.walk(folder) for name in names)
+    sizes = {(file.st_dev, file.st_ino): file.st_size for file in found}
+    return round(sum(sizes.values()) / 1e6)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

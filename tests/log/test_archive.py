@@ -1,0 +1,145 @@
+"""A session as one text: everything of it comes back, and nothing else is taken for one."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.log.test_codec import facts, wild
+from tests.plans import plan_of, session_on
+from tildone.log import archive, codec
+from tildone.log.archive import Archive
+from tildone.log.events import Actor, Event, Nudged, PlanChanged
+from tildone.log.tree import Place
+
+FIRST = Event("a", None, 1, Actor.AGENT, PlanChanged(plan_of("one")))
+SECOND = Event("b", "a", 2, Actor.USER, PlanChanged(plan_of("two")))
+NUDGE = Event("c", "a", 3, Actor.TIMER, Nudged(1, 1))
+ARCHIVE = Archive("s", Place("a", ("b",)), (FIRST, SECOND))
+EVENTS = [codec.parse(codec.encode(event)) for event in ARCHIVE.events]
+
+
+@st.composite
+def archives(draw: st.DrawFn) -> Archive:
+    """Trees of any shape, standing anywhere."""
+    ids = draw(st.lists(wild, unique=True, max_size=6))
+    events: list[Event] = []
+    for name in ids:
+        parent = draw(st.none() | st.sampled_from([event.id for event in events])) if events else None
+        events.append(Event(name, parent, draw(st.integers(0, 2**53)), draw(st.sampled_from(Actor)), draw(facts)))
+    somewhere = st.none() | st.sampled_from(ids) if ids else st.none()
+    ahead = draw(st.lists(st.sampled_from(ids), max_size=2)) if ids else []
+    return Archive(draw(wild.filter(bool)), Place(draw(somewhere), tuple(ahead)), tuple(events))
+
+
+@settings(max_examples=60)
+@given(archives())
+def test_a_session_comes_back_whole(whole: Archive) -> None:
+    """Every event of every branch, its name, and where it stands; in ASCII."""
+    text = archive.write(whole)
+
+    assert archive.read(text) == whole
+    assert text.isascii()
+
+
+def test_the_plan_is_there_for_those_who_read_no_events() -> None:
+    """It is the one where the session stands, in the form that events store it in."""
+    data = codec.parse(archive.write(ARCHIVE))
+
+    assert archive.is_archive(data)
+    assert data["plan"] == [{"name": "", "tasks": [{"text": "one", "status": "pending"}]}]
+    assert codec.parse(archive.write(Archive("s", Place("c"), (FIRST, NUDGE))))["plan"] == data["plan"]
+    assert codec.parse(archive.write(Archive("s", Place(), (FIRST,))))["plan"] == []
+
+
+def test_a_store_can_take_it_over() -> None:
+    """With labels, undone changes, and what was nudged."""
+    session = session_on()
+    for texts in (["a"], ["a", "b"]):
+        session.call("write_todos", {"mode": "replace", "todos": [{"text": text} for text in texts]})
+    session.turn_ended()
+    session.undo()
+    events = tuple(session.store.events("s"))
+    whole = Archive("s", session.store.place("s"), events)
+    other = session_on(name="copy").store
+
+    read = archive.read(archive.write(whole))
+    other.adopt("copy", read.events, read.place)
+
+    assert (tuple(other.events("copy")), other.place("copy")) == (events, whole.place)
+
+
+def test_a_plan_that_was_edited_by_hand_is_noticed() -> None:
+    """The events are what counts, and whoever edited the plan should know."""
+    text = archive.write(ARCHIVE)
+
+    assert archive.read(text.replace('"text":"one"', '"text":"three"', 1)) == Archive(
+        "s", ARCHIVE.place, ARCHIVE.events, edited=True
+    )
+    assert not archive.read("".join(text.splitlines()[:4] + text.splitlines()[5:])).edited
+
+
+REFUSED = {
+    "another format": ({"format": "other"}, "not a session"),
+    "another version": ({"version": 2}, "it is of version 2; this tildone reads version 1"),
+    "no name": ({"session": ""}, "no session, place and events"),
+    "a name that is none": ({"session": 5}, "no session, place and events"),
+    "events that are no list": ({"events": {}}, "no session, place and events"),
+    "a place that is none": ({"place": {"head": 1, "ahead": []}}, "no session, place and events"),
+    "a way forward that is none": ({"place": {"head": None, "ahead": [1]}}, "no session, place and events"),
+    "a place elsewhere": ({"place": {"head": "z", "ahead": []}}, "stands at an event that is not in it"),
+    "a way elsewhere": ({"place": {"head": "a", "ahead": ["z"]}}, "stands at an event that is not in it"),
+    "a child before its parent": ({"events": EVENTS[::-1]}, "comes before the one that it follows"),
+    "an event twice": ({"events": EVENTS * 2}, "is in it twice"),
+    "an event that is none": ({"events": [1]}, "not an event"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_no_whole_session_is_refused(case: str) -> None:
+    """And it is said why."""
+    change, why = REFUSED[case]
+    text = codec.dump(codec.parse(archive.write(ARCHIVE)) | change)
+
+    with pytest.raises(ValueError, match=why):
+        archive.read(text)
+
+
+@pytest.mark.parametrize(
+    ("field", "held"),
+    [
+        ("id", 1),
+        ("at", "5"),
+        ("at", [1]),
+        ("at", -1),
+        ("at", 1.5),
+        ("at", 2**63),
+        ("at", None),
+        ("parent", 1),
+        ("drift", [1]),
+        ("drift", True),
+        ("plan", [{"name": "", "tasks": [{"text": 5, "status": "pending"}]}]),
+        ("plan", [{"name": "", "tasks": [{"text": "a", "status": "pending", "notes": [1]}]}]),
+        ("plan", [{"name": "", "tasks": [{"text": "a", "status": "pending", "number": [1]}]}]),
+    ],
+)
+def test_an_event_that_would_break_a_store_is_refused(field: str, held: object) -> None:
+    """Each field is of its own kind, and numbers are whole, not negative, and fit a database."""
+    data = codec.parse(archive.write(ARCHIVE))
+    data["events"][0][field] = held
+
+    with pytest.raises(ValueError, match="not an event"):
+        archive.read(codec.dump(data))
+
+
+@given(st.text() | st.text(st.sampled_from('{}[]":,formatildone session1'), max_size=40))
+def test_any_other_text_is_refused(text: str) -> None:
+    """Never with anything but a reason."""
+    with pytest.raises(ValueError, match=r"\w"):
+        archive.read(text)
+
+
+def test_an_archive_of_nothing_is_one() -> None:
+    """Whoever takes it over has nothing to do."""
+    empty = Archive("s", Place(), ())
+
+    assert archive.read(archive.write(empty)) == empty

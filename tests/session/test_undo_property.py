@@ -1,0 +1,244 @@
+"""Whatever was done, undone, made again and gone back to: every plan comes back, and nothing is ever lost."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import plans
+from tests.plans import plan_of, session_on
+from tildone.core.ops import Append, Op
+from tildone.core.plan import Plan, Task
+from tildone.errors import Refused
+from tildone.log.events import Actor, Course, Event, Labelled, PlanChanged
+from tildone.log.refs import resolve
+from tildone.log.store import Store
+from tildone.session import Session
+from tildone.stores.jsonl import JsonlStore
+from tildone.stores.memory import MemoryStore
+from tildone.stores.sqlite import SqliteStore
+from tildone.wiring import plan_in_entry
+
+Keeper = Callable[[], AbstractContextManager[Store]]
+
+counts = st.integers(1, 4)
+additions = st.builds(Append, st.builds(Task, st.sampled_from("abcdefgh")).map(lambda task: (task,)))
+commands = st.lists(
+    st.one_of(
+        st.tuples(st.just("change"), additions),
+        st.tuples(st.just("change"), plans.ops),
+        st.tuples(st.just("undo"), counts),
+        st.tuples(st.just("redo"), counts),
+        st.tuples(st.just("checkout"), st.integers(0, 20)),
+        st.tuples(st.just("label"), st.integers(0, 20)),
+        st.tuples(st.just("nudge"), st.none()),
+        st.tuples(st.just("steer"), st.sampled_from(Course)),
+    ),
+    max_size=20,
+)
+
+
+@contextmanager
+def memory() -> Iterator[Store]:
+    yield MemoryStore()
+
+
+@contextmanager
+def sqlite() -> Iterator[Store]:
+    with TemporaryDirectory() as folder:
+        store = SqliteStore(Path(folder) / "plans.db")
+        yield store
+        store.close()
+
+
+@contextmanager
+def jsonl() -> Iterator[Store]:
+    with TemporaryDirectory() as folder:
+        store = JsonlStore(folder, plan_in_entry)
+        yield store
+        store.close()
+
+
+stores = pytest.mark.parametrize("keeper", [memory, sqlite, jsonl])
+
+
+class Walker:
+    """Someone who goes about in a session, and writes down on paper what the plan should be."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.events: list[Event] = []
+        self.back: list[Plan] = []
+        self.plan = Plan()
+        self.ahead: list[Plan] = []
+
+    def go(self, command: str, given: object) -> None:
+        getattr(self, command)(given)
+        assert self.session.plan == self.plan
+        self.see_that_nothing_is_lost()
+
+    def change(self, op: Op) -> None:
+        outcome = self.session.change([op])
+        if outcome.changed:
+            self.back.append(self.plan)
+            self.plan = outcome.after
+            self.ahead = []
+
+    def undo(self, count: int) -> None:
+        if len(self.back) < count:
+            self.refused(self.session.undo, count)
+            return
+        self.session.undo(count)
+        for _ in range(count):
+            self.ahead.append(self.plan)
+            self.plan = self.back.pop()
+
+    def redo(self, count: int) -> None:
+        if len(self.ahead) < count:
+            self.refused(self.session.redo, count)
+            return
+        self.session.redo(count)
+        for _ in range(count):
+            self.back.append(self.plan)
+            self.plan = self.ahead.pop()
+
+    def checkout(self, number: int) -> None:
+        target = self.session.store.place("s").head if number >= len(self.events) else self.events[number].id
+        self.session.checkout(target)
+        way = [event.fact.plan for event in self.branch(target) if isinstance(event.fact, PlanChanged)]
+        self.back = [Plan(), *way][:-1]
+        self.plan = [Plan(), *way][-1]
+        self.ahead = []
+
+    def label(self, number: int) -> None:
+        if number < len(self.events):
+            self.session.label(self.events[number].id, f"n{number}")
+
+    def nudge(self, _: None) -> None:
+        self.session.turn_ended()
+
+    def steer(self, course: Course) -> None:
+        self.session.steer(course)
+
+    def branch(self, head: str | None) -> list[Event]:
+        return list(self.session.store.history("s", head))[::-1] if head is not None else []
+
+    def refused(self, step: Callable[[int], object], count: int) -> None:
+        before = self.session.store.place("s")
+        with pytest.raises(Refused):
+            step(count)
+        assert self.session.store.place("s") == before
+
+    def see_that_nothing_is_lost(self) -> None:
+        events = list(self.session.store.events("s"))
+        assert events[: len(self.events)] == self.events
+        self.events = events
+
+
+@stores
+@settings(max_examples=120, derandomize=True)
+@given(commands)
+def test_every_plan_comes_back_and_nothing_is_lost(keeper: Keeper, program: list[tuple[str, object]]) -> None:
+    """Undoing k changes gives the plan of k changes ago, redoing them the plans that followed, in any order of both.
+
+    What cannot be done changes nothing, and every event that was ever written is still there.
+    """
+    with keeper() as store:
+        walker = Walker(session_on(store))
+        for command, given_ in program:
+            walker.go(command, given_)
+
+
+@stores
+@settings(max_examples=60, derandomize=True)
+@given(st.lists(additions | plans.ops, min_size=1, max_size=10), st.data())
+def test_k_changes_undone_at_once_are_the_same_as_one_by_one(
+    keeper: Keeper, program: list[Op], data: st.DataObject
+) -> None:
+    """And the way back to the plan of k changes ago has a name."""
+    with keeper() as store:
+        session = session_on(store)
+        outcomes = [session.change([op]) for op in program]
+        seen = [Plan(), *(outcome.after for outcome in outcomes if outcome.changed)]
+        count = data.draw(st.integers(0, len(seen) - 1))
+        ago = resolve(store, "s", f"head~{count}")
+        head = store.place("s").head
+
+        for _ in range(count):
+            session.undo()
+        one_by_one = store.place("s")
+        forth = [session.redo().after for _ in range(count)]
+
+        assert one_by_one.head == ago
+        assert forth == seen[len(seen) - count :]
+        assert store.place("s").head == head
+        if count:
+            assert session.undo(count).after == seen[-1 - count]
+            assert store.place("s") == one_by_one
+            part = data.draw(st.integers(1, count))
+            assert session.redo(part).after == seen[-1 - count + part]
+            assert part == count or session.redo(count - part).after == seen[-1]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda session: session.label("e0", "before b"),
+        lambda session: session.steer(Course.PAUSE),
+        lambda session: session.turn_ended(),
+    ],
+    ids=["a name", "a course", "a nudge"],
+)
+def test_what_is_no_change_of_the_plan_leaves_the_way_forward_open(step: Callable[[Session], object]) -> None:
+    """Only a change closes it."""
+    session = session_on()
+    for text in ("a", "b"):
+        session.change([Append((Task(text),))])
+    whole = session.plan
+    session.undo()
+
+    step(session)
+
+    assert len(list(session.store.events("s"))) == 3
+    assert session.redo().after == whole
+
+
+class Overtaken(MemoryStore):
+    """A store in which somebody else changes the plan right after a name was given."""
+
+    def append(self, session: str, event: Event) -> None:
+        super().append(session, event)
+        if isinstance(event.fact, Labelled):
+            super().append(session, Event("theirs", event.id, 1, Actor.AGENT, PlanChanged(plan_of("new"))))
+
+
+def test_a_way_forward_that_somebody_closed_meanwhile_stays_closed() -> None:
+    """What they changed is not passed over by a redo."""
+    session = session_on(Overtaken())
+    session.change([Append((Task("a"),))])
+    session.undo()
+
+    session.label("e0", "a")
+
+    assert session.plan == plan_of("new")
+    with pytest.raises(Refused, match="nothing to redo"):
+        session.redo()
+
+
+def test_what_a_person_wants_of_the_agent_does_not_go_back_with_the_plan() -> None:
+    """And the way forward stays open all the same."""
+    session = session_on()
+    session.change([Append((Task("a"),))])
+    session.steer(Course.PAUSE)
+    session.change([Append((Task("b"),))])
+    whole = session.plan
+
+    session.undo(2)
+
+    assert (session.plan, session.state.course) == (Plan(), Course.PAUSE)
+    assert session.redo(2).after == whole
+    assert session.state.course is Course.PAUSE

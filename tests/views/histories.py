@@ -1,0 +1,16 @@
+"""Histories for views to show: plans that follow each other, a minute apart."""
+
+from tildone.core.plan import Plan
+from tildone.log.events import Actor, Call, Event, PlanChanged
+
+MINUTE = 60_000
+
+
+def history(*plans: Plan, actor: Actor = Actor.AGENT, tool: str | None = None) -> list[Event]:
+    """A branch on which the plan became one after the other, in the events a, b, c, …"""
+    events: list[Event] = []
+    for number, plan in enumerate(plans):
+        call = Call(tool, f'{{"n":{number}}}') if tool else None
+        parent = events[-1].id if events else None
+        events.append(Event(chr(ord("a") + number), parent, number * MINUTE, actor, PlanChanged(plan, call)))
+    return events

@@ -1,0 +1,159 @@
+"""Claude Code's lists of tasks: what a task is there, what order they come in, what is not kept."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of
+from tildone.core.plan import Plan, Task, flat
+from tildone.log import codec
+from tildone.views.claude_tasks import is_list, is_task, tasks, todos
+from tildone.views.remarks import Remark
+
+Fields = dict[str, object]
+
+json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=5,
+)
+fields = st.dictionaries(
+    st.sampled_from(["id", "status", "description", "owner", "metadata", "blocks", "blockedBy", "priority", "other"]),
+    json | st.sampled_from(["1", "2", "pending", "deleted", ["1", "2"], [2]]),
+)
+
+
+def task(number: int | str, subject: str, **more: object) -> Fields:
+    """A task as its file has it."""
+    base: Fields = {"id": str(number), "subject": subject, "description": "", "status": "pending"}
+    return base | {"blocks": [], "blockedBy": []} | more
+
+
+def test_each_file_is_a_task() -> None:
+    """Its description is a note, unless it says what the subject says."""
+    taken = tasks(
+        [
+            task(1, "Parse", description="The grammar is in docs/.", status="completed"),
+            task(2, "Wire up", status="in_progress", description="Wire up"),
+            task(3, "Tell"),
+        ]
+    )
+
+    assert taken.plan == flat(
+        Task("Parse", COMPLETED, ("The grammar is in docs/.",)), Task("Wire up", IN_PROGRESS), Task("Tell")
+    )
+    assert taken.said == ()
+
+
+def test_what_a_plan_has_no_place_for_is_kept_as_notes_or_said() -> None:
+    """Owner and metadata are kept; how a spinner would put it is not."""
+    taken = tasks([task(7, "a", activeForm="Doing a", owner="ada", metadata={"pr": 12, "area": "api"}, extra=1)])
+
+    assert taken.plan == flat(Task("a", notes=("owner: ada", "pr: 12\narea: api")))
+    assert taken.said == (
+        Remark("activeForm has no place in a plan and is left out", (7,), "task"),
+        Remark("extra has no place in a plan and is left out", (7,), "task"),
+        Remark("its owner has no place in a plan; it is kept as a note", (7,), "task"),
+        Remark("its metadata have no place in a plan; they are kept as a note", (7,), "task"),
+    )
+
+
+def test_deleted_tasks_are_left_out() -> None:
+    """And said."""
+    taken = tasks([task(1, "a", status="deleted"), task(2, "b")])
+
+    assert (taken.plan, [str(remark) for remark in taken.said]) == (
+        plan_of("b"),
+        ["task 1: it was deleted, and is left out"],
+    )
+
+
+def test_tasks_come_by_number_and_not_by_file_name() -> None:
+    """10 comes after 9; what has no number goes by its place."""
+    assert tasks([task(10, "ten"), task(9, "nine"), task("first", "third file")]).plan == plan_of(
+        "third file", "nine", "ten"
+    )
+
+
+def test_a_task_comes_after_those_that_it_waits_for() -> None:
+    """Whichever side says so; the links themselves are gone, and a blocker that is not there holds nobody up."""
+    taken = tasks(
+        [
+            task(1, "ship", blockedBy=["3", "99"]),
+            task(2, "sleep"),
+            task(3, "test"),
+            task(4, "build", blocks=[3, "98"], blockedBy=["2"]),
+            task(5, "tell", blockedBy=["1", "2"]),
+        ]
+    )
+
+    assert taken.plan == plan_of("sleep", "build", "test", "ship", "tell")
+    assert taken.said == (
+        Remark("it waits for another: it comes after that, but the link is not kept", (1, 3, 4, 5), "task"),
+    )
+
+
+def test_a_task_that_waits_stays_where_it_is_if_it_can() -> None:
+    """Those that it waits for were there already."""
+    assert tasks([task(1, "a"), task(2, "b", blockedBy=["1"]), task(3, "c")]).plan == plan_of("a", "b", "c")
+
+
+def test_tasks_that_wait_for_one_another_come_last() -> None:
+    """And nothing hangs."""
+    taken = tasks([task(1, "a", blockedBy=["2"]), task(2, "b", blockedBy=["1"]), task(3, "c")])
+
+    assert taken.plan == plan_of("c", "a", "b")
+    assert taken.said[-1] == Remark("they wait for one another, so they come last", (1, 2), "task")
+
+
+def test_the_older_form_is_a_list() -> None:
+    """Its priority is kept as a note."""
+    data = [
+        {"content": "a", "status": "completed", "activeForm": "Doing a", "id": "1", "priority": "high"},
+        {"content": "b", "status": "cancelled", "activeForm": "Doing b"},
+    ]
+
+    taken = todos(data)
+
+    assert taken.plan == flat(Task("a", COMPLETED, ("priority: high",)), Task("b", ABANDONED))
+    assert [str(remark) for remark in taken.said] == [
+        "tasks 1 and 2: activeForm has no place in a plan and is left out",
+        "task 1: its priority has no place in a plan; it is kept as a note",
+    ]
+    assert todos([]).plan == Plan()
+
+
+@pytest.mark.parametrize(("status", "shown"), [("later", "later"), (7, "7"), (None, "null"), ("a\nb", "a⏎b")])
+def test_a_status_that_is_not_known_is_taken_as_pending(status: object, shown: str) -> None:
+    """And said, harmlessly."""
+    taken = todos([{"content": "a", "status": status}])
+
+    assert taken.plan == plan_of("a")
+    assert taken.said[0].what == f"the status “{shown}” is not known; it is taken as pending"
+
+
+@pytest.mark.parametrize("data", [None, [], {}, {"subject": 1}, {"content": "a"}, "subject"])
+def test_what_is_no_task_is_refused(data: object) -> None:
+    """A file of another kind is not guessed at."""
+    assert not is_task(data)
+    with pytest.raises(ValueError, match="it has no subject"):
+        tasks([data])
+
+
+@pytest.mark.parametrize("data", [None, {}, [1], [{"content": 1}], [{"subject": "a"}], "content"])
+def test_what_is_no_list_is_refused(data: object) -> None:
+    """The same."""
+    assert not is_list(data)
+    with pytest.raises(ValueError, match="not a list of todos"):
+        todos(data)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.builds(lambda text, more: {"subject": text} | more, st.text(), fields), max_size=6))
+def test_whatever_the_fields_hold_every_task_is_there(files: list[Fields]) -> None:
+    """Each that was not deleted, once."""
+    taken = tasks(files)
+
+    kept = [each["subject"] for each in files if each.get("status") != "deleted"]
+    assert sorted(each.text for each in taken.plan.tasks) == sorted(map(str, kept))
+    assert codec.dump([remark.told() for remark in taken.said])

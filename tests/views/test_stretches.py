@@ -1,0 +1,66 @@
+"""How long tasks were in progress."""
+
+import pytest
+
+from tests.plans import COMPLETED, IN_PROGRESS, PENDING
+from tildone.core.plan import Phase, Plan, Status, Task, flat
+from tildone.views.matching import matched
+from tildone.views.stretches import ended, running, spent
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "said"),
+    [
+        (0, "<1s"),
+        (999, "<1s"),
+        (1000, "1s"),
+        (59_999, "59s"),
+        (60_000, "1m"),
+        (12 * 60_000 + 59_999, "12m"),
+        (3_599_999, "59m"),
+        (3_600_000, "1h"),
+        (2 * 3_600_000 + 5 * 60_000, "2h 5m"),
+        (86_399_999, "23h 59m"),
+        (86_400_000, "1d"),
+        (3 * 86_400_000 + 4 * 3_600_000, "3d 4h"),
+        (400 * 86_400_000, "400d"),
+    ],
+)
+def test_a_stretch_is_said_as_exactly_as_matters(milliseconds: int, said: str) -> None:
+    """Nobody asks how many seconds a day's work took."""
+    assert spent(milliseconds) == said
+
+
+def test_a_task_is_in_progress_since_it_was_started() -> None:
+    """Wherever it is moved meanwhile; one that came in progress, since it came."""
+    before = Plan((Phase("A", (Task("a", IN_PROGRESS), Task("b"))), Phase("B")))
+    after = Plan((Phase("A", (Task("b", IN_PROGRESS),)), Phase("B", (Task("c", IN_PROGRESS), Task("a", IN_PROGRESS)))))
+
+    assert running(matched(before, after), {(0, 0): 5}, 9) == {(0, 0): 9, (1, 0): 9, (1, 1): 5}
+
+
+def test_what_was_not_seen_to_start_is_not_known() -> None:
+    """And stays so, until it is started again."""
+    begun = flat(Task("a", IN_PROGRESS))
+
+    assert running(matched(begun, begun), {}, 9) == {}
+    assert ended(matched(begun, flat(Task("a"))), {}, 9) == {}
+
+
+@pytest.mark.parametrize("status", [PENDING, COMPLETED, Status.ABANDONED, Status.BLOCKED])
+def test_a_stretch_ends_with_any_other_status(status: Status) -> None:
+    """It lasted from its start to that moment; a clock that was set back tells nothing."""
+    match = matched(flat(Task("a", IN_PROGRESS)), flat(Task("a", status)))
+
+    assert ended(match, {(0, 0): 5}, 9) == {(0, 0): 4}
+    assert ended(match, {(0, 0): 5}, 5) == {(0, 0): 0}
+    assert ended(match, {(0, 0): 5}, 4) == {}
+    assert running(match, {(0, 0): 5}, 9) == {}
+
+
+def test_a_stretch_that_goes_on_has_not_ended() -> None:
+    """Nor has one that was taken out of the plan."""
+    begun = flat(Task("a", IN_PROGRESS))
+
+    assert ended(matched(begun, begun), {(0, 0): 5}, 9) == {}
+    assert ended(matched(begun, Plan()), {(0, 0): 5}, 9) == {}

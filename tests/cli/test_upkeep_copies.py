@@ -16,7 +16,7 @@ from tildone.log.tree import Place
 from tildone.stores.sqlite import SqliteStore
 from tildone.stores.sqlite_schema import APPLICATION_ID, steps
 
-needs_terminal = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals of this kind")
+needs_terminal = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals, nor selects pipes")
 
 DIGEST = re.compile(r"sha256 ([0-9a-f]{64})")
 
@@ -372,14 +372,15 @@ def test_an_agent_at_work_goes_on_where_the_backup_stood(person: Person, plans: 
 
 
 @pytest.mark.slow
+@needs_terminal
 def test_a_backup_can_be_made_and_put_back_while_somebody_writes(person: Person, plans: Path) -> None:
     """All that the writer was told was written is there in the end, and the file is whole."""
     with start("busy", plans) as writer:
         wait_for("busy-0", writer)
-        person.says("backup", "copy.db")
-        person.says("restore", "copy.db")
+        answers = [person.run("backup", "copy.db"), person.run("restore", "copy.db")]
         [done] = finish([writer])
 
+    assert [answer.code for answer in answers] == [0, 0], answers
     told = ["busy-0", *done.stdout.split()]
     store = SqliteStore(plans)
     assert set(told) <= set(ids(store.events("s")))

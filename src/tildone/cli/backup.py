@@ -46,7 +46,7 @@ def backup(typed: Typed) -> int:
         source.close()
     sum_up(copied, f"Wrote {path} ({size(os.path.getsize(path))})")
     if copied.went_on:
-        print(f"{went_on(copied)}. What came after they were copied is not in it.", file=sys.stderr)
+        print(f"{went_on(copied)}; what came last is not in it", file=sys.stderr)
     put(f"To put it back: tildone restore {seen(path)}")
     return 0
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from tildone.log.tree import SessionInfo
 
 
+DIGITS = 6
+
+
 @value
 class Old:
     """A session that nobody has written to for long, and how many of its tasks are open."""
@@ -62,7 +65,8 @@ def prune(typed: Typed) -> int:
 def _span(said: str) -> tuple[int, str]:
     """A span of time in milliseconds, and in words."""
     number, unit = said[:-1], said[-1:].lower()
-    if unit not in SPANS or not number.isdecimal() or not int(number):
+    is_number = number.isascii() and number.isdecimal() and len(number) <= DIGITS and int(number) > 0
+    if unit not in SPANS or not is_number:
         wrong = f", not {said!r}" if said else ""
         raise UsageError(f"--older-than takes a number of days, weeks, months or years (90d, 12w, 6m, 1y){wrong}")
     word, days = SPANS[unit]

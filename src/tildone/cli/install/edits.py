@@ -95,11 +95,11 @@ def take_out(text: str, edit: Edit, before: str | None) -> str | None:
             case Member(_, path, held, yields=True) if not is_ours(held):
                 was = jsonc.found(_json(before), path)
                 ours = was is None and jsonc.found(text, path) == held
-                return _left(jsonc.prune(jsonc.drop(text, path), path[:-1]) if ours else text)
+                return _left(jsonc.prune(jsonc.drop(text, path), path[:-1], _json(before)) if ours else text)
             case Member(_, path):
-                return _left(jsonc.prune(jsonc.drop(text, path, is_ours), path[:-1]))
+                return _left(jsonc.prune(jsonc.drop(text, path, is_ours), path[:-1], _json(before)))
             case Item(_, path):
-                return _left(jsonc.prune(jsonc.drop(text, path, is_ours), path))
+                return _left(jsonc.prune(jsonc.drop(text, path, is_ours), path, _json(before)))
             case Block():
                 return _without_block(text) or None
             case Whole():

@@ -4,6 +4,7 @@ Hosts' settings are files that people write by hand. They are scanned for where 
 """
 
 import json
+import re
 
 from tildone.cli.install.scanning import Node, Scanner, Unreadable, scan
 
@@ -72,9 +73,14 @@ def drop(text: str, path: "Path", unwanted: "Callable[[Any], bool]" = lambda _: 
     return text
 
 
-def prune(text: str, path: "Path") -> str:
-    """The text without the objects and arrays on the way to a path that hold nothing, from the innermost outwards."""
+def prune(text: str, path: "Path", before: str = "{}") -> str:
+    """The text without the objects and arrays on the way to a path that hold nothing, from the innermost outwards.
+
+    Those that were there `before` stay.
+    """
     for length in range(len(path), 0, -1):
+        if found(before, path[:length]) is not None:
+            break
         parent = _at(text, path[: length - 1])
         target = parent.child(path[length - 1]) if parent is not None else None
         if parent is None or target is None:
@@ -113,8 +119,9 @@ def _inserted(text: str, parent: Node, key: str | None, held: object) -> str:
     comma = _comma(text, last.end)
     if "\n" not in text[parent.start : start]:
         entry = f" {lead}{json.dumps(held, ensure_ascii=False)}"
-        at = last.end if comma is None else comma + 1
-        return f"{text[:at]}{',' if comma is None else ''}{entry}{text[at:]}"
+        if comma is None:
+            return f"{text[: last.end]},{entry}{text[last.end :]}"
+        return f"{text[: comma + 1]}{entry},{text[comma + 1 :]}"
     inner = _indent(text, start)
     at = _line_end(text, last.end if comma is None else comma + 1, parent.end - 1)
     entry = f"{newline}{inner}{lead}{_laid_out(text, held, inner)}"
@@ -134,14 +141,20 @@ def _without(text: str, parent: Node, index: int) -> str:
     begin = start
     while text[begin - 1] in " \t":
         begin -= 1
-    if text[begin - 1] == "\n":
-        begin -= 2 if text[begin - 2] == "\r" else 1
     end = node.end if comma is None else comma + 1
+    if text[begin - 1] == "\n" and not _ends_comment(text, begin - 1, end):
+        begin -= 2 if text[begin - 2] == "\r" else 1
     if comma is None and index:
         before = _comma(text, parent.children[index - 1][2].end)
         if before is not None:
             return text[:before] + text[before + 1 : begin] + text[end:]
     return text[:begin] + text[end:]
+
+
+def _ends_comment(text: str, newline: int, end: int) -> bool:
+    """Whether a line end is all that parts a comment from what comes after a place."""
+    line = text[text.rfind("\n", 0, newline) + 1 : newline]
+    return "//" in line and not text[end:].lstrip(" \t").startswith(("\r", "\n"))
 
 
 def _comma(text: str, at: int) -> int | None:
@@ -150,12 +163,12 @@ def _comma(text: str, at: int) -> int | None:
 
 
 def _line_end(text: str, at: int, limit: int) -> int:
-    """The end of the line, if nothing but comments stands in the rest of it; else where it was asked."""
-    end = min(text.find("\n", at) if "\n" in text[at:] else len(text), limit)
+    """The end of the line, if nothing but comments that end on it stands in the rest; else where it was asked."""
+    rest = re.compile(r"(?:[ \t]|/\*(?:[^*\n]|\*(?!/))*\*/)*(?://[^\n]*)?").match(text, at, limit)
+    end = rest.end() if rest else at
     if text[end - 1 : end] == "\r":
         end -= 1
-    rest = text[at:end].strip()
-    return end if not rest or rest.startswith(("//", "/*")) else at
+    return end if text[end : end + 1] in ("\r", "\n") or end == limit else at
 
 
 def _indent(text: str, at: int) -> str:

@@ -4,6 +4,7 @@ import os
 import shlex
 from functools import partial
 
+from tildone.cli.address import shown
 from tildone.cli.run.order import ID, SHELL, Order
 from tildone.core.query import open_tasks, progress
 from tildone.errors import NotFound, TildoneError, UsageError
@@ -96,7 +97,7 @@ class Stage:
         """Where to read what happened; nothing where nothing is kept."""
         if not self._order.kept:
             return None
-        where = f" --store {shlex.quote(self._order.store)}" if self._order.store else ""
+        where = f" --store {shlex.quote(shown(self._order.store))}" if self._order.store else ""
         return f"How it went: tildone log --session {host.transcript.id}{where}"
 
     def _transcript(self) -> tuple[Transcript, str | None]:

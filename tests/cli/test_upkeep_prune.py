@@ -1,0 +1,175 @@
+"""`tildone prune`: old sessions go for good, and only those that were meant."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.person import CTRL_C, Person
+from tests.stores.contract import ids
+from tildone.core.plan import Status, Task, flat
+from tildone.log.events import Actor, Event, PlanChanged
+from tildone.stores.sqlite import SqliteStore
+
+needs_terminal = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals of this kind")
+
+DAY = 86_400_000
+
+
+@pytest.fixture
+def plans(person: Person) -> Path:
+    """A store with sessions of several ages, some of them with an open task."""
+    path = person.folder / "plans.db"
+    person.environ["TILDONE_STORE"] = str(path)
+    store = SqliteStore(path)
+    for name, days, status in [
+        ("ancient", 400, Status.COMPLETED),
+        ("open", 200, Status.PENDING),
+        ("old", 100, Status.ABANDONED),
+        ("recent", 10, Status.COMPLETED),
+    ]:
+        written(store, name, days, status)
+    store.close()
+    return path
+
+
+def written(store: SqliteStore, name: str, days: int, status: Status, text: str = "x") -> None:
+    """An event as it was written so many days ago."""
+    head = store.place(name).head
+    at = time.time_ns() // 1_000_000 - days * DAY
+    fact = PlanChanged(flat(Task(text, status)))
+    store.append(name, Event(f"{len(ids(store.events(name)))}", head, at, Actor.AGENT, fact))
+
+
+def names(path: Path) -> list[str]:
+    store = SqliteStore(path)
+    found = [info.name for info in store.sessions()]
+    store.close()
+    return found
+
+
+def test_old_sessions_are_shown_and_removed(person: Person, plans: Path) -> None:
+    """The oldest first, with age, events and open tasks; what is left to do is left there."""
+    said = person.says("prune", "--older-than", "90d", "--yes").splitlines()
+
+    assert said == [
+        "400 days       1 event    0 open  ancient",
+        "200 days       1 event    1 open  open",
+        "100 days       1 event    0 open  old",
+        "1 session with open tasks would be left; to remove these as well, say --open",
+        "Removed 2 sessions with 2 events. Their space is kept for new plans.",
+    ]
+    assert names(plans) == ["recent", "open"]
+
+
+def test_open_tasks_are_no_obstacle_when_that_is_said(person: Person, plans: Path) -> None:
+    person.says("prune", "--older-than", "90d", "--open", "--yes")
+
+    assert names(plans) == ["recent"]
+
+
+@pytest.mark.parametrize(
+    ("span", "left"),
+    [("1y", 3), ("12w", 2), ("3M", 2), ("1d", 1), ("9d", 1), ("11d", 2), ("500d", 4)],
+)
+def test_spans_are_counted_in_days(person: Person, plans: Path, span: str, left: int) -> None:
+    """A month has 30 of them, a year 365."""
+    person.says("prune", "--older-than", span, "--yes")
+
+    assert len(names(plans)) == left
+
+
+@pytest.mark.parametrize("span", ["", "90", "d", "0d", "-1d", "1h", "1.5y", "٣d", "1 d", f"{10**9}d"])
+def test_a_span_that_makes_no_sense_is_refused(person: Person, plans: Path, span: str) -> None:
+    """Before anything is opened, and with what would make sense."""
+    answer = person.run("prune", "--yes", *([f"--older-than={span}"] if span else []))
+
+    assert answer.code == 2
+    assert "(90d, 12w, 6m, 1y)" in answer.err
+    assert len(names(plans)) == 4
+
+
+def test_without_a_word_nothing_is_removed_in_a_pipe(person: Person, plans: Path) -> None:
+    answer = person.run("prune", "--older-than", "90d")
+
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == ("tildone: nothing is removed unasked: say --yes, or --dry-run to see what would be removed\n")
+    assert len(names(plans)) == 4
+
+
+def test_what_would_be_removed_can_be_seen_before(person: Person, plans: Path) -> None:
+    said = person.says("prune", "--older-than", "1y", "--dry-run")
+
+    assert said == "400 days       1 event    0 open  ancient\n"
+    assert len(names(plans)) == 4
+
+
+def test_programs_get_it_as_data(person: Person, plans: Path) -> None:
+    found = person.run("prune", "--older-than", "90d", "--json", "--yes").json
+
+    assert [(each["name"], each["days"], each["events"], each["open"], each["removed"]) for each in found] == [
+        ("ancient", 400, 1, 0, True),
+        ("open", 200, 1, 1, False),
+        ("old", 100, 1, 0, True),
+    ]
+    assert len(names(plans)) == 2
+
+
+def test_nothing_old_is_a_sentence(person: Person, plans: Path) -> None:
+    said = person.says("prune", "--older-than", "2y", "--yes")
+
+    assert said == f"No session in {plans} was last written to more than 2 years ago.\n"
+    assert person.run("prune", "--older-than", "2y", "--json", "--dry-run").json == []
+
+
+def test_a_store_that_is_not_there_is_not_made(person: Person) -> None:
+    answer = person.run("prune", "--older-than", "1y", "--yes", "--store", "nowhere.db")
+
+    assert (answer.code, answer.err) == (4, f"tildone: there is no store at {person.folder / 'nowhere.db'}\n")
+    assert not (person.folder / "nowhere.db").exists()
+
+
+def test_the_file_gets_smaller(person: Person, plans: Path) -> None:
+    """What was forgotten gives its space back to the disk."""
+    store = SqliteStore(plans)
+    for _ in range(30):
+        written(store, "large", 300, Status.COMPLETED, "x" * 20_000)
+    store.close()
+    before = plans.stat().st_size
+
+    said = person.says("prune", "--older-than", "250d", "--yes")
+
+    assert "KB are free again." in said
+    assert plans.stat().st_size < before / 4
+
+
+@needs_terminal
+@pytest.mark.parametrize(("typed", "left", "code"), [(b"y\n", 2, 0), (b"\n", 4, 0), (b"n\n", 4, 0), (CTRL_C, 4, 130)])
+def test_a_person_is_asked(person: Person, plans: Path, typed: bytes, left: int, code: int) -> None:
+    """Only a yes is a yes."""
+    terminal = person.at_terminal("prune", "--older-than", "90d")
+
+    terminal.until("Remove 2 sessions with 2 events for good? [y/N] ")
+    terminal.type(typed)
+    answer = terminal.end()
+
+    assert answer.code == code
+    assert ("Nothing was removed." in answer.out) == (left == 4 and code == 0)
+    assert len(names(plans)) == left
+
+
+@needs_terminal
+def test_a_session_that_somebody_goes_back_to_is_left(person: Person, plans: Path) -> None:
+    """While the person thinks about it, an agent goes on with one of them."""
+    terminal = person.at_terminal("prune", "--older-than", "90d")
+    terminal.until("[y/N] ")
+    store = SqliteStore(plans)
+    written(store, "old", 0, Status.IN_PROGRESS)
+
+    terminal.type(b"y\n")
+    said = terminal.end().out
+
+    assert "Somebody has gone on with old: it was left." in said
+    assert "Removed 1 session with 1 event." in said
+    assert names(plans) == ["old", "recent", "open"]

@@ -77,6 +77,15 @@ def test_a_signature_alone_is_kept_as_pi_keeps_it() -> None:
     }
 
 
+def test_what_pi_would_take_for_its_own_stands_in_a_field_of_ours() -> None:
+    """Signatures are sent on by pi as they are, and a provider would refuse ours."""
+    blocks = [block_of(part) for part in MARKED]
+
+    told = [block.keys() for block in blocks if block is not None and "tildone" in block]
+    assert len(told) == 5
+    assert not any({"textSignature", "thinkingSignature", "thoughtSignature"} & keys for keys in told)
+
+
 @pytest.mark.parametrize("foreign", ['{"type":"reasoning","id":"rs_1"}', "{", '{"tildone":1}', "[1]"])
 def test_marks_that_another_program_wrote_are_not_taken_for_ours(foreign: str) -> None:
     """A signature of another form would be refused; the words are still told."""

@@ -25,7 +25,7 @@ from pydantic_ai.usage import RequestUsage
 
 from tildone.host.messages import Block, Message, Speaker, Usage, assistant, empty_usage, text, tool_call
 from tildone.host.model import Delta, ModelFailure
-from tildone.host.providers.keepsakes import REDACTED, mark
+from tildone.host.providers.keepsakes import REDACTED, marks
 from tildone.log import codec
 
 STOP_REASONS = {"stop": "stop", "length": "length", "tool_call": "toolUse"}
@@ -94,17 +94,16 @@ def _text(kind: str, at: int, more: str | Mapping[str, Any] | None) -> Iterator[
 
 def block_of(part: ModelResponsePart) -> Block | None:
     """A part as a block of our messages; None for what they do not know."""
-    kept = mark(part)
     match part:
         case TextPart(content=content):
-            return text(content) | ({"textSignature": kept} if kept else {})
+            return text(content) | marks(part, "textSignature")
         case ThinkingPart(content=content, id=part_id, signature=signature):
             block = {"type": "thinking", "thinking": content}
             if part_id == REDACTED:
                 return block | {"thinkingSignature": signature, "redacted": True}
-            return block | ({"thinkingSignature": kept} if kept else {})
+            return block | marks(part, "thinkingSignature")
         case ToolCallPart(tool_name=name, args=arguments, tool_call_id=call_id):
-            return tool_call(call_id, name, arguments or "") | ({"thoughtSignature": kept} if kept else {})
+            return tool_call(call_id, name, arguments or "") | marks(part, "thoughtSignature")
         case _:
             return None
 

@@ -1,4 +1,8 @@
-"""What a provider wants to see again beside its own words: opaque marks, in the signature fields of pi's records."""
+"""What a provider wants to see again beside its own words: opaque marks, kept in the blocks of pi's records.
+
+A signature alone stands in the field where pi has one, too. Whatever more there is stands in a field of our own: pi
+would send it on to the provider as if it were a mark of its own making.
+"""
 
 from typing import Any
 
@@ -9,26 +13,30 @@ REDACTED = "redacted_thinking"
 """The id by which the library tells thinking that came encrypted."""
 
 
-def mark(part: Any) -> str | None:
-    """The marks of a part as text. A signature alone stays as it came, which is how pi keeps one, too."""
+def marks(part: Any, field: str) -> dict[str, Any]:
+    """The marks of a part, as fields of its block; `field` is where a signature stands."""
     facts = {name: getattr(part, name, None) for name in ("id", "signature", "provider_details")}
     told = {name: fact for name, fact in facts.items() if fact}
-    if told.keys() <= {"signature"}:
-        return told.get("signature")
-    try:
-        return codec.dump({OURS: told})
-    except (TypeError, ValueError):  # details that JSON cannot hold are no marks to be sent back
-        return part.signature if "signature" in told else None
+    if told.keys() - {"signature"} and _is_json(told):
+        return {OURS: told}
+    return {field: told["signature"]} if "signature" in told else {}
 
 
-def recalled(text: str | None, *names: str) -> dict[str, Any] | None:
+def recalled(block: dict[str, Any], field: str, *names: str) -> dict[str, Any] | None:
     """The marks of these names again; None if another program wrote them in a form of its own."""
-    if not text:
-        return {}
-    told: Any = {"signature": text}
-    if text.startswith("{"):
-        try:
-            told = codec.parse(text).get(OURS)
-        except ValueError:
+    told = block.get(OURS)
+    if told is None:
+        signature = block.get(field)
+        if signature and signature.startswith("{"):
             return None
+        told = {"signature": signature} if signature else {}
     return {name: told[name] for name in names if name in told} if isinstance(told, dict) else None
+
+
+def _is_json(told: object) -> bool:
+    """Whether it can be kept: details that JSON cannot hold are no marks to be sent back."""
+    try:
+        codec.dump(told)
+    except (TypeError, ValueError):
+        return False
+    return True

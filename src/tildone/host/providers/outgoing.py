@@ -128,10 +128,10 @@ def _part(block: Block, provider: str | None, ids: Mapping[str, str]) -> ModelRe
     """A part of an answer. Without a provider it was another model's, whose thinking and marks mean nothing here."""
     match block["type"]:
         case "text" if block["text"]:
-            return TextPart(sound(block["text"]), **_kept(block.get("textSignature"), provider))
+            return TextPart(sound(block["text"]), **_kept(block, "textSignature", provider))
         case "toolCall":
             call_id, arguments = ids.get(block["id"], block["id"]), sound(arguments_of(block))
-            kept = _kept(block.get("thoughtSignature"), provider)
+            kept = _kept(block, "thoughtSignature", provider)
             return ToolCallPart(block["name"], arguments, call_id, **kept)
         case "thinking" if provider is not None:
             return _thinking(block, provider)
@@ -140,13 +140,12 @@ def _part(block: Block, provider: str | None, ids: Mapping[str, str]) -> ModelRe
 
 
 def _thinking(block: Block, provider: str) -> ThinkingPart | None:
-    signature = block.get("thinkingSignature")
     if block.get("redacted"):
-        return ThinkingPart("", id=REDACTED, signature=signature, provider_name=provider)
-    kept = recalled(signature, "id", "signature", "provider_details")
+        return ThinkingPart("", id=REDACTED, signature=block.get("thinkingSignature"), provider_name=provider)
+    kept = recalled(block, "thinkingSignature", "id", "signature", "provider_details")
     return ThinkingPart(sound(block["thinking"]), provider_name=provider, **kept) if kept else None
 
 
-def _kept(mark: str | None, provider: str | None) -> dict[str, Any]:
-    kept = recalled(mark, "id", "provider_details") if mark is not None and provider is not None else None
+def _kept(block: Block, field: str, provider: str | None) -> dict[str, Any]:
+    kept = recalled(block, field, "id", "provider_details") if provider is not None else None
     return {"provider_name": provider, **kept} if kept else {}

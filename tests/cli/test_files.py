@@ -89,7 +89,7 @@ def test_every_line_that_cannot_be_read_is_named_and_nothing_changes(person: Per
     assert answer.err == (
         "tildone: could not read bad.md as a plan:\n"
         "  line 2: not a heading (# name), a task (- [ ] text) or a note (> text)\n"
-        "  line 3: unknown mark [q]; known are [ ], [/], [x] and [-]\n"
+        "  line 3: unknown mark [q]; known are [ ], [/], [x], [-] and [!]\n"
     )
     assert person.says("todo", "export", "-") == "# Todos\n- [ ] One\n"
 

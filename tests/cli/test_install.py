@@ -293,3 +293,27 @@ def test_homes_that_were_moved_are_found() -> None:
     assert places["vscode"] == {"/cfg/xdg/Code/User"}
     with pytest.raises(UsageError):
         HOSTS["claude-desktop"].edits(Site("/home/ada", "/app", PROJECT, {}, "/bin/tildone"))
+
+
+def test_the_doctor_looks_at_agents_too(person: Person) -> None:
+    """Whether the plan is in them, and whether what they run is there; each with what to do."""
+    (person.home / ".qwen").mkdir()
+    for host in ("claude", "gemini", "codex"):
+        person.says("install", host)
+    settings = person.home / ".gemini" / "settings.json"
+    settings.write_text(settings.read_text().replace(str(PROGRAM), "/old/bin/tildone"))
+    codex = person.home / ".codex" / "config.toml"
+    codex.write_text(
+        codex.read_text().replace("[[hooks.Stop]]", "[[hooks.Other]]").replace("hooks.Stop.", "hooks.Other.")
+    )
+
+    answer = person.run("doctor", "--json", PATH="/nowhere")
+
+    found = [(each["health"], each["what"], each["remedy"]) for each in answer.json if each["check"] == "agents"]
+    assert answer.code == 5
+    assert found == [
+        ("fine", f"Claude Code has the plan; it runs {PROGRAM}", ""),
+        ("odd", "Codex is set up by halves, or for another tildone", "tildone install codex"),
+        ("bad", "Gemini CLI runs /old/bin/tildone, which is not there", "tildone install gemini"),
+        ("fine", "Qwen Code is here, without a plan", "tildone install qwen"),
+    ]

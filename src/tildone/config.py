@@ -16,14 +16,20 @@ if TYPE_CHECKING:
     from typing import Any
 
 TEXTS = ("store", "session", "dialect", "model", "session_dir")
-NUMBERS = ("max_nudges", "countdown")
-KEYS = (*TEXTS, *NUMBERS)
+NUMBERS = ("max_nudges", "max_same", "max_minutes", "countdown")
+AMOUNTS = ("max_cost",)
+CHOICES = {"gate": ("on", "off")}
+KEYS = (*TEXTS, *NUMBERS, *AMOUNTS, *CHOICES)
 PHASES = ("todo.enabled", "todo.reminders", "todo.reminders.max", "tasks.todoClearDelay")
 """What the extension of that name makes of these is its own affair; they stand in files only."""
 
 PATHS = ("store", "session_dir")
+JSONL = "jsonl:"
+"""Before a folder: plans are kept there, in session files of pi's format."""
+
 PROJECT_FILE = "tildone.toml"
 COUNTDOWN = 3
+MOST = float("inf")
 
 _SEPARATORS = str.maketrans("/\\:", "---")
 
@@ -34,7 +40,10 @@ class Settings:
 
     No dialect means: the one the session was written in. `session_dir` holds the conversations of `tildone run`.
     `max_nudges` bounds how often an agent is told to go on, where the dialect's own bound is not meant; `countdown`
-    is how many seconds pass before it is told.
+    is how many seconds pass before it is told. `agents_dir` is where it is written down which agent works on which
+    plan; `handle` is the session if somebody named one, rather than leaving it to be the project's. `max_same`,
+    `max_minutes` and `max_cost` are the other bounds of an agent that is held to its plan by hooks; without a `gate`
+    it is not held.
     """
 
     store: str
@@ -46,6 +55,12 @@ class Settings:
     max_nudges: int | None = None
     countdown: int = COUNTDOWN
     phases: "tuple[tuple[str, Any], ...]" = ()
+    agents_dir: str = ""
+    handle: str | None = None
+    max_same: int | None = None
+    max_minutes: int | None = None
+    max_cost: float | None = None
+    gate: bool = True
 
 
 def load(flags: "Mapping[str, str]", environ: "Mapping[str, str]", folder: str) -> Settings:
@@ -59,8 +74,8 @@ def load(flags: "Mapping[str, str]", environ: "Mapping[str, str]", folder: str) 
     said |= _from_file(os.path.join(project, PROJECT_FILE))
     nearer = {key: environ[f"TILDONE_{key.upper()}"] for key in KEYS if environ.get(f"TILDONE_{key.upper()}")}
     nearer |= {key: flags[_flag(key)] for key in KEYS if flags.get(_flag(key))}
-    said |= {key: _number(key, held) if key in NUMBERS else held for key, held in nearer.items()}
-    data = os.path.join(_data_home(environ), "tildone")
+    said |= {key: _worded(key, held) for key, held in nearer.items()}
+    data = data_folder(environ)
     usual = os.path.join(data, "tildone.db"), os.path.join(data, "sessions", folder_name(folder))
     store, session_dir = (_place(said.get(key, path), folder) for key, path in zip(PATHS, usual, strict=True))
     return Settings(
@@ -73,7 +88,30 @@ def load(flags: "Mapping[str, str]", environ: "Mapping[str, str]", folder: str) 
         max_nudges=said.get("max_nudges"),
         countdown=said.get("countdown", COUNTDOWN),
         phases=tuple((key, said[key]) for key in PHASES if key in said),
+        agents_dir=os.path.join(data, "agents"),
+        handle=said.get("session"),
+        max_same=said.get("max_same"),
+        max_minutes=said.get("max_minutes"),
+        max_cost=said.get("max_cost"),
+        gate=said.get("gate") != "off",
     )
+
+
+def origins(flags: "Mapping[str, str]", environ: "Mapping[str, str]", folder: str) -> dict[str, str]:
+    """Where each setting that somebody has settled comes from: a file, a variable or a flag, as `load` heeds them."""
+    found: dict[str, str] = {}
+    for file in (
+        os.path.join(_config_home(environ), "tildone", "config.toml"),
+        os.path.join(project_root(folder), PROJECT_FILE),
+    ):
+        found |= dict.fromkeys(_from_file(file), file)
+    found |= {key: f"$TILDONE_{key.upper()}" for key in KEYS if environ.get(f"TILDONE_{key.upper()}")}
+    return found | {key: f"--{_flag(key)}" for key in KEYS if flags.get(_flag(key))}
+
+
+def data_folder(environ: "Mapping[str, str]") -> str:
+    """Where plans are kept unless somebody has settled otherwise."""
+    return os.path.join(_data_home(environ), "tildone")
 
 
 def folder_name(folder: str) -> str:
@@ -127,13 +165,37 @@ def _check(path: str, key: str, held: object) -> None:
         raise UsageError(f"{path}: {key} must be some text in quotes")
     if key in NUMBERS and (not isinstance(held, int) or isinstance(held, bool) or held < 0):
         raise UsageError(f"{path}: {key} must be a whole number, 0 or more")
+    if key in AMOUNTS and (not isinstance(held, int | float) or isinstance(held, bool) or not 0 <= held < MOST):
+        raise UsageError(f"{path}: {key} must be a number of dollars, 0 or more")
+    if key in CHOICES and held not in CHOICES[key]:
+        raise UsageError(f"{path}: {key} must be {_either(key)}")
 
 
-def _number(key: str, said: str) -> int:
-    """A number that was said in words: in the environment, or by a flag."""
+def _worded(key: str, said: str) -> "Any":
+    """What was said in words: in the environment, or by a flag."""
+    if key in CHOICES and said not in CHOICES[key]:
+        raise UsageError(f"{_flag(key)} must be {_either(key)}, not {said!r}")
+    if key in AMOUNTS:
+        return _amount(key, said)
+    if key not in NUMBERS:
+        return said
     if not said.isdecimal():
         raise UsageError(f"{_flag(key)} must be a whole number, 0 or more, not {said!r}")
     return int(said)
+
+
+def _amount(key: str, said: str) -> float:
+    try:
+        amount = float(said)
+    except ValueError:
+        amount = MOST
+    if not 0 <= amount < MOST:
+        raise UsageError(f"{_flag(key)} must be a number of dollars, 0 or more, not {said!r}")
+    return amount
+
+
+def _either(key: str) -> str:
+    return " or ".join(f'"{choice}"' for choice in CHOICES[key])
 
 
 def _flag(key: str) -> str:
@@ -152,6 +214,10 @@ def nearest(word: str, known: "tuple[str, ...]") -> str:
 def _place(store: str, folder: str) -> str:
     if is_url(store):
         return store
+    if store.startswith(JSONL):
+        if store == JSONL:
+            raise UsageError(f"{JSONL} needs a folder: {JSONL}FOLDER")
+        return JSONL + _place(store.removeprefix(JSONL), folder)
     return os.path.abspath(os.path.join(folder, os.path.expanduser(store)))
 
 

@@ -4,7 +4,7 @@ import os
 import time
 from itertools import islice
 
-from tildone.config import Settings, is_url, nearest
+from tildone.config import JSONL, Settings, is_url, nearest
 from tildone.core.rules import Rules
 from tildone.dialects.base import Dialect, Reply
 from tildone.errors import TildoneError, UsageError
@@ -15,9 +15,10 @@ from tildone.value import but
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
+    from tildone.core.plan import Plan
     from tildone.host.agent import Extension, Host
     from tildone.host.conversations import Conversations
     from tildone.host.model import Model
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
     from tildone.host.ui import UI
     from tildone.log.store import Store
     from tildone.session import Completions
+    from tildone.stores.agents import Agents
 
 TOOLS = {
     "indexed": ("write_todos", "list_todos", "edit_todos"),
     "phased": ("todo_write",),
     "declared": ("TodoWrite",),
+    "brief": ("todo",),
 }
 """Every dialect with its tools, known here so that looking one up loads no other."""
 
@@ -46,6 +49,7 @@ BY_HAND = Dialect(
 """For a person's edits where no model has written yet: no limits, and nothing is started by itself."""
 
 LOOK_BACK = 200
+PATIENCE = 30.0
 DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 ID_LENGTH = 20
 CHANCE_BITS = 50
@@ -79,11 +83,13 @@ def conversation_id() -> str:
     return str(UUID(int=now() << 80 | marked))
 
 
-def open_store(settings: Settings, *, kept: bool = True) -> "Store":
+def open_store(settings: Settings, *, kept: bool = True, patience: float = PATIENCE) -> "Store":
     """The store that the settings name; one that forgets with the process where nothing is to be `kept`.
 
+    `patience` is for how many seconds it waits where others are at work on it, or it is out of reach.
+
     Raises:
-        UsageError: this version has no such kind of store.
+        UsageError: there is no such kind of store, or its driver is not installed.
         StoreError: there is no getting at it.
     """
     if not kept:
@@ -91,12 +97,27 @@ def open_store(settings: Settings, *, kept: bool = True) -> "Store":
 
         return MemoryStore()
     if is_url(settings.store):
-        scheme = settings.store.split("://")[0]
-        raise UsageError(f"{scheme}:// stores are not supported by this version; name a file instead")
+        return _store_on_a_server(settings.store, patience)
+    if settings.store.startswith(JSONL):
+        from tildone.stores.jsonl import JsonlStore  # noqa: PLC0415  only the kind that is needed
+
+        return JsonlStore(settings.store.removeprefix(JSONL), plan_in_entry, patience=patience)
     # Late, so that a shell that never opens a store does not pay for SQLite.
     from tildone.stores.sqlite import SqliteStore  # noqa: PLC0415  see above
 
-    return SqliteStore(settings.store)
+    return SqliteStore(settings.store, patience=patience)
+
+
+def _store_on_a_server(url: str, patience: float) -> "Store":
+    scheme = url.partition("://")[0]
+    if scheme not in ("postgresql", "postgres"):
+        raise UsageError(f"there are no {scheme}:// stores; name a file, or a database: postgresql://HOST/DATABASE")
+    # Late, because the driver takes longer to load than most commands take to run.
+    try:
+        from tildone.stores.postgres import PostgresStore  # noqa: PLC0415  see above
+    except ImportError as error:
+        raise UsageError(f"{scheme}:// stores need a driver: pip install 'tildone[postgres]'") from error
+    return PostgresStore(url, patience=patience)
 
 
 def session_in(store: "Store", name: str, dialect: Dialect, patience: Patience = Patience()) -> Session:  # noqa: B008  frozen
@@ -106,16 +127,33 @@ def session_in(store: "Store", name: str, dialect: Dialect, patience: Patience =
 
 def open_session(settings: Settings, dialect: Dialect, store: "Store | None" = None) -> Session:
     """The session that the settings name, in a dialect."""
-    usual = Patience()
     return Session(
         store or open_store(settings),
         settings.session,
         dialect,
         now=now,
         new_id=id_maker(now, os.urandom),
-        patience=usual if settings.max_nudges is None else but(usual, nudges=settings.max_nudges),
+        patience=_patience(settings),
         completions=_completions(settings.project) if dialect.name == "declared" else None,
     )
+
+
+def _patience(settings: Settings) -> Patience:
+    """The usual bounds, with those that somebody has set."""
+    said = {
+        "nudges": settings.max_nudges,
+        "same": settings.max_same,
+        "minutes": settings.max_minutes,
+        "cost": settings.max_cost,
+    }
+    return but(Patience(), **{bound: limit for bound, limit in said.items() if limit is not None})
+
+
+def open_agents(settings: Settings) -> "Agents":
+    """The agents at work in a project."""
+    from tildone.stores.agents import Agents  # noqa: PLC0415  most commands are a person's
+
+    return Agents(settings.agents_dir, settings.project)
 
 
 def dialect_named(name: str) -> Dialect:
@@ -137,6 +175,10 @@ def dialect_named(name: str) -> Dialect:
             from tildone.dialects.declared import DECLARED  # noqa: PLC0415  only the one that is needed
 
             return DECLARED
+        case "brief":
+            from tildone.dialects.brief import BRIEF  # noqa: PLC0415  only the one that is needed
+
+            return BRIEF
         case _:
             raise UsageError(f"there is no dialect {name!r}; {nearest(name, tuple(TOOLS))}")
 
@@ -160,6 +202,14 @@ def dialect_of_session(settings: Settings, store: "Store") -> Dialect:
     return BY_HAND
 
 
+def plan_in_entry(entry: "Mapping[str, Any]") -> "Plan | None":
+    """The plan that an entry of a pi session carries, whichever dialect it was written in. Only that one is loaded."""
+    message = entry.get("message")
+    tool = str(message.get("toolName")) if isinstance(message, dict) else ""
+    name = dialect_of_tool(tool) if tool else "phased"
+    return dialect_named(name).recover([entry]) if name else None
+
+
 def dialect_of_conversation(transcript: "Transcript") -> str | None:
     """The name of the dialect that a conversation was held in, if a tool of one was called."""
     called = [entry["message"].get("toolName") for entry in transcript.branch() if entry["type"] == "message"]
@@ -170,6 +220,9 @@ def open_conversations(
     settings: Settings, cwd: str, *, kept: bool = True, new_id: "Callable[[], str]" = conversation_id
 ) -> "Conversations":
     """The conversations held in a working folder; those that are not `kept` leave no file."""
+    # In one file with plans, each would take what the other adds for a branch that was left.
+    if kept and settings.store == JSONL + settings.session_dir:
+        raise UsageError(f"{settings.session_dir} can't be both the store and the session-dir: choose another for one")
     # Late, here and below: a host takes several times as long to load as a whole command without one.
     from tildone.host.conversations import Conversations  # noqa: PLC0415  see above
 
@@ -199,7 +252,7 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     host = Host(model=model, transcript=transcript, cwd=cwd, now=now, ui=ui, mode=mode, tools=tools)
     complaints: list[dict[str, Any]] = []
     listening = host.listen(complaints.append)
-    host.load([(name, _extension(settings, name, store))])
+    host.load([(name, _extension(settings, name, store)), ("steering", _steering(settings, store))])
     listening()
     if complaints:
         raise TildoneError(f"the {name} extension cannot be loaded: {complaints[0]['error']}")
@@ -224,10 +277,19 @@ def _extension(settings: Settings, name: str, store: "Store") -> "Extension":
 
             bound = {} if settings.max_nudges is None else {"todo.reminders.max": settings.max_nudges}
             return phases(session, Phases.from_mapping(dict(settings.phases) | bound))
-        case _:
+        case "declared":
             from tildone.extensions.declared import declared  # noqa: PLC0415  only the one that is needed
 
             return declared(session, settings.project)
+        case _:
+            raise UsageError(f"tildone run does not speak {name}; choose indexed, phased or declared")
+
+
+def _steering(settings: Settings, store: "Store") -> "Extension":
+    from tildone.extensions.steering import steering  # noqa: PLC0415  see open_conversations
+
+    agents = open_agents(settings) if store.durable else None
+    return steering(lambda conversation: open_session(but(settings, session=conversation), BY_HAND, store), agents)
 
 
 def _completions(project: str) -> "Completions":

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tildone.errors import UnknownEvent
+from tildone.errors import StoreError, UnknownEvent
 from tildone.host.transcript import Entry, Transcript, header, iso
 
 
@@ -33,6 +33,36 @@ def test_an_entry_hangs_under_the_leaf_and_becomes_the_leaf() -> None:
     assert written == kept.branch() == kept.entries
     assert written[0]["timestamp"] == "1970-01-01T00:00:01.500Z"
     assert kept.leaf == "e1"
+
+
+def test_an_id_is_used_once() -> None:
+    """Chance may give one again."""
+    ids = iter(["a", "a", "a", "b"])
+    kept = Transcript(header("s", "/p", 0), now=lambda: 1, new_id=lambda: next(ids))
+
+    made = [kept.append("custom")["id"] for _ in range(2)]
+
+    assert made == ["a", "b"]
+    assert len(kept.entries) == 2
+
+
+def test_what_cannot_be_written_is_not_gone_on_from() -> None:
+    """It would be missing from the file, and all that follows would hang under nothing."""
+    written: list[Entry] = []
+    ids = itertools.count()
+
+    def write(entry: Entry) -> None:
+        if entry["type"] == "too_large":
+            raise StoreError
+        written.append(entry)
+
+    kept = Transcript(header("s", "/p", 0), now=lambda: 1, new_id=lambda: f"e{next(ids)}", write=write)
+    kept.append("custom")
+    with pytest.raises(StoreError):
+        kept.append("too_large")
+    kept.append("custom")
+
+    assert [(entry["id"], entry["parentId"]) for entry in written] == [("e0", None), ("e2", "e0")]
 
 
 def test_moving_the_leaf_begins_a_branch() -> None:

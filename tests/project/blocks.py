@@ -16,9 +16,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.stores.postgres import Server, running_server
+
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<body>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
 SHOWN_ONLY = {"text", "markdown", "mermaid", "diff"}
 MARK = "\x01"
+SERVED = "$ createdb "
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +73,13 @@ def matches(expected: str, actual: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Someone who follows one document from top to bottom, in an empty folder, with no plans yet."""
+    """Someone who follows one document from top to bottom, in an empty folder, with no plans yet.
+
+    There may be a PostgreSQL server that libpq's programs find by themselves.
+    """
 
     home: Path
+    server: Server | None = None
 
     def outputs(self, commands: list[str]) -> list[str]:
         """What each command prints, run in order in one shell; `[exit N]` ends those that failed."""
@@ -97,18 +104,34 @@ class Reader:
         )
 
     def environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("TILDONE_", "XDG_"))}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("TILDONE_", "XDG_", "PG"))}
         home = str(self.home)
-        return kept | {
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", "")]),
-            "HOME": home,
-            "USERPROFILE": home,
-            "LOCALAPPDATA": home,
-            "NO_COLOR": "1",
-            "COLUMNS": "80",
-            "TZ": "UTC",
-            "PYTHONUTF8": "1",
-        }
+        served = {"PGHOST": self.server.folder, "PGUSER": "postgres"} if self.server else {}
+        programs = [self.server.programs] if self.server else []
+        return (
+            kept
+            | served
+            | {
+                "PATH": os.pathsep.join([str(Path(sys.executable).parent), *programs, kept.get("PATH", "")]),
+                "HOME": home,
+                "USERPROFILE": home,
+                "LOCALAPPDATA": home,
+                "NO_COLOR": "1",
+                "COLUMNS": "80",
+                "TZ": "UTC",
+                "PYTHONUTF8": "1",
+            }
+        )
+
+
+@contextlib.contextmanager
+def reader_of(document: str, home: Path) -> Iterator[Reader]:
+    """A reader who has what the document takes for granted: a server, where it makes a database on one."""
+    if SERVED not in document:
+        yield Reader(home)
+        return
+    with running_server() as server:
+        yield Reader(home, server)
 
 
 def _shown(text: str, status: int) -> str:

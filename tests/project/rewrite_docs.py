@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests import differences_page
+from tests.hooks import drills
 from tests.project import blocks, cli_reference, rooms_page
 from tests.project.source import ROOT, rooms
 
@@ -18,14 +19,16 @@ def fresh() -> Iterator[tuple[Path, str]]:
     """Each document that shows something of the program, as it should be now."""
     yield rooms_page.PAGE, rooms_page.page()
     yield differences_page.PAGE, differences_page.page()
+    yield drills.PAGE, drills.page()
     if "cli" not in rooms():
         return
     with tempfile.TemporaryDirectory() as home:
         yield cli_reference.PAGE, cli_reference.page(blocks.Reader(Path(home)))
     for path in documents():
         if path not in (cli_reference.PAGE, differences_page.PAGE, rooms_page.PAGE):
-            with tempfile.TemporaryDirectory() as home:
-                yield path, blocks.rewritten(path.read_text(encoding="utf-8"), blocks.Reader(Path(home)))
+            document = path.read_text(encoding="utf-8")
+            with tempfile.TemporaryDirectory() as home, blocks.reader_of(document, Path(home)) as reader:
+                yield path, blocks.rewritten(document, reader)
 
 
 def main() -> None:

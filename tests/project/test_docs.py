@@ -8,9 +8,20 @@ import pytest
 
 from do import VERBS
 from tests.project import cli_reference, rooms_page
-from tests.project.blocks import Exchange, Reader, blocks, exchanges, matches, problems, rewritten
+from tests.project.blocks import (
+    SERVED,
+    Exchange,
+    Reader,
+    blocks,
+    exchanges,
+    matches,
+    problems,
+    reader_of,
+    rewritten,
+)
 from tests.project.rewrite_docs import documents
 from tests.project.source import ROOT, rooms
+from tests.stores.postgres_keeper import why_not
 
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#]*)(?:#[^)]*)?\)")
 
@@ -23,12 +34,16 @@ def reader(tmp_path: Path) -> Reader:
 
 
 @every_document
-def test_every_code_block_does_what_the_document_says(path: Path, reader: Reader) -> None:
+def test_every_code_block_does_what_the_document_says(path: Path, tmp_path: Path) -> None:
     document = path.read_text(encoding="utf-8")
     if "cli" not in rooms() and any(block.language in {"console", "sh"} for block in blocks(document)):
         pytest.skip("there is no command line yet to run the document's commands with")
 
-    assert "\n".join(problems(document, reader, frozenset(VERBS))) == ""
+    if SERVED in document and why_not():
+        pytest.skip(str(why_not()))
+
+    with reader_of(document, tmp_path) as reader:
+        assert "\n".join(problems(document, reader, frozenset(VERBS))) == ""
 
 
 @every_document

@@ -16,6 +16,8 @@ from tests.project.source import PACKAGE, ROOT, pyproject, rooms
 
 pytestmark = pytest.mark.slow
 
+OURS = (".py", ".sql")
+
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -27,10 +29,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    sources = {path.relative_to(PACKAGE.parent).as_posix() for path in PACKAGE.rglob("*.py")}
+    sources = {path.relative_to(PACKAGE.parent).as_posix() for path in PACKAGE.rglob("*") if path.suffix in OURS}
 
     assert {name.split("/")[0] for name in names} == {"tildone", f"tildone-{version()}.dist-info"}
-    assert {name for name in names if name.endswith(".py")} == sources
+    assert {name for name in names if name.endswith(OURS)} == sources
     assert "tildone/py.typed" in names
 
 

@@ -7,10 +7,17 @@ from pathlib import Path
 import pytest
 
 from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
-from tildone.stores.pi_sessions import SessionFile, file_name, load, newest
+from tildone.stores.pi_sessions import SessionFile, file_name, iso, load, moment, newest
 
 HEADER = {"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-02T03:04:05.006Z", "cwd": "/p"}
 TRACES = sorted((Path(__file__).parents[1] / "traces").glob("*.json"))
+
+
+OLD = Path(__file__).parent / "old_sessions"
+
+
+def custom(entry_id: str, parent: str | None) -> dict[str, object]:
+    return {"type": "custom", "id": entry_id, "parentId": parent}
 
 
 def lines(*records: object) -> str:
@@ -44,15 +51,95 @@ def test_what_pi_wrote_is_read_entry_by_entry(trace: Path, tmp_path: Path) -> No
         assert [header, *entries] == recorded["entries"]
 
 
-def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
-    """Only the last one can have been; elsewhere it is damage, and its line is named."""
+def test_a_line_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
+    """As pi does: one that was cut off at the end, or garbage that nothing hangs on."""
     path = tmp_path / "s.jsonl"
-    path.write_text(lines(HEADER, {"type": "custom", "id": "a", "parentId": None}) + '{"type": "cus', encoding="utf-8")
+    text = lines(HEADER, custom("a", None)) + "garbage\nNaN\n" + lines(custom("b", "a")) + '{"type": "cus'
+    path.write_text(text, encoding="utf-8")
 
-    assert [entry["id"] for entry in load(str(path))[1]] == ["a"]
-    path.write_text(lines(HEADER) + "garbage\n" + lines({"type": "custom", "id": "a"}), encoding="utf-8")
-    with pytest.raises(StoreDamaged, match="line 2: not JSON"):
+    assert [entry["id"] for entry in load(str(path))[1]] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        ("garbage\n", "line 2 cannot be read, and line 3 hangs on it"),
+        ("", "line 2 hangs under 'lost', which is not in the file"),
+    ],
+)
+def test_a_conversation_that_goes_through_a_line_that_cannot_be_read_is_refused(
+    tmp_path: Path, bad: str, why: str
+) -> None:
+    """Rather than gone on with as if what was said there had never been. Other branches may be broken."""
+    path = tmp_path / "s.jsonl"
+    path.write_text(lines(HEADER) + bad + lines(custom("a", "lost"), custom("b", "a")), encoding="utf-8")
+
+    with pytest.raises(StoreDamaged, match=why):
         load(str(path))
+    with path.open("a", encoding="utf-8") as file:
+        file.write(lines(custom("c", None)))
+    assert [entry["id"] for entry in load(str(path))[1]] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("above", ["b", "a"])
+def test_a_conversation_that_leads_back_to_itself_is_refused(tmp_path: Path, above: str) -> None:
+    """It would never come to its beginning."""
+    path = tmp_path / "s.jsonl"
+    path.write_text(lines(HEADER, custom("a", above), custom("b", "a")), encoding="utf-8")
+
+    with pytest.raises(StoreDamaged, match="line 2"):
+        load(str(path))
+
+
+@pytest.mark.parametrize("torn", ["", '{"type": "message", "id": "x", "par', "garbage"])
+def test_going_on_after_a_line_that_was_cut_off_begins_a_new_one(tmp_path: Path, torn: str) -> None:
+    """And what was cut off stays: it may be of use to somebody."""
+    path = tmp_path / "s.jsonl"
+    path.write_text(lines(HEADER, custom("a", None)) + torn, encoding="utf-8")
+
+    SessionFile(str(path), HEADER, exists=True).write(custom("b", "a"))
+
+    assert [entry["id"] for entry in load(str(path))[1]] == ["a", "b"]
+    assert torn in path.read_text(encoding="utf-8")
+
+
+def test_a_last_line_that_lacks_only_its_end_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text(lines(HEADER, custom("a", None)).rstrip(), encoding="utf-8")
+
+    SessionFile(str(path), HEADER, exists=True).write(custom("b", "a"))
+
+    assert [entry["id"] for entry in load(str(path))[1]] == ["a", "b"]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_older_file_is_raised_before_it_grows(tmp_path: Path, version: int) -> None:
+    """Once; what it was is kept beside it. Until then it is left as it is."""
+    path = tmp_path / "s.jsonl"
+    old = (OLD / f"version-{version}.jsonl").read_bytes()
+    path.write_bytes(old)
+    header, entries = load(str(path))
+    assert path.read_bytes() == old
+
+    file = SessionFile(str(path), header, exists=True)
+    for number, parent in enumerate([entries[-1]["id"], "new0"]):
+        file.write(custom(f"new{number}", parent))
+
+    assert load(str(path)) == (header, [*entries, custom("new0", entries[-1]["id"]), custom("new1", "new0")])
+    assert json.loads(path.read_bytes().splitlines()[0]) == header
+    assert (tmp_path / f"s.jsonl.v{version}.bak").read_bytes() == old
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_file_that_is_there_is_not_begun_again(tmp_path: Path) -> None:
+    """Two conversations of one name would be one that makes no sense."""
+    path = tmp_path / "s.jsonl"
+    path.write_text("precious", encoding="utf-8")
+
+    with pytest.raises(StoreError, match="is there already"):
+        SessionFile(str(path), HEADER).write(custom("a", None))
+
+    assert path.read_text(encoding="utf-8") == "precious"
 
 
 def test_older_versions_are_raised(tmp_path: Path) -> None:
@@ -94,7 +181,7 @@ def test_what_cannot_be_read_or_written_says_so(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot read"):
         load(str(tmp_path))
     (tmp_path / "file").write_text("x", encoding="utf-8")
-    with pytest.raises(StoreError, match="cannot write"):
+    with pytest.raises(StoreError, match="file: File exists"):
         SessionFile(str(tmp_path / "file" / "s.jsonl"), HEADER).write({"type": "custom"})
 
 
@@ -107,6 +194,38 @@ def test_the_newest_file_is_the_one_written_to_last(tmp_path: Path) -> None:
         os.utime(tmp_path / name, (age, age))
 
     assert newest(str(tmp_path)) == str(tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("at", "written"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (1794703543432, "2026-11-15T00:45:43.432Z"),
+        (951782400000, "2000-02-29T00:00:00.000Z"),
+        (951868799999, "2000-02-29T23:59:59.999Z"),
+        (4107542400000, "2100-03-01T00:00:00.000Z"),
+        (32535215999999, "3000-12-31T23:59:59.999Z"),
+    ],
+)
+def test_moments_are_written_and_read_as_pi_writes_them(at: int, written: str) -> None:
+    assert (iso(at), moment(written)) == (written, at)
+
+
+def test_a_moment_that_not_every_calendar_has_is_the_nearest_that_it_has() -> None:
+    """Entries have to have one."""
+    assert (iso(-1), iso(10**18)) == ("1970-01-01T00:00:00.000Z", "3000-12-31T23:59:59.999Z")
+
+
+@pytest.mark.parametrize(
+    ("written", "at"), [("2026-01-02T03:04:05Z", 1767323045000), ("2026-01-02T03:04:05.1234567Z", 1767323045123)]
+)
+def test_moments_that_others_write_are_read_as_far_as_they_go(written: str, at: int) -> None:
+    assert moment(written) == at
+
+
+@pytest.mark.parametrize("written", [None, 7, "", "yesterday", "2026-01-02", "2026-01-02T03:04:05+01:00"])
+def test_what_is_no_moment_is_none(written: object) -> None:
+    assert moment(written) is None
 
 
 def test_files_are_named_as_pi_names_them() -> None:

@@ -1,15 +1,15 @@
 """The conversation of a session, as pi keeps it: a tree of entries, a moving leaf, format version 3."""
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from tildone.errors import UnknownEvent
 from tildone.host.messages import Message, blocks
+from tildone.stores import pi_sessions
 from tildone.stores.pi_sessions import moment
 
 Entry = dict[str, Any]
-VERSION = 3
+header, iso = pi_sessions.header, pi_sessions.iso
 SPOKEN = ("user", "assistant", "toolResult")
 """The roles whose messages have content; a file may have lost it."""
 
@@ -32,8 +32,10 @@ class Transcript:
         self._now = now
         self._new_id = new_id
         self._write = write
-        self._entries: dict[str, Entry] = {entry["id"]: entry for entry in entries}
-        self.leaf: str | None = next(reversed(self._entries), None)
+        self._entries: dict[str, Entry] = {}
+        self.leaf: str | None = None
+        for entry in entries:
+            self._take(entry)
 
     @property
     def id(self) -> str:
@@ -53,26 +55,27 @@ class Transcript:
 
     def append(self, kind: str, **fields: Any) -> Entry:
         """Hang an entry under the leaf, and write it down."""
+        while (entry_id := self._new_id()) in self._entries:
+            pass
         entry: Entry = {
             "type": kind,
-            "id": self._new_id(),
+            "id": entry_id,
             "parentId": self.leaf,
             "timestamp": iso(self._now()),
             **fields,
         }
-        self._entries[entry["id"]] = entry
-        self.leaf = entry["id"]
-        if self._write is not None:
-            self._write(entry)
+        self.adopt([entry])
         return entry
 
     def adopt(self, entries: Iterable[Entry]) -> None:
-        """Take over entries of another conversation as they are, and write them down here."""
+        """Take over entries of another conversation as they are, and write them down here.
+
+        One that can't be written is not taken over: what came after it would hang under nothing.
+        """
         for entry in entries:
-            self._entries[entry["id"]] = entry
-            self.leaf = entry["id"]
             if self._write is not None:
                 self._write(entry)
+            self._take(entry)
 
     def entry(self, entry_id: str) -> Entry:
         """The entry of that id.
@@ -110,17 +113,9 @@ class Transcript:
                 found.append(message)
         return found
 
-
-def header(session_id: str, cwd: str, at: int, parent: str | None = None) -> Entry:
-    """The first line of a session file."""
-    line: Entry = {"type": "session", "version": VERSION, "id": session_id, "timestamp": iso(at), "cwd": cwd}
-    return line if parent is None else {**line, "parentSession": parent}
-
-
-def iso(at: int) -> str:
-    """Milliseconds since 1970 as pi writes moments."""
-    moment = datetime.fromtimestamp(at / 1000, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % 1000:03d}Z"
+    def _take(self, entry: Entry) -> None:
+        self._entries[entry["id"]] = entry
+        self.leaf = entry["id"]
 
 
 def _since_compaction(way: Sequence[Entry]) -> list[Entry]:

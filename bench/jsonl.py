@@ -1,0 +1,98 @@
+"""What it costs to find the plan in a long session file of pi's, against parsing it, and to change it after that."""
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+from bench.measure import Row, medians
+from bench.plans import PLAN, Toggle, filled_session, session_on
+from tildone.core.plan import Plan
+from tildone.log.events import Actor, Call, Event, PlanChanged
+from tildone.log.tree import Place
+from tildone.stores.jsonl import JsonlStore
+from tildone.stores.pi_events import write_history
+from tildone.wiring import plan_in_entry
+
+AIM = 1.5
+SHORT = 10
+SIZE = 425
+"""Bytes to a message, without what all have: a hundred thousand entries make sixty-two megabytes."""
+
+
+def rows(folder: Path, rounds: int, length: int) -> Iterator[Row]:
+    """One row for each kind of file, and one for a change of the plan in it."""
+    talk, plans = conversation(folder / "talk", length), history(folder / "plans", length)
+    for whose, path in (("pi's", talk), ("tildone's", plans)):
+        took, parsing = medians([opening(path.parent), parsed(path)], rounds)
+        yield Row(f"the plan in {length:,} entries of {whose}", "json.loads of its lines", AIM, took, parsing)
+    stores = [JsonlStore(path.parent, plan_in_entry) for path in (conversation(folder / "short", SHORT), talk)]
+    short, long = medians([Toggle(filled_session(store, "bench")) for store in stores], 10 * rounds)
+    yield Row(f"a change after {length:,} entries", f"after {SHORT} entries", AIM, long, short)
+
+
+def opening(folder: Path) -> Callable[[], Plan]:
+    """As a command does it: everything is new."""
+
+    def read() -> Plan:
+        plan = session_on(JsonlStore(folder, plan_in_entry), "bench").plan
+        assert plan.tasks
+        return plan
+
+    return read
+
+
+def parsed(path: Path) -> Callable[[], None]:
+    def parse() -> None:
+        with path.open("rb") as file:
+            for line in file:
+                json.loads(line)
+
+    return parse
+
+
+def conversation(folder: Path, length: int) -> Path:
+    """A file as pi writes it: a person, an agent, its tools, and now and then its plan."""
+    path = folder / "2026-01-01T00-00-00-000Z_bench.jsonl"
+    folder.mkdir()
+    told = [message("user"), said("bash"), result("bash"), said("edit_todos"), result("edit_todos", todos=TODOS)]
+    with path.open("w", encoding="utf-8") as file:
+        file.write(json.dumps({"type": "session", "version": 3, "id": "bench", "cwd": "/p"}) + "\n")
+        for number, body in zip(range(length), cycle(told), strict=False):
+            entry = {"type": "message", "id": f"{number:08x}", "parentId": f"{number - 1:08x}" if number else None}
+            line = entry | {"timestamp": "2026-01-01T00:00:00.000Z", "message": body}
+            file.write(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n")
+    return path
+
+
+def history(folder: Path, length: int) -> Path:
+    """A file of tildone's own: nothing but changes of the plan."""
+    path = folder / "2026-01-01T00-00-00-000Z_bench.jsonl"
+    fact = PlanChanged(Plan((PLAN.phases[0],)), Call("edit_todos", '{"action":"start","indices":[3]}'))
+    ids = [f"{number:020}" for number in range(length)]
+    events = [Event(new, old, 1, Actor.AGENT, fact) for old, new in zip([None, *ids], ids, strict=False)]
+    write_history(str(path), "bench", "/p", events, Place(ids[-1]))
+    return path
+
+
+TODOS = [{"text": task.text, "status": "not_started"} for task in PLAN.tasks[:4]]
+
+
+def message(role: str, **more: Any) -> dict[str, Any]:
+    """A message of about the usual length."""
+    short = {"role": role, **more, "content": [{"type": "text", "text": ""}], "timestamp": 1}
+    left = SIZE - len(json.dumps(short, separators=(",", ":")))
+    return short | {"content": [{"type": "text", "text": ("naïve \\ text\n" * 60)[: max(left, 1)]}]}
+
+
+def said(tool: str) -> dict[str, Any]:
+    call = {"type": "toolCall", "id": "call_1", "name": tool, "arguments": {"command": "ls"}}
+    answer = message("assistant", api="openai-responses", provider="openai", model="gpt-5", stopReason="toolUse")
+    return answer | {"content": [*answer["content"], call]}
+
+
+def result(tool: str, **details: Any) -> dict[str, Any]:
+    role = {"toolCallId": "call_1", "toolName": tool, "details": {"action": "edit"} | details, "isError": False}
+    told = message("toolResult", **role)
+    return {"role": told.pop("role"), **{key: told.pop(key) for key in ("toolCallId", "toolName", "content")}, **told}

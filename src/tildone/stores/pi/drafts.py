@@ -1,0 +1,142 @@
+"""Lines to be added to a session file, or to begin one with: events, and where the session stands after them."""
+
+import os
+
+from tildone.errors import StoreError, UnknownEvent
+from tildone.log.events import Labelled
+from tildone.log.tree import Place
+from tildone.stores.pi.entries import event_line, forgetting_line, place_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tildone.log.events import Event
+    from tildone.stores.pi.history import History
+
+
+class Draft:
+    """What is to be written at the end of a file whose history is given; without one, of a file that is new.
+
+    An event that follows the head hangs under the last entry, which may be anything; any other under its parent.
+    """
+
+    def __init__(self, history: "History | None", batch: str = "") -> None:
+        self.lines: list[bytes] = []
+        self.begun = 0
+        self.place = history.place() if history else Place()
+        self._history = history
+        self._batch = batch
+        self._leaf = history.leaf() if history else None
+        self._entries: dict[str, str] = {}
+        self._taken: set[str] = set()
+
+    @property
+    def text(self) -> bytes:
+        """All of it."""
+        return b"".join(self.lines)
+
+    def filled(self, events: "Iterable[Event]", to: Place, at: int) -> "Draft":
+        """With these events, standing at a place."""
+        for event in events:
+            self.add(event)
+        self.stand(to, at)
+        return self
+
+    def add(self, event: "Event") -> None:
+        """Add an event.
+
+        Raises:
+            UnknownEvent: its parent is neither in the file nor in the draft.
+        """
+        parent = self._under(event.parent)
+        self.begun = self.begun if self.lines else event.at
+        entry_id = event.id if event.id and not self._is_taken(event.id) else self._new_id()
+        target = self._entry_of(event.fact.target) or event.fact.target if isinstance(event.fact, Labelled) else ""
+        self.lines.append(event_line(event, entry_id, parent, target, self._batch))
+        self._entries[event.id] = entry_id
+        self._hung(entry_id, Place(event.id))
+
+    def stand(self, to: Place, at: int) -> None:
+        """Go to a place, unless the session stands there by itself; that also ends a batch.
+
+        Raises:
+            UnknownEvent: its head is neither in the file nor in the draft.
+        """
+        parent = self._under(to.head)
+        if to != self.place or self._batch:
+            entry_id = self._new_id()
+            self.lines.append(place_line(to, entry_id, parent, at, self._batch))
+            self._hung(entry_id, to)
+
+    def forget(self, at: int) -> None:
+        """Have no plan ever been here."""
+        self.lines.append(forgetting_line(self._new_id(), self._leaf, at))
+
+    def has(self, event_id: str) -> bool:
+        """Whether an event is in the file or in the draft."""
+        return self._entry_of(event_id) is not None
+
+    def _under(self, event_id: str | None) -> str | None:
+        """The entry that what follows an event hangs under."""
+        if event_id == self.place.head:
+            return self._leaf
+        if event_id is None:
+            return self._history.before_first() if self._history else None
+        entry_id = self._entry_of(event_id)
+        if entry_id is None:
+            raise UnknownEvent(event_id)
+        return entry_id
+
+    def _entry_of(self, event_id: str) -> str | None:
+        if event_id in self._entries:
+            return self._entries[event_id]
+        at = self._history.find(event_id) if self._history else None
+        return self._history.outline.tree.name(at) if self._history and at is not None else None
+
+    def _hung(self, entry_id: str, place: Place) -> None:
+        self._taken.add(entry_id)
+        self._leaf, self.place = entry_id, place
+
+    def _is_taken(self, entry_id: str) -> bool:
+        return entry_id in self._taken or (
+            self._history is not None and self._history.outline.tree.position(entry_id) is not None
+        )
+
+    def _new_id(self) -> str:
+        """Eight hexadecimal digits that no entry of the file has, as pi names its own."""
+        while self._is_taken(entry_id := new_id()):
+            pass
+        return entry_id
+
+
+def new_ones(session: str, history: "History | None", theirs: "Iterable[Event]") -> "list[Event]":
+    """Those of some events that are not in a file yet.
+
+    Raises:
+        StoreError: another event of the same id is there.
+    """
+    new: dict[str, Event] = {}
+    for event in theirs:
+        at = history.find(event.id) if history else None
+        here = new.setdefault(event.id, event) if history is None or at is None else history.event(at)
+        if here != event:
+            raise StoreError(f"{session!r} has another event {event.id!r}")
+    return list(new.values())
+
+
+def adopting(history: "History | None", new: "Sequence[Event]", to: Place, at: int) -> Draft:
+    """What has to be written to have these events and to stand there, so that it is believed as a whole.
+
+    Raises:
+        UnknownEvent: the parent of an event, or the head to stand at, is neither in the file nor among them.
+    """
+    draft = Draft(history).filled(new, to, at)
+    # A new file is made at once. Several lines at the end of another could be cut off between two of them.
+    at_once = history is None or len(draft.lines) <= 1
+    return draft if at_once else Draft(history, new_id()).filled(new, to, at)
+
+
+def new_id() -> str:
+    """Eight hexadecimal digits, as pi's entries have."""
+    return os.urandom(4).hex()

@@ -1,0 +1,252 @@
+"""What is in a session file: read once, then only as far as the file has grown.
+
+Few lines are parsed. How an entry begins tells what it is and what it hangs under; those that may be of the plan are
+looked into when somebody asks for them.
+"""
+
+import os
+import re
+
+from tildone.errors import StoreDamaged, StoreError
+from tildone.stores.pi import entries as pi
+from tildone.stores.pi.tree import ROOT, Tree
+from tildone.stores.pi_sessions import broken, parsed, raised, recognised, version_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any, BinaryIO
+
+    Entry = dict[str, Any]
+
+# How pi's entries and ours begin. The last group is there if nothing in the rest of the line can be of the plan.
+_OPENING = re.compile(
+    rb'\{"type": ?"([a-z_]+)", ?"id": ?"([^"\\\n]+)", ?"parentId": ?(?:null|"([^"\\\n]+)"), ?"timestamp": ?"[^"\\\n]*"'
+    rb'(, ?"message": ?\{"role": ?"(?!toolResult)\w+"'
+    rb'|, ?"message": ?\{"role": ?"toolResult", ?"toolCallId": ?"[^"\\\n]*", ?"toolName": ?"(?![^"]*?(?i:todo|tildone))'
+    rb'|, ?"customType": ?"(?![^"]*?(?i:todo|tildone)))?'
+)
+_OWN_EVENT = re.compile(
+    rb', ?"customType": ?"(?:tildone|user_todo_edit)", ?"data": ?\{"tildone": ?\{"v": ?\d+, ?"id": ?"([^"\\\n]+)"'
+)
+_ENDS = (b"}\n", b"}\r\n")
+_WHOLE = (pi.WHOLE.encode() + b"\n", pi.WHOLE.encode() + b"\r\n")
+_LOOKED_INTO = {b"message", b"custom", b"label", b"session"}
+_ANCHOR = 64
+_BUFFER = 1 << 18
+
+
+class Changed(Exception):
+    """The file is not the one that was read: what is known of it has to be read anew."""
+
+
+class Outline:
+    """The tree of entries in a file, and each of them when it is asked for.
+
+    `with outline` keeps the file open while many are. `looks` counts how often the file was found to have changed.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.looks = 0
+        self._file: BinaryIO | None = None
+        self._users = 0
+        self._newest: tuple[int, Entry | None] = (ROOT, None)
+        self._leaf: int | None = None
+        self._begin()
+
+    def __enter__(self) -> None:
+        if self._file is None:
+            self._file = self._opened()
+        self._users += 1
+
+    def __exit__(
+        self, _kind: "type[BaseException] | None", _error: BaseException | None, _trace: "TracebackType | None"
+    ) -> None:
+        self._users -= 1
+        if self._file is not None and not self._users:
+            self._file.close()
+            self._file = None
+
+    def refresh(self) -> bool:
+        """Read what is new; False when the file is no more.
+
+        Raises:
+            StoreDamaged: it is not a session file.
+            StoreTooNew: a newer pi wrote it.
+            StoreError: it cannot be read.
+        """
+        try:
+            if self.seen == _marks(os.stat(self.path)):
+                return True
+            with open(self.path, "rb", _BUFFER) as file:
+                self._read(file)
+        except FileNotFoundError:
+            self._begin()
+            return False
+        except OSError as error:
+            raise StoreError(f"cannot read {self.path}: {error.strerror}") from error
+        return True
+
+    def entry(self, at: int) -> "Entry | None":
+        """The entry at a position; None if its line begins well and cannot be read.
+
+        Raises:
+            Changed: something else is there now.
+        """
+        if self._raised:
+            return self._raised[at]
+        if self._newest[0] != at:
+            with self:
+                self._newest = at, self._parsed(at)
+        return self._newest[1]
+
+    @property
+    def leaf(self) -> int:
+        """The last entry that can be read: where pi would go on."""
+        if self._leaf is None:
+            at = len(self.tree.ids) - 1
+            while at >= 0 and self.entry(at) is None:
+                at -= 1
+            self._leaf = at
+        return self._leaf
+
+    @property
+    def written(self) -> int:
+        """When the file was written to, in nanoseconds since 1970."""
+        return self.seen[3] if self.seen else 0
+
+    def gap(self, at: int) -> StoreDamaged:
+        """Where the way back from an entry breaks off."""
+        return broken(self.path, *self.tree.orphan_above(at))
+
+    def damage(self, at: int, why: str) -> StoreDamaged:
+        """What is wrong with the entry at a position, and in which line it stands."""
+        with self:
+            number = self._counted(self.tree.offsets[at])
+        return StoreDamaged(f"{self.path}, line {number} {why}")
+
+    def _begin(self) -> None:
+        self.seen: tuple[int, int, int, int] | None = None
+        self.header: Entry = {}
+        self.version = 0
+        self.tree = Tree()
+        self._raised: list[Entry] = []
+        self._held: list[tuple[Entry, int]] = []
+        self._end = 0
+        self._first = self._anchor = b""
+        self._look_anew()
+
+    def _look_anew(self) -> None:
+        """What was found out by looking at single entries may not be so any more."""
+        self.looks += 1
+        self._newest = (ROOT, None)
+        self._leaf = None
+
+    def _read(self, file: "BinaryIO") -> None:
+        found = os.fstat(file.fileno())
+        if not self._goes_on(file, found):
+            self._begin()
+        self._look_anew()
+        file.seek(self._end)
+        self._scan(file)
+        if not self.header:
+            recognised(self.path, None)
+        self.seen = _marks(found)
+
+    def _goes_on(self, file: "BinaryIO", found: os.stat_result) -> bool:
+        """Whether this is the file that was read, and has only grown since."""
+        if self.seen is None or self.version == 1 or self.seen[:2] != _marks(found)[:2] or found.st_size < self._end:
+            return False
+        if file.read(len(self._first)) != self._first:
+            return False
+        file.seek(self._end - len(self._anchor))
+        return file.read(len(self._anchor)) == self._anchor
+
+    def _scan(self, file: "BinaryIO") -> None:
+        at, opening, held, tree, kinds = self._end, _OPENING.match, self._held, self.tree, self.tree.kinds
+        for line in file:
+            found = None if held else opening(line)
+            if found is None or not line.endswith(_ENDS):
+                if not self._look(line, at, file):
+                    break
+            else:
+                kind, entry_id, parent, plain = found.groups()
+                if plain is not None or kind not in _LOOKED_INTO:
+                    kinds[kind] = kinds.get(kind, 0) + 1
+                    tree.add(entry_id, parent, at)
+                elif kind == b"message":
+                    tree.add_maybe(kind, entry_id, parent, at, own=False)
+                elif line.endswith(_WHOLE) and (own := _OWN_EVENT.match(line, found.end())) and own[1] == entry_id:
+                    tree.add_maybe(kind, entry_id, parent, at, own=True)
+                else:
+                    self._look(line, at, file)
+            at += len(line)
+            if not held:
+                self._end, self._anchor = at, line[-_ANCHOR:]
+                self._first = self._first or line
+        # What was begun and is not whole yet is read again when there is more of it.
+        held.clear()
+
+    def _look(self, line: bytes, at: int, file: "BinaryIO") -> bool:
+        """Take a line that has to be parsed to be understood; False for an end that was cut off."""
+        record = parsed(line)
+        if record is None:
+            self._held.clear()
+            return line.endswith(b"\n")
+        if not self.header:
+            self.header = recognised(self.path, None if self.tree.ids else record)
+            self.version = version_of(self.path, self.header)
+            if self.version == 1:
+                self._scan_chain(file)
+        elif record["type"] != "session" and isinstance(record.get("id"), str):
+            self._take(record, at)
+        return True
+
+    def _take(self, record: "Entry", at: int) -> None:
+        """Add an entry, or hold it back until the batch that it is part of is whole."""
+        batch = pi.batch_of(record)
+        if self._held and pi.batch_of(self._held[0][0]) != batch:
+            self._held.clear()
+        self._held.append((record, at))
+        if batch is None or pi.ahead_in(record) is not None:
+            for each in self._held:
+                self.tree.add_record(*each)
+            self._held.clear()
+
+    def _scan_chain(self, file: "BinaryIO") -> None:
+        """Take all of a file of version 1, whose entries have no names of their own."""
+        self._raised = raised(filter(None, map(parsed, file)), 1)
+        for entry in self._raised:
+            self.tree.add_record(entry, 0)
+
+    def _opened(self) -> "BinaryIO":
+        try:
+            file = open(self.path, "rb")  # noqa: SIM115  it is closed when the last user leaves
+        except FileNotFoundError as error:
+            raise Changed from error
+        except OSError as error:
+            raise StoreError(f"cannot read {self.path}: {error.strerror}") from error
+        if self.seen is None or _marks(os.fstat(file.fileno()))[:2] != self.seen[:2]:
+            file.close()
+            raise Changed
+        return file
+
+    def _counted(self, offset: int) -> int:
+        """The number of the line that begins there."""
+        assert self._file is not None  # noqa: S101  only called while the file is open
+        self._file.seek(0)
+        return self._file.read(offset).count(b"\n") + 1
+
+    def _parsed(self, at: int) -> "Entry | None":
+        assert self._file is not None  # noqa: S101  only called while the file is open
+        self._file.seek(self.tree.offsets[at])
+        record = parsed(self._file.readline())
+        if record is not None and record.get("id") != self.tree.name(at):
+            raise Changed
+        return record
+
+
+def _marks(found: os.stat_result) -> tuple[int, int, int, int]:
+    """What tells whether a file is the same, and whether it has changed."""
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -1,0 +1,104 @@
+"""The tree of entries that a session file holds, by their positions in it."""
+
+from array import array
+
+from tildone.stores.pi import entries as pi
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Entry = dict[str, Any]
+
+ROOT, MISSING = -1, -2
+"""In the place of a position: there is nothing above, or there is, and it is not in the file."""
+
+
+class Tree:
+    """Who hangs under whom, and who may be of the plan.
+
+    `maybe` are those that may be of it, with their kinds; `own` those that surely are; `near` is the nearest such of
+    each, itself or above. `called` are ids of events that could not be those of their entries. `kinds` counts all
+    others. `verdicts` is for whoever finds out whether one is of the plan: None means that it cannot be read.
+    """
+
+    def __init__(self) -> None:
+        self.ids: list[bytes] = []
+        self.positions: dict[bytes, int] = {}
+        self.offsets = array("q")
+        self.parents = array("q")
+        self.near = array("q")
+        self.orphans: dict[int, bytes] = {}
+        self.kinds: dict[bytes, int] = {}
+        self.maybe: dict[int, bytes] = {}
+        self.own: set[int] = set()
+        self.called: dict[int, str] = {}
+        self.verdicts: dict[int, bool | None] = {}
+
+    def name(self, at: int) -> str:
+        """The id of the entry at a position."""
+        return self.ids[at].decode("utf-8", "surrogatepass")
+
+    def position(self, entry_id: str) -> int | None:
+        """Where the entry of that id is."""
+        return self.positions.get(_kept(entry_id))
+
+    def nearest(self, at: int) -> int:
+        """`near`, also of what is no position."""
+        return self.near[at] if at >= 0 else at
+
+    def orphan_above(self, at: int) -> tuple[str, str]:
+        """Where the way back from an entry breaks off: the last one that is there, and what that hangs under."""
+        while self.parents[at] >= 0:
+            at = self.parents[at]
+        return self.name(at), self.orphans[at].decode("utf-8", "surrogatepass")
+
+    def add(self, entry_id: bytes, parent: bytes | None, offset: int) -> None:
+        """Add an entry. What it hangs under comes before it, or is missing."""
+        position = len(self.ids)
+        above = ROOT if parent is None else self.positions.get(parent, MISSING)
+        if above == MISSING and parent is not None:
+            self.orphans[position] = parent
+        self.ids.append(entry_id)
+        self.positions[entry_id] = position
+        self.offsets.append(offset)
+        self.parents.append(above)
+        self.near.append(self.near[above] if above >= 0 else above)
+
+    def add_maybe(self, kind: bytes, entry_id: bytes, parent: bytes | None, offset: int, *, own: bool) -> None:
+        """Add an entry that may be of the plan, or surely is."""
+        self.add(entry_id, parent, offset)
+        position = len(self.ids) - 1
+        self.near[position] = position
+        self.maybe[position] = kind
+        if own:
+            self.own.add(position)
+
+    def add_record(self, record: "Entry", offset: int) -> None:
+        """Add an entry that was parsed."""
+        kind, entry_id, parent = _kept(record["type"]), _kept(record["id"]), record.get("parentId")
+        # As for pi, an empty parent is none.
+        above = _kept(parent) if isinstance(parent, str) and parent else None
+        if not pi.may_be_event(record):
+            self.kinds[kind] = self.kinds.get(kind, 0) + 1
+            self.add(entry_id, above, offset)
+            return
+        exact = pi.exact_event(record)
+        self.add_maybe(kind, entry_id, above, offset, own=exact is not None)
+        if exact is not None and exact["id"] != record["id"]:
+            self.called[len(self.ids) - 1] = exact["id"]
+        if pi.is_forgetting(record):
+            self._forget()
+
+    def _forget(self) -> None:
+        """What was of the plan up to here is not of it any more."""
+        for kind in self.maybe.values():
+            self.kinds[kind] = self.kinds.get(kind, 0) + 1
+        self.near = array("q", [ROOT]) * len(self.near)
+        self.maybe.clear()
+        self.own.clear()
+        self.called.clear()
+
+
+def _kept(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

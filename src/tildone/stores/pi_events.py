@@ -1,0 +1,71 @@
+"""The history of a plan in one session file of pi's format: read from any, and written as a new one."""
+
+import os
+
+from tildone.errors import NotFound, StoreError
+from tildone.log.tree import Place
+from tildone.stores.pi import disk
+from tildone.stores.pi.drafts import Draft
+from tildone.stores.pi.history import History
+from tildone.stores.pi.outline import Changed
+from tildone.stores.pi_sessions import header, line
+from tildone.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tildone.log.events import Event
+    from tildone.stores.pi.entries import Recover
+
+
+@value
+class PiHistory:
+    """What a session file says of a plan, and what else is in it: kinds of entries, and how many of each."""
+
+    session: str
+    cwd: str
+    events: "tuple[Event, ...]"
+    place: Place
+    left_out: tuple[tuple[str, int], ...]
+
+
+def read_history(path: str, recover: "Recover") -> PiHistory:
+    """The history of the plan in a session file of any version. The file is left as it is.
+
+    Raises:
+        NotFound: there is no such file.
+        StoreDamaged: it is not a session file, or an event hangs under a line that cannot be read.
+        StoreTooNew: a newer pi wrote it.
+        StoreError: it cannot be read.
+    """
+    history = History(path, recover)
+    if not history.refresh():
+        raise NotFound(f"no session file {path}")
+    try:
+        with history.outline:
+            events = tuple(map(history.event, history.positions()))
+            place, left_out = history.place(), history.left_out()
+    except Changed as error:
+        raise StoreError(f"{path} was changed while it was read: try again") from error
+    cwd = history.outline.header.get("cwd")
+    return PiHistory(history.session, cwd if isinstance(cwd, str) else "", events, place, left_out)
+
+
+def write_history(path: str, session: str, cwd: str, events: "Sequence[Event]", place: Place) -> None:
+    """Write a new session file of version 3 that holds these events and stands at that place: all of it or nothing.
+
+    Each event comes after its parent.
+
+    Raises:
+        UnknownEvent: the parent of an event, or the head to stand at, is not among the events before it.
+        StoreError: there is such a file already, or it cannot be written.
+    """
+    newest = max((event.at for event in events), default=0)
+    draft = Draft(None).filled(events, place, newest)
+    content = line(header(session, cwd, draft.begun)) + draft.text
+    disk.make_folder(os.path.dirname(path) or ".")
+    try:
+        disk.create(path, content, f"{path}.{os.getpid()}.tmp")
+    except FileExistsError as error:
+        raise StoreError(f"{path} is there already, and is left alone") from error

@@ -1,0 +1,72 @@
+"""A folder of session files answers every program of writes, moves, takeovers and forgetting as memory does."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from tests.stores.test_same_answers import SameAnswers, answer, facts, luck, names
+from tildone.log.events import Actor, Event, Fact
+from tildone.log.store import Store
+from tildone.log.tree import Place
+from tildone.stores.jsonl import JsonlStore
+from tildone.wiring import plan_in_entry
+
+
+class JsonlAnswers(SameAnswers):
+    """The same orders to both, while pi talks on in the files: that is no order, and changes no answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.place = Path(self.folder.name, "sessions")
+        self.store = JsonlStore(self.place, plan_in_entry)
+
+    def both(self, order: Callable[[Store], object]) -> None:
+        assert answer(order, self.store) == answer(order, self.memory)
+
+    @rule()
+    def open_again(self) -> None:
+        self.store = JsonlStore(self.place, plan_in_entry)
+
+    @rule(name=names, of=names, fact=facts, luck=luck, many=st.integers(0, 3))
+    def adopt(self, name: str, of: str, fact: Fact, luck: int, many: int) -> None:
+        """Events of another session, and new ones under any of them; the place need not be among them."""
+        theirs = list(self.memory.events(of))[: luck % 7]
+        for _ in range(many):
+            parent = theirs[luck % len(theirs)].id if theirs and luck % 5 else None
+            theirs.append(Event(f"adopted {next(self.numbers)}", parent, luck, Actor.IMPORT, fact))
+        to = Place(self.some_event(name, luck) if luck % 2 or not theirs else theirs[-1].id, ("x",) * (luck % 3))
+        self.both(lambda store: store.adopt(name, theirs, to))
+
+    @rule(name=names, overtaken=st.booleans())
+    def forget(self, name: str, *, overtaken: bool) -> None:
+        """As if it had never been, also where pi's messages stay behind."""
+        expected = "elsewhere" if overtaken else self.memory.place(name).head
+        self.both(lambda store: store.forget(name, expected=expected))
+
+    @rule(name=names)
+    def pi_talks(self, name: str) -> None:
+        """Under the last entry, as it does."""
+        for path in self.place.glob("*.jsonl"):
+            header, *entries = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+            if header["id"] == name:
+                number = f"{next(self.numbers):08x}"
+                said = {"type": "message", "id": number, "parentId": entries[-1]["id"], "timestamp": "never"}
+                written = path.stat().st_mtime_ns
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(said | {"message": {"role": "user", "content": "go on"}}) + "\n")
+                # Memory knows nothing of it, so the order of sessions is to stay.
+                os.utime(path, ns=(written, written))
+
+    def teardown(self) -> None:
+        odd = [finding for finding in self.store.examine() if finding.health.value != "fine"]
+        super().teardown()
+        assert odd == []
+
+
+TestJsonlAnswers = JsonlAnswers.TestCase
+TestJsonlAnswers.settings = settings(max_examples=40, stateful_step_count=25, derandomize=True)

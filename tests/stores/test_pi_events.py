@@ -1,0 +1,227 @@
+"""The history of a plan, read from one session file and written as another."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.stores.contract import WILD, chain, ids, planned
+from tildone.core.plan import Plan
+from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
+from tildone.log.events import Actor, Bound, Call, Event, Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.tree import Place
+from tildone.stores.jsonl import JsonlStore
+from tildone.stores.pi_events import PiHistory, read_history, write_history
+from tildone.wiring import dialect_named, plan_in_entry
+
+OLD = Path(__file__).parent / "old_sessions"
+TRACES = sorted((Path(__file__).parents[1] / "traces").glob("*.json"))
+HEADER = {"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-02T03:04:05.006Z", "cwd": "/p"}
+
+Entry = dict[str, Any]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "s.jsonl")
+
+
+@pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
+def test_a_recorded_session_goes_through_unharmed(trace: Path, tmp_path: Path) -> None:
+    """Opened, added to, exported and read again: every entry of it, and every event, is what it was."""
+    recordings = json.loads(trace.read_text(encoding="utf-8"))["session_files"]
+    assert recordings
+    for number, recorded in enumerate(recordings):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        file, copy = folder / recorded["name"].rpartition("/")[2], tmp_path / f"copy-{number}.jsonl"
+        file.write_text(lines(*recorded["entries"]), encoding="utf-8")
+        session = recorded["entries"][0]["id"]
+        store = JsonlStore(folder, plan_in_entry)
+        recovered = dialect_named("indexed").recover(recorded["entries"])
+
+        before = read_history(str(file), plan_in_entry)
+        [added] = chain(store, session, "added")
+        after = read_history(str(file), plan_in_entry)
+        write_history(str(copy), after.session, after.cwd, after.events, after.place)
+
+        assert as_json(file)[:-1] == recorded["entries"]
+        assert as_json(file)[-1]["parentId"] == recorded["entries"][-1]["id"]
+        assert [event.fact.plan for event in before.events if isinstance(event.fact, PlanChanged)][-1:] == (
+            [] if recovered is None else [recovered]
+        )
+        assert after.events == (*before.events, added)
+        assert read_history(str(copy), plan_in_entry) == PiHistory(session, after.cwd, after.events, after.place, ())
+
+
+def test_what_is_not_of_the_plan_is_counted(path: str) -> None:
+    """By its kind, the most first; moves of the head are of the plan."""
+    trace = json.loads((TRACES[0].parent / "resume.json").read_text(encoding="utf-8"))
+    entries = trace["session_files"][0]["entries"]
+    Path(path).write_text(lines(*entries), encoding="utf-8")
+
+    history = read_history(path, plan_in_entry)
+
+    assert history.left_out == (
+        ("message", 11),
+        ("custom_message", 2),
+        ("model_change", 1),
+        ("thinking_level_change", 1),
+    )
+    assert len(history.events) == 4
+    assert all(isinstance(event.fact, PlanChanged) and event.fact.call for event in history.events)
+    assert history.place == Place(history.events[-1].id)
+    assert history.cwd == entries[0]["cwd"]
+
+
+def test_a_call_is_the_one_that_the_result_answers(path: str) -> None:
+    """Also of several that were made at once."""
+    trace = json.loads((TRACES[0].parent / "parallel-calls.json").read_text(encoding="utf-8"))
+    entries = trace["session_files"][0]["entries"]
+    Path(path).write_text(lines(*entries), encoding="utf-8")
+    made = {
+        part["id"]: Call(part["name"], json.dumps(part["arguments"], separators=(",", ":")))
+        for entry in entries
+        if entry["type"] == "message" and entry["message"]["role"] == "assistant"
+        for part in entry["message"]["content"]
+        if part["type"] == "toolCall"
+    }
+    answered = {entry["id"]: entry["message"].get("toolCallId") for entry in entries if entry["type"] == "message"}
+
+    events = read_history(path, plan_in_entry).events
+
+    assert [made[answered[event.id]] for event in events] == [
+        event.fact.call for event in events if isinstance(event.fact, PlanChanged)
+    ]
+
+
+@pytest.mark.parametrize(("version", "left_out"), [(1, 4), (2, 2)])
+def test_older_versions_are_read(version: int, left_out: int) -> None:
+    """And left as they are."""
+    file = OLD / f"version-{version}.jsonl"
+    before = file.read_bytes()
+
+    history = read_history(str(file), plan_in_entry)
+
+    assert [len(history.events), len(history.left_out)] == [2, left_out]
+    assert history.cwd == "/home/me/project"
+    assert history.place == Place(history.events[-1].id)
+    assert isinstance(history.events[0].fact, PlanChanged)
+    assert history.events[0].fact.call
+    assert file.read_bytes() == before
+
+
+def test_every_event_comes_back_as_it_was(path: str) -> None:
+    """Of every kind, on every branch, whatever it is called; and the session stands where it stood."""
+    events = [
+        planned("a", None, "one \ud800"),
+        Event("b", "a", -5, Actor.TIMER, Nudged(4, 5)),
+        Event("c", "b", 10**15, Actor.IMPORT, Tripped(Bound.DRIFT, 60)),
+        Event("d", "a", 3, Actor.USER, Labelled("b", "x")),
+        Event("e", None, 4, Actor.USER, Labelled("nowhere", "")),
+        Event("f", "d", 5, Actor.AGENT, PlanChanged(Plan(), Call("edit_todos", '{"a": 1}'), 3)),
+        *(planned(f"w{name}", "f", name) for name in WILD),
+        planned("", "f", "no name"),
+    ]
+
+    write_history(path, "any \ud800 name", "/p", events, Place("b", ("c", "nowhere")))
+
+    history = read_history(path, plan_in_entry)
+    assert history == PiHistory("any \ud800 name", "/p", tuple(events), Place("b", ("c", "nowhere")), ())
+
+
+@pytest.mark.parametrize("place", [Place(), Place("a"), Place("b"), Place(None, ("b", "a"))])
+def test_an_exported_session_opens_where_it_stood(path: str, tmp_path: Path, place: Place) -> None:
+    """In a store, too, where it can be gone on with."""
+    write_history(path, "s", "/p", [planned("a", None, "x"), planned("b", "a", "y")], place)
+
+    store = JsonlStore(tmp_path, plan_in_entry)
+    assert store.place("s") == place
+    store.append("s", planned("c", place.head, "z"))
+
+    assert ids(store.events("s")) == ["a", "b", "c"]
+
+
+def test_nothing_is_a_history_too(path: str) -> None:
+    """A session that was never written."""
+    write_history(path, "s", "/p", [], Place())
+
+    assert read_history(path, plan_in_entry) == PiHistory("s", "/p", (), Place(), ())
+    assert as_json(Path(path)) == [{**HEADER, "timestamp": "1970-01-01T00:00:00.000Z"}]
+
+
+def test_a_file_that_is_there_is_left_alone(path: str) -> None:
+    """Whatever it is."""
+    Path(path).write_text("precious", encoding="utf-8")
+
+    with pytest.raises(StoreError, match=r"s\.jsonl is there already"):
+        write_history(path, "s", "/p", [planned("a", None, "x")], Place("a"))
+
+    assert Path(path).read_text(encoding="utf-8") == "precious"
+    assert os.listdir(Path(path).parent) == ["s.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("events", "place"),
+    [([planned("b", "a", "x")], Place("b")), ([planned("a", None, "x")], Place("b")), ([], Place("a"))],
+)
+def test_a_history_that_does_not_fit_together_is_not_written(path: str, events: list[Event], place: Place) -> None:
+    """A parent that is not there, a place that is not there."""
+    with pytest.raises(UnknownEvent):
+        write_history(path, "s", "/p", events, place)
+
+    assert not Path(path).exists()
+
+
+def test_a_folder_is_made_for_it(tmp_path: Path) -> None:
+    """Where one can be."""
+    write_history(str(tmp_path / "new" / "s.jsonl"), "s", "/p", [], Place())
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+
+    with pytest.raises(StoreError, match="file"):
+        write_history(str(tmp_path / "file" / "s.jsonl"), "s", "/p", [], Place())
+
+    assert (tmp_path / "new" / "s.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong", "said"),
+    [
+        (None, NotFound, "no session file"),
+        ("Dear diary,\n", StoreDamaged, "no session header"),
+        (json.dumps({**HEADER, "version": 4}), StoreTooNew, "format version 4"),
+        (json.dumps({**HEADER, "version": "3"}), StoreDamaged, "'3' is no format version"),
+        (json.dumps({**HEADER, "version": 0}), StoreDamaged, "0 is no format version"),
+    ],
+)
+def test_what_is_no_session_file_is_named(path: str, text: str | None, wrong: type[Exception], said: str) -> None:
+    if text is not None:
+        Path(path).write_text(text, encoding="utf-8")
+
+    with pytest.raises(wrong, match=said):
+        read_history(path, plan_in_entry)
+
+
+def test_a_folder_is_no_session_file(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot read"):
+        read_history(str(tmp_path), plan_in_entry)
+
+
+def test_an_event_that_hangs_under_garbage_is_named(path: str) -> None:
+    """With its line."""
+    write_history(path, "s", "/p", [planned("a", None, "x"), planned("b", "a", "y")], Place("b"))
+    text = Path(path).read_text(encoding="utf-8").splitlines()
+    Path(path).write_text("\n".join([text[0], "garbage", text[2], ""]), encoding="utf-8")
+
+    with pytest.raises(StoreDamaged, match=r"s\.jsonl, line 2 cannot be read, and line 3 hangs on it"):
+        read_history(path, plan_in_entry)
+
+
+def lines(*records: Entry) -> str:
+    return "".join(f"{json.dumps(record)}\n" for record in records)
+
+
+def as_json(path: Path) -> list[Entry]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from bench import calls, cold, reading, tokens
+from bench import appending, calls, cold, hooks, jsonl, mcp, postgres, reading, tokens
 from bench.measure import Row, Tokens
 
 
@@ -27,8 +27,13 @@ def measured(folder: Path, *, quick: bool) -> Iterator[Row | Tokens]:
     """Every row, as it comes."""
     return chain(
         cold.rows(folder, 1 if quick else 30),
+        hooks.rows(folder, 1 if quick else 30),
         calls.rows(folder, 3 if quick else 2000),
-        reading.rows(folder, 3 if quick else 2000, 1_000 if quick else 100_000),
+        appending.rows(folder, 3 if quick else 2000),
+        mcp.rows(folder, 3 if quick else 1000),
+        reading.rows(folder, 3 if quick else 2000, 1_000 if quick else 1_000_000),
+        jsonl.rows(folder, 1 if quick else 5, 1_000 if quick else 100_000),
+        postgres.rows(3 if quick else 2000, 1_000 if quick else 100_000, crowd=0.1 if quick else 1),
         tokens.rows(),
     )
 

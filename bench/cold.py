@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -35,5 +35,5 @@ def rows(folder: Path, rounds: int) -> Iterator[Row]:
     yield from (Row(name, BASE, AIM, took, bare) for name, took in zip(names, taken, strict=True))
 
 
-def command(environ: dict[str, str], *words: str) -> Callable[[], object]:
+def command(environ: Mapping[str, str], *words: str) -> Callable[[], object]:
     return lambda: subprocess.run(words, env=environ, check=True, stdout=subprocess.DEVNULL)

@@ -4,16 +4,15 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
-import apsw
-
 from bench.measure import Row, medians
 from bench.plans import PLAN, session_on
-from tildone.log import codec
-from tildone.log.events import Actor, Call, Event, PlanChanged
+from tildone.log.events import Actor, Call, Event, Nudged, PlanChanged
+from tildone.log.tree import Place
 from tildone.stores.sqlite import SqliteStore
 
 AIM = 1.5
 SHORT = 10
+AT_ONCE = 10_000
 
 
 def rows(folder: Path, rounds: int, length: int) -> Iterator[Row]:
@@ -29,16 +28,17 @@ def reading(store: SqliteStore) -> Callable[[], object]:
 
 
 def grown(path: Path, length: int) -> SqliteStore:
-    """A store whose only session has so many events, put there at once rather than one by one."""
-    SqliteStore(path).close()
-    fact = PlanChanged(PLAN, Call("edit_todos", '{"action":"start","indices":[3]}'))
+    """A store whose only session has so many events, taken over from nowhere rather than thought of one by one.
+
+    The plan is the newest of them; what came before is short, so that a million of them are soon there.
+    """
+    plan = PlanChanged(PLAN, Call("edit_todos", '{"action":"start","indices":[3]}'))
     ids = [None, *(f"{number:020}" for number in range(length))]
-    body = codec.encode(Event("<id>", "<parent>", 1, Actor.AGENT, fact))
-    rows = ((new, old, body.replace("<id>", str(new)).replace("<parent>", str(old))) for old, new in pairwise(ids))
-    connection = apsw.Connection(str(path))
-    with connection:
-        connection.executemany("INSERT INTO events (session, id, parent, at, body) VALUES ('bench', ?, ?, 1, ?)", rows)
-    connection.close()
+    events = (
+        Event(new or "", old, 1, Actor.AGENT, plan if new == ids[-1] else Nudged(1, 1)) for old, new in pairwise(ids)
+    )
     store = SqliteStore(path)
+    while batch := [event for _, event in zip(range(AT_ONCE), events, strict=False)]:
+        store.adopt("bench", batch, Place(batch[-1].id))
     assert session_on(store, "bench").plan == PLAN
     return store

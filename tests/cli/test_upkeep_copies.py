@@ -118,8 +118,8 @@ def test_a_password_is_not_printed(person: Person, plans: Path) -> None:
 def test_a_migration_that_was_stopped_is_gone_on_with(person: Person, plans: Path) -> None:
     """It shows how far it is, and Ctrl-C says how to go on; what was copied stays."""
     store = SqliteStore(plans)
-    events = [planned(str(n), str(n - 1) if n else None, "x" * 200) for n in range(20_000)]
-    store.adopt("long", events, Place("19999"))
+    events = [planned(str(n), str(n - 1) if n else None, "x" * 200) for n in range(12_000)]
+    store.adopt("long", events, Place("11999"))
     store.close()
 
     terminal = person.at_terminal("migrate", "there.db")
@@ -130,7 +130,7 @@ def test_a_migration_that_was_stopped_is_gone_on_with(person: Person, plans: Pat
 
     assert stopped.code == 130
     assert "to go on, give the same command again" in stopped.out
-    assert "3 sessions with 20,005 events" in done
+    assert "3 sessions with 12,005 events" in done
     assert "all of them new" not in done
     assert everything(person.folder / "there.db") == everything(plans)
 

@@ -1,33 +1,81 @@
 """The stores there are, each as something that can be opened more than once on the same place."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.stores.postgres import EMPTIED, TEMPLATE, Server, needs_server, running_server
 from tildone.log.store import Store
+from tildone.stores.jsonl import JsonlStore
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite import SqliteStore
+from tildone.wiring import plan_in_entry
 
 pytest.register_assert_rewrite("tests.stores.contract")
 
 Opener = Callable[[], Store]
 
 
-def memory(_folder: Path) -> Opener:
+def memory(_request: pytest.FixtureRequest) -> Opener:
     store = MemoryStore()
     return lambda: store
 
 
-def sqlite(folder: Path) -> Opener:
+def sqlite(request: pytest.FixtureRequest) -> Opener:
+    folder: Path = request.getfixturevalue("tmp_path")
     return lambda: SqliteStore(folder / "plans.db")
 
 
-@pytest.fixture(params=[memory, sqlite], ids=lambda kind: str(kind.__name__))
-def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
+def jsonl(request: pytest.FixtureRequest) -> Opener:
+    folder: Path = request.getfixturevalue("tmp_path")
+    return lambda: JsonlStore(folder / "sessions", plan_in_entry)
+
+
+def postgres(request: pytest.FixtureRequest) -> Opener:
+    # Only where there is a server is there a driver to talk to it.
+    from tildone.stores.postgres import PostgresStore  # noqa: PLC0415  see above
+
+    url: str = request.getfixturevalue("url")
+    return lambda: PostgresStore(url)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """A PostgreSQL server, and on it a database with a store's tables to copy."""
+    from tildone.stores.postgres import PostgresStore  # noqa: PLC0415  see above
+
+    with pytest.MonkeyPatch.context() as patch, running_server("max_connections=200") as server:
+        for name in [name for name in os.environ if name.startswith("PG")]:
+            patch.delenv(name)
+        server.run(f"CREATE DATABASE {TEMPLATE}")
+        PostgresStore(server.url(TEMPLATE)).close()
+        yield server
+
+
+@pytest.fixture
+def url(server: Server) -> str:
+    """A database with no sessions yet, and with nobody in it. Making a new one each time would take longer."""
+    server.run(*EMPTIED, database=TEMPLATE)
+    return server.url(TEMPLATE)
+
+
+@pytest.fixture
+def own_url(server: Server, url: str) -> Iterator[str]:
+    """A database with no sessions yet that the test may break."""
+    with server.database(TEMPLATE) as own:
+        assert own != url
+        yield own
+
+
+@pytest.fixture(
+    params=[memory, sqlite, jsonl, pytest.param(postgres, marks=needs_server)], ids=lambda kind: str(kind.__name__)
+)
+def open_store(request: pytest.FixtureRequest) -> Iterator[Opener]:
     """Opens the store under test: the same sessions each time, through an object of its own where there can be one."""
     opened: list[Store] = []
-    opener = request.param(tmp_path)
+    opener = request.param(request)
 
     def opened_here() -> Store:
         opened.append(opener())

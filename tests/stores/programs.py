@@ -5,6 +5,7 @@ They import as little as they can, because a test may start many of them.
 
 import os
 import random
+import select
 import signal
 import sys
 import time
@@ -52,6 +53,22 @@ def hold(path: str) -> None:
     connection.execute("ROLLBACK")
 
 
+def keep_open(path: str) -> None:
+    """Have written to a store, and hold on to it until the input ends."""
+    store = SqliteStore(path)
+    write_on(store, "held", 1)
+    sys.stdin.read()
+
+
+def busy(path: str) -> None:
+    """Write on and on until the input ends; tell of all that was written."""
+    store = SqliteStore(path)
+    number = 0
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        write_one(store, f"busy-{number}")
+        number += 1
+
+
 def cramped(path: str) -> None:
     """Write until files may not grow any more, then a little when they may again; tell of all that was written."""
     import resource  # noqa: PLC0415  only Unix has it, and other programs here run elsewhere, too
@@ -65,6 +82,22 @@ def cramped(path: str) -> None:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
     write_on(store, "free", 3)
+
+
+def packed(path: str) -> None:
+    """Pack a store anew when files may not grow; tell what came of it."""
+    import resource  # noqa: PLC0415  see above
+
+    store = SqliteStore(path)
+    store.forget("old", expected=store.place("old").head)
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (CRAMPED, most))
+    try:
+        store.compact()
+    except TildoneError as error:
+        say(f"{type(error).__name__}: {error}")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    write_on(store, "after", 1)
 
 
 def unprivileged(path: str) -> None:
@@ -115,9 +148,13 @@ def forked_writer(path: str, prefix: str) -> tuple[int, TextIO]:
 def write_on(store: SqliteStore, prefix: str, times: int = sys.maxsize) -> None:
     """Write plans, each under an id of its own, and tell of each once it is acknowledged."""
     for number in range(times):
-        event_id = f"{prefix}-{number}"
-        session_of(store, event_id).change([Write((Phase("", (Task(event_id),)),))])
-        say(event_id)
+        write_one(store, f"{prefix}-{number}")
+
+
+def write_one(store: SqliteStore, event_id: str) -> None:
+    """Write a plan, and tell of it once it is acknowledged."""
+    session_of(store, event_id).change([Write((Phase("", (Task(event_id),)),))])
+    say(event_id)
 
 
 def session_of(store: SqliteStore, event_id: str) -> Session:

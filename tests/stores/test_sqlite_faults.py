@@ -18,11 +18,14 @@ from tildone.core.plan import Plan
 from tildone.errors import HeadMoved, StoreBusy, StoreDamaged, StoreError, StoreTooNew
 from tildone.log.events import Event, PlanChanged
 from tildone.log.tree import Place
-from tildone.stores import sqlite_file
+from tildone.stores import sqlite_schema
 from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite_schema import SCHEMA
 
-WRITERS, CHANGES = 8, 200
-KILLS = 100
+WRITERS, CHANGES = 8, 500
+KILLS = 200
+
+Record = Callable[[str, object], None]
 
 unix_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks, limits and permissions are Unix's")
 
@@ -42,8 +45,8 @@ def open_folder() -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_eight_processes_at_once_lose_nothing(path: Path) -> None:
-    """Each makes 200 changes to one plan, as an agent or as a person. None fails, and none undoes another's."""
+def test_eight_processes_at_once_lose_nothing(path: Path, record_property: Record) -> None:
+    """Each makes 500 changes to one plan, as an agent or as a person. None fails, and none undoes another's."""
     store = SqliteStore(path)
     todos = [{"text": f"of worker {worker}"} for worker in range(WRITERS)]
     session_on(store).call("write_todos", {"mode": "replace", "todos": todos})
@@ -52,6 +55,8 @@ def test_eight_processes_at_once_lose_nothing(path: Path) -> None:
 
     written = list(store.history("s"))[::-1]
     wanted = [f"{worker}-{number}" for worker in range(WRITERS) for number in range(CHANGES)]
+    record_property("changes acknowledged", len(wanted))
+    record_property("changes kept", len(written) - 1)
     assert sorted(ids(written)) == sorted(["e0", *wanted])
     for before, after in pairwise(written):
         assert changed_positions(plan_of(before), plan_of(after)) == [int(after.id.partition("-")[0])]
@@ -61,12 +66,15 @@ def test_eight_processes_at_once_lose_nothing(path: Path) -> None:
 
 @pytest.mark.slow
 @unix_only
-def test_a_writer_may_be_killed_at_any_moment(path: Path) -> None:
-    """A hundred times over: the file is whole, and holds every change that a writer was told was written."""
+def test_a_writer_may_be_killed_at_any_moment(path: Path, record_property: Record) -> None:
+    """Two hundred times over: the file is whole, and holds every change that a writer was told was written."""
     told = run("killed", path, KILLS, 20261115).stdout.split()
 
     store = SqliteStore(path)
     written = ids(store.history("s"))
+    record_property("writers killed", KILLS)
+    record_property("changes acknowledged", len(told))
+    record_property("acknowledged and lost", len(set(told) - set(written)))
     assert len(told) >= KILLS / 2
     assert set(told) <= set(written)
     assert written == ids(store.events("s"))[::-1]
@@ -100,9 +108,9 @@ def test_a_database_of_somebody_else_is_left_alone(path: Path, marks: str) -> No
 def test_a_store_of_a_newer_tildone_is_left_alone(path: Path) -> None:
     """This one can't know what it would break."""
     chain(SqliteStore(path), "s", "a")
-    with_sqlite(path, "PRAGMA user_version = 2")
+    with_sqlite(path, f"PRAGMA user_version = {SCHEMA + 1}")
 
-    with pytest.raises(StoreTooNew, match=r"plans\.db has schema 2; this tildone knows 1"):
+    with pytest.raises(StoreTooNew, match=rf"plans\.db was written by a newer tildone: it has schema {SCHEMA + 1}"):
         SqliteStore(path)
 
 
@@ -227,7 +235,7 @@ def test_who_makes_a_store_has_patience_too(path: Path, monkeypatch: pytest.Monk
     with pytest.raises(StoreBusy):
         SqliteStore(path, patience=0)
 
-    monkeypatch.setattr(sqlite_file, "sleep", lambda _: other.execute("ROLLBACK"))
+    monkeypatch.setattr(sqlite_schema, "sleep", lambda _: other.execute("ROLLBACK"))
     store = SqliteStore(path)
 
     assert store.sessions() == []

@@ -19,7 +19,11 @@ def main(argv: "Sequence[str] | None" = None) -> int:
     """Carry out a command line and give its exit code."""
     words = sys.argv[1:] if argv is None else argv
     if words and words[0] == "hook" and not {"--help", "-h"}.intersection(words):
-        return hooked(words[1:])
+        code = hooked(words[1:])
+        if argv is None:
+            # All is said and written. Python's own way out takes as long as it took to get here.
+            os._exit(code)
+        return code
     try:
         code = _run(words)
         sys.stdout.flush()

@@ -37,6 +37,8 @@ def backup(typed: Typed) -> int:
         raise UsageError(f"{path} is the store itself")
     if os.path.exists(path) and not typed.has("force"):
         raise Refused(f"{path} is there already; to replace it, say --force")
+    if not typed.words:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     try:
         copied = _written(source, path)
     except KeyboardInterrupt:
@@ -56,9 +58,8 @@ def _path(store: str, said: str | None) -> str:
     name = f"tildone-{time.strftime('%Y%m%d-%H%M%S')}.db"
     if said is None:
         path = path_of(store)
-        folder = os.path.join(data_folder(os.environ) if path is None else os.path.dirname(path), FOLDER)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        return os.path.join(folder, name)
+        beside = data_folder(os.environ) if path is None else os.path.dirname(path)
+        return os.path.join(beside, FOLDER, name)
     path = os.path.abspath(os.path.expanduser(said))
     if os.path.isdir(path):
         return os.path.join(path, name)
@@ -78,9 +79,20 @@ def _written(source: "Store", path: str) -> "Copied":
                 target.close()
         finish(draft)
         os.replace(draft, path)
+        _sync(os.path.dirname(path))
     except BaseException:
         for suffix in LEFT_BEHIND:
             if os.path.exists(f"{draft}{suffix}"):
                 os.remove(f"{draft}{suffix}")
         raise
     return copied
+
+
+def _sync(folder: str) -> None:
+    """Have the name of a new file on disk, where that takes an order of its own."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -127,6 +127,14 @@ def others(ground: Ground) -> "Iterator[Finding]":
         yield Finding(Health.FINE, "no other process has the store open")
 
 
+def hosts(ground: Ground) -> "Iterator[Finding]":
+    """The agents that people use here, and whether the plan is in them."""
+    # Late, because only this asks.
+    from tildone.cli.install.health import findings  # noqa: PLC0415  see above
+
+    yield from findings(ground.settings.project)
+
+
 CHECKS: "tuple[Check, ...]" = (
     ("Versions", versions),
     ("Settings", settings_in_force),
@@ -134,6 +142,7 @@ CHECKS: "tuple[Check, ...]" = (
     ("Permissions", permissions),
     ("Space", space),
     ("In use", others),
+    ("Agents", hosts),
 )
 """In the order they are told. What knows how to look at something else adds itself here."""
 

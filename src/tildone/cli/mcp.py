@@ -47,6 +47,7 @@ def _shell(part: str) -> "ModuleType":
     try:
         return importlib.import_module(f"tildone.mcp.{part}")
     except ModuleNotFoundError as error:
-        if error.name and error.name.split(".")[0] == "tildone":
+        package = (error.name or "").partition(".")[0]
+        if package == "tildone":
             raise
-        raise UsageError(f"this needs the package {error.name}: pip install 'tildone[mcp]'") from error
+        raise UsageError(f"this needs the package {package}: pip install 'tildone[mcp]'") from error

@@ -5,27 +5,43 @@ are recognised by the process that both were started from.
 """
 
 import os
-from hashlib import sha256
+import sys
+from _thread import get_ident
 
 from tildone.errors import StoreError
-from tildone.log import codec
+from tildone.log.scan import parse, quoted
 from tildone.value import but, value
+
+try:
+    # What `hashlib` gives, without the rest of it: that takes longer to load than a hook takes to run.
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HOUR = 3_600_000
+WEEK = 7 * 24 * HOUR
+MONTH = 30 * 24 * HOUR
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "fish", "ash", "ksh", "env", "timeout", "nice"})
 
-_FIELDS = ("key", "session", "seen", "pid", "at", "cost")
+CALLER = "caller"
+"""Under this name it is kept, about a process of several agents, which of them is about to call a tool."""
+
+_RECORD = ".json"
+_PATIENCE = 1.0
+_KINDS = (str, str, str | None, int, int, int)
+_STAT_AFTER_NAME = (1, 19)
+"""Where Linux says who a process was started from, and when: in its line of statistics, after the program's name."""
 
 
 @value
 class Agent:
     """An agent, and what is known of it: its plan, the head that its model last saw, its process, when it last came.
 
-    `cost` is what its session has come to in dollars, as far as its host has told.
+    `born` tells its process from a later one of the same number; 0 where that is not known.
     """
 
     key: str
@@ -33,14 +49,18 @@ class Agent:
     seen: str | None = None
     pid: int = 0
     at: int = 0
-    cost: float = 0
+    born: int = 0
 
 
 class Agents:
-    """The agents of one project."""
+    """The agents of one project.
+
+    A key that ends in the number of the agent's process is that of an agent whose session's id is not known: it is
+    the same one as the next that comes from this process, under whatever key.
+    """
 
     def __init__(self, folder: str, project: str) -> None:
-        self._folder = os.path.join(folder, _digest(project))
+        self._folder = os.path.join(folder, digest(project))
         self._project = project
 
     def known(self, key: str) -> Agent | None:
@@ -49,14 +69,14 @@ class Agents:
 
     def all(self) -> "Iterator[Agent]":
         """Every agent that is known of."""
-        try:
-            names = sorted(os.listdir(self._folder))
-        except OSError:
-            return
-        for name in names:
-            agent = _read(os.path.join(self._folder, name)) if name.endswith(".json") else None
+        for name in self._names():
+            agent = _read(os.path.join(self._folder, name)) if name.endswith(_RECORD) else None
             if agent is not None:
                 yield agent
+
+    def at_work(self, now: int) -> "Iterator[Agent]":
+        """Those whose process runs, or who were heard of within the hour if it is not known."""
+        return (agent for agent in self.all() if _alive(agent, now))
 
     def keep(self, agent: Agent) -> None:
         """Write down what is known of an agent, in place of what was.
@@ -64,86 +84,151 @@ class Agents:
         Raises:
             StoreError: it cannot be written.
         """
-        path = self._path(agent.key)
-        draft = f"{path}.{os.getpid()}"
+        seen = "null" if agent.seen is None else quoted(agent.seen)
+        self._write(
+            self._path(agent.key),
+            f'{{"key":{quoted(agent.key)},"session":{quoted(agent.session)},"seen":{seen},'
+            f'"pid":{agent.pid},"at":{agent.at},"born":{agent.born}}}',
+        )
+
+    def forget(self, key: str) -> None:
+        """Forget an agent whose session is over; its plan stays."""
+        own = digest(key)
+        for name in self._names():
+            if name.partition(".")[0] == own:
+                _remove(os.path.join(self._folder, name))
+
+    def leave(self, agent: Agent) -> None:
+        """Let an agent go that may come back: one that has a plan of its own finds it again."""
+        if agent.session == self._project:
+            self.forget(agent.key)
+        else:
+            self.keep(but(agent, pid=0, at=0, born=0))
+
+    def jot(self, key: str, what: str, text: str) -> None:
+        """Keep a word about an agent, apart from the rest: others may be writing that at the same moment."""
+        if text != self.jotted(key, what):
+            self._write(self._path(key, f".{what}"), text)
+
+    def jotted(self, key: str, what: str) -> str:
+        """The word that was kept; empty if none was."""
+        try:
+            with open(self._path(key, f".{what}"), encoding="utf-8") as file:
+                return file.read()
+        except (OSError, ValueError):
+            return ""
+
+    def admit(self, key: str, pid: int, now: int, handle: str | None = None, *, heir: bool = False) -> Agent:
+        """The agent of that key, with the plan it works on: the one it had, else the one named, else the project's.
+
+        Where another agent is at work on the project's plan it gets one of its own, so that neither overwrites the
+        other's. An `heir` goes on with the plan of the agent that was in its process before, knowing nothing of it.
+
+        Raises:
+            StoreError: it cannot be written down.
+        """
+        agent = self.known(key)
+        if agent is not None and agent.pid == pid and now - agent.at < HOUR and handle in (None, agent.session):
+            return agent
+        # Late, because an agent is admitted once and comes again and again.
+        from tildone.stores.pi.disk import Lock  # noqa: PLC0415  see above
+
+        with Lock(self._folder, _PATIENCE):
+            before = agent or self._before(key, pid, heir=heir)
+            if before is not None and handle in (None, before.session):
+                seen = None if heir and agent is None else before.seen
+                agent = but(before, key=key, seen=seen, pid=pid or before.pid, at=now, born=born(pid or before.pid))
+            else:
+                self._sweep(now)
+                agent = Agent(key, handle or self._free_session(key, now), pid=pid, at=now, born=born(pid))
+            self.keep(agent)
+            if before is not None and before.key != key:
+                self.forget(before.key)
+        return agent
+
+    def _before(self, key: str, pid: int, *, heir: bool) -> Agent | None:
+        """The agent that this one is, or else the one that it comes after, in the same process."""
+        host, nameless = key.partition(":")[0], f":{pid}"
+        here = [agent for agent in self.all() if pid and agent.pid == pid]
+        same = [agent for agent in here if agent.key.endswith(nameless) or key.endswith(nameless)]
+        earlier = [agent for agent in here if heir and agent.key.startswith(f"{host}:")]
+        return max(same or earlier, key=lambda agent: agent.at, default=None)
+
+    def _free_session(self, key: str, now: int) -> str:
+        taken = any(agent.session == self._project for agent in self.at_work(now))
+        return f"{self._project}#{key}" if taken else self._project
+
+    def _sweep(self, now: int) -> None:
+        """Forget those who have not been heard of for a month."""
+        for name in self._names():
+            path = os.path.join(self._folder, name)
+            try:
+                old = os.stat(path).st_mtime * 1000 < now - MONTH
+            except OSError:
+                continue
+            if old and not name.startswith("."):
+                _remove(path)
+
+    def _names(self) -> list[str]:
+        try:
+            return sorted(os.listdir(self._folder))
+        except OSError:
+            return []
+
+    def _path(self, key: str, kind: str = _RECORD) -> str:
+        return os.path.join(self._folder, digest(key) + kind)
+
+    def _write(self, path: str, text: str) -> None:
+        draft = f"{path}.{os.getpid()}.{get_ident()}"
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            with open(draft, "w", encoding="ascii") as file:
-                file.write(codec.dump({field: getattr(agent, field) for field in _FIELDS}))
+            with open(draft, "w", encoding="utf-8") as file:
+                file.write(text)
             os.replace(draft, path)
         except OSError as error:
             raise StoreError(f"cannot write {path}: {error.strerror}") from error
 
-    def forget(self, key: str) -> None:
-        """Forget an agent whose session is over; its plan stays."""
-        try:
-            os.remove(self._path(key))
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise StoreError(f"cannot remove {error.filename}: {error.strerror}") from error
 
-    def admit(self, key: str, pid: int, now: int, handle: str | None = None) -> Agent:
-        """The agent of that key, with the plan it works on: the one it had, else the one named, else the project's.
-
-        Where another agent is at work on the project's plan it gets one of its own, so that neither overwrites the
-        other's. One that comes from the process of another takes its place: it is the same, under a new key.
-        """
-        before = self.known(key) or self._of_process(pid)
-        if before is not None and (handle is None or handle == before.session):
-            if before.key == key and before.pid == pid and now - before.at < HOUR:
-                return before
-            agent = but(before, key=key, pid=pid or before.pid, at=now)
-        else:
-            agent = Agent(key, handle or self._free_session(key, now), pid=pid, at=now)
-        self.keep(agent)
-        if before is not None and before.key != key:
-            self.forget(before.key)
-        if handle is None and agent.session == self._project and self._outrun(agent, now):
-            agent = but(agent, session=self._own_session(key))
-            self.keep(agent)
-        return agent
-
-    def _of_process(self, pid: int) -> Agent | None:
-        return next((agent for agent in self.all() if agent.pid == pid), None) if pid else None
-
-    def _free_session(self, key: str, now: int) -> str:
-        taken = any(agent.session == self._project and _alive(agent, now) for agent in self.all())
-        return self._own_session(key) if taken else self._project
-
-    def _outrun(self, agent: Agent, now: int) -> bool:
-        """Whether another took the project's plan at the same moment; of two, the one whose key comes first has it."""
-        return any(
-            other.session == self._project and other.key < agent.key and other.at >= agent.at and _alive(other, now)
-            for other in self.all()
-        )
-
-    def _own_session(self, key: str) -> str:
-        return f"{self._project}#{key}"
-
-    def _path(self, key: str) -> str:
-        return os.path.join(self._folder, f"{_digest(key)}.json")
+def digest(text: str) -> str:
+    """A short name for a text of any length."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def agent_process() -> int:
-    """The process that this one was started from, not counting shells in between; 0 if it can't be told."""
+    """The process that this one was started from, not counting shells in between; 0 if it can't be told.
+
+    Where there is no telling what a process runs, shells count: most of them step aside for a single command.
+    """
     pid = os.getppid()
     while pid > 1:
-        try:
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                name, _, rest = file.read().partition(b"(")[2].rpartition(b")")
-        except OSError:
+        name, numbers = _statistics(pid)
+        if name not in SHELLS:
             return pid
-        if name.decode("utf-8", "replace") not in SHELLS:
-            return pid
-        pid = int(rest.split()[1])
+        pid = int(numbers[_STAT_AFTER_NAME[0]])
     return 0
 
 
+def born(pid: int) -> int:
+    """When a process was started, as the system counts; 0 if it can't be told, or there is none."""
+    numbers = _statistics(pid)[1] if pid else []
+    return int(numbers[_STAT_AFTER_NAME[1]]) if len(numbers) > _STAT_AFTER_NAME[1] else 0
+
+
+def _statistics(pid: int) -> tuple[str, list[bytes]]:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            name, _, rest = file.read().partition(b"(")[2].rpartition(b")")
+    except OSError:
+        return "", []
+    return name.decode("utf-8", "replace"), rest.split()
+
+
 def _alive(agent: Agent, now: int) -> bool:
-    """Whether the agent is at work: its process runs, or it was heard of within the hour."""
-    if not agent.pid:
+    # On Windows the signal that asks whether a process is there would interrupt it.
+    if not agent.pid or sys.platform == "win32":
         return now - agent.at < HOUR
+    if now - agent.at >= WEEK or (agent.born and born(agent.pid) != agent.born):
+        return False
     try:
         os.kill(agent.pid, 0)
     except ProcessLookupError:
@@ -155,12 +240,19 @@ def _alive(agent: Agent, now: int) -> bool:
 
 def _read(path: str) -> Agent | None:
     try:
-        with open(path, encoding="ascii") as file:
-            held = codec.parse(file.read())
-        return Agent(*(held[field] for field in _FIELDS))
-    except (OSError, ValueError, TypeError, KeyError):
+        with open(path, encoding="utf-8") as file:
+            held = parse(file.read())
+        agent = Agent(held["key"], held["session"], held["seen"], held["pid"], held["at"], held.get("born", 0))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
+    kinds = zip(_KINDS, (agent.key, agent.session, agent.seen, agent.pid, agent.at, agent.born), strict=True)
+    return agent if all(isinstance(held, kind) for kind, held in kinds) else None
 
 
-def _digest(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+def _remove(path: str) -> None:
+    try:
+        os.remove(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise StoreError(f"cannot remove {path}: {error.strerror}") from error

@@ -84,22 +84,22 @@ class MemoryStore:
             StoreError: another event of the same id is here.
         """
         with self._changed:
-            known = dict(self._events.get(session, {}))
-            before = len(known)
+            here = self._events.get(session, {})
+            new: dict[str, Event] = {}
             for event in events:
-                if event.parent is not None and event.parent not in known:
+                if event.parent is not None and event.parent not in here and event.parent not in new:
                     raise UnknownEvent(event.parent)
-                if known.setdefault(event.id, event) != event:
+                if (here.get(event.id) or new.setdefault(event.id, event)) != event:
                     raise StoreError(f"{session!r} has another event {event.id!r}")
-            if to.head is not None and to.head not in known:
+            if to.head is not None and to.head not in here and to.head not in new:
                 raise UnknownEvent(to.head)
-            if len(known) > before:
-                self._events[session] = known
+            if new:
+                self._events.setdefault(session, {}).update(new)
                 self._written(session, to)
-            elif known:
+            elif here:
                 self._places[session] = to
                 self._changed.notify_all()
-            return len(known) - before
+            return len(new)
 
     def forget(self, session: str, *, expected: str | None) -> None:
         """Remove the session and all its events.
@@ -121,7 +121,7 @@ class MemoryStore:
     def sessions(self) -> list[SessionInfo]:
         """Every session, the one written to last first."""
         with self._changed:
-            return [_info(name, list(self._events[name].values())) for name in reversed(self._by_last_write)]
+            return [_info(name, self._events[name]) for name in reversed(self._by_last_write)]
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head is not `head`; False when `timeout` seconds passed first."""
@@ -148,5 +148,6 @@ def _backwards(events: "dict[str, Event]", at: str | None) -> "Iterator[Event]":
         at = events[at].parent
 
 
-def _info(name: str, events: "list[Event]") -> SessionInfo:
-    return SessionInfo(name, len(events), events[0].at, events[-1].at)
+def _info(name: str, events: "dict[str, Event]") -> SessionInfo:
+    first, last = (events[next(ids)] for ids in (iter(events), reversed(events)))
+    return SessionInfo(name, len(events), first.at, last.at)

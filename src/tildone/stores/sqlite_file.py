@@ -1,4 +1,9 @@
-"""The SQLite file behind a store: how it is opened, made and recognised, and what its driver's errors mean."""
+"""The SQLite file behind a store: how it is opened and let go of, when it is believed, what its driver's errors mean.
+
+What is written goes to a log beside the file first, and is brought home into the file from time to time. Whoever does
+that writes down how the file looks then. A file that looks different was written to by something else, such as `cp`
+with a backup, and what the log has to add to it may not fit: it is looked through before anything is believed.
+"""
 
 import os
 from threading import Condition
@@ -6,54 +11,21 @@ from time import monotonic, sleep
 
 import apsw
 
-from tildone.errors import StoreBusy, StoreDamaged, StoreError, StoreTooNew
+from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreError
+from tildone.stores.sqlite_schema import Transaction, furnish, note, recognise, stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
-SCHEMA = 1
-APPLICATION_ID = 0x746C646E  # "tldn"
-HEAD_MOVED = "the head moved"  # as the trigger below says it
+LONG_LOG = 1000
+"""How many pages the log may have before it is brought home, as SQLite itself would do it."""
 
-# Names and ids are of any type because text with half a surrogate pair is kept as bytes. What an event does to its
-# session is said here, so that one statement is the whole of an append, and nobody can write past the head.
-SCHEMA_SQL = """
-CREATE TABLE sessions (
-    name ANY PRIMARY KEY,
-    head ANY,
-    ahead TEXT NOT NULL,
-    events INTEGER NOT NULL,
-    created INTEGER NOT NULL,
-    updated INTEGER NOT NULL,
-    newest INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+SETTLES = 1.0
+"""How many seconds somebody may take to bring the log home and write down how the file looks then."""
 
-CREATE TABLE events (
-    seq INTEGER PRIMARY KEY,
-    session ANY NOT NULL,
-    id ANY NOT NULL,
-    parent ANY,
-    at INTEGER NOT NULL,
-    body TEXT NOT NULL,
-    UNIQUE (session, id)
-) STRICT;
-
-CREATE TRIGGER event_hangs_under_head BEFORE INSERT ON events
-WHEN NEW.parent IS NOT (SELECT head FROM sessions WHERE name = NEW.session)
-BEGIN
-    SELECT RAISE(ABORT, 'the head moved');
-END;
-
-CREATE TRIGGER event_becomes_head AFTER INSERT ON events
-BEGIN
-    INSERT INTO sessions (name, head, ahead, events, created, updated, newest)
-        VALUES (NEW.session, NEW.id, '[]', 1, NEW.at, NEW.at, NEW.seq)
-    ON CONFLICT (name) DO UPDATE SET
-        head = NEW.id, ahead = '[]', events = events + 1, updated = NEW.at, newest = NEW.seq;
-END;
-"""
-
+_MARK = "SELECT size, written FROM mark"
 _RETRY = 0.005
 
 
@@ -61,157 +33,235 @@ class SqliteFile:
     """An open file, for one thread at a time: `with file as connection`.
 
     What the driver raises in between leaves as a `StoreError`. `changed` is for those who wait for a change, and is
-    told of each by whoever makes it.
+    told of each by whoever makes it. One that is only `looking` neither makes nor changes anything.
     """
 
-    def __init__(self, path: str, patience: float) -> None:
+    def __init__(self, path: str, patience: float, *, looking: bool = False) -> None:
         self.path = path
         self.changed = Condition()
         self._patience = patience
-        self._open()
+        self._looking = looking
+        self._log = [0]
+        self._ended = False
+        self._connected = False
+        try:
+            self._open()
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise translated(error, path) from error
 
     def __enter__(self) -> apsw.Connection:
         self.changed.acquire()
         try:
-            if _identity(self.path) != self._identity:
-                self._reopen()
-        except BaseException:
+            if not self._connected or stamp(self.path) != self._stamp:
+                self._look_again()
+        except BaseException as error:
             self.changed.release()
+            if isinstance(error, apsw.Error | UnicodeDecodeError):
+                raise translated(error, self.path) from error
             raise
         return self._connection
 
     def __exit__(
         self, _kind: "type[BaseException] | None", error: BaseException | None, _trace: "TracebackType | None"
     ) -> None:
-        self.changed.release()
-        if isinstance(error, apsw.Error):
-            raise _translated(error, self.path) from error
+        try:
+            if self._log[0] >= LONG_LOG and error is None:
+                self._bring_home()
+        finally:
+            self.changed.release()
+        if isinstance(error, apsw.Error | UnicodeDecodeError):
+            raise translated(error, self.path) from error
+
+    def __del__(self) -> None:
+        # Without this the log would stay beside the file whenever a store is dropped without a word.
+        try:
+            self.close()
+        except Exception:  # noqa: BLE001  an interpreter that is ending may have lost what this needs
+            return
+
+    def note_once(self) -> None:
+        """Write down how the file looks, if that is not known to have been done: to be called before a change."""
+        if not self._noted:
+            self._note()
+
+    def bring_home(self) -> None:
+        """Bring the log home now, as far as nobody else is in the way."""
+        with self:
+            self._bring_home()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file. The last one to do so leaves one file and no log."""
         with self.changed:
-            self._connection.close(force=True)
+            self._ended = True
+            if self._connected:
+                self._let_go()
 
     def _open(self) -> None:
+        """Open what is at the path.
+
+        Raises:
+            StoreDamaged: it is no store, or it and its log do not fit together.
+        """
+        logged = _has_log(self.path)
         try:
-            self._connection = _connected(self.path, self._patience)
-        except apsw.Error as error:
-            raise _translated(error, self.path) from error
+            self._connection = self._connect(logged=logged)
         except OSError as error:
             raise StoreError(f"cannot open {self.path}: {error}") from error
         except ValueError as error:
             raise StoreError(f"cannot open {self.path!r}, which no file can be called: {error}") from error
-        self._identity = _identity(self.path)
+        self._stamp = stamp(self.path)
+        self._noted = False
+        self._connected = True
+        self._log[0] = 0
+        self._connection.set_wal_hook(_counting(self._log))
+        if logged and not self._looking:
+            self._believe()
 
-    def _reopen(self) -> None:
-        """Go over to the file that is at the path now.
+    def _connect(self, *, logged: bool) -> apsw.Connection:
+        if self._looking and not os.path.exists(self.path):
+            raise NotFound(f"there is no store at {self.path}")
+        connection = _opened(self.path, apsw.SQLITE_OPEN_READWRITE | (0 if self._looking else apsw.SQLITE_OPEN_CREATE))
+        try:
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            connection.set_busy_timeout(int(self._patience * 1000))
+            if self._looking:
+                connection.execute("PRAGMA query_only = 1")
+                recognise(connection, self.path)
+            else:
+                furnish(connection, self.path, self._patience, logged=logged)
+                connection.execute("PRAGMA synchronous = FULL")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
-        The one that was opened has been deleted or replaced. SQLite would go on writing to it, and nobody would
-        ever read that again.
+    def _look_again(self) -> None:
+        """The file is not as it was. If another process brought the log home, it says so in the file itself.
+
+        One that was deleted or replaced is let go of: SQLite would go on writing to it, and nobody would ever read
+        that again. One that was overwritten in its place is read anew, so that nothing is left in memory of before.
         """
-        self._connection.close(force=True)
+        if self._ended:
+            raise StoreError(f"{self.path} has been closed")
+        if self._connected:
+            found = stamp(self.path)
+            if found is not None and self._stamp is not None and found[:2] == self._stamp[:2]:
+                if self._looking:
+                    self._stamp = found
+                    return
+                if self._settled():
+                    return
+            self._drop()
         self._open()
 
-
-class Transaction:
-    """A change of the file: all of it or nothing. Others who want to write wait for its end.
-
-    The driver's own `with connection` would keep every thread of the process from running while it waits.
-    """
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
-
-    def __enter__(self) -> None:
-        # One that begins by reading and then wants to write may be refused at once, whatever the timeout.
-        self._connection.execute("BEGIN IMMEDIATE")
-
-    def __exit__(
-        self, kind: "type[BaseException] | None", _error: BaseException | None, _trace: "TracebackType | None"
-    ) -> None:
+    def _believe(self) -> None:
+        """Make sure that the file and the log beside it belong together."""
         try:
-            if kind is None:
-                self._connection.execute("COMMIT")
-        finally:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-
-
-def _connected(path: str, patience: float) -> apsw.Connection:
-    try:
-        connection = apsw.Connection(path)
-    except apsw.CantOpenError:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        connection = apsw.Connection(path)
-    try:
-        connection.set_busy_timeout(int(patience * 1000))
-        _recognise(connection, path, patience)
-        connection.execute("PRAGMA synchronous = FULL")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _recognise(connection: apsw.Connection, path: str, patience: float) -> None:
-    """Make sure that this is a store; an empty file becomes one."""
-    version, application = _marks(connection)
-    if not version and not application:
-        if _is_empty(connection):
-            _furnish(connection, patience)
-        # Looked at again in any case: somebody else may have been making a store of it.
-        version, application = _marks(connection)
-    if application != APPLICATION_ID:
-        raise StoreDamaged(f"{path} is not a tildone store")
-    if version > SCHEMA:
-        raise StoreTooNew(f"{path} has schema {version}; this tildone knows {SCHEMA}")
-
-
-def _marks(connection: apsw.Connection) -> tuple[int, int]:
-    """By which schema the file was made, and whose it is.
-
-    In this order: who gets them from before and after the making of a store does not take it for another's.
-    """
-    return connection.execute("PRAGMA user_version").get, connection.execute("PRAGMA application_id").get
-
-
-def _is_empty(connection: apsw.Connection) -> bool:
-    return not connection.execute("SELECT * FROM sqlite_schema LIMIT 1").get
-
-
-def _furnish(connection: apsw.Connection, patience: float) -> None:
-    """Make a store of an empty file. Many may try at once."""
-    _keep_a_wal(connection, patience)
-    with Transaction(connection):
-        if _is_empty(connection):
-            connection.execute(SCHEMA_SQL)
-            connection.execute(f"PRAGMA user_version = {SCHEMA}")
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-
-
-def _keep_a_wal(connection: apsw.Connection, patience: float) -> None:
-    """Have changes go through a write-ahead log. SQLite does not wait by itself for others who do the same."""
-    until = monotonic() + patience
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
+            if _has_log(self.path) and not self._settled():
+                self._look_through()
+                self._note()
+        except apsw.ReadOnlyError:
+            # Nobody else will know that it was looked through, and the next one will have to do it again.
             return
-        except apsw.BusyError:
+        except BaseException:
+            self._drop()
+            raise
+
+    def _look_through(self) -> None:
+        # Late, because it is needed once in the life of a store, if ever.
+        from tildone.stores.sqlite_health import flaws  # noqa: PLC0415  see above
+
+        for flaw in flaws(self._connection):
+            raise StoreDamaged(
+                f"{self.path} was overwritten while it was in use, and does not fit its write-ahead log: {flaw}; "
+                "to begin again from a backup: tildone restore FILE"
+            )
+
+    def _settled(self) -> bool:
+        """Whether the file looks as was written down, or soon does: another process may be bringing the log home."""
+        until = monotonic() + SETTLES
+        seen = None
+        while True:
+            found = stamp(self.path)
+            if found is None or not _has_log(self.path):
+                return False
+            if self._connection.execute(_MARK).get == found[2:]:
+                self._stamp = found
+                self._noted = True
+                return True
+            if found != seen:
+                seen, until = found, monotonic() + SETTLES
             if monotonic() > until:
-                raise
+                return False
             sleep(_RETRY)
 
+    def _note(self) -> None:
+        with Transaction(self._connection):
+            self._stamp = note(self._connection, self.path)
+        self._noted = True
 
-def _identity(path: str) -> tuple[int, int] | None:
-    """Which file is at `path`; None when there is none."""
+    def _bring_home(self) -> None:
+        """Write the log into the file. It is no matter for whoever has just written if that fails: it was written."""
+        self._log[0] = 0
+        try:
+            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            self._note()
+        except apsw.Error:
+            self._stamp = stamp(self.path)
+            self._noted = False
+
+    def _drop(self) -> None:
+        """Close the file and leave the log as it is."""
+        self._connected = False
+        self._connection.close(force=True)
+
+    def _let_go(self) -> None:
+        """Close the file, and bring the log home unless the file has become another one.
+
+        SQLite would write the log over whatever somebody has put there meanwhile.
+        """
+        home = not _has_log(self.path) if self._looking else self._is_as_written()
+        if home:
+            self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+        self._drop()
+
+    def _is_as_written(self) -> bool:
+        found = stamp(self.path)
+        if found is None or found == self._stamp:
+            return found is not None
+        try:
+            return bool(self._connection.execute(_MARK).get == found[2:])
+        except apsw.Error:
+            return False
+
+
+def _opened(path: str, flags: int) -> apsw.Connection:
     try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+        return apsw.Connection(path, flags=flags)
+    except apsw.CantOpenError:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        return apsw.Connection(path, flags=flags)
 
 
-def _translated(error: apsw.Error, path: str) -> StoreError:
+def _counting(log: list[int]) -> "Callable[[apsw.Connection, str, int], int]":
+    """Keeps count of the log's pages; apart from the file, which would otherwise hold on to itself."""
+
+    def committed(_connection: apsw.Connection, _name: str, pages: int) -> int:
+        log[0] = pages
+        return apsw.SQLITE_OK
+
+    return committed
+
+
+def _has_log(path: str) -> bool:
+    try:
+        return os.stat(f"{path}-wal").st_size > 0
+    except (OSError, ValueError):
+        return False
+
+
+def translated(error: "apsw.Error | UnicodeDecodeError", path: str) -> StoreError:
+    """What the driver's error means to whoever uses the store."""
     match error:
         case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
             return StoreBusy(f"{path} is in use by another process, for longer than we wait")
@@ -219,6 +269,8 @@ def _translated(error: apsw.Error, path: str) -> StoreError:
             return StoreDamaged(f"{path} is not a tildone store")
         case apsw.CorruptError() | apsw.SQLError():
             return StoreDamaged(f"{path} is damaged: {error}")
+        case UnicodeDecodeError():
+            return StoreDamaged(f"{path} is damaged: there is something in it that is no text")
         case apsw.FullError():
             return StoreError(f"{path} can't grow: the disk is full")
         case apsw.ReadOnlyError():

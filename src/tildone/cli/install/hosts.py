@@ -139,7 +139,9 @@ def _gemini_like(site: Site, file: str, host: str, events: tuple[str, ...]) -> "
     if site.hooks:
         for event in events:
             command = {"type": "command", "command": site.hook(host), "name": "tildone", "timeout": SECONDS * 1000}
-            edits += [Item(file, ("hooks", event), {"hooks": [command]})]
+            # Gemini asks before every request whether to compress, and mostly does not: then nothing is forgotten.
+            chosen = {"matcher": "manual"} if event == "PreCompress" else {}
+            edits += [Item(file, ("hooks", event), {**chosen, "hooks": [command]})]
         edits += [Member(file, ("hooksConfig", "enabled"), held=True, yields=True)] if host == "gemini" else []
     return edits
 
@@ -186,7 +188,7 @@ def _opencode(site: Site) -> "list[Edit]":
         held = {"type": "local", "command": [server["command"], *server["args"]], "enabled": True}
         edits += [Member(file, ("mcp", "tildone"), held)]
     if site.hooks:
-        plugins = os.path.join(folder if site.scope == USER else os.path.join(site.project, ".opencode"), "plugin")
+        plugins = os.path.join(folder if site.scope == USER else os.path.join(site.project, ".opencode"), "plugins")
         edits += [Whole(os.path.join(plugins, "tildone.js"), _shim("opencode.js", site))]
     return edits
 

@@ -32,10 +32,10 @@ HOOK = Verb(
     least=1,
     most=2,
     about=(
-        "HOST is claude, codex, gemini, cursor, copilot, qwen or opencode; EVENT is what the host calls it, unless\n"
-        "the JSON on standard input says so. An agent that stops with work left is told to go on, within bounds; the\n"
-        "plan comes back after a restart; what others changed is told. Whatever goes wrong, the exit code is 0 and\n"
-        "the agent is not held up. Options stand after the host."
+        "HOST is claude, codex, gemini, cursor, copilot, qwen, opencode or pi; EVENT is what the host calls it,\n"
+        "unless the JSON on standard input says so. An agent that stops with work left is told to go on, within\n"
+        "bounds; the plan comes back after a restart; what others changed is told. Whatever goes wrong, the exit code\n"
+        "is 0 and the agent is not held up. Options stand after the host."
     ),
     examples=(
         "tildone hook claude < event.json",

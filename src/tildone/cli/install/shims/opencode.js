@@ -66,14 +66,18 @@ export const Tildone = async ({ client, directory }) => {
 
   const tell = (event, sessionID, said = {}) => answered(event, { sessionID, directory, event, ...said })
 
-  /** Whether a session is a person's: those of subagents have no part in the plan. */
-  async function persons(sessionID) {
+  /** The session that a subagent's works for in the end; any other is its own. */
+  async function root(sessionID) {
     if (!parents.has(sessionID)) {
       const found = await client.session.get({ path: { id: sessionID } }).catch(() => undefined)
       parents.set(sessionID, found?.data?.parentID)
     }
-    return !parents.get(sessionID)
+    const parent = parents.get(sessionID)
+    return parent ? root(parent) : sessionID
   }
+
+  /** Whether a session is a person's: those of subagents have no part in the plan. */
+  const persons = async (sessionID) => (await root(sessionID)) === sessionID
 
   /** What became of the turn that has ended: its last words, and whether it was ended by somebody, or failed. */
   async function ended(sessionID) {
@@ -144,7 +148,9 @@ export const Tildone = async ({ client, directory }) => {
     }),
 
     "tool.execute.before": async ({ tool, sessionID }, { args }) => {
-      const { halt } = (await quietly(() => tell("tool.execute.before", sessionID, { tool, args }))()) ?? {}
+      // It is also how the tool server gets to know whose call comes next.
+      const asked = quietly(async () => tell("tool.execute.before", await root(sessionID), { tool, args }))
+      const { halt } = (await asked()) ?? {}
       if (halt) throw new Error(halt) // how opencode wants a tool to be refused
     },
 

@@ -1,0 +1,67 @@
+"""What a hook costs, which runs at every stop and every tool call of an agent, against a Python that does nothing."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from bench.cold import BASE, command
+from bench.measure import Row, medians
+from tildone.config import Settings, load
+from tildone.core.ops import Append, Everything, Mark
+from tildone.core.plan import Status, Task
+from tildone.stores.sqlite import SqliteStore
+from tildone.wiring import BY_HAND, open_session
+
+SILENT, SPEAKING = 2.5, 5.0
+
+
+def rows(folder: Path, rounds: int) -> Iterator[Row]:
+    """Three hooks that have nothing to say, as most have, and one that has."""
+    none, done, todo = (project(folder / name) for name in ("none", "done", "todo"))
+    acts: list[tuple[str, float, Callable[[], object]]] = [
+        ("cold: hook Stop, no plan", SILENT, hook(folder, none, "Stop")),
+        ("cold: hook Stop, all done", SILENT, hook(folder, done, "Stop")),
+        ("cold: hook PreToolUse, nothing to say", SILENT, hook(folder, todo, "PreToolUse")),
+        ("cold: hook Stop, told to go on", SPEAKING, hook(folder, todo, "Stop")),
+    ]
+    plan(folder, done, Status.COMPLETED)
+    plan(folder, todo, Status.PENDING)
+    bare, *taken = medians(
+        [command(environ(folder), sys.executable, "-I", "-c", "pass"), *(a for *_, a in acts)], rounds
+    )
+    for (name, aim, _), took in zip(acts, taken, strict=True):
+        yield Row(name, BASE, aim, took, bare)
+
+
+def project(folder: Path) -> Path:
+    """A repository, where looking at the files takes as long as it takes git to say that there are none."""
+    folder.mkdir()
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    return folder
+
+
+def plan(folder: Path, where: Path, status: Status) -> None:
+    """Ten tasks, all of one status."""
+    settings: Settings = load({}, environ(folder), str(where))
+    session = open_session(settings, BY_HAND, SqliteStore(settings.store))
+    tasks = tuple(Task(f"Task number {number} of a plan of ten") for number in range(10))
+    session.change((Append(tasks), Mark(Everything(), status)))
+    session.store.close()
+
+
+def hook(folder: Path, where: Path, event: str) -> Callable[[], object]:
+    """Call it as its host does."""
+    said = {"session_id": where.name, "cwd": str(where), "hook_event_name": event, "tool_name": "Bash"}
+    words, given = [str(Path(sys.executable).with_name("tildone")), "hook", "claude"], json.dumps(said).encode()
+    return lambda: subprocess.run(words, env=environ(folder), input=given, check=True, stdout=subprocess.DEVNULL)
+
+
+def environ(folder: Path) -> Mapping[str, str]:
+    """Nobody's plans; compiled as an installed tildone is; and bounds that a benchmark does not reach."""
+    usual = {name: value for name, value in os.environ.items() if not name.startswith(("TILDONE_", "CLAUDE_"))}
+    usual.pop("PYTHONDONTWRITEBYTECODE", None)
+    homes = {"XDG_DATA_HOME": str(folder / "hooks"), "XDG_CONFIG_HOME": str(folder / "hooks")}
+    return {**usual, **homes, "PYTHONPYCACHEPREFIX": str(folder), "TILDONE_MAX_NUDGES": "1000000"}

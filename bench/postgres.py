@@ -1,0 +1,153 @@
+"""What a store on a PostgreSQL server costs, against nothing but what the server itself does for it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from itertools import count, cycle
+from queue import SimpleQueue
+from threading import Thread
+
+from bench.measure import Row, medians
+from bench.plans import PLAN, session_on
+from tests.stores.postgres import running_server
+from tests.stores.postgres_keeper import why_not
+from tildone.config import Settings
+from tildone.errors import StoreError
+from tildone.log import codec
+from tildone.log.events import Actor, Call, Event, PlanChanged
+from tildone.log.store import Store
+from tildone.log.tree import Place
+from tildone.wiring import open_store
+
+SHORT = 10
+SESSIONS, WAITERS = 1_000, 100
+LONG_ENOUGH = 60.0
+
+FACT = PlanChanged(PLAN, Call("edit_todos", '{"action":"start","indices":[3]}'))
+
+Act = Callable[[], object]
+Heard = SimpleQueue[str]
+
+
+def rows(rounds: int, length: int, *, crowd: float = 1) -> Iterator[Row]:
+    """A row each for writing, reading and waiting; a small `crowd` has fewer sessions and fewer who wait."""
+    sessions, waiters = int(SESSIONS * crowd), int(WAITERS * crowd)
+    table = (
+        Row("append, PostgreSQL", "insert + commit, same bytes", 1.5),
+        Row(f"the plan after {length:,} events, PostgreSQL", f"after {SHORT} events", 1.5),
+        Row(f"{waiters} waiters, {sessions:,} sessions, PostgreSQL", "insert + NOTIFY, heard", 2.5),
+    )
+    missing = why_not()
+    if missing:
+        yield from (replace(row, skipped=missing) for row in table)
+        return
+    with ExitStack() as running:
+        server = running.enter_context(running_server())
+        one, other = (running.enter_context(server.database()) for _ in range(2))
+        acts: list[Callable[[], list[Act]]] = [
+            lambda: [appending(running, one), bare_insert(running, one)],
+            lambda: [reading(running, one, length), reading(running, other, SHORT)],
+            lambda: [*hearing(running, one, sessions, waiters), bare_notify(running, one)],
+        ]
+        for row, prepared in zip(table, acts, strict=True):
+            took, *_, bare = medians(prepared(), rounds)
+            yield replace(row, took=took, base_took=bare)
+
+
+def appending(running: ExitStack, url: str) -> Act:
+    """An event of ten tasks, as a session that knows where it stands writes it."""
+    store = opened(running, url)
+    events = event_after_event()
+    return lambda: store.append("/home/me/projects/one", next(events))
+
+
+def bare_insert(running: ExitStack, url: str) -> Act:
+    """The least that the server can do to keep such an event: one row in a table of one column."""
+    import psycopg  # noqa: PLC0415  where it is missing, the rows are left out
+
+    connection = running.enter_context(closing(psycopg.connect(url, autocommit=True)))
+    connection.execute("CREATE TABLE log (body text)")
+    body = codec.encode(next(event_after_event()))
+    return lambda: connection.execute("INSERT INTO log VALUES (%s)", (body,))
+
+
+def reading(running: ExitStack, url: str, length: int) -> Act:
+    """As a command does it: the store is open, the session is new."""
+    store = opened(running, url)
+    events = event_after_event()
+    taken = [next(events) for _ in range(length)]
+    store.adopt("bench", taken, Place(taken[-1].id))
+    return lambda: session_on(store, "bench").plan
+
+
+def hearing(running: ExitStack, url: str, sessions: int, waiters: int) -> tuple[Act, Act]:
+    """A change until the one who waits for it has heard of it, and nobody else; and one that nobody waits for."""
+    store, watching = opened(running, url), opened(running, url)
+    histories = [(f"session {number}", event_after_event()) for number in range(sessions)]
+    for name, events in histories:
+        store.append(name, next(events))
+    heard: Heard = SimpleQueue()
+    watched = histories[:: sessions // waiters]
+    for name, _ in watched:
+        Thread(target=follow, args=(watching, name, heard), daemon=True).start()
+        assert heard.get(timeout=LONG_ENOUGH) == f"{name} stands at {0:020}"
+    turns, others = cycle(watched), cycle(history for history in histories if history not in watched)
+
+    def change() -> None:
+        name, events = next(turns)
+        event = next(events)
+        store.append(name, event)
+        assert heard.get(timeout=LONG_ENOUGH) == f"{name} stands at {event.id}"
+
+    def change_unwatched() -> None:
+        name, events = next(others)
+        store.append(name, next(events))
+
+    return change, change_unwatched
+
+
+def follow(store: Store, session: str, heard: Heard) -> None:
+    """Tell of every head that the session comes to."""
+    head = None
+    try:
+        while store.wait(session, head, LONG_ENOUGH):
+            head = store.place(session).head
+            heard.put(f"{session} stands at {head}")
+    except StoreError:
+        return  # it was closed: the benchmark is over
+
+
+def bare_notify(running: ExitStack, url: str) -> Act:
+    """The least that a change can be heard by: a row that is kept, and a word to the one connection that listens."""
+    import psycopg  # noqa: PLC0415  where it is missing, the rows are left out
+
+    speaker, listener = (running.enter_context(closing(psycopg.connect(url, autocommit=True))) for _ in range(2))
+    heard: Heard = SimpleQueue()
+    body = codec.encode(next(event_after_event()))
+    listener.execute("LISTEN bare")
+
+    def listen() -> None:
+        for told in listener.notifies():
+            heard.put(told.payload)
+            if told.payload == "the end":
+                return
+
+    def notify(word: str = "something") -> None:
+        speaker.execute("WITH kept AS (INSERT INTO log VALUES (%s)) SELECT pg_notify('bare', %s)", (body, word))
+        assert heard.get(timeout=LONG_ENOUGH) == word
+
+    Thread(target=listen, daemon=True).start()
+    running.callback(notify, "the end")
+    return notify
+
+
+def opened(running: ExitStack, url: str) -> Store:
+    return running.enter_context(closing(open_store(Settings(store=url, session="", project=""))))
+
+
+def event_after_event() -> Iterator[Event]:
+    parent = None
+    for number in count():
+        event = Event(f"{number:020}", parent, 1_800_000_000_000 + number, Actor.AGENT, FACT)
+        parent = event.id
+        yield event

@@ -1,0 +1,168 @@
+"""Connections to one database: opened when they are needed, shared by threads, and replaced when they are lost.
+
+psycopg's own pool keeps four threads from the start, and says of every server it can't reach that time ran out.
+"""
+
+import os
+from threading import Condition, Event
+from time import monotonic
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from tildone.errors import StoreBusy, StoreError
+from tildone.stores.postgres.failures import lost, not_let_in, passes, reason_of, translated, unreachable
+from tildone.stores.postgres.schema import greet
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from psycopg import Connection
+
+    from tildone.stores.postgres.address import Address
+
+    T = TypeVar("T")
+
+MOST = 8
+IDLE_SECONDS = 60.0
+
+FIRST_PAUSE = 0.01
+LAST_PAUSE = 1.0
+
+
+class Connections:
+    """As many connections as there are threads at work at once, up to a bound.
+
+    What the driver raises leaves as a `StoreError`, which names the database and never the password.
+    """
+
+    def __init__(self, address: "Address", patience: float) -> None:
+        self.where = address.where
+        self._conninfo = address.conninfo
+        self._patience = patience
+        self._process = os.getpid()
+        self._closing = Event()
+        self._free = Condition()
+        self._idle: list[tuple[float, Connection]] = []
+        self._open = 0
+        self._reached = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is to be asked any more."""
+        return self._closing.is_set()
+
+    def ask(self, work: "Callable[[Connection, bool], T]") -> "T":
+        """What `work` gives on a connection; it is begun anew when the server is lost, until patience ends.
+
+        It is told whether it has been begun before: what it did then may have got through without an answer.
+        """
+        until = monotonic() + self._patience
+        pause, again = FIRST_PAUSE, False
+        while True:
+            connection = self._borrow(until)
+            try:
+                return work(connection, again)
+            except psycopg.Error as error:
+                if not lost(error, closed=connection.closed):
+                    raise translated(error, self.where) from error
+                connection.close()
+                if monotonic() + pause > until:
+                    why = f"{self.where} was lost, for longer than we wait: {reason_of(error)}"
+                    raise StoreError(why) from error
+            finally:
+                self._give_back(connection)
+            again = True
+            # The others go the way this one went.
+            self._drop_idle()
+            self.rest(pause)
+            pause = min(2 * pause, LAST_PAUSE)
+
+    def connect(self) -> "Connection":
+        """A connection to a store, for whoever keeps it to himself.
+
+        Raises:
+            psycopg.Error: the server can't be reached, or does not let us in.
+            StoreError: there is no store behind it, nor can there be.
+        """
+        connection = psycopg.connect(self._conninfo, autocommit=True)
+        self._reached = True
+        try:
+            greet(connection, self.where, self._patience)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def rest(self, seconds: float) -> None:
+        """Pause, unless the store is closed meanwhile."""
+        self._closing.wait(seconds)
+
+    def close(self) -> None:
+        """Let go of every connection: those in use when they are given back."""
+        self._closing.set()
+        with self._free:
+            self._free.notify_all()
+        self._drop_idle()
+
+    def _borrow(self, until: float) -> "Connection":
+        if self._process != os.getpid():
+            raise StoreError(f"{self.where} was opened before this process was forked; it opens one of its own")
+        with self._free:
+            while not self.closed and not self._idle and self._open >= MOST:
+                if not self._free.wait(until - monotonic()):
+                    raise StoreBusy(f"all {MOST} connections to {self.where} are in use, for longer than we wait")
+            if self.closed:
+                raise StoreError(f"{self.where} was closed")
+            if self._idle:
+                return self._idle.pop()[1]
+            self._open += 1
+        try:
+            return self._connected(until)
+        except BaseException:
+            self._gone()
+            raise
+
+    def _connected(self, until: float) -> "Connection":
+        """A new connection. A server that has been reached before, or says that it is coming up, is waited for."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                return self.connect()
+            except psycopg.Error as error:
+                if not not_let_in(error):
+                    raise translated(error, self.where) from error
+                if self.closed or monotonic() + pause > until or not (self._reached or passes(error)):
+                    raise unreachable(error, self.where) from error
+            self.rest(pause)
+            pause = min(2 * pause, LAST_PAUSE)
+
+    def _give_back(self, connection: "Connection") -> None:
+        # What was interrupted in mid-work, or belongs to a store that was closed meanwhile, is not used again.
+        if connection.pgconn.transaction_status != TransactionStatus.IDLE or self.closed:
+            connection.close()
+            self._gone()
+            return
+        now = monotonic()
+        with self._free:
+            self._idle.append((now, connection))
+            self._free.notify()
+            longest = self._idle[0][0]
+        if longest < now - IDLE_SECONDS:
+            self._drop_idle(now - IDLE_SECONDS)
+
+    def _drop_idle(self, since: float = float("inf")) -> None:
+        """Close those that have not been used since then."""
+        with self._free:
+            dropped = [connection for used, connection in self._idle if used < since]
+            self._idle = self._idle[len(dropped) :]
+        for connection in dropped:
+            connection.close()
+            self._gone()
+
+    def _gone(self) -> None:
+        with self._free:
+            self._open -= 1
+            self._free.notify()

@@ -1,0 +1,137 @@
+"""What can be wrong with a store in a database, and how it is found out."""
+
+from itertools import islice
+
+from tildone.errors import StoreError
+from tildone.log import codec
+from tildone.log.events import PlanChanged
+from tildone.log.health import Finding, Health
+from tildone.stores.postgres.names import key, told
+from tildone.stores.postgres.rows import key_or_none
+from tildone.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    Rows = Callable[..., list[tuple[Any, ...]]]
+
+MOST = 20
+"""How many flaws are told: with so many, what is to be done is the same as with more."""
+
+AT_ONCE = 1000
+ABOUT_BYTES = 1_000_000
+
+_REMEDY = "restore the database from a backup"
+_UNSAFE = "what was acknowledged may be lost when the server's machine crashes: fsync or full_page_writes is off"
+_SAFELY = "turn both on in postgresql.conf"
+_READ_ONLY = "the database can be read, and not written"
+_WRITABLE = "if it is a standby, name its primary instead"
+
+
+@value
+class Written:
+    """An event as the database has it."""
+
+    session: str | None
+    id: str
+    parent: str | None
+    at: int
+    snapshot: bool
+    hanging: bool
+    body: str
+
+    @property
+    def name(self) -> str:
+        """How a sentence names it."""
+        of = "no session" if self.session is None else f"session {told(self.session)!r}"
+        return f"event {told(self.id)!r} of {of}"
+
+
+@value
+class Said:
+    """What a session says of itself, beside what its events say."""
+
+    name: str
+    ahead: str
+    events: int
+    found: int
+    dated: bool
+    standing: bool
+
+
+def findings(rows: "Rows") -> "Iterator[Finding]":
+    """What is to be said of a store, of which `rows` gives what a query finds."""
+    [(server, version, safe, read_only)] = rows("server")
+    yield Finding(Health.FINE, f"PostgreSQL {server}, schema {version}")
+    if not safe:
+        yield Finding(Health.ODD, _UNSAFE, _SAFELY)
+    if read_only:
+        yield Finding(Health.ODD, _READ_ONLY, _WRITABLE)
+    found = 0
+    try:
+        for flaw in islice(_flaws(rows), MOST + 1):
+            found += 1
+            yield Finding(Health.BAD, "there is more of that" if found > MOST else flaw, _REMEDY)
+    except StoreError as error:
+        found += 1
+        yield Finding(Health.BAD, f"the rest can't be read: {error}", _REMEDY)
+    if not found:
+        [(sessions, events)] = rows("totals")
+        yield Finding(Health.FINE, f"{_many(sessions, 'session')} and {_many(events, 'event')}, all of them whole")
+
+
+def _flaws(rows: "Rows") -> "Iterator[str]":
+    """What does not fit together, one sentence each; nothing when all is well."""
+    session = number = 0
+    while some := rows("everything", session=session, number=number, most=AT_ONCE, bytes=ABOUT_BYTES):
+        for _, _, *event in some:
+            yield from _misread(Written(*event))
+        session, number, *_ = some[-1]
+    for said in rows("standing"):
+        yield from _misplaced(rows, Said(*said))
+
+
+def _misread(event: Written) -> "Iterator[str]":
+    """An event that is not what was written, or not where it was."""
+    try:
+        found = codec.decode(event.body)
+    except codec.Unreadable:
+        yield f"{event.name} can't be read"
+        return
+    listed = key(found.id), key_or_none(found.parent), found.at, isinstance(found.fact, PlanChanged)
+    if listed != (event.id, event.parent, event.at, event.snapshot):
+        yield f"{event.name} is listed as something else than it is"
+    if event.session is None:
+        yield f"{event.name} is there"
+    if event.parent is not None and not event.hanging:
+        yield f"{event.name} hangs under {told(event.parent)!r}, which is not there"
+
+
+def _misplaced(rows: "Rows", session: Said) -> "Iterator[str]":
+    """A session that is not what its events make of it."""
+    name = f"session {told(session.name)!r}"
+    if session.found != session.events:
+        yield f"{name} should have {_many(session.events, 'event')}, and {session.found:,} are there"
+    elif not session.dated:
+        yield f"{name} says wrongly when it was written to"
+    if not session.standing:
+        yield f"{name} stands at an event that is not there"
+    way = _way_forward(session.ahead)
+    if way is None or (way and rows("known", session=session.name, ids=[*way]) != [(len(way),)]):
+        yield f"{name} has a way forward that leads nowhere"
+
+
+def _way_forward(ahead: str) -> set[str] | None:
+    """The events that can be gone forward to; None where that can't be read."""
+    try:
+        way = codec.parse(ahead)
+    except ValueError:
+        return None
+    readable = isinstance(way, list) and all(isinstance(step, str) for step in way)
+    return {key(step) for step in way} if readable else None
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

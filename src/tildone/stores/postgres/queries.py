@@ -1,0 +1,34 @@
+"""The SQL beside this file: queries by their names, and migrations in their order."""
+
+import os
+import re
+from functools import cache
+
+HERE = os.path.dirname(__file__)
+
+_NAMED = re.compile(rb"^-- name: (\w+)$", re.MULTILINE)
+_NUMBERED = re.compile(r"(\d{4})_(\w+)\.sql")
+
+
+def query(name: str) -> bytes:
+    """One of the queries in `queries.sql`."""
+    return _queries()[name]
+
+
+@cache
+def migrations() -> tuple[tuple[int, str, bytes], ...]:
+    """Every migration in its order: its number, its name, its statements."""
+    folder = os.path.join(HERE, "migrations")
+    found = [_NUMBERED.fullmatch(file) for file in sorted(os.listdir(folder))]
+    return tuple((int(name[1]), name[2], _read("migrations", name[0])) for name in found if name)
+
+
+@cache
+def _queries() -> dict[str, bytes]:
+    _, *pieces = _NAMED.split(_read("queries.sql"))
+    return {name.decode(): text.strip() for name, text in zip(pieces[::2], pieces[1::2], strict=True)}
+
+
+def _read(*names: str) -> bytes:
+    with open(os.path.join(HERE, *names), "rb") as file:
+        return file.read().replace(b"\r\n", b"\n")

@@ -1,0 +1,152 @@
+-- Everything the store asks of the server, by name.
+
+-- name: greet
+-- Says which version was found, and settles what must hold on the connection: a commit is on disk when it is acknowledged
+-- (what is stronger than that stays), a writer sees what another has committed, and nobody waits for ever.
+SELECT
+    (SELECT max(version) FROM tildone.migrations),
+    set_config('lock_timeout', %(patience)s, false),
+    set_config('default_transaction_isolation', 'read committed', false),
+    CASE current_setting('synchronous_commit')
+        WHEN 'off' THEN set_config('synchronous_commit', 'on', false)
+    END
+
+-- name: patience
+SELECT set_config('lock_timeout', %(patience)s, true)
+
+-- name: migrating
+SELECT pg_advisory_xact_lock(%(lock)s)
+
+-- name: furnished
+-- In what the database keeps its text, whether anything is in the schema, and whether it says its version.
+SELECT current_setting('server_encoding'), count(*) > 0, count(*) FILTER (WHERE relname = 'migrations') > 0
+FROM pg_class WHERE relnamespace = to_regnamespace('tildone')
+
+-- name: version
+SELECT max(version) FROM tildone.migrations
+
+-- name: migrated
+INSERT INTO tildone.migrations (version, name) VALUES (%(version)s, %(name)s)
+
+-- name: place
+-- What an id that had to be shortened really is, stands in its event.
+SELECT
+    s.head,
+    s.ahead,
+    CASE WHEN starts_with(s.head, '\#') THEN
+        (SELECT e.body FROM tildone.events e WHERE e.session = s.id AND e.id = s.head)
+    END
+FROM tildone.sessions s WHERE s.name = %(session)s
+
+-- name: history
+-- From an event (the session's head, unless one is named) towards the root: as many steps and about as many bytes as
+-- are wanted, or, where one is looked for, to the first snapshot of the plan. Each step is one look into an index,
+-- whatever the server believes of the tables: hence the LIMITs.
+WITH RECURSIVE way (session, parent, snapshot, body, step, bytes) AS (
+    SELECT e.session, e.parent, e.snapshot, e.body, 1, octet_length(e.body)
+    FROM tildone.sessions s
+    CROSS JOIN LATERAL (
+        SELECT * FROM tildone.events e WHERE e.session = s.id AND e.id = coalesce(%(head)s, s.head) LIMIT 1
+    ) e
+    WHERE s.name = %(session)s
+    UNION ALL
+    SELECT e.session, e.parent, e.snapshot, e.body, way.step + 1, way.bytes + octet_length(e.body)
+    FROM way
+    CROSS JOIN LATERAL (
+        SELECT * FROM tildone.events e WHERE e.session = way.session AND e.id = way.parent LIMIT 1
+    ) e
+    WHERE way.step < %(steps)s AND way.bytes < %(bytes)s AND NOT (way.snapshot AND %(to_snapshot)s)
+)
+SELECT body, parent FROM way ORDER BY step
+
+-- name: session
+SELECT id, events FROM tildone.sessions WHERE name = %(session)s
+
+-- name: events
+-- In the order they were written, about as many bytes as are wanted, and one in any case.
+SELECT number, body FROM (
+    SELECT number, body, sum(octet_length(body)) OVER (ORDER BY number) - octet_length(body) AS before
+    FROM tildone.events
+    WHERE session = %(session)s AND number > %(after)s AND number <= %(last)s
+    ORDER BY number LIMIT %(most)s
+) AS e
+WHERE before < %(bytes)s ORDER BY number
+
+-- name: body
+SELECT e.body
+FROM tildone.events e JOIN tildone.sessions s ON e.session = s.id
+WHERE s.name = %(session)s AND e.id = %(id)s
+
+-- name: leaves
+SELECT e.id, CASE WHEN starts_with(e.id, '\#') THEN e.body END
+FROM tildone.events e JOIN tildone.sessions s ON e.session = s.id
+WHERE s.name = %(session)s
+    AND NOT EXISTS (SELECT FROM tildone.events child WHERE child.session = e.session AND child.parent = e.id)
+ORDER BY e.number
+
+-- name: sessions
+SELECT coalesce(long_name, name), events, created, updated FROM tildone.sessions ORDER BY newest DESC
+
+-- name: append
+SELECT tildone.append(
+    %(session)s, %(long_name)s, %(id)s, %(parent)s, %(at)s, %(snapshot)s, %(body)s
+)
+
+-- name: move
+SELECT tildone.move(%(session)s, %(expected)s, %(head)s, %(ahead)s)
+
+-- name: adopt
+SELECT new, orphan, other FROM tildone.adopt(
+    %(session)s, %(long_name)s,
+    %(ids)s::text[], %(parents)s::text[], %(ats)s::bigint[], %(snapshots)s::boolean[], %(bodies)s::text[]
+)
+
+-- name: stand
+SELECT tildone.stand(%(session)s, %(head)s, %(ahead)s)
+
+-- name: forget
+SELECT tildone.forget(%(session)s, %(expected)s)
+
+-- name: server
+SELECT
+    current_setting('server_version'),
+    (SELECT max(version) FROM tildone.migrations),
+    current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on',
+    current_setting('transaction_read_only') = 'on'
+
+-- name: everything
+-- Events of every session, a part at a time: as they are, and whether their parent came before them.
+SELECT session, number, name, id, parent, at, snapshot, hanging, body FROM (
+    SELECT
+        e.session, e.number, s.name, e.id, e.parent, e.at, e.snapshot, e.body,
+        e.parent IS NULL OR EXISTS (
+            SELECT FROM tildone.events p
+            WHERE p.session = e.session AND p.id = e.parent AND p.number < e.number
+        ) AS hanging,
+        sum(octet_length(e.body)) OVER (ORDER BY e.session, e.number) - octet_length(e.body) AS before
+    FROM tildone.events e LEFT JOIN tildone.sessions s ON s.id = e.session
+    WHERE (e.session, e.number) > (%(session)s, %(number)s)
+    ORDER BY e.session, e.number LIMIT %(most)s
+) AS e
+WHERE before < %(bytes)s ORDER BY session, number
+
+-- name: standing
+-- What sessions say of themselves, and what their events say.
+SELECT
+    s.name, s.ahead, s.events, count(e.number),
+    s.events = coalesce(max(e.number), 0)
+        AND s.created = min(e.at) FILTER (WHERE e.number = 1)
+        AND s.updated = min(e.at) FILTER (WHERE e.number = s.events),
+    s.head IS NULL OR bool_or(e.id = s.head)
+FROM tildone.sessions s LEFT JOIN tildone.events e ON e.session = s.id
+GROUP BY s.id ORDER BY s.id
+
+-- name: known
+SELECT count(*) FROM tildone.events e JOIN tildone.sessions s ON e.session = s.id
+WHERE s.name = %(session)s AND e.id = ANY(%(ids)s)
+
+-- name: totals
+SELECT count(*), (SELECT count(*) FROM tildone.events) FROM tildone.sessions
+
+-- name: listen
+LISTEN tildone

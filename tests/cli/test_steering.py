@@ -1,0 +1,134 @@
+"""`tildone pause`, `resume`, `stop` and `status`: what is said, what is set, and for whom."""
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from tests.cli.person import Person
+from tildone.config import load
+from tildone.stores.agents import Agent, Agents, born
+from tildone.wiring import now
+
+PAUSED = "An agent that comes to the end of its turn is left alone; until then it works on.\n"
+STOPPED = "An agent ends its turn before its next tool call, or after the one that is running.\n"
+NOBODY = "No agent is known to be at work here; the next one will find it so.\n"
+
+
+@pytest.fixture
+def person(person: Person) -> Person:
+    """Somebody who says where their plans are kept, so that we can find them, too."""
+    return replace(person, environ={**person.environ, "XDG_DATA_HOME": str(person.home / "data")})
+
+
+def at_work(person: Person, key: str, session: str | None = None) -> None:
+    """Have an agent at work in the person's project: this very process."""
+    settings = load({}, person.environ, str(person.folder))
+    agents = Agents(settings.agents_dir, settings.project)
+    agents.keep(Agent(key, session or settings.session, pid=os.getpid(), at=now(), born=born(os.getpid())))
+
+
+def test_pause_says_what_happens_when_and_how_to_go_back(person: Person) -> None:
+    assert person.says("pause") == (
+        f"Paused: {person.folder}.\n{PAUSED}{NOBODY}To hold agents to their plan again: tildone resume\n"
+    )
+    assert person.says("pause").startswith(f"Paused already: {person.folder}.\n")
+
+
+def test_stop_and_resume_say_so_too(person: Person) -> None:
+    assert person.says("stop") == (
+        f"Stopped: {person.folder}.\n{STOPPED}{NOBODY}To let agents work again: tildone resume\n"
+    )
+    said = person.says("resume")
+    assert said.startswith(f"Going on: {person.folder}.\nAgents are held to their plan, and every count begins anew.")
+    assert person.says("resume").startswith("Nothing was paused or stopped: ")
+
+
+def test_every_agent_at_work_in_the_project_is_meant_and_named(person: Person) -> None:
+    person.says("todo", "append", "One")
+    person.says("todo", "append", "Two", "--session", "theirs")
+    at_work(person, "claude:s1")
+    at_work(person, "codex:s2", "theirs")
+
+    said = person.says("stop")
+
+    assert "At work here: 2 agents.\n" in said
+    assert "  claude s1: 1 of 1 tasks open\n" in said
+    assert "  codex s2: 1 of 1 tasks open\n" in said
+    courses = [person.run("status", "--json", *which).json["course"] for which in ((), ("--session", "theirs"))]
+    assert courses == ["stop", "stop"]
+
+
+def test_a_session_that_is_named_is_the_only_one_meant(person: Person) -> None:
+    person.says("todo", "append", "Two", "--session", "theirs")
+    at_work(person, "claude:s1")
+    at_work(person, "codex:s2", "theirs")
+
+    said = person.says("pause", "--session", "theirs")
+
+    assert said.startswith("Paused: session 'theirs'.\n")
+    assert "claude" not in said
+    assert person.run("status", "--json").json["course"] == "go"
+    assert person.run("status", "--json", "--session", "theirs").json["course"] == "pause"
+
+
+def test_the_plan_does_not_change_and_the_log_tells_who_did_it(person: Person) -> None:
+    person.says("todo", "append", "One")
+
+    person.says("pause")
+    person.says("todo", "append", "Two")
+
+    assert person.run("status", "--json").json["course"] == "pause"
+    assert [event["fact"] for event in person.run("log", "--json").json][1] == "steered"
+
+
+def test_status_is_a_line_and_who_is_at_work(person: Person) -> None:
+    person.says("todo", "append", "Write the parser")
+    at_work(person, "claude:s1")
+    person.says("pause")
+
+    said = person.says("status")
+
+    assert said == (
+        "✓ 0/1 · Write the parser · paused\nPaused. To go on: tildone resume\n  claude s1: 1 of 1 tasks open\n"
+    )
+    assert person.says("status", "--line") == "✓ 0/1 · Write the parser · paused\n"
+
+
+def test_status_without_a_plan_is_a_sentence_or_an_empty_line(person: Person) -> None:
+    assert person.says("status") == f"No tasks in {person.folder}. Add one with: tildone todo append TEXT\n"
+    assert person.says("status", "--line") == "\n"
+
+
+def test_status_as_data(person: Person) -> None:
+    person.says("todo", "append", "One")
+    at_work(person, "claude:s1")
+
+    data = person.run("status", "--json").json
+
+    assert data["agents"] == [
+        {"key": "claude:s1", "session": str(person.folder), "pid": os.getpid(), "line": "✓ 0/1 · One"}
+    ]
+    assert (data["line"], data["course"], data["nudges"], data["let_go"]) == ("✓ 0/1 · One", "go", 0, False)
+
+
+def test_an_agent_that_has_gone_is_not_at_work(person: Person) -> None:
+    settings = load({}, person.environ, str(person.folder))
+    Agents(settings.agents_dir, settings.project).keep(Agent("claude:s1", settings.session, pid=2**22 + 1, at=now()))
+
+    assert NOBODY in person.says("pause")
+
+
+def test_what_an_agent_is_called_can_not_move_the_screen(person: Person) -> None:
+    at_work(person, "claude:\x1b[2Jx\ny")
+
+    said = person.says("status")
+
+    assert "\x1b" not in said
+    assert len(said.splitlines()) == 2
+
+
+def test_they_take_no_words(person: Person) -> None:
+    answers = [person.run(verb, "now") for verb in ("pause", "resume", "stop", "status")]
+
+    assert [answer.code for answer in answers] == [2, 2, 2, 2]

@@ -1,0 +1,144 @@
+"""A PostgreSQL server for tests, and databases on it. It ends with the test's process, however that ends."""
+
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Timer
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from tests.stores.postgres_keeper import why_not
+
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATE = "plans"
+OTHERS = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+EMPTIED = (
+    f"SELECT pg_terminate_backend(pid, 5000) {OTHERS}",
+    "TRUNCATE tildone.sessions, tildone.events",
+)
+TOO_LONG = 60.0
+
+needs_server = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server: the folder of its socket, the folder of its programs, and the process that keeps it."""
+
+    folder: str
+    programs: str
+    keeper: "subprocess.Popen[str]"
+    numbers: "itertools.count[int]" = field(default_factory=itertools.count)
+
+    def url(self, database: str, user: str = "postgres") -> str:
+        return f"postgresql://{user}@/{database}?host={self.folder}"
+
+    @contextmanager
+    def database(self, template: str = "template0", *more: str) -> Iterator[str]:
+        """The URL of a new database."""
+        name = f"plans{next(self.numbers)}"
+        self.run(f"CREATE DATABASE {name} TEMPLATE {template} {' '.join(more)}")
+        try:
+            yield self.url(name)
+        finally:
+            self.run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    def run(self, *statements: str, database: str = "postgres") -> list[tuple[Any, ...]]:
+        """Run statements one after the other, and give what the last of them found."""
+        return execute(self.url(database), *statements)
+
+    def order(self, *words: str) -> None:
+        """Have the keeper do something to the server: stop, crash, start, standby."""
+        for word in words:
+            print(word, file=self.keeper.stdin, flush=True)
+            assert next_line(self.keeper) == "done"
+
+
+def database_of(url: str) -> str:
+    """The name of the database that a URL leads to."""
+    return url.partition("?")[0].rpartition("/")[2]
+
+
+def execute(url: str, *statements: str) -> list[tuple[Any, ...]]:
+    """Run statements on a connection of their own, and give what the last of them found."""
+    import psycopg  # noqa: PLC0415  where it is missing, the tests that need it are skipped
+
+    with psycopg.connect(url, autocommit=True, client_encoding="utf8") as connection:
+        *_, last = (connection.execute(statement.encode()) for statement in statements)
+        return last.fetchall() if last.description else []
+
+
+def until(happened: Callable[[], bool]) -> None:
+    """Look again and again, each time by asking a server, until something has happened."""
+    giving_up = monotonic() + TOO_LONG
+    while not happened():
+        assert monotonic() < giving_up, "it did not happen"
+
+
+@contextmanager
+def running_server(*settings: str) -> Iterator[Server]:
+    """A server of one's own, with settings such as `fsync=off`."""
+    command = [sys.executable, "-m", "tests.stores.postgres_keeper", *settings]
+    # In a session of its own, so that a Ctrl-C at the tests does not reach the server before they are done with it.
+    keeper = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONWARNINGS": "default"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with keeper:
+        try:
+            folder, programs = next_line(keeper).split()
+            yield Server(folder, programs, keeper)
+        finally:
+            end_input(keeper)
+            keeper.wait()
+
+
+@contextmanager
+def program(name: str, *arguments: object) -> Iterator["subprocess.Popen[str]"]:
+    """One of the programs in `postgres_programs.py`, at work beside the test and never after it."""
+    command = [sys.executable, "-W", "error", "-m", "tests.stores.postgres_programs", name, *map(str, arguments)]
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def next_line(process: "subprocess.Popen[str]") -> str:
+    """The next thing that a program says."""
+    assert process.stdout is not None
+    return process.stdout.readline().rstrip("\n")
+
+
+def end_input(process: "subprocess.Popen[str]") -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+
+
+def ended(process: "subprocess.Popen[str]") -> str:
+    """What a program said until it came to a good end by itself; its input is left open."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    giving_up = Timer(TOO_LONG, process.kill)
+    giving_up.start()
+    try:
+        out, err = process.stdout.read(), process.stderr.read()
+        assert (process.wait(), err) == (0, "")
+    finally:
+        giving_up.cancel()
+    return out

@@ -1,0 +1,385 @@
+"""Copies are whole, or are said not to be; and nothing is lost by making one."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+from typing import Any
+
+import pytest
+
+from tests.stores.contract import WILD, chain, ids, planned
+from tildone.errors import HeadMoved, NotFound, StoreBusy, StoreDamaged, StoreError
+from tildone.log.events import Actor, Event, Labelled, Nudged
+from tildone.log.store import Store
+from tildone.log.tree import Place
+from tildone.stores import copying
+from tildone.stores.copying import EVENTS_AT_ONCE, Copied, Outlook, copy, outlook
+from tildone.stores.memory import MemoryStore
+
+
+@pytest.fixture
+def source() -> MemoryStore:
+    """Sessions with branches, labels and odd names; one was undone, one stands before its first event."""
+    store = MemoryStore()
+    chain(store, "branched", "a", "b", "c")
+    store.move("branched", Place("a"), expected="c")
+    chain(store, "branched", "d")
+    store.append("branched", Event("l", "d", 5, Actor.USER, Labelled("b", "before")))
+    store.append("branched", Event("n", "l", 6, Actor.TIMER, Nudged(1, 1)))
+    chain(store, "undone", "a", "b", "c")
+    store.move("undone", Place("a", ("b", "c")), expected="c")
+    for name in WILD:
+        chain(store, name, f"{name}-1", f"{name}-2")
+    chain(store, "begun again", "a")
+    store.move("begun again", Place(None, ("a",)), expected="a")
+    return store
+
+
+def quiet(_what: str, _done: int, _total: int) -> None:
+    """Nobody listens."""
+
+
+def everything(store: Store) -> object:
+    names = [info.name for info in store.sessions()]
+    return [(name, store.place(name), list(store.events(name)), store.leaves(name)) for name in names]
+
+
+def test_everything_arrives_whatever_the_store_is_made_of(source: MemoryStore, store: Store) -> None:
+    """Every event of every branch, every place, in the same order; there and back again."""
+    back = MemoryStore()
+
+    there_copied = copy(source, store, quiet)
+    back_copied = copy(store, back, quiet)
+
+    assert everything(store) == everything(source)
+    assert everything(back) == everything(source)
+    assert there_copied == back_copied
+    assert (there_copied.sessions, there_copied.events, there_copied.new) == (11, 26, 26)
+
+
+def test_a_copy_made_again_finds_nothing_new(source: MemoryStore, store: Store) -> None:
+    """And says the same of what is there, with the same digest."""
+    first = copy(source, store, quiet)
+    before = everything(store)
+
+    again = copy(source, store, quiet)
+
+    assert again == Copied(first.sessions, first.events, 0, first.digest)
+    assert everything(store) == before
+
+
+def test_what_came_meanwhile_is_all_that_a_second_copy_brings(source: MemoryStore, store: Store) -> None:
+    """And the session it came to is the newest then."""
+    first = copy(source, store, quiet)
+    chain(source, "branched", "new")
+
+    again = copy(source, store, quiet)
+
+    assert (again.new, again.events) == (1, first.events + 1)
+    assert again.digest != first.digest
+    assert everything(store) == everything(source)
+
+
+def test_the_digest_knows_where_a_session_stands(source: MemoryStore) -> None:
+    """Two stores with the same events are not the same if a head was moved."""
+    before = copy(source, MemoryStore(), quiet)
+    source.move("undone", Place("b", ("c",)), expected="a")
+
+    after = copy(source, MemoryStore(), quiet)
+
+    assert after.digest != before.digest
+    assert after.events == before.events
+
+
+class Interrupted(MemoryStore):
+    """A target that a person loses patience with after a while."""
+
+    def __init__(self, patience: int) -> None:
+        super().__init__()
+        self.patience = patience
+        self.sizes: list[int] = []
+
+    def adopt(self, session: str, events: Iterable[Event], to: Place) -> int:
+        if len(self.sizes) == self.patience:
+            raise KeyboardInterrupt
+        batch = list(events)
+        self.sizes.append(len(batch))
+        return super().adopt(session, batch, to)
+
+
+@pytest.mark.parametrize("patience", range(9))
+def test_a_copy_is_gone_on_with_wherever_it_was_interrupted(patience: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until all of a session is there, it stands where it stood before: here, before its first event."""
+    monkeypatch.setattr(copying, "EVENTS_AT_ONCE", 3)
+    source = MemoryStore()
+    chain(source, "short", "a")
+    chain(source, "long", *map(str, range(20)))
+    chain(source, "last", "a", "b")
+    target = Interrupted(patience)
+
+    with pytest.raises(KeyboardInterrupt):
+        copy(source, target, quiet)
+    half = target.place("long")
+    target.patience = -1
+    copied = copy(source, target, quiet)
+
+    assert half in (Place(), Place("19"))
+    assert everything(target) == everything(source)
+    assert copied.events == 23
+
+
+def test_a_long_session_is_never_held_whole() -> None:
+    """It is taken over a few hundred events at a time."""
+    source, target = MemoryStore(), Interrupted(-1)
+    chain(source, "s", *map(str, range(2 * EVENTS_AT_ONCE + 7)))
+
+    copy(source, target, quiet)
+
+    assert target.sizes == [EVENTS_AT_ONCE, EVENTS_AT_ONCE, 7]
+
+
+def test_large_plans_are_taken_over_one_by_one() -> None:
+    """What counts is how much there is to hold, not only how many events."""
+    source, target = MemoryStore(), Interrupted(-1)
+    for number in range(3):
+        event = planned(str(number), str(number - 1) if number else None, *map(str, range(copying.TASKS_AT_ONCE)))
+        source.append("s", event)
+
+    copy(source, target, quiet)
+
+    assert target.sizes == [1, 1, 1]
+
+
+class Busy(MemoryStore):
+    """A source on which an agent is at work: it writes whenever somebody has read so much of it."""
+
+    def __init__(self, writes: int) -> None:
+        super().__init__()
+        self.writes = writes
+        self.numbers = count()
+
+    def events(self, session: str) -> Iterator[Event]:
+        found = list(super().events(session))
+        for number, event in enumerate(found):
+            if self.writes and number == 1:
+                self.writes -= 1
+                chain(self, session, f"meanwhile {next(self.numbers)}")
+            yield event
+
+
+def test_what_an_agent_writes_meanwhile_is_gone_after(store: Store) -> None:
+    """A little more is copied a little later."""
+    source = Busy(writes=1)
+    chain(source, "s", "a", "b", "c")
+
+    copied = copy(source, store, quiet)
+
+    assert copied.went_on == ()
+    assert ids(store.history("s")) == ["meanwhile 0", "c", "b", "a"]
+    assert everything(store) == everything(source)
+
+
+def test_an_agent_that_never_rests_is_named_and_what_is_there_is_whole(store: Store) -> None:
+    """Each round gets the session as it was at one moment, and does not claim more."""
+    source = Busy(writes=-1)
+    chain(source, "quiet", "a")
+    chain(source, "s", "a", "b", "c")
+
+    copied = copy(source, store, quiet)
+
+    assert copied.went_on == ("s",)
+    there = ids(store.events("s"))
+    assert there == ids(MemoryStore.events(source, "s"))[: len(there)]
+    assert store.place("s").head == there[-1]
+    assert copied.events == 1 + len(there) < 1 + len(ids(MemoryStore.events(source, "s")))
+
+
+def test_a_session_is_copied_as_it_was_at_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it stands and what it holds belong together, though they are asked for one after the other."""
+    monkeypatch.setattr(copying, "ROUNDS", 1)
+
+    class Quick(MemoryStore):
+        def events(self, session: str) -> Iterator[Event]:
+            if len(ids(super().events(session))) == 2:
+                chain(self, session, "in between")
+            return super().events(session)
+
+    source, target = Quick(), MemoryStore()
+    chain(source, "s", "a", "b")
+
+    copy(source, target, quiet)
+
+    assert ids(target.events("s")) == ["a", "b", "in between"]
+    assert target.place("s") == Place("in between")
+
+
+def test_what_the_target_has_besides_stays(source: MemoryStore, store: Store) -> None:
+    """What came there after the copy is a branch of its own, and the session stands where the source stands."""
+    copy(source, store, quiet)
+    chain(store, "branched", "later", "last")
+    chain(store, "of its own", "a")
+
+    copied = copy(source, store, quiet)
+
+    assert copied.new == 0
+    assert store.place("branched") == Place("n")
+    assert ids(store.history("branched", "last"))[:3] == ["last", "later", "n"]
+    assert ids(store.events("of its own")) == ["a"]
+
+
+def test_two_stores_that_went_their_own_ways_come_to_hold_the_same(source: MemoryStore, store: Store) -> None:
+    """In whichever order they have it."""
+    copy(source, store, quiet)
+    chain(source, "undone", "here")
+    chain(store, "undone", "there")
+
+    copy(source, store, quiet)
+    copied = copy(store, source, quiet)
+
+    assert (
+        sorted(ids(source.events("undone"))) == sorted(ids(store.events("undone"))) == ["a", "b", "c", "here", "there"]
+    )
+    assert copied.new == 1
+
+
+def test_another_event_of_the_same_id_ends_a_copy(source: MemoryStore, store: Store) -> None:
+    """The session is named, and nothing of it is touched."""
+    chain(store, "undone", "a")
+    store.append("undone", planned("b", "a", "something else"))
+
+    with pytest.raises(StoreError, match=r"session 'undone' can't be taken over: .*'b'"):
+        copy(source, store, quiet)
+
+    assert ids(store.events("undone")) == ["a", "b"]
+
+
+class Forgetful(MemoryStore):
+    """A target that loses the first event of a session, or changes its words."""
+
+    def __init__(self, instead: tuple[Event, ...]) -> None:
+        super().__init__()
+        self.instead = instead
+
+    def events(self, session: str) -> Iterator[Event]:
+        return iter((*self.instead, *list(super().events(session))[1:]))
+
+    def history(self, session: str, head: str | None = None) -> Iterator[Event]:
+        found = list(super().history(session, head))
+        return iter((*found[:-1], *self.instead) if found[-1].parent is None else found)
+
+
+def test_what_arrives_changed_is_not_called_a_copy() -> None:
+    """Both sides are read again when all is written, and compared to the letter."""
+    source, target = MemoryStore(), Forgetful((planned("a", None, "another word"),))
+    chain(source, "s", "a", "b")
+
+    with pytest.raises(StoreError, match="session 's' is not the same on both sides"):
+        copy(source, target, quiet)
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
+    """What somebody else does between the writing of a session and its comparison."""
+    acts: list[Callable[[], object]] = []
+    comparing = copying._compared  # noqa: SLF001  that moment
+
+    def late(*sides: Any) -> str:
+        for act in acts:
+            act()
+        return comparing(*sides)
+
+    monkeypatch.setattr(copying, "_compared", late)
+    return acts
+
+
+def test_who_goes_on_in_the_target_is_not_overruled(meanwhile: list[Callable[[], object]], store: Store) -> None:
+    """An agent may be at work there: what it adds to what was copied stays, and the copy is one."""
+    source = MemoryStore()
+    chain(source, "s", "a", "b")
+    meanwhile.append(lambda: chain(store, "s", "from elsewhere"))
+
+    copied = copy(source, store, quiet)
+    meanwhile.clear()
+
+    assert copied.digest == copy(source, MemoryStore(), quiet).digest
+    assert store.place("s").head == "from elsewhere"
+    assert set(ids(store.events("s"))) >= {"a", "b", "from elsewhere"}
+
+
+def test_a_session_that_is_moved_in_the_target_is_named(meanwhile: list[Callable[[], object]], store: Store) -> None:
+    """It does not stand where it should, and that is not called a copy."""
+    source = MemoryStore()
+    chain(source, "s", "a", "b")
+    meanwhile.append(lambda: store.move("s", Place("a"), expected="b"))
+
+    with pytest.raises(StoreBusy, match="session 's' was moved in the target"):
+        copy(source, store, quiet)
+
+
+def test_damage_is_passed_on_as_such() -> None:
+    """Whoever restores a backup has to know that it is the store that is broken."""
+
+    class Damaged(MemoryStore):
+        def adopt(self, session: str, events: Iterable[Event], to: Place) -> int:
+            del session, events, to
+            raise StoreDamaged("page 7 is gone")
+
+    source = MemoryStore()
+    chain(source, "s", "a")
+
+    with pytest.raises(StoreDamaged, match="session 's' can't be taken over: page 7 is gone"):
+        copy(source, Damaged(), quiet)
+
+
+def test_one_session_can_be_copied_alone(source: MemoryStore, store: Store) -> None:
+    """Others are not touched; one that is not there is named."""
+    copied = copy(source, store, quiet, only="undone")
+
+    assert [info.name for info in store.sessions()] == ["undone"]
+    assert (copied.sessions, copied.events) == (1, 3)
+    with pytest.raises(NotFound, match="there is no session 'nowhere'"):
+        copy(source, store, quiet, only="nowhere")
+
+
+def test_a_copy_of_nothing_is_nothing(store: Store) -> None:
+    assert copy(MemoryStore(), store, quiet) == Copied(0, 0, 0, copy(store, MemoryStore(), quiet).digest)
+
+
+def test_progress_is_told_up_to_the_end(source: MemoryStore) -> None:
+    """Every event is copied and compared; how far it is never goes back."""
+    told: list[tuple[str, int, int]] = []
+
+    copy(source, MemoryStore(), lambda *said: told.append(said))
+
+    assert {what for what, _, _ in told} == {copying.COPYING, copying.COMPARING}
+    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+    assert told[-1][1:] == (52, 52)
+
+
+def test_what_a_copy_would_do_can_be_known_before(source: MemoryStore, store: Store) -> None:
+    """Nothing is changed by asking."""
+    copy(source, store, quiet)
+    chain(store, "branched", "later")
+    chain(source, "undone", "here")
+    chain(source, "new", "a", "b")
+    before = everything(store)
+
+    found = {each.name: each for each in outlook(source, store) if each.changes}
+
+    assert found == {
+        "branched": Outlook("branched", 6, 0, Place("later"), Place("n")),
+        "undone": Outlook("undone", 4, 1, Place("a", ("b", "c")), Place("here")),
+        "new": Outlook("new", 2, 2, Place(), Place("b")),
+    }
+    assert everything(store) == before
+
+
+def test_an_agent_at_work_is_told_that_its_session_was_put_back(source: MemoryStore, store: Store) -> None:
+    """It thinks again, under the head that was put back; what it had written is still there."""
+    copy(source, store, quiet)
+    chain(store, "branched", "later")
+
+    copy(source, store, quiet)
+
+    with pytest.raises(HeadMoved):
+        store.append("branched", planned("next", "later", "x"))
+    assert ids(store.history("branched", "later"))[0] == "later"

@@ -1,0 +1,116 @@
+"""PostgreSQL answers every program of changes as memory does."""
+
+from collections.abc import Callable
+from itertools import count
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from tests.stores.postgres import EMPTIED, execute, needs_server
+from tests.stores.test_same_answers import answer, facts, luck
+from tildone.log.events import Actor, Event, Fact, Nudged
+from tildone.log.store import Store
+from tildone.log.tree import Place
+from tildone.stores.memory import MemoryStore
+
+pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
+
+from tildone.stores.postgres import PostgresStore
+
+LONG = "long \ud800 " * 400
+NAMES = ("one", LONG, "half \ud800")
+NOWHERE = "nowhere \0"
+
+names = st.sampled_from(NAMES)
+
+
+class SameAnswers(RuleBasedStateMachine):
+    """Two stores given the same orders; after each, everything that can be read of them is equal."""
+
+    url = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        execute(self.url, *EMPTIED)
+        self.memory = MemoryStore()
+        self.postgres = PostgresStore(self.url)
+        self.numbers = count()
+
+    def teardown(self) -> None:
+        self.postgres.close()
+
+    @rule(name=names, fact=facts, elsewhere=st.none() | luck)
+    def append(self, name: str, fact: Fact, elsewhere: int | None) -> None:
+        """Under the head, or under an event that need not be it."""
+        parent = self.memory.place(name).head if elsewhere is None else self.some_event(name, elsewhere)
+        event = self.new_event(parent, fact)
+        self.both(lambda store: store.append(name, event))
+
+    @rule(name=names, other=names, luck=luck)
+    def append_again(self, name: str, other: str, luck: int) -> None:
+        """Under the head, with an id that may be used up."""
+        used = self.some_event(other, luck)
+        event = Event(used or NOWHERE, self.memory.place(name).head, luck, Actor.USER, Nudged(1, 1))
+        self.both(lambda store: store.append(name, event))
+
+    @rule(name=names, other=names, luck=luck, overtaken=st.booleans())
+    def move(self, name: str, other: str, luck: int, *, overtaken: bool) -> None:
+        """To an event that need not be of that session, by somebody who need not know where the head is."""
+        place = self.memory.place(name)
+        ahead = (place.head, *place.ahead) if place.head is not None else ()
+        to = Place(self.some_event(other, luck), ahead)
+        self.both(lambda store: store.move(name, to, expected=NOWHERE if overtaken else place.head))
+
+    @rule(name=names, other=names, many=st.lists(st.tuples(facts, luck), max_size=4), luck=luck)
+    def adopt(self, name: str, other: str, many: list[tuple[Fact, int]], luck: int) -> None:
+        """New events among those of a session, under parents and to a place that need not be there."""
+        events = list(self.memory.events(other))
+        for fact, chance in many:
+            parents = [None, NOWHERE, *(event.id for event in events)]
+            events.append(self.new_event(parents[chance % len(parents) if chance % 7 else 0], fact))
+        choices = [None, NOWHERE, *(event.id for event in events)]
+        to = Place(choices[luck % len(choices)])
+        self.both(lambda store: store.adopt(name, events, to))
+
+    @rule(name=names, overtaken=st.booleans())
+    def forget(self, name: str, *, overtaken: bool) -> None:
+        head = self.memory.place(name).head
+        self.both(lambda store: store.forget(name, expected=NOWHERE if overtaken else head))
+
+    @rule(name=names, other=names, luck=luck)
+    def read_from(self, name: str, other: str, luck: int) -> None:
+        head = self.some_event(other, luck)
+        self.both(lambda store: list(store.history(name, head)))
+
+    @invariant()
+    def the_same_is_read(self) -> None:
+        self.both(everything)
+
+    def both(self, order: Callable[[Store], object]) -> None:
+        assert answer(order, self.postgres) == answer(order, self.memory)
+
+    def new_event(self, parent: str | None, fact: Fact) -> Event:
+        number = next(self.numbers)
+        prefix = ("", "\ud800", LONG)[number % 3]
+        return Event(f"{prefix}{number}", parent, number, Actor.AGENT, fact)
+
+    def some_event(self, name: str, luck: int) -> str | None:
+        """An event of the session, or nothing, or nowhere."""
+        choices = [None, NOWHERE, *(event.id for event in self.memory.events(name))]
+        return choices[luck % len(choices)]
+
+
+def everything(store: Store) -> object:
+    return store.sessions(), [
+        (store.place(name), list(store.history(name)), list(store.events(name)), store.leaves(name)) for name in NAMES
+    ]
+
+
+@needs_server
+def test_the_same_orders_get_the_same_answers(url: str) -> None:
+    """Whatever was changed, taken over, forgotten or refused before."""
+    machine = type("SameAnswersHere", (SameAnswers,), {"url": url})
+
+    run_state_machine_as_test(machine, settings=settings(max_examples=30, stateful_step_count=25, derandomize=True))

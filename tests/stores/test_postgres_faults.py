@@ -82,9 +82,7 @@ def far(url: str, line: Line) -> Iterator[PostgresStore]:
 
 
 @pytest.mark.slow
-def test_eight_processes_at_once_lose_nothing(
-    url: str, store: PostgresStore, record_property: Callable[[str, object], None]
-) -> None:
+def test_eight_processes_at_once_lose_nothing(url: str, store: PostgresStore) -> None:
     """Each makes 500 changes to one plan, as an agent or as a person. None fails, and none undoes another's."""
     todos = [{"text": f"of worker {worker}"} for worker in range(WRITERS)]
     session_on(store).call("write_todos", {"mode": "replace", "todos": todos})
@@ -94,7 +92,7 @@ def test_eight_processes_at_once_lose_nothing(
             ended(writer)
 
     written = list(store.history("s"))[::-1]
-    record_property("changes", len(written))
+    print(f"{len(written):,} changes by {WRITERS} processes")
     wanted = [f"{worker}-{number}" for worker in range(WRITERS) for number in range(CHANGES)]
     assert sorted(ids(written)) == sorted(["e0", *wanted])
     for before, after in pairwise(written):
@@ -104,16 +102,13 @@ def test_eight_processes_at_once_lose_nothing(
 
 
 @pytest.mark.slow
-def test_a_writer_may_be_killed_at_any_moment(
-    url: str, store: PostgresStore, record_property: Callable[[str, object], None]
-) -> None:
+def test_a_writer_may_be_killed_at_any_moment(url: str, store: PostgresStore) -> None:
     """A hundred times over: the store is whole, and holds every change that a writer was told was written."""
     with program("killed", url, KILLS, 20261115) as killing:
         told = ended(killing).split()
 
     written = ids(store.history("s"))
-    record_property("acknowledged", len(told))
-    record_property("written", len(written))
+    print(f"{KILLS} writers killed: {len(told):,} changes acknowledged, {len(written):,} written")
     assert len(told) >= KILLS / 2
     assert set(told) <= set(written)
     assert written == ids(store.events("s"))[::-1]
@@ -121,7 +116,7 @@ def test_a_writer_may_be_killed_at_any_moment(
 
 
 @pytest.mark.slow
-def test_a_server_may_crash_while_everybody_works(record_property: Callable[[str, object], None]) -> None:
+def test_a_server_may_crash_while_everybody_works() -> None:
     """Three times over: writers and waiters find it again. Nothing acknowledged is lost, nothing is there twice."""
     with ExitStack() as running:
         server = running.enter_context(running_server(*RECOVERING_FAST))
@@ -142,14 +137,14 @@ def test_a_server_may_crash_while_everybody_works(record_property: Callable[[str
         followed = [ended(waiter).split() for waiter in waiters]
 
         written = ids(store.history("s"))[::-1]
-        record_property("acknowledged", len(told))
-        record_property("heads seen", [len(heads) for heads in followed])
+        seen = " and ".join(str(len(heads)) for heads in followed)
+        print(f"{CRASHES} crashes: {len(told):,} changes acknowledged, {len(written):,} written, {seen} heads seen")
         assert sorted([*told, END]) == sorted(written)
         assert ids(store.events("s")) == written
         assert [heads[-1] for heads in followed] == [END, END]
         for heads in followed:
-            seen = [written.index(head) for head in heads]
-            assert seen == sorted(set(seen))
+            places = [written.index(head) for head in heads]
+            assert places == sorted(set(places))
         assert flaws(store) == []
         store.close()
 

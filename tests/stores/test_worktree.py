@@ -71,17 +71,22 @@ def test_work_gives_another_mark(repository: Path, change: Callable[[Path], None
     assert mark(str(repository)) not in {"", before}
 
 
-@pytest.mark.parametrize("change", [edit, add, rename], ids=lambda change: change.__name__)
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [(edit, "src/ünïcode\nname.py"), (add, "src/new.py"), (rename, "new name.py")],
+    ids=["edit", "add", "rename"],
+)
 def test_more_work_on_a_file_that_was_changed_already_gives_another(
-    repository: Path, change: Callable[[Path], None]
+    repository: Path, change: Callable[[Path], None], name: str
 ) -> None:
     """What git says of it is the same; its size or its time are not."""
     change(repository)
+    with (repository / name).open("a", encoding="utf-8") as file:
+        file.write("# more\n")
     before = mark(str(repository))
 
-    for file in repository.rglob("*.py"):
-        with file.open("a", encoding="utf-8") as out:
-            out.write("# more\n")
+    with (repository / name).open("a", encoding="utf-8") as file:
+        file.write("# and more\n")
 
     assert mark(str(repository)) != before
 
@@ -112,16 +117,20 @@ def test_what_is_kept_apart_does_not_count(repository: Path) -> None:
     assert mark(str(repository)) != before
 
 
-def test_looking_writes_nothing_and_waits_for_nobody(repository: Path) -> None:
-    """An agent may be in the middle of a commit."""
-    edit(repository)
-    lock = repository / ".git" / "index.lock"
-    lock.touch()
+def test_looking_writes_nothing(repository: Path) -> None:
+    """Not even what git would like to note down for the next time: an agent may be in the middle of a commit."""
+    os.utime(repository / "old.py", (1, 1))
     index = (repository / ".git" / "index").read_bytes()
 
     assert mark(str(repository))
     assert (repository / ".git" / "index").read_bytes() == index
-    assert lock.exists()
+
+
+def test_looking_waits_for_nobody(repository: Path) -> None:
+    (repository / ".git" / "index.lock").touch()
+
+    assert mark(str(repository))
+    assert (repository / ".git" / "index.lock").exists()
 
 
 def test_a_repository_named_in_the_environment_is_not_taken_for_this_one(

@@ -163,8 +163,11 @@ def _passed(state: "State", patience: Patience, turn: Turn, count: int, same: in
 
 
 def progressed(before: "Plan", after: "Plan") -> bool:
-    """Whether more tasks are closed than before, or there are texts that were not there."""
-    if {task.text for task in after.tasks} - {task.text for task in before.tasks}:
+    """Whether more tasks are closed than before, or tasks were added to those that were there.
+
+    A list that is put in other words is no progress: an agent that gets nowhere can do that for ever.
+    """
+    if {task.text for task in after.tasks} > {task.text for task in before.tasks}:
         return True
     return _closed(after) > _closed(before)
 

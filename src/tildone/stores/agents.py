@@ -51,6 +51,10 @@ class Agent:
     at: int = 0
     born: int = 0
 
+    def is_fresh(self, pid: int, now: int) -> bool:
+        """Whether nothing new is known of it: it comes from the same process, if that is known, within the hour."""
+        return pid in (0, self.pid) and now - self.at < HOUR
+
 
 class Agents:
     """The agents of one project.
@@ -128,7 +132,7 @@ class Agents:
             StoreError: it cannot be written down.
         """
         agent = self.known(key)
-        if agent is not None and agent.pid == pid and now - agent.at < HOUR and handle in (None, agent.session):
+        if agent is not None and agent.is_fresh(pid, now) and handle in (None, agent.session):
             return agent
         # Late, because an agent is admitted once and comes again and again.
         from tildone.stores.pi.disk import Lock  # noqa: PLC0415  see above

@@ -135,7 +135,9 @@ def _qwen(site: Site) -> "list[Edit]":
 def _gemini_like(site: Site, file: str, host: str, events: tuple[str, ...]) -> "list[Edit]":
     edits: list[Edit] = []
     if site.mcp:
-        edits += [Member(file, ("mcpServers", "tildone"), {**_server(site), "trust": True})]
+        # Without a bound they would wait ten minutes for a server that does not answer.
+        held = {**_server(site), "trust": True, "timeout": SECONDS * 1000}
+        edits += [Member(file, ("mcpServers", "tildone"), held)]
     if site.hooks:
         for event in events:
             command = {"type": "command", "command": site.hook(host), "name": "tildone", "timeout": SECONDS * 1000}
@@ -186,6 +188,7 @@ def _opencode(site: Site) -> "list[Edit]":
     if site.mcp:
         server = _server(site)
         held = {"type": "local", "command": [server["command"], *server["args"]], "enabled": True}
+        held["timeout"] = SECONDS * 1000
         edits += [Member(file, ("mcp", "tildone"), held)]
     if site.hooks:
         plugins = os.path.join(folder if site.scope == USER else os.path.join(site.project, ".opencode"), "plugins")

@@ -23,6 +23,7 @@ from tildone.host.context import Context
 from tildone.host.messages import tool_calls
 from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import TextContent, ToolResult
+from tildone.log.events import Course
 from tildone.views import tree
 from tildone.views.harmless import quoted, seen
 
@@ -143,7 +144,8 @@ class Phases:
         if not todo:
             self._reminded = 0
             return None
-        limit = self.settings.reminders_max if self.settings.reminders else 0
+        left_alone = not self.settings.reminders or self.notebook.session.state.course is not Course.GO
+        limit = 0 if left_alone else self.settings.reminders_max
         if self._reminded >= limit or not _stopped_by_itself(event):
             return None
         self._reminded += 1

@@ -176,6 +176,7 @@ class PostgresStore:
         """
         if timeout <= 0:
             return self.place(session).head != head
+        self._connections.check()
         until = monotonic() + timeout
         with self._listener.bell(key(session)) as bell:
             while self.place(session).head == head:

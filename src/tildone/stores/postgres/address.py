@@ -64,7 +64,7 @@ def address_of(url: str, patience: float) -> Address:
         ) from None
     settled: dict[str, Any] = USUAL | given
     if not os.environ.get("PGCONNECT_TIMEOUT"):
-        settled.setdefault("connect_timeout", min(MOST_SECONDS, max(1, int(patience))))
+        settled.setdefault("connect_timeout", int(min(MOST_SECONDS, max(1, patience))))
     # Whatever the environment says of it: names are sent as UTF-8.
     settled["client_encoding"] = "utf8"
     return Address(make_conninfo("", **settled), _where(given))

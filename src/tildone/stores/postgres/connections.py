@@ -3,15 +3,16 @@
 psycopg's own pool keeps four threads from the start, and says of every server it can't reach that time ran out.
 """
 
+import logging
 import os
-from threading import Condition, Event
+from threading import TIMEOUT_MAX, Condition, Event
 from time import monotonic
 
 import psycopg
 from psycopg.pq import TransactionStatus
 
 from tildone.errors import StoreBusy, StoreError
-from tildone.stores.postgres.failures import lost, not_let_in, passes, reason_of, translated, unreachable
+from tildone.stores.postgres.failures import lost, passes, reason_of, translated, turned_away, unreachable
 from tildone.stores.postgres.schema import greet
 
 TYPE_CHECKING = False
@@ -32,6 +33,11 @@ FIRST_PAUSE = 0.01
 LAST_PAUSE = 1.0
 
 
+# What the driver could not undo on a connection that was lost is nobody's concern: another one takes its place. Without
+# this, it would say so on the screen.
+_UNHEARD = logging.NullHandler()
+
+
 class Connections:
     """As many connections as there are threads at work at once, up to a bound.
 
@@ -41,30 +47,31 @@ class Connections:
     def __init__(self, address: "Address", patience: float) -> None:
         self.where = address.where
         self._conninfo = address.conninfo
-        self._patience = patience
+        self._patience = min(patience, TIMEOUT_MAX)
         self._process = os.getpid()
         self._closing = Event()
         self._free = Condition()
         self._idle: list[tuple[float, Connection]] = []
         self._open = 0
         self._reached = False
+        logging.getLogger(psycopg.__name__).addHandler(_UNHEARD)
 
     @property
     def closed(self) -> bool:
         """Whether nothing is to be asked any more."""
         return self._closing.is_set()
 
-    def ask(self, work: "Callable[[Connection, bool], T]") -> "T":
+    def ask(self, work: "Callable[[Connection, int], T]") -> "T":
         """What `work` gives on a connection; it is begun anew when the server is lost, until patience ends.
 
-        It is told whether it has been begun before: what it did then may have got through without an answer.
+        It is told how often it was begun before: what it did then may have got through without an answer.
         """
         until = monotonic() + self._patience
-        pause, again = FIRST_PAUSE, False
+        pause, tries = FIRST_PAUSE, 0
         while True:
             connection = self._borrow(until)
             try:
-                return work(connection, again)
+                return work(connection, tries)
             except psycopg.Error as error:
                 if not lost(error, closed=connection.closed):
                     raise translated(error, self.where) from error
@@ -74,7 +81,7 @@ class Connections:
                     raise StoreError(why) from error
             finally:
                 self._give_back(connection)
-            again = True
+            tries += 1
             # The others go the way this one went.
             self._drop_idle()
             self.rest(pause)
@@ -107,15 +114,24 @@ class Connections:
             self._free.notify_all()
         self._drop_idle()
 
-    def _borrow(self, until: float) -> "Connection":
+    def check(self) -> None:
+        """See that nothing stands in the way of a question, but the server.
+
+        Raises:
+            StoreError: the store was closed, or opened by the process that this one was forked from.
+        """
         if self._process != os.getpid():
             raise StoreError(f"{self.where} was opened before this process was forked; it opens one of its own")
+        if self.closed:
+            raise StoreError(f"{self.where} was closed")
+
+    def _borrow(self, until: float) -> "Connection":
+        self.check()
         with self._free:
             while not self.closed and not self._idle and self._open >= MOST:
                 if not self._free.wait(until - monotonic()):
                     raise StoreBusy(f"all {MOST} connections to {self.where} are in use, for longer than we wait")
-            if self.closed:
-                raise StoreError(f"{self.where} was closed")
+            self.check()
             if self._idle:
                 return self._idle.pop()[1]
             self._open += 1
@@ -132,7 +148,7 @@ class Connections:
             try:
                 return self.connect()
             except psycopg.Error as error:
-                if not not_let_in(error):
+                if not turned_away(error):
                     raise translated(error, self.where) from error
                 if self.closed or monotonic() + pause > until or not (self._reached or passes(error)):
                     raise unreachable(error, self.where) from error

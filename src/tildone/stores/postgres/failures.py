@@ -25,12 +25,12 @@ def passes(error: Error) -> bool:
     return any(sign in str(error) for sign in COMING_UP)
 
 
-def not_let_in(error: Error) -> bool:
+def turned_away(error: Error) -> bool:
     """Whether there never was a connection, or none any more; errors of work that was refused have a code."""
     return isinstance(error, OperationalError) and (error.sqlstate or _GONE).startswith(_GONE)
 
 
-def lost(error: BaseException, *, closed: bool) -> bool:
+def lost(error: Error, *, closed: bool) -> bool:
     """Whether the connection was lost, so that nobody knows how far the server got."""
     if not isinstance(error, (OperationalError, errors.InterfaceError)):
         return False

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 LOCK = 0x746C646E  # "tldn"
 ENCODING = "UTF8"
 MILLISECONDS = 1000
+LONGEST = 2**31 - 1
 
 
 def greet(connection: "Connection", where: str, patience: float) -> None:
@@ -22,7 +23,7 @@ def greet(connection: "Connection", where: str, patience: float) -> None:
         StoreDamaged: something else is where its tables would be.
         StoreError: the database can't hold every text.
     """
-    wait = f"{max(1, int(patience * MILLISECONDS))}ms"
+    wait = f"{int(min(max(1, patience * MILLISECONDS), LONGEST))}ms"
     known = migrations()[-1][0]
     version = _said(connection, wait)
     if version < known:

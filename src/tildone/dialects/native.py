@@ -1,0 +1,81 @@
+"""Lists that a model keeps with a tool of its host's own: nothing of ours to call, and words that name no tool.
+
+What any model is told of a plan that others have changed is said here, too: it is the same in every dialect.
+"""
+
+from tildone.core.plan import Status
+from tildone.core.query import open_tasks, progress
+from tildone.core.rules import Rules
+from tildone.dialects.base import Dialect, Reply
+from tildone.views.harmless import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tildone.core.plan import Plan, Task
+
+STOPPED = "Stopped by the person (tildone stop). Do nothing more and end your turn. To go on, they say: tildone resume"
+
+MOST = 10
+MOST_NEWS = 8
+LONGEST = 200
+
+
+def context(plan: "Plan") -> str | None:
+    """What is open, for a model that begins or has forgotten; nothing when nothing is."""
+    if not open_tasks(plan):
+        return None
+    far = progress(plan)
+    return f"Your plan ({far.closed} of {far.total} done); open:\n{_listed(plan)}"
+
+
+def carry_on(plan: "Plan") -> str:
+    """What an agent is told that stopped with work left. Task text stands in the list and nowhere else."""
+    return (
+        f"Your todo list is not done:\n{_listed(plan)}\n"
+        "Go on. Keep the list up to date: complete what is done, take out what is not needed."
+    )
+
+
+def news(told: "Sequence[str]") -> str:
+    """What became of a plan since its model last saw it."""
+    said = [_clipped(sentence) for sentence in told[:MOST_NEWS]]
+    if len(told) > MOST_NEWS:
+        said.append(f"and {len(told) - MOST_NEWS} more changes")
+    return f"Your plan was changed since you last saw it: {'; '.join(said)}."
+
+
+def _listed(plan: "Plan") -> str:
+    tasks = [task for _, task in open_tasks(plan)]
+    lines = [f"- {_clipped(one_line(task.text))}{_state(task)}" for task in tasks[:MOST]]
+    if len(tasks) > MOST:
+        lines.append(f"- and {len(tasks) - MOST} more")
+    return "\n".join(lines)
+
+
+def _state(task: "Task") -> str:
+    match task.status:
+        case Status.IN_PROGRESS:
+            return " (in progress)"
+        case Status.BLOCKED if task.notes:
+            return f" (waits: {_clipped(one_line(task.notes[-1]))})"
+        case Status.BLOCKED:
+            return " (waits for somebody else)"
+        case _:
+            return ""
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+NATIVE = Dialect(
+    name="native",
+    rules=Rules(),
+    tools=(),
+    refuse=lambda *_: Reply("", {}, is_error=True),
+    context=context,
+    carry_on=carry_on,
+    recover=lambda _: None,
+)

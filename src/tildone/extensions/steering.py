@@ -1,0 +1,69 @@
+"""What a person wants of an agent, kept to in a host: one that is to stop ends its turn before the next tool call.
+
+While its conversation is open the agent is known among those of its project, so that it can be steered from anywhere.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from tildone.dialects.native import STOPPED
+from tildone.errors import StoreError
+from tildone.extensions.memory import OpenSession
+from tildone.host.api import ExtensionAPI
+from tildone.host.bus import Event
+from tildone.host.context import Context
+from tildone.log.events import Course
+from tildone.session import Session
+from tildone.stores.agents import Agent, Agents, born
+
+NOTICE = "Stopped (tildone stop). To go on: tildone resume"
+
+
+def steering(open_session: OpenSession, agents: Agents | None) -> Callable[[ExtensionAPI], None]:
+    """The extension. Without a place where agents are written down, only this process can steer its own."""
+    return lambda api: Steering(api, open_session, agents).plug_in()
+
+
+class Steering:
+    """One host's."""
+
+    def __init__(self, api: ExtensionAPI, open_session: OpenSession, agents: Agents | None) -> None:
+        self.api = api
+        self._open_session = open_session
+        self._agents = agents
+        self._session: Session | None = None
+        self._key = ""
+
+    def plug_in(self) -> None:
+        """Handlers."""
+        self.api.on("session_start", self.appear)
+        self.api.on("turn_start", self.hold)
+        self.api.on("tool_call", self.hold)
+        self.api.on("session_shutdown", self.leave)
+
+    def appear(self, _event: Event, ctx: Context) -> None:
+        """A conversation is opened: its agent is at work."""
+        self.leave()
+        self._session = self._open_session(ctx.session.id)
+        self._key = f"tildone:{ctx.session.id}"
+        if self._agents is not None:
+            pid = os.getpid()
+            # Where it cannot be written down it is not found from elsewhere, and that is all.
+            with suppress(StoreError):
+                self._agents.keep(Agent(self._key, ctx.session.id, pid=pid, at=ctx.now(), born=born(pid)))
+
+    def leave(self, *_: object) -> None:
+        """It is closed, or another is about to be opened."""
+        if self._agents is not None and self._key:
+            with suppress(StoreError):
+                self._agents.forget(self._key)
+
+    def hold(self, _event: Event, ctx: Context) -> dict[str, Any] | None:
+        """A boundary: beyond it only an agent goes that may."""
+        if self._session is None or self._session.state.course is not Course.STOP:
+            return None
+        ctx.abort()
+        ctx.ui.notify(NOTICE, "warning")
+        return {"block": True, "reason": STOPPED}

@@ -1,0 +1,91 @@
+"""The gate: an agent that stops with work left is told to go on, unless there is a reason not to."""
+
+from tildone.config import JSONL
+from tildone.core.query import open_tasks, progress
+from tildone.hooks.quick import COST
+from tildone.hooks.said import STOPS, TELLS, Said
+from tildone.log.events import Sight
+from tildone.loop.asking import asks
+from tildone.loop.machine import GiveUp, GoOn, Rest, Turn, decide
+from tildone.stores.agents import digest
+from tildone.stores.worktree import mark
+from tildone.value import but
+from tildone.views.bounds import why_let_go
+from tildone.wiring import now
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tildone.config import Settings
+    from tildone.core.plan import Plan
+    from tildone.hooks.heard import Heard
+    from tildone.session import Session
+    from tildone.stores.agents import Agents
+
+ERRORS = frozenset({"error", "errored", "failed"})
+ABORTS = frozenset({"aborted", "abort", "cancelled", "canceled", "interrupted"})
+WORDS, ASKED, LENGTH = "words", "asked", "length"
+
+
+def stopped(heard: "Heard", session: "Session", agents: "Agents", key: str, settings: "Settings") -> Said | None:
+    """What to say now that the agent has stopped: that it goes on, or, once, why it is let go with work left.
+
+    Files are looked at only if it matters: that takes longer than all the rest.
+    """
+    turn, before = _turn(heard, agents, key), session.state
+    if isinstance(decide(before, session.patience, but(turn, at=now())), Rest):
+        return None
+    apart = (settings.store.removeprefix(JSONL), settings.agents_dir, settings.session_dir)
+    sight = but(turn.sight, files=mark(settings.project, apart))
+    verdict = session.turn_ended(but(turn, sight=sight))
+    match verdict.decision:
+        case GoOn():
+            return Said(STOPS, verdict.prompt or "")
+        case GiveUp(bound, limit) if not before.tripped:
+            return Said(TELLS, f"tildone lets the agent go: {why_let_go(bound, limit)}. {_left(session.plan)}")
+        case _:
+            return None
+
+
+def note_words(heard: "Heard", agents: "Agents", key: str) -> None:
+    """Keep what is to be known of an agent's words, where its host does not tell them when it stops."""
+    words = heard.text("words")
+    agents.jot(key, WORDS, f"{digest(words)} {ASKED if asks(words) else ''}")
+
+
+def _turn(heard: "Heard", agents: "Agents", key: str) -> Turn:
+    """What is known of the turn that has ended, but for the files."""
+    words, status = _words(heard, agents, key), heard.text("status").lower()
+    sight, asked = (digest(words) if words else "", asks(words))
+    if not words:
+        sight, _, kept = agents.jotted(key, WORDS).partition(" ")
+        asked = kept == ASKED
+    return Turn(
+        aborted=status in ABORTS,
+        errored=status in ERRORS,
+        asked=asked,
+        busy=heard.busy,
+        sight=Sight(words=sight),
+        cost=_number(agents.jotted(key, COST)),
+    )
+
+
+def _words(heard: "Heard", agents: "Agents", key: str) -> str:
+    """What the agent said in this turn, also where its host tells all that it said since it was last let go."""
+    words = heard.text("words")
+    if not heard.host.adds_up:
+        return words
+    before = int(_number(agents.jotted(key, LENGTH))) if heard.get("held") is True else 0
+    agents.jot(key, LENGTH, str(len(words)))
+    return words[before:].strip() or words
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0
+
+
+def _left(plan: "Plan") -> str:
+    left = len(open_tasks(plan))
+    return f"{left} of {progress(plan).total} tasks are open. To hold it to them again: tildone resume"

@@ -1,0 +1,54 @@
+"""What models are told of a list that is their host's own, and of a plan that others have changed."""
+
+from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, plan_of
+from tildone.core.plan import Plan, Task, flat
+from tildone.dialects.native import LONGEST, NATIVE, carry_on, context, news
+
+MIXED = flat(
+    Task("Parse", COMPLETED),
+    Task("Wire\nit up", IN_PROGRESS),
+    Task("Ask Ada", BLOCKED, ("first", "She is away")),
+    Task("Ask Bob", BLOCKED),
+    Task("Ship"),
+)
+
+
+def test_what_is_open_is_listed_with_where_it_stands() -> None:
+    assert context(MIXED) == (
+        "Your plan (1 of 5 done); open:\n- Wire⏎it up (in progress)\n- Ask Ada (waits: She is away)\n"
+        "- Ask Bob (waits for somebody else)\n- Ship"
+    )
+
+
+def test_nothing_open_is_nothing_to_say() -> None:
+    assert context(Plan()) is None
+    assert context(flat(Task("Parse", COMPLETED))) is None
+
+
+def test_the_order_to_go_on_names_no_tool_of_ours() -> None:
+    assert carry_on(plan_of("Parse")) == (
+        "Your todo list is not done:\n- Parse\n"
+        "Go on. Keep the list up to date: complete what is done, take out what is not needed."
+    )
+
+
+def test_long_lists_and_long_texts_are_cut() -> None:
+    told = carry_on(plan_of(*(f"{number} {'x' * 500}" for number in range(25))))
+
+    assert "- and 15 more\n" in told
+    assert max(map(len, told.splitlines())) == LONGEST + len("- ")
+
+
+def test_news_are_told_in_one_sentence_and_cut_as_well() -> None:
+    assert news(["added “A”", "dropped “B”"]) == (
+        "Your plan was changed since you last saw it: added “A”; dropped “B”."
+    )
+    many = news([f"added “{number}”" for number in range(20)])
+    assert many.endswith("added “7”; and 12 more changes.")
+    assert len(news(["x" * 5000])) < 300
+
+
+def test_it_has_no_tools_and_refuses_nothing() -> None:
+    assert NATIVE.tools == ()
+    assert NATIVE.recover([]) is None
+    assert NATIVE.refuse(None, (), None).is_error  # type: ignore[arg-type]  # there is no tool to hand in

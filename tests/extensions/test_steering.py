@@ -1,0 +1,146 @@
+"""What a person wants of an agent of our own: paused at the end of its turn, stopped at its next tool call."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.extensions.stage import Answer, Stage
+from tildone.dialects.declared import DECLARED
+from tildone.dialects.indexed import INDEXED
+from tildone.dialects.native import STOPPED
+from tildone.dialects.phased import PHASED
+from tildone.extensions.declared import declared
+from tildone.extensions.phases import phases
+from tildone.extensions.steering import NOTICE, steering
+from tildone.extensions.til_done import til_done
+from tildone.host import messages
+from tildone.log.events import Course
+from tildone.stores.agents import Agents
+
+WRITE: Answer = {"call": ("write_todos", {"mode": "replace", "todos": [{"text": "One"}]})}
+START: dict[str, Any] = {"call": ("edit_todos", {"action": "start", "indices": [0]})}
+INIT: Answer = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One"]}]}]})}
+WORDS: Answer = {"text": "I stop."}
+
+
+def steer(stage: Stage, course: Course) -> None:
+    """As a person does it: in another process."""
+    stage.open_session("conversation").steer(course)
+
+
+def users(stage: Stage) -> list[str]:
+    return [messages.text_of(said) for said in stage.messages("user")]
+
+
+async def on_stage(*script: Answer, agents: Agents | None = None) -> Stage:
+    stage = Stage(INDEXED, *script)
+    stage.host.load([("steering", steering(stage.open_session, agents))])
+    await stage.start(til_done(stage.open_session))
+    return stage
+
+
+async def test_an_agent_that_is_to_stop_ends_its_turn_before_the_next_tool_call() -> None:
+    """The model is not asked again, and the call is not made."""
+    stage = Stage(INDEXED)
+
+    async def meanwhile() -> dict[str, Any]:
+        steer(stage, Course.STOP)
+        return START
+
+    stage.model.script[:] = [WRITE, meanwhile]
+    stage.host.load([("steering", steering(stage.open_session, None))])
+    await stage.start(til_done(stage.open_session))
+
+    await stage.says("go")
+
+    results = [messages.text_of(said) for said in stage.messages("toolResult")]
+    assert results[-1] == STOPPED
+    assert len(stage.model.requests) == 2
+    assert stage.messages("assistant")[-1]["stopReason"] == "aborted"
+    assert stage.screen.notices[0] == ("warning", NOTICE)
+    assert stage.open_session("conversation").plan.tasks[0].status.value == "pending"
+
+
+async def test_one_that_was_stopped_asks_nothing_until_it_may() -> None:
+    """A prompt does not undo it."""
+    stage = await on_stage(WRITE, WORDS)
+    await stage.says("go")
+    steer(stage, Course.STOP)
+
+    await stage.says("go on")
+    asked = len(stage.model.requests)
+    steer(stage, Course.GO)
+    await stage.says("now")
+
+    assert asked == 2
+    assert len(stage.model.requests) == 3
+
+
+async def test_a_paused_agent_is_not_told_to_go_on() -> None:
+    stage = await on_stage(WRITE, WORDS)
+    steer(stage, Course.PAUSE)
+
+    await stage.says("go")
+    stage.clock.advance(10_000)
+    await stage.host.settled()
+
+    assert users(stage) == ["go"]
+
+
+@pytest.mark.parametrize("course", [Course.PAUSE, Course.STOP])
+async def test_what_was_about_to_be_said_is_not_said_any_more(course: Course) -> None:
+    """The person said so while it was counted down."""
+    stage = await on_stage(WRITE, WORDS)
+    await stage.says("go")
+
+    steer(stage, course)
+    stage.clock.advance(10_000)
+    await stage.host.settled()
+
+    assert users(stage) == ["go"]
+
+
+@pytest.mark.parametrize("course", list(Course))
+async def test_phases_remind_only_an_agent_that_is_to_go_on(course: Course) -> None:
+    stage = Stage(PHASED, INIT, WORDS)
+    await stage.start(phases(stage.open_session))
+    steer(stage, course)
+
+    await stage.says("go")
+
+    reminded = [event for event in stage.events if event["type"] == "todo_reminder"]
+    assert bool(reminded) is (course is Course.GO)
+
+
+async def test_a_declared_list_is_stopped_the_same_way(tmp_path: Path) -> None:
+    stage = Stage(DECLARED, {"call": ("TodoWrite", {"summary": "s", "todos": []})}, cwd=str(tmp_path))
+    stage.host.load([("steering", steering(stage.open_session, None))])
+    await stage.start(declared(stage.open_session, str(tmp_path)))
+    steer(stage, Course.STOP)
+
+    await stage.says("go")
+
+    assert stage.model.requests == []
+
+
+async def test_while_a_conversation_is_open_its_agent_is_known_in_the_project(tmp_path: Path) -> None:
+    agents = Agents(str(tmp_path), "/project")
+    stage = await on_stage(agents=agents)
+
+    (agent,) = agents.at_work(stage.clock.now())
+    await stage.host.close()
+
+    assert (agent.key, agent.session, agent.pid) == ("tildone:conversation", "conversation", os.getpid())
+    assert list(agents.all()) == []
+
+
+async def test_where_agents_can_not_be_written_down_it_works_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    stage = await on_stage(WRITE, WORDS, agents=Agents(str(tmp_path / "file"), "/project"))
+
+    await stage.says("go")
+    await stage.host.close()
+
+    assert len(stage.model.requests) == 2

@@ -1,0 +1,182 @@
+"""A coding agent whose host calls our hooks: in this process, where there are many, or as its host does it."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.cli.person import PROGRAM, Answer
+from tildone.config import Settings, load
+from tildone.core.ops import Write
+from tildone.core.plan import Plan, Status, Task, flat
+from tildone.hooks import main
+from tildone.hooks.hosts import CLAUDE, CURSOR, HOSTS, STOP, Host
+from tildone.session import Session
+from tildone.stores.agents import Agent, Agents
+from tildone.stores.sqlite import SqliteStore
+from tildone.wiring import BY_HAND, open_session
+
+VARIABLES = [variable for host in HOSTS.values() for variable in host.environ.values()]
+NOBODYS = dict.fromkeys([*VARIABLES, "TILDONE_STORE", "TILDONE_SESSION", "TILDONE_DIALECT"], "")
+"""What would make a hook take somebody else's session for its own."""
+
+Tasks = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A project, and a home for what is kept."""
+
+    project: Path
+    home: Path
+    more: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def environ(self) -> dict[str, str]:
+        homes = {name: str(self.home) for name in ("HOME", "USERPROFILE", "XDG_DATA_HOME", "XDG_CONFIG_HOME")}
+        return {**NOBODYS, **homes, **self.more}
+
+    @property
+    def settings(self) -> Settings:
+        return load({}, self.environ, str(self.project))
+
+    @property
+    def agents(self) -> Agents:
+        settings = self.settings
+        return Agents(settings.agents_dir, settings.project)
+
+    @property
+    def session(self) -> Session:
+        """The project's plan, as a person has it before them."""
+        return self.session_of(self.settings.session)
+
+    def session_of(self, name: str) -> Session:
+        settings = self.settings
+        store = SqliteStore(settings.store)
+        return open_session(Settings(settings.store, name, settings.project), BY_HAND, store)
+
+    def plan(self, *tasks: tuple[str, str]) -> None:
+        """Put a plan in place of the one there is."""
+        self.session.change((Write(plan_of(tasks).phases),))
+
+    @property
+    def tasks(self) -> Tasks:
+        return tasks_of(self.session.plan)
+
+
+@dataclass(frozen=True, slots=True)
+class Hooked:
+    """An agent at a desk: its host, and the host's id for the session."""
+
+    desk: Desk
+    host: Host = CLAUDE
+    id: str = "s1"
+
+    @property
+    def key(self) -> str:
+        return f"{self.host.name}:{self.id}"
+
+    @property
+    def record(self) -> Agent | None:
+        return self.desk.agents.known(self.key)
+
+    def event(self, moment: str) -> str:
+        """What the host calls it."""
+        return next(event for event, meant in self.host.moments.items() if meant == moment)
+
+    def words(self, event: str, said: Mapping[str, Any]) -> dict[str, Any]:
+        """What the host says: the usual fields, under its own names, and what is to be said beside them."""
+        fields, folder = self.host.fields, str(self.desk.project)
+        where = {"workspace_roots": [folder]} if self.host is CURSOR else {fields["cwd"].split()[0]: folder}
+        return {fields["session"].split()[0]: self.id, fields["event"]: event, **where, **said}
+
+    def tell(self, moment: str, **said: Any) -> Answer:
+        """Call a hook, in this process."""
+        return self.tell_of(self.event(moment), **said)
+
+    def tell_of(self, event: str, **said: Any) -> Answer:
+        """The same, for an event by the host's own name."""
+        return in_process([self.host.name, event], dumped(self.words(event, said)), self.desk.environ)
+
+    def call(self, moment: str, **said: Any) -> Answer:
+        """Call a hook as the host does: a process of its own."""
+        event = self.event(moment)
+        return in_subprocess([self.host.name, event], dumped(self.words(event, said)), self.desk.environ)
+
+    def stops(self, words: str = "I stop here.", **said: Any) -> str:
+        """Let it stop; the words that keep it going, or nothing."""
+        answer = self.tell(STOP, **{self.host.fields["words"]: words, **said})
+        assert answer.code == 0
+        assert not answer.err or (self.host.tells is None and "lets the agent go" in answer.err), answer
+        told = json.loads(answer.out) if answer.out else {}
+        return str(told.get("reason") or told.get("followup_message") or told.get("prompt") or "")
+
+
+def in_process(argv: list[str], given: bytes, environ: Mapping[str, str]) -> Answer:
+    """Answer a hook here, with standard streams of its own."""
+    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        source.write(given)
+        source.seek(0)
+        with _streams(source.fileno(), out.fileno(), err.fileno()), _environment(environ):
+            code = main(argv)
+        out.seek(0)
+        err.seek(0)
+        return Answer(code, out.read().decode(), err.read().decode())
+
+
+def in_subprocess(argv: list[str], given: bytes, environ: Mapping[str, str], **more: Any) -> Answer:
+    """Answer a hook in the installed program."""
+    done = subprocess.run(
+        [PROGRAM, "hook", *argv],
+        input=given,
+        env={**os.environ, **environ},
+        capture_output=True,
+        timeout=60,
+        check=False,
+        **more,
+    )
+    return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@contextlib.contextmanager
+def _streams(*files: int) -> Iterator[None]:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(number) for number in range(3)]
+    try:
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+        yield
+    finally:
+        for number, file in enumerate(kept):
+            os.dup2(file, number)
+            os.close(file)
+
+
+@contextlib.contextmanager
+def _environment(environ: Mapping[str, str]) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(environ)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def dumped(said: object) -> bytes:
+    return json.dumps(said).encode()
+
+
+def plan_of(tasks: "Tasks | tuple[tuple[str, str], ...]") -> Plan:
+    return flat(*(Task(text, Status(status)) for text, status in tasks))
+
+
+def tasks_of(plan: Plan) -> Tasks:
+    return [(task.text, task.status.value) for task in plan.tasks]

@@ -1,0 +1,91 @@
+"""Hooks as hosts call them, and what they are answered: a file each, under `golden/HOST/`.
+
+A file says which `event` is named on the command line (none where the host says it itself), the `plan` there is, the
+one that the model has `seen` last, the `course` that a person has set, and what the host says on `stdin`; then what is
+expected on `stdout` and, where it matters, the plan `after`. `<project>` stands for the project's folder.
+
+`python -m tests.hooks.golden` writes down what is answered now; read the difference before you commit it.
+"""
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.cli.person import Answer
+from tests.hooks.agent import Desk, Tasks, dumped, in_subprocess
+from tildone.hooks.hosts import HOSTS, Host
+from tildone.log.events import Course
+from tildone.value import but
+from tildone.wiring import now
+
+FOLDER = Path(__file__).parent / "golden"
+FILES = sorted(FOLDER.glob("*/*.json"))
+HERE = "<project>"
+
+
+@dataclass(frozen=True, slots=True)
+class Golden:
+    """One file."""
+
+    path: Path
+    said: dict[str, Any]
+
+    @property
+    def host(self) -> Host:
+        return HOSTS[self.path.parent.name]
+
+    @property
+    def event(self) -> str:
+        """What the host calls it, wherever it says so."""
+        return str(self.said["event"] or self.said["stdin"][self.host.fields["event"]])
+
+    def answered(self, desk: Desk) -> tuple[Any, str, Tasks]:
+        """What a real hook prints, what it complains of, and the plan after it."""
+        self._lay(desk)
+        answer: Answer = in_subprocess(
+            [self.host.name, *([self.said["event"]] if self.said["event"] else [])],
+            dumped(self.said["stdin"]).replace(HERE.encode(), str(desk.project).encode()),
+            desk.environ,
+        )
+        assert answer.code == 0
+        try:
+            return json.loads(answer.out), answer.err, desk.tasks
+        except ValueError:
+            return answer.out, answer.err, desk.tasks
+
+    def _lay(self, desk: Desk) -> None:
+        """Have everything as the file says it was."""
+        said = self.said
+        if "seen" in said:
+            desk.plan(*map(tuple, said["seen"]))
+            key = f"{self.host.name}:{said['stdin'][self.host.fields['session'].split()[0]]}"
+            agent = desk.agents.admit(key, os.getpid(), now())
+            desk.agents.keep(but(agent, seen=desk.session.state.head))
+        desk.plan(*map(tuple, said.get("plan", said.get("seen", []))))
+        desk.session.steer(Course(said.get("course", "go")))
+
+
+def golden(path: Path) -> Golden:
+    return Golden(path, json.loads(path.read_text(encoding="utf-8")))
+
+
+def rewrite(path: Path) -> None:
+    """Write down what is answered now."""
+    each = golden(path)
+    with tempfile.TemporaryDirectory() as folder:
+        project, home = Path(folder) / "project", Path(folder) / "home"
+        (project / ".git").mkdir(parents=True)
+        home.mkdir()
+        out, _, after = each.answered(Desk(project, home))
+    said = {**each.said, "stdout": out}
+    if "after" in said:
+        said["after"] = after
+    path.write_text(json.dumps(said, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for file in FILES:
+        rewrite(file)

@@ -1,0 +1,115 @@
+"""Whatever comes in, what goes out is an answer or nothing, and the exit code is 0."""
+
+import json
+import random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.cli.person import Answer
+from tests.hooks.agent import Desk, dumped, in_process, in_subprocess
+from tests.hooks.golden import FILES, HERE, golden
+from tildone.hooks.hosts import HOSTS, LINE, Host
+
+OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
+EVENTS = sorted({event for host in HOSTS.values() for event in host.moments} | {"", "Odd", "stop\n", "SubagentStop"})
+FIELDS = sorted(
+    {path.split(".")[0] for host in HOSTS.values() for paths in host.fields.values() for path in paths.split()}
+)
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
+SAID = st.dictionaries(st.sampled_from(FIELDS) | st.text(max_size=6), JSON, max_size=8)
+
+CORPUS = {
+    "nothing": b"",
+    "space": b" \r\n\t ",
+    "garbage": b"\x00\xff\xfe\x80 not json",
+    "half": b'{"session_id": "s1", "hook_ev',
+    "null": b"null",
+    "list": b"[1, 2, 3]",
+    "text": b'"Stop"',
+    "number": b"1e999",
+    "two": b'{"a": 1}{"b": 2}',
+    "not a number": b'{"session_id": NaN, "cost": {"total_cost_usd": Infinity}}',
+    "deep": b'{"tool_input": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "deeper": b'{"a":' * 100_000,
+    "wide": b'{"a": [' + b"{}," * 100_000 + b"{}]}",
+    "twice": b'{"session_id": "a", "session_id": {"b": 1}, "hook_event_name": "Stop"}',
+    "invalid utf-8": b'{"session_id": "\xc3\x28", "hook_event_name": "Stop", "last_assistant_message": "\xff\xff"}',
+    "half a pair": b'{"session_id": "\\ud800", "hook_event_name": "Stop", "cwd": "\\udfff"}',
+    "utf-16": '{"session_id": "s1"}'.encode("utf-16"),
+    "a mark": b'\xef\xbb\xbf{"hook_event_name": "Stop"}',
+    "wrong kinds": b'{"session_id": 7, "cwd": [], "hook_event_name": "Stop", "last_assistant_message": {"a": 1}}',
+    "another version": b'{"session_id": "s", "hook_event_name": "Stop", "v": 9, "agents": [{"status": null}]}',
+    "another event": b'{"session_id": "s", "hook_event_name": "PostQuantumUse"}',
+    "huge": b'{"session_id": "s", "hook_event_name": "Stop", "last_assistant_message": "' + b"x" * 5_000_000 + b'"}',
+    "huge number": b'{"session_id": "s", "at": ' + b"1" * 100_000 + b"}",
+    "a huge name": b'{"session_id": "' + b"s" * 1_000_000 + b'", "hook_event_name": "Stop"}',
+}
+
+
+def is_fine(answer: Answer, *, line: bool = False) -> bool:
+    """What every answer has to be, whatever was asked."""
+    assert answer.code == 0
+    assert answer.err.count("\n") <= 1
+    assert "Traceback" not in answer.err
+    return line or answer.out == "" or isinstance(json.loads(answer.out), dict)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("name", CORPUS)
+def test_what_makes_no_sense_does_no_harm(desk: Desk, host: str, name: str) -> None:
+    desk.plan(*OPEN)
+
+    assert is_fine(in_process([host, next(iter(HOSTS[host].moments))], CORPUS[name], desk.environ))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CORPUS)
+def test_the_same_in_real_processes(desk: Desk, name: str) -> None:
+    desk.plan(*OPEN)
+
+    assert is_fine(in_subprocess(["claude", "Stop"], CORPUS[name], {**desk.environ}))
+
+
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(host=st.sampled_from(sorted(HOSTS)), event=st.sampled_from(EVENTS), said=SAID)
+def test_anything_that_is_json(desk: Desk, host: str, event: str, said: dict[str, Any]) -> None:
+    """Any event of any host, with any fields of any kind."""
+    desk.plan(*OPEN)
+    here = {**said, HOSTS[host].fields["cwd"].split()[0]: str(desk.project)}
+
+    answer = in_process([host, event], dumped(here), desk.environ)
+
+    assert is_fine(answer, line=HOSTS[host].moments.get(event) == LINE)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(host=st.sampled_from(sorted(HOSTS)), given_bytes=st.binary(max_size=200))
+def test_anything_at_all(desk: Desk, host: str, given_bytes: bytes) -> None:
+    assert is_fine(in_process([host], given_bytes, desk.environ))
+
+
+@pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
+def test_what_real_hosts_say_cut_and_bent(desk: Desk, host: Host) -> None:
+    """Fields of another kind, and bytes changed. The same every time: the seed is the host's name."""
+    chance = random.Random(host.name)  # noqa: S311  nothing is kept secret with it
+    files = [golden(path) for path in FILES if path.parent.name == host.name]
+    for each in chance.sample(files, min(len(files), 12)):
+        said = json.loads(json.dumps(each.said["stdin"]).replace(HERE, str(desk.project)))
+        event = each.event
+        for name in chance.sample(sorted(said), min(len(said), 3)):
+            said[name] = chance.choice([None, 7, "", [], {}, [said[name]], {"x": said[name]}])
+        bent = bytearray(dumped(said))
+        for _ in range(chance.choice([0, 0, 1, 3])):
+            bent[chance.randrange(len(bent))] = chance.randrange(256)
+
+        answer = in_process([host.name, event], bytes(bent), desk.environ)
+
+        assert is_fine(answer, line=host.moments.get(event) == LINE)

@@ -1,0 +1,67 @@
+"""A run of our own is steered from another terminal of the project."""
+
+import os
+import subprocess
+
+import pytest
+
+from tests.cli.person import PROGRAM, Person
+from tests.host.models.wire import Turn, Wire
+from tests.run.scenes import CHAT, EVERYTHING, WRITE, address, plan, statuses
+
+pytestmark = pytest.mark.slow
+
+STOPS: Turn = {"text": "I stop here.", "repeat": True}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a named pipe")
+def test_a_run_that_is_stopped_ends_after_the_tool_that_is_running(person: Person) -> None:
+    """It is found by its project, named among the agents at work, and gone from them at the end."""
+    os.mkfifo(person.folder / "begun")
+    os.mkfifo(person.folder / "gate")
+    name = plan(person, "- [ ] Wait: `echo > begun; cat gate`\n- [ ] Not any more: `touch proof`\n")
+    command = [str(PROGRAM), "run", name, *EVERYTHING, "--session", "s"]
+    running = subprocess.Popen(
+        command, cwd=person.folder, env=person.environment({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        (person.folder / "begun").read_bytes()
+        said = person.says("stop")
+        (person.folder / "gate").write_bytes(b"")
+        out, _ = running.communicate(timeout=60)
+    finally:
+        running.kill()
+        running.wait()
+
+    assert "  tildone s: 2 of 2 tasks open\n" in said
+    assert running.returncode == 1
+    assert "✗ stopped by tildone stop; to go on: tildone resume --session s\n" in out.decode()
+    assert not (person.folder / "proof").exists()
+    assert "No agent is known to be at work here" in person.says("resume")
+    person.says("resume", "--session", "s")
+    person.says("run", name, *EVERYTHING, "--session", "s")
+    assert (person.folder / "proof").exists()
+
+
+def test_a_run_that_is_paused_ends_with_its_turn(person: Person) -> None:
+    """It was paused before it began: the model has its turn, and is not told to go on."""
+    person.says("pause", "--session", "s")
+
+    with Wire(WRITE, STOPS) as wire:
+        answer = person.run("run", "Go", "--model", CHAT, "--session", "s", **address(wire))
+
+    assert len(wire.asked) == 2
+    assert answer.code == 1
+    assert "✗ 2 of 2 tasks left open; paused, to go on: tildone resume --session s\n" in answer.out
+    assert statuses(person, "s") == "––"
+
+
+def test_a_run_that_is_stopped_before_it_begins_asks_its_model_nothing(person: Person) -> None:
+    person.says("stop", "--session", "s")
+
+    with Wire(WRITE, STOPS) as wire:
+        answer = person.run("run", "Go", "--model", CHAT, "--session", "s", "--mode", "print", **address(wire))
+
+    assert len(wire.asked) == 0
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err == "tildone: stopped by tildone stop; to go on: tildone resume --session s\n"

@@ -1,0 +1,36 @@
+"""A plan in one line."""
+
+from tests.plans import COMPLETED, IN_PROGRESS, plan_of
+from tildone.core.plan import Plan, Task, flat
+from tildone.log.events import Course
+from tildone.log.state import State
+from tildone.views.status import LONGEST, status_line
+
+
+def line(plan: Plan, course: Course = Course.GO) -> str:
+    return status_line(State("e", plan, course=course))
+
+
+def test_how_far_it_has_come_and_what_is_next() -> None:
+    plan = flat(Task("a", COMPLETED), Task("b"), Task("Write parser", IN_PROGRESS, number=4))
+
+    assert line(plan) == "✓ 1/3 · 4 Write parser"
+    assert line(plan_of("a")) == "✓ 0/1 · a"
+
+
+def test_a_finished_plan_and_none_at_all() -> None:
+    assert line(flat(Task("a", COMPLETED))) == "✓ 1/1"
+    assert line(Plan()) == ""
+
+
+def test_what_the_person_wants_is_said_even_without_a_plan() -> None:
+    assert line(plan_of("a"), Course.PAUSE) == "✓ 0/1 · a · paused"
+    assert line(Plan(), Course.STOP) == "stopped"
+
+
+def test_text_stays_on_its_line_and_in_its_place() -> None:
+    shown = line(plan_of(f"x\n\x1b[2J{'y' * 100}"))
+
+    assert shown.startswith("✓ 0/1 · x⏎␛[2Jyyy")
+    assert shown.endswith("y…")
+    assert len(shown) == len("✓ 0/1 · ") + LONGEST

@@ -37,6 +37,8 @@ CLIENTS: Mapping[str, Package] = {
     "gemini": Package("@google/gemini-cli", "0.61.0"),
     "claude": Package("@anthropic-ai/claude-code", "2.1.197", scripts=True),
     "opencode": Package("opencode-ai", "1.18.33", scripts=True),
+    "inspector": Package("@modelcontextprotocol/inspector", "0.15.0"),
+    "conformance": Package("@modelcontextprotocol/conformance", "0.1.16"),
 }
 NODE = Package("node", "22.23.3", scripts=True)
 OLDEST_NODE = (22, 19)

@@ -59,8 +59,12 @@ class Model:
             return ASIDE
         last = self.script[-1] if self.script and self.script[-1].get("repeat") else DONE
         turn = self.script[number] if number < len(self.script) else last
-        calls = [(_meant(name, names), arguments) for name, arguments in calls_of(turn)]
-        return {**turn, "tools": calls}
+        return spoken(turn, names)
+
+
+def spoken(turn: Turn, names: list[str]) -> Turn:
+    """A turn with its calls under the names that were offered."""
+    return {**turn, "tools": [(_meant(name, names), arguments) for name, arguments in calls_of(turn)]}
 
 
 def offered(body: dict[str, Any]) -> list[str]:

@@ -22,8 +22,24 @@ SECONDS = 10
 LOOPS = 50
 SHIMS = os.path.join(os.path.dirname(__file__), "shims")
 
-CLAUDE_EVENTS = ("Stop", "SessionStart", "UserPromptSubmit", "PreCompact", "PostToolUse", "SessionEnd")
-GEMINI_EVENTS = ("AfterAgent", "SessionStart", "BeforeAgent", "PreCompress", "AfterTool", "SessionEnd")
+CLAUDE_EVENTS = (
+    "Stop",
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreCompact",
+    "PreToolUse",
+    "PostToolUse",
+    "SessionEnd",
+)
+GEMINI_EVENTS = (
+    "AfterAgent",
+    "SessionStart",
+    "BeforeAgent",
+    "PreCompress",
+    "BeforeTool",
+    "AfterTool",
+    "SessionEnd",
+)
 CURSOR_EVENTS = (
     "stop",
     "sessionStart",

@@ -1,0 +1,1 @@
+"""Plans over the Model Context Protocol: tools, resources and a prompt, on pipes or over HTTP."""

@@ -1,0 +1,42 @@
+"""The page that tells what the real clients did."""
+
+import pytest
+
+from tests.clients.hosts_page import COLUMNS, NO, NONE, NOTES, PAGE, YES, Seen, cells_of, page
+from tests.clients.inside import CLIENTS
+
+
+def test_the_page_has_the_columns_the_notes_and_the_versions_of_today() -> None:
+    """Only what stands in its cells is for the clients themselves to say."""
+    text = PAGE.read_text(encoding="utf-8")
+
+    assert text == page(cells_of(text)), "run `python -m tests.clients.hosts_page`"
+
+
+def test_nothing_that_a_client_could_do_is_missing() -> None:
+    """What is not there is not there because the client has no such thing."""
+    cells = cells_of(PAGE.read_text(encoding="utf-8"))
+
+    without = {key for key, said in cells.items() if said == NONE}
+    assert set(cells.values()) <= {YES, NONE}
+    assert without == {
+        ("pi", "follows its own list"),
+        ("codex", "status line"),
+        ("gemini", "status line"),
+        ("opencode", "status line"),
+    }
+    assert NOTES.keys() <= cells.keys()
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "said"), [((), NONE), (("skipped",), NONE), (("passed",), YES), (("passed", "failed"), NO)]
+)
+def test_a_cell_says_yes_where_every_test_did(outcomes: tuple[str, ...], said: str) -> None:
+    seen = Seen()
+    for outcome in outcomes:
+        test = "tests/clients/test_inside_gate.py::test_an_agent_that_stops_early_is_held_until_its_plan_is_done[pi]"
+        seen.pytest_runtest_logreport(pytest.TestReport(test, ("", 0, ""), {}, outcome, None, "call"))
+
+    assert seen.cells["pi", "tools"] == said
+    assert {seen.cells[client, "tools"] for client in CLIENTS if client != "pi"} == {NONE}
+    assert len(seen.cells) == len(CLIENTS) * len(COLUMNS)

@@ -1,0 +1,202 @@
+"""A project with agents in it: servers for them, in this process or in their own, and clients that speak with those."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.session import IncomingMessage
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPDeprecationWarning
+from mcp.shared.subscriptions import ResourceUpdated
+from mcp_types import (
+    CallToolResult,
+    Implementation,
+    RequestParamsMeta,
+    ResourceUpdatedNotification,
+    TextContent,
+    TextResourceContents,
+)
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+from tildone.config import Settings, load
+from tildone.core.plan import Plan
+from tildone.log.state import recall
+from tildone.mcp.run import opened
+from tildone.mcp.whose import on_pipes
+from tildone.stores.agents import Agents
+from tildone.stores.sqlite import SqliteStore
+from tildone.wiring import dialect_named, open_agents, session_in
+
+PROGRAM = str(Path(sys.executable).with_name("tildone.exe" if os.name == "nt" else "tildone"))
+PATIENCE = 60.0
+DIALECTS = ("brief", "indexed", "phased", "declared")
+MODES = ("legacy", "auto")
+CLAUDE = "CLAUDE_CODE_SESSION_ID"
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A project, a home, whatever else is said in the environment, and the process that an agent is."""
+
+    project: Path
+    home: Path
+    environ: dict[str, str] = field(default_factory=dict)
+    process: int = field(default_factory=os.getpid)
+
+    @property
+    def store(self) -> SqliteStore:
+        """The store, as another process has it open."""
+        return SqliteStore(self.settings().store)
+
+    @property
+    def agents(self) -> Agents:
+        """What is written down of the agents."""
+        return open_agents(self.settings())
+
+    def settings(self, dialect: str = "brief", session: str = "") -> Settings:
+        """What is settled in the project."""
+        return load({"dialect": dialect, "session": session}, self.environment(), str(self.project))
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """All that a program here is told of the machine."""
+        kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TEMP") if name in os.environ}
+        homes = ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
+        return kept | dict.fromkeys(homes, str(self.home)) | self.environ | more
+
+    @contextmanager
+    def server(self, dialect: str = "brief", session: str = "") -> Iterator[Server[Any]]:
+        """A server in this process. Its agent is the one that the environment tells of."""
+        settings = self.settings(dialect, session)
+        with opened(settings, on_pipes(settings, self.environ, self.process), to_all=True) as (server, _):
+            yield server
+
+    @asynccontextmanager
+    async def client(
+        self,
+        mode: str = "auto",
+        name: str = "test",
+        heard: "Heard | None" = None,
+        *,
+        dialect: str = "brief",
+        session: str = "",
+    ) -> AsyncIterator[Client]:
+        """A client of a server in this process."""
+        with self.server(dialect, session) as server:
+            async with Client(server, mode=mode, client_info=called(name), message_handler=heard) as client:
+                yield client
+
+    @asynccontextmanager
+    async def started(self, *words: str, mode: str = "auto", **environ: str) -> AsyncIterator[Client]:
+        """A client of a server that it has started itself, as agents do."""
+        program = StdioServerParameters(
+            command=PROGRAM, args=["mcp", *words], env=self.environment(**environ), cwd=self.project
+        )
+        async with Client(program, mode=mode, client_info=called("test")) as client:
+            yield client
+
+    def ruin_store(self) -> Path:
+        """Put something in the store's place that is none."""
+        store = Path(self.settings().store)
+        for file in store.parent.glob(f"{store.name}*"):
+            file.unlink()
+        store.write_bytes(b"not a store" * 500)
+        return store
+
+    def plan(self, session: str | None = None) -> Plan:
+        """The plan of a session, or the project's, as it is in the store."""
+        with ExitStack() as stack:
+            store = self.store
+            stack.callback(store.close)
+            return recall(store.history(session or str(self.project))).plan
+
+    def texts(self, session: str | None = None) -> list[str]:
+        """What the tasks of a plan say."""
+        return [task.text for task in self.plan(session).tasks]
+
+    def add(self, *texts: str, session: str | None = None) -> None:
+        """Add tasks by hand, through a store of one's own."""
+        store = self.store
+        try:
+            made = session_in(store, session or str(self.project), dialect_named("brief"))
+            assert not made.call("todo", {"add": list(texts)}).is_error
+        finally:
+            store.close()
+
+
+class Heard:
+    """What a client hears of without having asked, as it comes."""
+
+    def __init__(self) -> None:
+        self._inbox: asyncio.Queue[IncomingMessage] = asyncio.Queue()
+
+    async def __call__(self, message: IncomingMessage) -> None:
+        self._inbox.put_nowait(message)
+
+    async def change(self) -> str:
+        """The address at which something has changed next."""
+        message = await asyncio.wait_for(self._inbox.get(), PATIENCE)
+        assert isinstance(message, ResourceUpdatedNotification)
+        return message.params.uri
+
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing has been heard."""
+        return self._inbox.empty()
+
+
+@asynccontextmanager
+async def listening(client: Client, heard: Heard, *uris: str) -> AsyncIterator[Callable[[], Awaitable[str]]]:
+    """Has a client told of changes, the way its protocol has it; gives what waits for the next one."""
+    if client.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
+        for uri in uris:
+            with pytest.warns(MCPDeprecationWarning):
+                await client.subscribe_resource(uri)
+        yield heard.change
+        return
+    async with client.listen(resource_subscriptions=uris) as stream:
+        assert stream.honored is not None
+        assert stream.honored.resource_subscriptions == list(uris)
+        events = aiter(stream)
+
+        async def change() -> str:
+            event = await asyncio.wait_for(anext(events), PATIENCE)
+            assert isinstance(event, ResourceUpdated)
+            return event.uri
+
+        yield change
+
+
+def called(name: str) -> Implementation:
+    """A client of that name."""
+    return Implementation(name=name, version="1")
+
+
+def said(result: CallToolResult) -> str:
+    """The text of a result."""
+    [block] = result.content
+    assert isinstance(block, TextContent)
+    return block.text
+
+
+async def read(client: Client, uri: str = "plan://current") -> str:
+    """The text of a resource."""
+    [content] = (await client.read_resource(uri)).contents
+    assert isinstance(content, TextResourceContents)
+    return content.text
+
+
+def meta(**fields: object) -> RequestParamsMeta:
+    """What a client says with a request beside its arguments."""
+    return cast("RequestParamsMeta", fields)
+
+
+async def settled(client: Client) -> None:
+    """Until everything is written down that is to be after the last call."""
+    await read(client)

@@ -1,0 +1,215 @@
+"""Tools, as a client of the official SDK sees and calls them."""
+
+import copy
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]  # it brings no types
+import pytest
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
+
+from tests.mcp.room import DIALECTS, MODES, Room, said
+from tildone.dialects.base import Reply
+from tildone.mcp.results import whole
+from tildone.mcp.shapes import SHAPES, described
+from tildone.session import Session
+from tildone.value import but
+from tildone.wiring import TOOLS, dialect_named, session_in
+
+every_mode = pytest.mark.parametrize("mode", MODES)
+every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
+
+Calls = list[tuple[str, dict[str, Any], bool]]
+"""A tool, its arguments, and whether they are refused."""
+
+TODOS = [{"content": "One", "status": "completed"}, {"content": "Two", "status": "in_progress", "id": "x"}]
+CALLS: dict[str, Calls] = {
+    "brief": [
+        ("todo", {"add": ["One", "Two"]}, False),
+        ("todo", {}, False),
+        ("todo", {"done": 1}, False),
+        ("todo", {"done": 7}, True),
+        ("todo", {"sing": 1}, True),
+    ],
+    "indexed": [
+        ("write_todos", {"mode": "replace", "todos": [{"text": "One"}, {"text": "Two"}]}, False),
+        ("list_todos", {}, False),
+        ("edit_todos", {"action": "complete", "indices": [0]}, False),
+        ("edit_todos", {"action": "complete", "indices": [7]}, True),
+        ("write_todos", {"mode": "replace"}, True),
+    ],
+    "phased": [
+        ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One", "Two"]}]}]}, False),
+        ("todo_write", {"ops": [{"op": "note", "task": "Two", "text": "See there"}]}, False),
+        ("todo_write", {"ops": [{"op": "done", "task": "One"}]}, False),
+        ("todo_write", {"ops": [{"op": "done", "task": "Three"}]}, True),
+        ("todo_write", {}, True),
+    ],
+    "declared": [
+        ("TodoWrite", {"summary": "All of it", "todos": TODOS}, False),
+        ("TodoWrite", {"summary": "All of it", "todos": [{**item, "status": "completed"} for item in TODOS]}, False),
+        ("TodoWrite", {"summary": "All of it", "todos": [{**item, "status": "in_progress"} for item in TODOS]}, True),
+        ("TodoWrite", {"summary": "All of it"}, True),
+    ],
+}
+
+
+@every_mode
+@every_dialect
+async def test_every_tool_answers_as_its_dialect_does(room: Room, dialect: str, mode: str) -> None:
+    """The text, whether it is refused, and data that the tool's schema describes to the last field."""
+    async with room.client(mode, dialect=dialect) as client:
+        schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+        results = [(tool, await client.call_tool(tool, given), refused) for tool, given, refused in CALLS[dialect]]
+
+    for tool, result, refused in results:
+        schema, data = schemas[tool], result.structured_content
+        assert (bool(said(result)), result.is_error) == (True, refused)
+        if schema is not None and data is not None:
+            jsonschema.validate(data, exactly(schema))
+        else:
+            assert refused or tool == "list_todos"
+
+
+@every_dialect
+def test_every_tool_is_tried_and_described(dialect: str) -> None:
+    assert {tool for tool, _, _ in CALLS[dialect]} == set(TOOLS[dialect]) <= SHAPES.keys()
+
+
+@every_dialect
+async def test_what_is_told_is_what_the_session_replies(room: Room, dialect: str) -> None:
+    """The server puts no word between a dialect and its model."""
+    async with room.client("auto", dialect=dialect) as client:
+        results = [await client.call_tool(tool, given) for tool, given, _ in CALLS[dialect]]
+    store = room.store
+    twin = session_in(store, "twin", dialect_named(dialect))
+
+    replies = [twin.call(tool, given) for tool, given, _ in CALLS[dialect]]
+
+    store.close()
+    assert [timeless(said(result)) for result in results] == [timeless(reply.text) for reply in replies]
+    for result, reply in zip(results, replies, strict=True):
+        assert timeless(result.structured_content or {}) in ({}, timeless(reply.details))
+
+
+@every_mode
+async def test_a_tool_is_listed_with_hints_for_whoever_asks_people(room: Room, mode: str) -> None:
+    async with room.client(mode, dialect="indexed") as client:
+        hints = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
+
+    told = {
+        name: (hint.read_only_hint, hint.idempotent_hint, hint.destructive_hint, hint.open_world_hint)
+        for name, hint in hints.items()
+        if hint
+    }
+    assert told == {
+        "write_todos": (False, False, False, False),
+        "list_todos": (True, True, False, False),
+        "edit_todos": (False, True, False, False),
+    }
+
+
+@every_mode
+@pytest.mark.parametrize("name", ["claude-code", "codex-mcp-client", "gemini-cli-mcp-client", "Visual Studio Code"])
+async def test_agents_that_would_show_models_data_get_text_alone(room: Room, name: str, mode: str) -> None:
+    """And no schema either, because a tool that has one must give data."""
+    async with room.client(mode, name) as client:
+        [tool] = (await client.list_tools()).tools
+        result = await client.call_tool("todo", {"add": ["One"]})
+
+    assert tool.output_schema is None
+    assert result.structured_content is None
+    assert said(result) == "1"
+
+
+@every_mode
+async def test_an_unknown_tool_is_an_error_of_the_protocol(room: Room, mode: str) -> None:
+    async with room.client(mode) as client:
+        with pytest.raises(MCPError, match="Unknown tool 'rm_rf'; known are todo") as refused:
+            await client.call_tool("rm_rf", {})
+
+    assert refused.value.code == INVALID_PARAMS
+
+
+@every_dialect
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"ops": 5, "todos": 3.5, "sing": {}, "mode": None},
+        {"add": [[[[[]]]]], "ops": [None], "todos": [None], "summary": [], "indices": [[]]},
+        {"todos": [{"text": "x" * 900_000}], "ops": [{"op": "x" * 900_000}], "add": ["x" * 900_000], "summary": ""},
+        {"\u2028": "\x00", "\x1b[2J": {}},
+    ],
+    ids=["types", "nesting", "size", "names"],
+)
+async def test_an_odd_call_is_refused_and_changes_nothing(room: Room, dialect: str, odd: dict[str, Any]) -> None:
+    async with room.client("auto", dialect=dialect) as client:
+        refused = {tool: (await client.call_tool(tool, odd)).is_error for tool in TOOLS[dialect]}
+
+    assert refused == {tool: tool != "list_todos" for tool in TOOLS[dialect]}
+    assert room.texts() == []
+
+
+@every_mode
+async def test_a_fault_of_ours_is_one_line_for_the_model_and_one_for_the_person(
+    room: Room, mode: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> Reply:
+        raise ZeroDivisionError("secret\nthings")
+
+    monkeypatch.setattr(Session, "call", broken)
+    async with room.client(mode) as client:
+        result = await client.call_tool("todo", {})
+
+    assert (said(result), result.is_error) == ("tildone itself is at fault: ZeroDivisionError", True)
+    assert capsys.readouterr().err == "tildone mcp: ZeroDivisionError('secret\\nthings')\n"
+
+
+async def test_a_store_that_cannot_be_used_is_told_in_the_words_of_the_dialect(
+    room: Room, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with room.client("auto", dialect="declared") as client:
+        store = room.ruin_store()
+        result = await client.call_tool("TodoWrite", {"summary": "All of it", "todos": TODOS})
+
+    assert result.is_error
+    assert f'"message": "{store} is not a tildone store"' in said(result)
+    assert capsys.readouterr().err == f"tildone mcp: {store} is not a tildone store\n"
+
+
+def test_half_a_surrogate_pair_is_replaced_wherever_it_stands() -> None:
+    given = {"a\ud800": ["\udfff", {"b": ("ü\ud800", 1, None)}]}
+
+    assert whole(given) == {"a\ufffd": ["\ufffd", {"b": ["ü\ufffd", 1, None]}]}
+
+
+def test_a_tool_that_nobody_has_described_is_listed_without_a_schema_of_results() -> None:
+    """A dialect of tomorrow works, with less to say of it."""
+    unheard_of = but(dialect_named("brief").tools[0], name="unheard_of")
+
+    listed = described(unheard_of, structured=True)
+
+    assert (listed.output_schema, listed.input_schema) == (None, unheard_of.parameters)
+
+
+def exactly(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema, with no field allowed that it does not name."""
+    strict = copy.deepcopy(schema)
+    waiting: list[Any] = [strict]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if "properties" in part:
+                part.setdefault("additionalProperties", False)
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+    return strict
+
+
+def timeless(told: Any) -> Any:
+    """The same without what a clock or a file has to do with."""
+    if isinstance(told, str):
+        changing = ("time_ms", '"text":', "persisted_to", '"summary"')
+        return "\n".join(line for line in told.splitlines() if not any(word in line for word in changing))
+    return {key: held for key, held in told.items() if key not in {"stats", "data", "text"}}

@@ -69,7 +69,7 @@ def test_the_package_runs_as_a_module(person: Person) -> None:
         (["todo", "--colour"], 2, "there is no option --colour in tildone todo; "),
         (["log", "--limit", "few"], 2, "--limit takes a number above 0, not 'few'"),
         (["todo", "--dialect", "index"], 2, "there is no dialect 'index'; did you mean 'indexed'?"),
-        (["todo", "--store", "postgresql://host/x"], 2, "postgresql:// stores are not supported by this version; "),
+        (["todo", "--store", "mysql://host/x"], 2, "there are no mysql:// stores; "),
         (["redo"], 3, "nothing to redo"),
         (["todo", "start", "nothing"], 4, 'no task has "nothing" in it'),
         (["todo", "--store", "not-a-store"], 5, ""),

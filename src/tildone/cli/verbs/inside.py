@@ -21,7 +21,7 @@ MCP = Verb(
         Option("token-file", "FILE", "the token that clients must show; else $TILDONE_TOKEN, else one is made"),
         Option("no-token", "", "ask for no token; on this machine only"),
     ),
-    examples=("claude mcp add todo -- tildone mcp", "tildone mcp --http --port 8633"),
+    examples=("tildone mcp", "tildone mcp --http --port 8633"),
 )
 
 HOOK = Verb(
@@ -76,11 +76,11 @@ STATUS = Verb(
     examples=("tildone status", "tildone status --line"),
 )
 
-SCOPE = Option("scope", "SCOPE", "user (for all your projects) or project (for this one, in files that can be shared)")
+SCOPE = Option("scope", "SCOPE", "user (all your projects) or project (this one, in files to share)")
 DRY_RUN = Option("dry-run", "", "show what would change, and write nothing")
 HOSTS = (
-    "Hosts: claude, codex, gemini, cursor, copilot, qwen, opencode, pi, zed, vscode, claude-desktop; all means those\n"
-    "that are found here."
+    "Hosts: claude, codex, gemini, cursor, copilot, qwen, opencode, pi, zed, vscode, claude-desktop; all means\n"
+    "those that are found here."
 )
 INSTALL = Verb(
     "install",
@@ -89,7 +89,7 @@ INSTALL = Verb(
     run="install.install",
     most=MANY,
     about=(
-        "Adds the tool server and the hooks to the host's own settings and shows what changes. Everything else in the\n"
+        "Adds the tool server and the hooks to the host's own settings and shows what changes. All else in the\n"
         "files stays as it is, and a copy is kept beside. Without HOST, says which hosts there are.\n"
         f"{HOSTS}"
     ),

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+# Before anything imports it: what it asserts is told in full, too.
+pytest.register_assert_rewrite("tests.stores.contract")
+
 settings.register_profile("tildone", deadline=None, print_blob=True)
 settings.load_profile("tildone")
 

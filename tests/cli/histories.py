@@ -1,4 +1,4 @@
-"""Histories put into a store of a person's project, as if an agent had worked there: a change a minute, from 1970 on."""
+"""Histories put into a store of a person's project, as if an agent had worked there: a change a minute."""
 
 import os
 

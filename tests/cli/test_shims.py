@@ -1,4 +1,4 @@
-"""The two files that `tildone install` writes in their hosts' own language: what they hand on, carry out, and survive."""
+"""The two files of `tildone install` that are programs: what they hand on, what they carry out, what they survive."""
 
 import json
 import os
@@ -19,12 +19,13 @@ FILES = {"opencode": ".config/opencode/plugins/tildone.js", "pi": ".pi/agent/ext
 RUNS_TYPES = (22, 18)
 STOP = {"hook": "event", "given": [{"event": {"type": "session.idle", "properties": {"sessionID": "main"}}}]}
 SETTLE: dict[str, Any] = {"outcome": "completed", "continue": False, "entries": [], "context": {"contextMessages": []}}
+TOOL = {"name": "todo", "label": "Todo", "description": "Your plan", "parameters": {}, "snippet": "", "guidelines": []}
 both = pytest.mark.parametrize("host", FILES)
 
 
 @dataclass(frozen=True, slots=True)
 class Shim:
-    """A file of ours in a host, and a program that it takes for tildone: it keeps what it is told, and says its line."""
+    """A file of ours in a host, and a program that it takes for tildone, which keeps what it is told."""
 
     host: str
     file: Path
@@ -70,9 +71,14 @@ def node() -> str:
 @pytest.fixture
 def shim(person: Person, host: str) -> Shim:
     """What an installation writes, with another program in it."""
+    return installed(person, host)
+
+
+def installed(person: Person, host: str, *options: str) -> Shim:
+    """The same, of an installation with options."""
     if os.name == "nt":
         pytest.skip("the program in the place of tildone is a shell script")
-    person.says("install", host)
+    person.says("install", host, *options)
     file, program = person.home / FILES[host], person.home / "bin" / "tildone"
     text = file.read_text(encoding="utf-8")
     assert json.dumps(str(PROGRAM)) in text
@@ -148,7 +154,9 @@ def test_a_prompt_in_opencode_brings_the_plan_once_and_then_what_is_new(shim: Sh
 def test_a_tool_is_refused_where_the_person_has_said_stop(shim: Shim) -> None:
     shim.answers("tool.execute.before", {"halt": "Stopped."})
 
-    [came], _ = shim.hear({"hook": "tool.execute.before", "given": [{"tool": "bash", "sessionID": "main"}, {"args": {}}]})
+    [came], _ = shim.hear(
+        {"hook": "tool.execute.before", "given": [{"tool": "bash", "sessionID": "main"}, {"args": {}}]}
+    )
 
     assert came == {"thrown": "Stopped."}
 
@@ -189,8 +197,7 @@ def test_pi_is_not_held_after_an_interruption_or_where_it_goes_on_anyway(shim: S
 
 @pytest.mark.parametrize("host", ["pi"])
 def test_the_tools_of_pi_are_those_that_tildone_says_and_the_line_is_shown(shim: Shim) -> None:
-    tool = {"name": "todo", "label": "Todo", "description": "Your plan", "parameters": {}, "snippet": "", "guidelines": []}
-    shim.answers("tools", {"tools": [tool]})
+    shim.answers("tools", {"tools": [TOOL]})
     shim.answers("status", "✓ 0/2 · One\n")
     shim.answers("call", {"text": "ok", "failed": False, "line": "✓ 1/2 · Two"})
 
@@ -240,8 +247,7 @@ def test_nothing_goes_wrong_in_a_host_when_tildone_does(shim: Shim, wrong: str) 
 @pytest.mark.parametrize("host", ["pi"])
 def test_a_call_that_tildone_does_not_answer_is_told_the_model(shim: Shim) -> None:
     """It is the one thing in which to be silent would be to lie."""
-    tool = {"name": "todo", "label": "Todo", "description": "Your plan", "parameters": {}, "snippet": "", "guidelines": []}
-    shim.answers("tools", {"tools": [tool]})
+    shim.answers("tools", {"tools": [TOOL]})
     shim.answers("call", "")
 
     [_, came], _ = shim.hear({"hook": "session_start", "given": {}}, {"tool": "todo", "given": {"done": 1}})
@@ -257,3 +263,16 @@ def test_what_was_settled_at_the_installation_is_handed_on(person: Person, host:
     text = (person.home / FILES[host]).read_text(encoding="utf-8")
 
     assert json.dumps(["mcp", "--dialect", "phased", "--session", 'o"urs']) in text
+
+
+@pytest.mark.parametrize(("without", "came"), [("--no-mcp", [True, False]), ("--no-hooks", [False, True])])
+def test_pi_has_the_parts_that_were_asked_for(person: Person, without: str, came: list[bool]) -> None:
+    """Its tools and its hooks are in one file."""
+    shim = installed(person, "pi", without)
+    shim.answers("tools", {"tools": [TOOL]})
+    shim.answers("call", {"text": "ok", "failed": False, "line": ""})
+    start = {"hook": "session_start", "given": {}}
+
+    [_, *others], _ = shim.hear(start, {"hook": "tool_call", "given": {}}, {"tool": "todo", "given": {}})
+
+    assert ["thrown" not in (one or {}) for one in others] == came

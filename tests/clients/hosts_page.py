@@ -46,6 +46,7 @@ NOTES = {
     ),
     ("opencode", "follows its own list"): "`todowrite`.",
     ("pi", "tools"): "An extension offers it: pi has no tool servers.",
+    ("pi", "gate"): "From pi 0.87 on.",
 }
 
 OPENING = """\
@@ -56,9 +57,9 @@ installed in the version that is named, `tildone install` is all that is done to
 answers from a script. `python -m tests.clients.hosts_page` runs them and writes this page.
 """
 CLOSING = """\
-Installed with `--scope project`, all of them do the same, where they heed a project's settings at all: Codex, Gemini CLI
-and pi ask you first whether you trust the folder. When opencode is first started with a plugin it fetches a package, so
-it needs the network that once.
+Installed with `--scope project`, all of them do the same, once they heed the project's settings: Codex, Gemini CLI and
+pi ask you first whether you trust the folder. When opencode is first started with a plugin it fetches a package, so it
+needs the network that once.
 
 ## As they document it
 
@@ -130,7 +131,7 @@ def main() -> int:
     """Run the clients and write the page; nothing is written where one of them is not there."""
     seen = Seen()
     files = sorted(str(path) for path in Path(__file__).parent.glob("test_inside_*.py"))
-    code = pytest.main([*files, "-q", "-p", "no:cacheprovider"], plugins=[seen])
+    code = pytest.main([*files, "-q", "-n", "auto", "-p", "no:cacheprovider"], plugins=[seen])
     missing = [client for client in CLIENTS if seen.cells[client, "tools"] == NONE]
     if missing:
         print(f"{', '.join(missing)} could not be run; `python3 do.py clients` installs what is missing")

@@ -1,4 +1,4 @@
-"""Tildone inside a real client, put there by `tildone install` and by nothing else; what is added is where the model is."""
+"""Tildone inside a real client, put there by `tildone install` alone; all else it is told is where its model is."""
 
 import contextlib
 import json
@@ -116,7 +116,14 @@ class Inside:
     def tildone(self, *words: str, given: str = "") -> str:
         """What a person is told who types a command in the client's folder."""
         done = subprocess.run(
-            [PROGRAM, *words], cwd=self.desk.work, env=self.environ, input=given, text=True, capture_output=True, timeout=60
+            [PROGRAM, *words],
+            cwd=self.desk.work,
+            env=self.environ,
+            input=given,
+            text=True,
+            capture_output=True,
+            timeout=60,
+            check=False,
         )
         assert done.returncode == 0, done
         return done.stdout
@@ -125,9 +132,9 @@ class Inside:
         """The files of the client's that an installation has put something into."""
         for folder in (self.desk.home, self.desk.work):
             for path in folder.rglob("*"):
-                if path.suffix in {".json", ".jsonc", ".toml", ".js", ".ts"} and path.is_file():
-                    if "tildone" in path.read_text(encoding="utf-8", errors="replace"):
-                        yield path
+                ours = path.suffix in {".json", ".jsonc", ".toml", ".js", ".ts"} and path.is_file()
+                if ours and "tildone" in path.read_text(encoding="utf-8", errors="replace"):
+                    yield path
 
     def rewrite(self, old: str, new: str) -> None:
         """Write something else wherever an installation has written this."""

@@ -1,9 +1,13 @@
 """The page that tells what the real clients did."""
 
+from typing import Literal
+
 import pytest
 
 from tests.clients.hosts_page import COLUMNS, NO, NONE, NOTES, PAGE, YES, Seen, cells_of, page
 from tests.clients.inside import CLIENTS
+
+Outcome = Literal["passed", "failed", "skipped"]
 
 
 def test_the_page_has_the_columns_the_notes_and_the_versions_of_today() -> None:
@@ -31,7 +35,7 @@ def test_nothing_that_a_client_could_do_is_missing() -> None:
 @pytest.mark.parametrize(
     ("outcomes", "said"), [((), NONE), (("skipped",), NONE), (("passed",), YES), (("passed", "failed"), NO)]
 )
-def test_a_cell_says_yes_where_every_test_did(outcomes: tuple[str, ...], said: str) -> None:
+def test_a_cell_says_yes_where_every_test_did(outcomes: tuple[Outcome, ...], said: str) -> None:
     seen = Seen()
     for outcome in outcomes:
         test = "tests/clients/test_inside_gate.py::test_an_agent_that_stops_early_is_held_until_its_plan_is_done[pi]"

@@ -16,7 +16,7 @@ Laid = Callable[[Model], Desk]
 
 WRONG = {
     "fails": "exit 1",
-    "babbles": "echo '{\"decision\": 7, \"prompt\": [], \"tools\": {\"a\": 1}'; echo 'not JSON: }{' >&2; exit 0",
+    "babbles": 'echo \'{"decision": 7, "prompt": [], "tools": {"a": 1}\'; echo \'not JSON: }{\' >&2; exit 0',
     "hangs": "exec sleep 600",
 }
 SECONDS = {

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from tests.hooks.agent import Desk, Hooked
-from tildone.hooks.hosts import BEFORE, CALL, GEMINI, OPENCODE, PI, TOOLS
+from tildone.hooks.hosts import BEFORE, CALL, GEMINI, OPENCODE, PI, PROMPT, START, TOOLS
 from tildone.stores.agents import CALLER, agent_process
 
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
@@ -97,3 +97,16 @@ def test_words_are_counted_anew_after_a_prompt(desk: Desk) -> None:
     held = [bool(agent.stops("Same.", stop_hook_active=False)) for _ in range(5)]
 
     assert held == [True, True, True, False, False]
+
+
+def test_a_host_that_cannot_be_told_at_the_start_is_told_with_the_first_prompt(desk: Desk) -> None:
+    """Also in a session that goes on, whose model knew the plan before."""
+    desk.plan(*OPEN)
+    agent = Hooked(desk, GEMINI)
+    agent.tell(PROMPT, prompt="Begin")
+
+    started = agent.tell(START, source="resume")
+    prompts = [agent.tell(PROMPT, prompt="Go on").out for _ in range(2)]
+
+    assert started.out == ""
+    assert ["Write the parser" in told for told in prompts] == [True, False]

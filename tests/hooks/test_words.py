@@ -103,7 +103,7 @@ def test_a_model_that_forgets_is_told_all_of_it_again(desk: Desk) -> None:
     """Not whenever its host thinks about having it forget."""
     agent = Hooked(desk, GEMINI)
     desk.plan(*OPEN)
-    context(agent, START)
+    context(agent, PROMPT, prompt="Begin")
 
     agent.tell(FORGET, trigger="auto")
     still = context(agent, PROMPT, prompt="Go on")

@@ -13,7 +13,6 @@ from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite import SqliteStore
 from tildone.wiring import plan_in_entry
 
-pytest.register_assert_rewrite("tests.stores.contract")
 
 Opener = Callable[[], Store]
 

@@ -92,11 +92,14 @@ def _answered(work: Work) -> Said | None:
 
 
 def _reminded(work: Work) -> Said | None:
-    """The plan, for a model that begins or has forgotten."""
+    """The plan, for a model that begins or has forgotten; where it can't be told now, it is with the next prompt."""
     text = work.session.context() or recalled(work.session.plan)
-    if text is None or not can_say(work.heard, ADDS):
+    if text is None:
         return None
-    _saw(work)
+    if not can_say(work.heard, ADDS):
+        _saw(work, None)
+        return None
+    _saw(work, work.session.state.head)
     return Said(ADDS, text if len(text) <= LONGEST else recalled(work.session.plan) or "")
 
 
@@ -109,14 +112,14 @@ def _prompted(work: Work) -> Said | None:
     if known is None:
         return _reminded(work)
     if known == work.session.plan:
-        _saw(work)
+        _saw(work, work.session.state.head)
         return None
     from tildone.views.changes import changes, told  # noqa: PLC0415  see _answered
 
     found = told(changes(known, work.session.plan))
     if not can_say(work.heard, ADDS):
         return None
-    _saw(work)
+    _saw(work, work.session.state.head)
     return Said(ADDS, news(found))
 
 
@@ -125,7 +128,7 @@ def _followed(work: Work) -> None:
     from tildone.hooks.mirror import mirror  # noqa: PLC0415  see _answered
 
     if not work.heard.text("agent") and mirror(work.heard, work.session):
-        _saw(work)
+        _saw(work, work.session.state.head)
 
 
 def _line(work: Work) -> str:
@@ -143,12 +146,11 @@ def _called(work: Work) -> str:
     from tildone.hooks.tools import called  # noqa: PLC0415  see _answered
 
     told, seen = called(work.heard, work.settings, work.session.store, work.agent.seen)
-    if seen != work.agent.seen:
-        work.agents.keep(but(work.agent, seen=seen))
+    _saw(work, seen)
     return told
 
 
-def _saw(work: Work) -> None:
-    head = work.session.state.head
+def _saw(work: Work, head: str | None) -> None:
+    """Remember the head as the model has seen it."""
     if head != work.agent.seen:
         work.agents.keep(but(work.agent, seen=head))

@@ -141,7 +141,8 @@ GEMINI = Host(
     },
     fields={**_FIELDS, "words": "prompt_response"},
     stops={"decision": "deny", "reason": TEXT},
-    adds={START: _CONTEXT, PROMPT: _CONTEXT},
+    # What is added when its session starts it puts before the prompt, and when the session is resumed both are gone.
+    adds={PROMPT: _CONTEXT},
     halts={BEFORE: _ENDS, AFTER: _ENDS},
     tells=_MESSAGE,
     # It tells of a compression before every request, and then compresses nothing most of the time.

@@ -243,7 +243,10 @@ def _shim(name: str, site: Site) -> str:
     """A file of ours in the host's own language, with what it is to run written into it."""
     with open(os.path.join(SHIMS, name), encoding="utf-8") as file:
         text = file.read()
-    return text.replace('"%PROGRAM%"', _json(site.program)).replace('"%ARGUMENTS%"', _json(list(site.arguments)))
+    held = {"PROGRAM": site.program, "ARGUMENTS": list(site.arguments), "PARTS": {"mcp": site.mcp, "hooks": site.hooks}}
+    for word, said in held.items():
+        text = text.replace(f'"%{word}%"', _json(said))
+    return text
 
 
 def _json(held: object) -> str:
@@ -265,6 +268,7 @@ def _toml(text: str) -> str:
 
 
 TRUST = "Codex runs hooks only once you trust them: start it and open /hooks."
+RUN = "An agent in `opencode run` has the plan but is not held to it: that ends at the first stop."
 
 HOSTS = {
     host.name: host
@@ -275,7 +279,7 @@ HOSTS = {
         Host("cursor", "Cursor", "cursor", lambda site: os.path.join(site.home, ".cursor"), _cursor),
         Host("copilot", "Copilot CLI", "copilot", lambda site: os.path.join(site.home, ".copilot"), _copilot),
         Host("qwen", "Qwen Code", "qwen", lambda site: os.path.join(site.home, ".qwen"), _qwen),
-        Host("opencode", "opencode", "opencode", lambda site: os.path.join(site.config, "opencode"), _opencode),
+        Host("opencode", "opencode", "opencode", lambda site: os.path.join(site.config, "opencode"), _opencode, RUN),
         Host("pi", "pi", "pi", lambda site: os.path.join(site.home, ".pi"), _pi),
         Host("zed", "Zed", "zed", lambda site: os.path.join(site.home, ".config", "zed"), _zed),
         Host("vscode", "VS Code", "code", lambda site: os.path.join(site.config, "Code"), _vscode),

@@ -7,6 +7,7 @@ import { spawn } from "node:child_process";
 const PROGRAM: string = "%PROGRAM%";
 const ARGUMENTS: any = "%ARGUMENTS%";
 const OPTIONS: string[] = ARGUMENTS.slice(1); // the first is for hosts that have tool servers
+const PARTS: any = "%PARTS%"; // what was asked for: our tools, our hooks, or both
 const SECONDS = 10;
 const KIND = "tildone";
 
@@ -73,7 +74,8 @@ export default function (pi: any) {
   };
 
   /** A handler in which nothing goes wrong. */
-  const on = (event: string, handler: (event: any, ctx: any) => Promise<any>) =>
+  const on = (event: string, handler: (event: any, ctx: any) => Promise<any>, wanted: boolean = PARTS.hooks) =>
+    wanted &&
     pi.on(event, async (given: any, ctx: any) => {
       try {
         return await handler(given, ctx);
@@ -102,12 +104,14 @@ export default function (pi: any) {
       },
     });
 
-  on("session_start", async (_event, ctx) => {
+  const start = async (_event: any, ctx: any) => {
     begun = false;
-    const { said } = await tell("tools", ctx);
+    const { said } = PARTS.mcp ? await tell("tools", ctx) : { said: {} };
     for (const tool of said.tools ?? []) offer(tool);
     if (ctx.hasUI) show(ctx, (await tell("status", ctx)).text);
-  });
+  };
+
+  on("session_start", start, true);
 
   on("before_agent_start", async (event, ctx) => {
     const first = begun ? undefined : (await tell("session_start", ctx)).said.context;

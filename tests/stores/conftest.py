@@ -13,7 +13,6 @@ from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite import SqliteStore
 from tildone.wiring import plan_in_entry
 
-
 Opener = Callable[[], Store]
 
 

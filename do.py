@@ -167,7 +167,8 @@ def test() -> int:
         *checks(),
         # Only where nobody waits for it: the clients take up more than a gigabyte.
         *([installing_clients()] if os.environ.get("CI") else []),
-        ("tests", [python, "-m", "pytest", "-n", "auto", "--cov", "--cov-report="]),
+        # One more than there are cores: many tests wait for a process, a server or a clock.
+        ("tests", [python, "-m", "pytest", "-n", str((os.cpu_count() or 1) + 1), "--cov", "--cov-report="]),
         ("coverage of the pure rooms", [python, "-m", "coverage", *gate]),
     ]
     more_vectors = os.environ.get("TILDONE_CONFORMANCE")

@@ -337,7 +337,8 @@ def test_a_server_that_is_away_for_a_while_is_waited_for(
 
 def test_a_server_that_does_not_come_back_is_told(url: str, line: Line) -> None:
     """With its name and that of the database, once patience has ended; and it is not for ever."""
-    store = PostgresStore(line.url(url), patience=0.05)
+    # Long enough to try again at least once, however busy the machine is.
+    store = PostgresStore(line.url(url), patience=2)
     chain(store, "s", "a")
     line.break_next(Cut.REQUEST, line.close)
 

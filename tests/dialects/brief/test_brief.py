@@ -214,7 +214,7 @@ def test_nothing_is_put_before_a_model_that_has_nothing_to_do() -> None:
 def test_limits_are_said() -> None:
     session = with_abc()
 
-    assert session.call("todo", {"add": ["x"] * 498}).is_error
+    assert session.call("todo", {"add": ["x"] * 198}).is_error
     assert "2000" in session.call("todo", {"add": ["x" * 2001]}).text
     assert session.plan.tasks[2:] == (Task("c", number=3),)
 

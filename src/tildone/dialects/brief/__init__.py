@@ -6,7 +6,7 @@ from tildone.dialects.brief.meaning import meant
 from tildone.dialects.brief.params import PARAMETERS, steps
 from tildone.dialects.brief.words import carry_on, context, refuse, reply
 
-RULES = Rules(max_tasks=500, max_text=2000, numbered=True)
+RULES = Rules(max_tasks=200, max_text=2000, numbered=True)
 
 BRIEF = Dialect(
     name="brief",

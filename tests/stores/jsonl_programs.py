@@ -3,26 +3,19 @@
 They import as little as they can, because a test may start many of them; and none outlives the one who started it.
 """
 
-import os
-import random
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
 
-from tests.stores.programs import CRAMPED, NOBODY, say
-from tildone.core.ops import At, Mark, Write
-from tildone.core.plan import Phase, Status, Task
-from tildone.dialects.indexed import INDEXED
+from tests.stores.writers import become_nobody, kill_writers, say, session_of, toggle_on, write_cramped, write_on
+from tildone.core.ops import Write
+from tildone.core.plan import Phase, Task
 from tildone.errors import TildoneError
 from tildone.log.events import Actor, Event, Nudged
 from tildone.log.store import Store
 from tildone.log.tree import Place
-from tildone.session import Session
 from tildone.stores.jsonl import JsonlStore
 from tildone.stores.pi.disk import Lock
 from tildone.wiring import plan_in_entry
@@ -52,16 +45,7 @@ def ended(process: "subprocess.Popen[str]") -> str:
 
 
 def toggle(folder: str, worker: str, times: str) -> None:
-    """Start and complete the task of this worker in turn, as an agent or as a person."""
-    store = opened(folder)
-    position = int(worker)
-    for number in range(int(times)):
-        session = session_of(store, f"{worker}-{number}")
-        if position % 2:
-            action = "complete" if number % 2 else "start"
-            session.call("edit_todos", {"action": action, "indices": [position]})
-        else:
-            session.change([Mark(At((position,)), Status.COMPLETED if number % 2 else Status.IN_PROGRESS)])
+    toggle_on(opened(folder), worker, times)
 
 
 def make(folder: str, name: str) -> None:
@@ -80,26 +64,7 @@ def hold(folder: str) -> None:
 
 
 def cramped(folder: str) -> None:
-    """Write until files may not grow any more, then a little when they may again; tell of all that was written."""
-    import resource  # noqa: PLC0415  only Unix has it, and other programs here run elsewhere, too
-
-    store = opened(folder)
-    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (CRAMPED, most))
-    try:
-        write_on(store, "cramped")
-    except TildoneError as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-    write_on(store, "free", 3)
-
-
-def become_nobody() -> None:
-    """Be somebody whom permissions bind."""
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+    write_cramped(opened(folder))
 
 
 def examined(folder: str) -> None:
@@ -122,45 +87,8 @@ def unprivileged(folder: str) -> None:
 
 
 def killed(folder: str, work: str, kills: str, seed: str) -> None:
-    """Start writers two at a time and kill each at a moment of its own; tell of all that they were told was written.
-
-    The second of each pair comes when the first has begun to write, and may be killed before it does.
-    """
-    luck = random.Random(int(seed))  # noqa: S311  moments, not secrets
-    for number in range(0, int(kills), 2):
-        one, told_one = forked_writer(folder, work, str(number))
-        first = told_one.readline()
-        other, told_other = forked_writer(folder, work, str(number + 1))
-        for process in (one, other):
-            time.sleep(luck.uniform(0, 0.03))
-            os.kill(process, signal.SIGKILL)
-            os.waitpid(process, 0)
-        with told_one, told_other:
-            sys.stdout.writelines([first, *told_one, *told_other])
-
-
-def forked_writer(folder: str, work: str, prefix: str) -> tuple[int, TextIO]:
-    """A process that writes until nobody listens any more, and what it tells of each event that was acknowledged."""
-    sys.stdout.flush()
-    read, write = os.pipe()
-    process = os.fork()
-    if process:
-        os.close(write)
-        return process, os.fdopen(read)
-    os.close(read)
-    os.dup2(write, sys.stdout.fileno())
-    try:
-        {"append": write_on, "adopt": adopt_on}[work](opened(folder), prefix)
-    finally:
-        os._exit(0)
-
-
-def write_on(store: Store, prefix: str, times: int = sys.maxsize) -> None:
-    """Write plans, each under an id of its own, and tell of each once it is acknowledged."""
-    for number in range(times):
-        event_id = f"{prefix}-{number}"
-        session_of(store, event_id).change([Write((Phase("", (Task(event_id),)),))])
-        say(event_id)
+    does = {"append": write_on, "adopt": adopt_on}[work]
+    kill_writers(lambda prefix: does(opened(folder), prefix), kills, seed)
 
 
 def adopt_on(store: Store, prefix: str) -> None:
@@ -170,11 +98,6 @@ def adopt_on(store: Store, prefix: str) -> None:
         events = [Event(new, old, 1, Actor.IMPORT, Nudged(1, 1)) for old, new in zip([None, *ids], ids, strict=False)]
         store.adopt("s", events, Place(ids[0], (ids[1],)))
         say(ids[0])
-
-
-def session_of(store: Store, event_id: str) -> Session:
-    """A session that will make one event."""
-    return Session(store, "s", INDEXED, now=lambda: 1, new_id=lambda: event_id)
 
 
 def opened(folder: str) -> JsonlStore:

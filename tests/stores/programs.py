@@ -3,38 +3,27 @@
 They import as little as they can, because a test may start many of them.
 """
 
-import os
-import random
 import select
-import signal
 import sys
-import time
-from typing import TextIO
 
 import apsw
 
-from tildone.core.ops import At, Mark, Write
-from tildone.core.plan import Phase, Status, Task
-from tildone.dialects.indexed import INDEXED
+from tests.stores.writers import (
+    CRAMPED,
+    become_nobody,
+    kill_writers,
+    say,
+    toggle_on,
+    write_cramped,
+    write_on,
+    write_one,
+)
 from tildone.errors import TildoneError
-from tildone.session import Session
 from tildone.stores.sqlite import SqliteStore
-
-NOBODY = 65534
-CRAMPED = 100_000
 
 
 def toggle(path: str, worker: str, times: str) -> None:
-    """Start and complete the task of this worker in turn, as an agent or as a person."""
-    store = SqliteStore(path)
-    position = int(worker)
-    for number in range(int(times)):
-        session = session_of(store, f"{worker}-{number}")
-        if position % 2:
-            action = "complete" if number % 2 else "start"
-            session.call("edit_todos", {"action": action, "indices": [position]})
-        else:
-            session.change([Mark(At((position,)), Status.COMPLETED if number % 2 else Status.IN_PROGRESS)])
+    toggle_on(SqliteStore(path), worker, times)
 
 
 def make(path: str) -> None:
@@ -70,18 +59,7 @@ def busy(path: str) -> None:
 
 
 def cramped(path: str) -> None:
-    """Write until files may not grow any more, then a little when they may again; tell of all that was written."""
-    import resource  # noqa: PLC0415  only Unix has it, and other programs here run elsewhere, too
-
-    store = SqliteStore(path)
-    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (CRAMPED, most))
-    try:
-        write_on(store, "cramped")
-    except TildoneError as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-    write_on(store, "free", 3)
+    write_cramped(SqliteStore(path))
 
 
 def packed(path: str) -> None:
@@ -102,10 +80,7 @@ def packed(path: str) -> None:
 
 def unprivileged(path: str) -> None:
     """Read and write as somebody whom permissions bind, and tell how far that went."""
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+    become_nobody()
     try:
         store = SqliteStore(path)
         say(f"read {store.place('s').head}")
@@ -115,56 +90,7 @@ def unprivileged(path: str) -> None:
 
 
 def killed(path: str, kills: str, seed: str) -> None:
-    """Start writers two at a time and kill each at a moment of its own; tell of all that they were told was written.
-
-    The second of each pair comes when the first has begun to write, and may be killed before it does.
-    """
-    luck = random.Random(int(seed))  # noqa: S311  moments, not secrets
-    for number in range(0, int(kills), 2):
-        one, told_one = forked_writer(path, str(number))
-        first = told_one.readline()
-        other, told_other = forked_writer(path, str(number + 1))
-        for process in (one, other):
-            time.sleep(luck.uniform(0, 0.03))
-            os.kill(process, signal.SIGKILL)
-            os.waitpid(process, 0)
-        with told_one, told_other:
-            sys.stdout.writelines([first, *told_one, *told_other])
-
-
-def forked_writer(path: str, prefix: str) -> tuple[int, TextIO]:
-    """A process that writes for ever, and what it tells of each event that was acknowledged."""
-    sys.stdout.flush()
-    read, write = os.pipe()
-    process = os.fork()
-    if process:
-        os.close(write)
-        return process, os.fdopen(read)
-    os.dup2(write, sys.stdout.fileno())
-    write_on(SqliteStore(path), prefix)
-    os._exit(0)
-
-
-def write_on(store: SqliteStore, prefix: str, times: int = sys.maxsize) -> None:
-    """Write plans, each under an id of its own, and tell of each once it is acknowledged."""
-    for number in range(times):
-        write_one(store, f"{prefix}-{number}")
-
-
-def write_one(store: SqliteStore, event_id: str) -> None:
-    """Write a plan, and tell of it once it is acknowledged."""
-    session_of(store, event_id).change([Write((Phase("", (Task(event_id),)),))])
-    say(event_id)
-
-
-def session_of(store: SqliteStore, event_id: str) -> Session:
-    """A session that will make one event."""
-    return Session(store, "s", INDEXED, now=lambda: 1, new_id=lambda: event_id)
-
-
-def say(line: str) -> None:
-    """In one write, so that a line is told whole or not at all."""
-    os.write(sys.stdout.fileno(), f"{line}\n".encode())
+    kill_writers(lambda prefix: write_on(SqliteStore(path), prefix), kills, seed)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,109 @@
+"""What programs beside a store do to it, whatever it is made of: write on and on, be killed, run out of room."""
+
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+from tildone.core.ops import At, Mark, Write
+from tildone.core.plan import Phase, Status, Task
+from tildone.dialects.indexed import INDEXED
+from tildone.errors import TildoneError
+from tildone.log.store import Store
+from tildone.session import Session
+
+NOBODY = 65534
+CRAMPED = 100_000
+
+
+def toggle_on(store: Store, worker: str, times: str) -> None:
+    """Start and complete the task of this worker in turn, as an agent or as a person."""
+    position = int(worker)
+    for number in range(int(times)):
+        session = session_of(store, f"{worker}-{number}")
+        if position % 2:
+            action = "complete" if number % 2 else "start"
+            session.call("edit_todos", {"action": action, "indices": [position]})
+        else:
+            session.change([Mark(At((position,)), Status.COMPLETED if number % 2 else Status.IN_PROGRESS)])
+
+
+def write_cramped(store: Store) -> None:
+    """Write until files may not grow any more, then a little when they may again; tell of all that was written."""
+    import resource  # noqa: PLC0415  only Unix has it, and other programs here run elsewhere, too
+
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (CRAMPED, most))
+    try:
+        write_on(store, "cramped")
+    except TildoneError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    write_on(store, "free", 3)
+
+
+def become_nobody() -> None:
+    """Be somebody whom permissions bind."""
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+
+
+def kill_writers(work: Callable[[str], None], kills: str, seed: str) -> None:
+    """Start writers two at a time and kill each at a moment of its own; tell of all that they were told was written.
+
+    The second of each pair comes when the first has begun to write, and may be killed before it does.
+    """
+    luck = random.Random(int(seed))  # noqa: S311  moments, not secrets
+    for number in range(0, int(kills), 2):
+        one, told_one = forked(work, str(number))
+        first = told_one.readline()
+        other, told_other = forked(work, str(number + 1))
+        for process in (one, other):
+            time.sleep(luck.uniform(0, 0.03))
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+        with told_one, told_other:
+            sys.stdout.writelines([first, *told_one, *told_other])
+
+
+def forked(work: Callable[[str], None], prefix: str) -> tuple[int, TextIO]:
+    """A process that works until nobody listens any more, and what it tells of each event that was acknowledged."""
+    sys.stdout.flush()
+    read, write = os.pipe()
+    process = os.fork()
+    if process:
+        os.close(write)
+        return process, os.fdopen(read)
+    os.close(read)
+    os.dup2(write, sys.stdout.fileno())
+    try:
+        work(prefix)
+    finally:
+        os._exit(0)
+
+
+def write_on(store: Store, prefix: str, times: int = sys.maxsize) -> None:
+    """Write plans, each under an id of its own, and tell of each once it is acknowledged."""
+    for number in range(times):
+        write_one(store, f"{prefix}-{number}")
+
+
+def write_one(store: Store, event_id: str) -> None:
+    """Write a plan, and tell of it once it is acknowledged."""
+    session_of(store, event_id).change([Write((Phase("", (Task(event_id),)),))])
+    say(event_id)
+
+
+def session_of(store: Store, event_id: str) -> Session:
+    """A session that will make one event."""
+    return Session(store, "s", INDEXED, now=lambda: 1, new_id=lambda: event_id)
+
+
+def say(line: str) -> None:
+    """In one write, so that a line is told whole or not at all."""
+    os.write(sys.stdout.fileno(), f"{line}\n".encode())

@@ -4,13 +4,15 @@ What is said nearest counts: a flag, then the environment, then the project's `t
 `config.toml`, then what suits most.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 
 from tildone.errors import UsageError
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
@@ -54,7 +56,7 @@ class Settings:
     session_dir: str = ""
     max_nudges: int | None = None
     countdown: int = COUNTDOWN
-    phases: "tuple[tuple[str, Any], ...]" = ()
+    phases: tuple[tuple[str, Any], ...] = ()
     agents_dir: str = ""
     handle: str | None = None
     max_same: int | None = None
@@ -63,7 +65,7 @@ class Settings:
     gate: bool = True
 
 
-def load(flags: "Mapping[str, str]", environ: "Mapping[str, str]", folder: str) -> Settings:
+def load(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> Settings:
     """The settings that hold in `folder`.
 
     Raises:
@@ -97,7 +99,7 @@ def load(flags: "Mapping[str, str]", environ: "Mapping[str, str]", folder: str) 
     )
 
 
-def origins(flags: "Mapping[str, str]", environ: "Mapping[str, str]", folder: str) -> dict[str, str]:
+def origins(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> dict[str, str]:
     """Where each setting that somebody has settled comes from: a file, a variable or a flag, as `load` heeds them."""
     found: dict[str, str] = {}
     for file in (
@@ -109,7 +111,7 @@ def origins(flags: "Mapping[str, str]", environ: "Mapping[str, str]", folder: st
     return found | {key: f"--{_flag(key)}" for key in KEYS if flags.get(_flag(key))}
 
 
-def data_folder(environ: "Mapping[str, str]") -> str:
+def data_folder(environ: Mapping[str, str]) -> str:
     """Where plans are kept unless somebody has settled otherwise."""
     return os.path.join(_data_home(environ), "tildone")
 
@@ -136,7 +138,7 @@ def is_url(store: str) -> bool:
     return "://" in store
 
 
-def _from_file(path: str) -> "dict[str, Any]":
+def _from_file(path: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
             text = file.read()
@@ -171,7 +173,7 @@ def _check(path: str, key: str, held: object) -> None:
         raise UsageError(f"{path}: {key} must be {_either(key)}")
 
 
-def _worded(key: str, said: str) -> "Any":
+def _worded(key: str, said: str) -> Any:
     """What was said in words: in the environment, or by a flag."""
     if key in CHOICES and said not in CHOICES[key]:
         raise UsageError(f"{_flag(key)} must be {_either(key)}, not {said!r}")
@@ -202,7 +204,7 @@ def _flag(key: str) -> str:
     return key.replace("_", "-")
 
 
-def nearest(word: str, known: "tuple[str, ...]") -> str:
+def nearest(word: str, known: tuple[str, ...]) -> str:
     """What may have been meant by a word that is not known."""
     # Only a mistake pays for this import.
     from difflib import get_close_matches  # noqa: PLC0415  see above
@@ -221,13 +223,13 @@ def _place(store: str, folder: str) -> str:
     return os.path.abspath(os.path.join(folder, os.path.expanduser(store)))
 
 
-def _config_home(environ: "Mapping[str, str]") -> str:
+def _config_home(environ: Mapping[str, str]) -> str:
     if sys.platform == "win32":
         return environ.get("APPDATA") or os.path.expanduser(r"~\AppData\Roaming")
     return environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
 
 
-def _data_home(environ: "Mapping[str, str]") -> str:
+def _data_home(environ: Mapping[str, str]) -> str:
     if environ.get("XDG_DATA_HOME"):
         return environ["XDG_DATA_HOME"]
     if sys.platform == "win32":

@@ -4,6 +4,8 @@ Each has a test of its own (`tests/test_differences.py`) and is told to users (`
 are the marks of the recorded vectors that show the original's way.
 """
 
+from __future__ import annotations
+
 from tildone.value import value
 
 

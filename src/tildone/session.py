@@ -1,5 +1,7 @@
 """The one road from a request to the log: every tool call, every person's edit, every end of a turn."""
 
+from __future__ import annotations
+
 from itertools import islice
 
 from tildone.core.reduce import Outcome, Step, reduce
@@ -12,9 +14,9 @@ from tildone.log.moves import redone, undone
 from tildone.log.state import State, advance, recall
 from tildone.log.tree import Place
 from tildone.loop.machine import Decision, GiveUp, GoOn, Manner, Patience, Rest, Turn, decide, progressed
+from tildone.typing import TYPE_CHECKING
 from tildone.value import but, value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Protocol
@@ -48,14 +50,14 @@ class Session:
 
     def __init__(  # noqa: PLR0913  everything a session stands on comes in by name
         self,
-        store: "Store",
+        store: Store,
         name: str,
-        dialect: "Dialect",
+        dialect: Dialect,
         *,
-        now: "Callable[[], int]",
-        new_id: "Callable[[], str]",
+        now: Callable[[], int],
+        new_id: Callable[[], str],
         patience: Patience = Patience(),  # noqa: B008  frozen
-        completions: "Completions | None" = None,
+        completions: Completions | None = None,
     ) -> None:
         self.store = store
         self.name = name
@@ -76,16 +78,16 @@ class Session:
         return self._known
 
     @property
-    def plan(self) -> "Plan":
+    def plan(self) -> Plan:
         """The plan as it is now."""
         return self.state.plan
 
-    def was(self, plan: "Plan") -> bool:
+    def was(self, plan: Plan) -> bool:
         """Whether the plan has been this on its way here, not long ago."""
         recent = islice(self.store.history(self.name), RECENT)
         return any(isinstance(event.fact, PlanChanged) and event.fact.plan == plan for event in recent)
 
-    def call(self, tool_name: str, arguments: "str | Mapping[str, Any]") -> Reply:
+    def call(self, tool_name: str, arguments: str | Mapping[str, Any]) -> Reply:
         """Carry out a model's tool call. Whatever is wrong with it comes back as a reply; nothing changes."""
         tool = self.dialect.tool(tool_name)
         if tool is None:
@@ -96,7 +98,7 @@ class Session:
             return self.dialect.refuse(tool, wrong, params)
         return self.execute(tool, params)
 
-    def execute(self, tool: "Tool", params: "Mapping[str, Any]") -> Reply:
+    def execute(self, tool: Tool, params: Mapping[str, Any]) -> Reply:
         """Carry out a call whose arguments have passed the door."""
         started = self._now()
         steps = tool.steps(params)
@@ -116,7 +118,7 @@ class Session:
         if head != self.seen:
             self._seen = head, self.plan_at(head)
 
-    def plan_at(self, event_id: str | None) -> "Plan | None":
+    def plan_at(self, event_id: str | None) -> Plan | None:
         """The plan as it was at an event; None if there is no such event."""
         if event_id is None:
             return None
@@ -129,9 +131,9 @@ class Session:
 
     def change(
         self,
-        steps: "Iterable[Step] | Callable[[Plan], Sequence[Step]]",
+        steps: Iterable[Step] | Callable[[Plan], Sequence[Step]],
         actor: Actor = Actor.USER,
-        rules: "Rules | None" = None,
+        rules: Rules | None = None,
         call: Call | None = None,
     ) -> Outcome:
         """Make a person's (or a timer's, or an import's) edit, under the same rules as a model's unless told otherwise.
@@ -180,7 +182,7 @@ class Session:
         """What to put before the model at the start of its turn; None when there is nothing to say."""
         return self.dialect.context(self.plan)
 
-    def checkout(self, event_id: str | None) -> "Plan":
+    def checkout(self, event_id: str | None) -> Plan:
         """Go to another event of this session, or to before the first; what follows hangs under it.
 
         Raises:
@@ -225,10 +227,10 @@ class Session:
 
     def _think(
         self,
-        steps: "Sequence[Step] | Callable[[Plan], Sequence[Step]]",
+        steps: Sequence[Step] | Callable[[Plan], Sequence[Step]],
         actor: Actor,
         call: Call | None,
-        rules: "Rules | None" = None,
+        rules: Rules | None = None,
     ) -> Outcome:
         if not steps:
             plan = self.plan
@@ -251,7 +253,7 @@ class Session:
             else:
                 state = self.state
 
-    def _append(self, state: State, actor: Actor, fact: "Fact") -> None:
+    def _append(self, state: State, actor: Actor, fact: Fact) -> None:
         """Write down a fact. Only a change of the plan closes the way forward that undoing left open."""
         place = Place() if isinstance(fact, PlanChanged) else self.store.place(self.name)
         event = Event(self._new_id(), state.head, self._now(), actor, fact)
@@ -263,7 +265,7 @@ class Session:
             except HeadMoved:
                 return
 
-    def _move(self, choose: "Callable[[Place], Place]") -> None:
+    def _move(self, choose: Callable[[Place], Place]) -> None:
         while True:
             course = self.state.course
             place = self.store.place(self.name)

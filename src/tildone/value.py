@@ -5,9 +5,12 @@ needs: fields with defaults, equality, hash, repr, `match`, and no way to change
 when a class makes its first record, so a class that a short command never uses costs it nothing.
 """
 
+from __future__ import annotations
+
 from operator import attrgetter
 
-TYPE_CHECKING = False
+from tildone.typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar, dataclass_transform
@@ -43,17 +46,17 @@ else:
         return type(cls)(cls.__name__, cls.__bases__, body)
 
 
-def but(record: "R", **changes: "Any") -> "R":
+def but(record: R, **changes: Any) -> R:
     """A copy of `record` with some fields changed."""
     fields: tuple[str, ...] = type(record).__match_args__  # type: ignore[attr-defined]  # every value has them
     kept = [changes.pop(name) if name in changes else getattr(record, name) for name in fields]
     return type(record)(*kept, **changes)
 
 
-def _first_init(fields: tuple[str, ...], defaults: "dict[str, Any]") -> "Callable[..., None]":
+def _first_init(fields: tuple[str, ...], defaults: dict[str, Any]) -> Callable[..., None]:
     """An `__init__` that compiles the real one when it is first needed, then steps aside."""
 
-    def __init__(self: "Any", *args: "Any", **named: "Any") -> None:  # noqa: N807  it becomes the method
+    def __init__(self: Any, *args: Any, **named: Any) -> None:  # noqa: N807  it becomes the method
         cls = type(self)
         real = _compiled_init(cls, fields, defaults)
         cls.__init__ = real
@@ -62,7 +65,7 @@ def _first_init(fields: tuple[str, ...], defaults: "dict[str, Any]") -> "Callabl
     return __init__
 
 
-def _compiled_init(cls: "type[Any]", fields: tuple[str, ...], defaults: "dict[str, Any]") -> "Callable[..., None]":
+def _compiled_init(cls: type[Any], fields: tuple[str, ...], defaults: dict[str, Any]) -> Callable[..., None]:
     scope: dict[str, Any] = {f"_set_{name}": getattr(cls, name).__set__ for name in fields}
     scope |= {f"_default_{name}": default for name, default in defaults.items()}
     params = [f"{name}=_default_{name}" if name in defaults else name for name in fields]
@@ -78,14 +81,14 @@ def _refuse(self: object, name: str, _value: object = None) -> None:
     raise AttributeError(message)
 
 
-def _row(fields: tuple[str, ...]) -> "Callable[[Any], tuple[Any, ...]]":
+def _row(fields: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
     if not fields:
         return lambda _: ()
     read = attrgetter(*fields)
     return read if len(fields) > 1 else lambda record: (read(record),)
 
 
-def _equality(fields: tuple[str, ...]) -> "Callable[[Any, object], bool]":
+def _equality(fields: tuple[str, ...]) -> Callable[[Any, object], bool]:
     row = _row(fields)
 
     def __eq__(self: object, other: object) -> bool:  # noqa: N807  it becomes the method
@@ -98,12 +101,12 @@ def _equality(fields: tuple[str, ...]) -> "Callable[[Any, object], bool]":
     return __eq__
 
 
-def _hashing(fields: tuple[str, ...]) -> "Callable[[Any], int]":
+def _hashing(fields: tuple[str, ...]) -> Callable[[Any], int]:
     row = _row(fields)
     return lambda record: hash((type(record), row(record)))
 
 
-def _showing(fields: tuple[str, ...]) -> "Callable[[Any], str]":
+def _showing(fields: tuple[str, ...]) -> Callable[[Any], str]:
     def __repr__(self: object) -> str:  # noqa: N807  it becomes the method
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in fields)
         return f"{type(self).__name__}({shown})"
@@ -111,6 +114,6 @@ def _showing(fields: tuple[str, ...]) -> "Callable[[Any], str]":
     return __repr__
 
 
-def _reducing(fields: tuple[str, ...]) -> "Callable[[Any], Any]":
+def _reducing(fields: tuple[str, ...]) -> Callable[[Any], Any]:
     row = _row(fields)
     return lambda record: (type(record), row(record))

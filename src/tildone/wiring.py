@@ -1,5 +1,7 @@
 """Where the parts are put together: stores, sessions, dialects and hosts by name, the clock, and ids."""
 
+from __future__ import annotations
+
 import os
 import time
 from itertools import islice
@@ -11,9 +13,9 @@ from tildone.errors import TildoneError, UsageError
 from tildone.log.events import PlanChanged
 from tildone.loop.machine import Patience
 from tildone.session import Session
+from tildone.typing import TYPE_CHECKING
 from tildone.value import but
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
@@ -60,7 +62,7 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def id_maker(clock: "Callable[[], int]", chance: "Callable[[int], bytes]") -> "Callable[[], str]":
+def id_maker(clock: Callable[[], int], chance: Callable[[int], bytes]) -> Callable[[], str]:
     """A source of short ids that sort by the time they were made, whatever the clock does."""
     newest = 0
 
@@ -83,7 +85,7 @@ def conversation_id() -> str:
     return str(UUID(int=now() << 80 | marked))
 
 
-def open_store(settings: Settings, *, kept: bool = True, patience: float = PATIENCE) -> "Store":
+def open_store(settings: Settings, *, kept: bool = True, patience: float = PATIENCE) -> Store:
     """The store that the settings name; one that forgets with the process where nothing is to be `kept`.
 
     `patience` is for how many seconds it waits where others are at work on it, or it is out of reach.
@@ -108,7 +110,7 @@ def open_store(settings: Settings, *, kept: bool = True, patience: float = PATIE
     return SqliteStore(settings.store, patience=patience)
 
 
-def _store_on_a_server(url: str, patience: float) -> "Store":
+def _store_on_a_server(url: str, patience: float) -> Store:
     scheme = url.partition("://")[0]
     if scheme not in ("postgresql", "postgres"):
         raise UsageError(f"there are no {scheme}:// stores; name a file, or a database: postgresql://HOST/DATABASE")
@@ -120,12 +122,12 @@ def _store_on_a_server(url: str, patience: float) -> "Store":
     return PostgresStore(url, patience=patience)
 
 
-def session_in(store: "Store", name: str, dialect: Dialect, patience: Patience = Patience()) -> Session:  # noqa: B008  frozen
+def session_in(store: Store, name: str, dialect: Dialect, patience: Patience = Patience()) -> Session:  # noqa: B008  frozen
     """A session of that name in a store, on the machine's clock and with ids of its own."""
     return Session(store, name, dialect, now=now, new_id=id_maker(now, os.urandom), patience=patience)
 
 
-def open_session(settings: Settings, dialect: Dialect, store: "Store | None" = None) -> Session:
+def open_session(settings: Settings, dialect: Dialect, store: Store | None = None) -> Session:
     """The session that the settings name, in a dialect."""
     return Session(
         store or open_store(settings),
@@ -149,7 +151,7 @@ def _patience(settings: Settings) -> Patience:
     return but(Patience(), **{bound: limit for bound, limit in said.items() if limit is not None})
 
 
-def open_agents(settings: Settings) -> "Agents":
+def open_agents(settings: Settings) -> Agents:
     """The agents at work in a project."""
     from tildone.stores.agents import Agents  # noqa: PLC0415  most commands are a person's
 
@@ -188,7 +190,7 @@ def dialect_of_tool(tool: str) -> str | None:
     return next((name for name, tools in TOOLS.items() if tool in tools), None)
 
 
-def dialect_of_session(settings: Settings, store: "Store") -> Dialect:
+def dialect_of_session(settings: Settings, store: Store) -> Dialect:
     """The dialect whose rules a person's edits keep to: as settled, else that of the newest tool call.
 
     A plan that an agent works on is left in the form that its tools expect; where none is known, nothing is assumed.
@@ -202,7 +204,7 @@ def dialect_of_session(settings: Settings, store: "Store") -> Dialect:
     return BY_HAND
 
 
-def plan_in_entry(entry: "Mapping[str, Any]") -> "Plan | None":
+def plan_in_entry(entry: Mapping[str, Any]) -> Plan | None:
     """The plan that an entry of a pi session carries, whichever dialect it was written in. Only that one is loaded."""
     message = entry.get("message")
     tool = str(message.get("toolName")) if isinstance(message, dict) else ""
@@ -210,15 +212,15 @@ def plan_in_entry(entry: "Mapping[str, Any]") -> "Plan | None":
     return dialect_named(name).recover([entry]) if name else None
 
 
-def dialect_of_conversation(transcript: "Transcript") -> str | None:
+def dialect_of_conversation(transcript: Transcript) -> str | None:
     """The name of the dialect that a conversation was held in, if a tool of one was called."""
     called = [entry["message"].get("toolName") for entry in transcript.branch() if entry["type"] == "message"]
     return next((name for tool in reversed(called) if (name := dialect_of_tool(str(tool)))), None)
 
 
 def open_conversations(
-    settings: Settings, cwd: str, *, kept: bool = True, new_id: "Callable[[], str]" = conversation_id
-) -> "Conversations":
+    settings: Settings, cwd: str, *, kept: bool = True, new_id: Callable[[], str] = conversation_id
+) -> Conversations:
     """The conversations held in a working folder; those that are not `kept` leave no file."""
     # In one file with plans, each would take what the other adds for a branch that was left.
     if kept and settings.store == JSONL + settings.session_dir:
@@ -231,15 +233,15 @@ def open_conversations(
 
 def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     settings: Settings,
-    store: "Store",
-    transcript: "Transcript",
+    store: Store,
+    transcript: Transcript,
     *,
     cwd: str,
-    model: "Model",
+    model: Model,
     mode: str,
-    ui: "UI | None" = None,
-    policy: "Policy | None" = None,
-) -> "Host":
+    ui: UI | None = None,
+    policy: Policy | None = None,
+) -> Host:
     """A host for one conversation, with the extension of its dialect, and the built-in tools if a policy is given.
 
     The plan is kept in the store, in the session of the conversation's id.
@@ -259,7 +261,7 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     return host
 
 
-def _extension(settings: Settings, name: str, store: "Store") -> "Extension":
+def _extension(settings: Settings, name: str, store: Store) -> Extension:
     dialect = dialect_named(name)
 
     def session(conversation: str) -> Session:
@@ -285,14 +287,14 @@ def _extension(settings: Settings, name: str, store: "Store") -> "Extension":
             raise UsageError(f"tildone run does not speak {name}; choose indexed, phased or declared")
 
 
-def _steering(settings: Settings, store: "Store") -> "Extension":
+def _steering(settings: Settings, store: Store) -> Extension:
     from tildone.extensions.steering import steering  # noqa: PLC0415  see open_conversations
 
     agents = open_agents(settings) if store.durable else None
     return steering(lambda conversation: open_session(but(settings, session=conversation), BY_HAND, store), agents)
 
 
-def _completions(project: str) -> "Completions":
+def _completions(project: str) -> Completions:
     """Where finished plans are written down for people, in a project."""
     # Late, because one dialect of three needs it.
     from tildone.stores.completions import CompletionLog  # noqa: PLC0415  see above

@@ -1,11 +1,13 @@
 """The command line: what is typed goes to a verb, what goes wrong becomes one line and an exit code."""
 
+from __future__ import annotations
+
 import os
 import sys
 
 from tildone.errors import TildoneError
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -15,7 +17,7 @@ INTERRUPTED = 130
 PIPE_BROKEN = 141
 
 
-def main(argv: "Sequence[str] | None" = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Carry out a command line and give its exit code."""
     words = sys.argv[1:] if argv is None else argv
     if words and words[0] == "hook" and not {"--help", "-h"}.intersection(words):
@@ -41,13 +43,13 @@ def main(argv: "Sequence[str] | None" = None) -> int:
     return code
 
 
-def hooked(words: "Sequence[str]") -> int:
+def hooked(words: Sequence[str]) -> int:
     """Answer a hook. That is a shell of its own, loaded by its name, and nothing else is loaded for it."""
     answer: Callable[[Sequence[str]], int] = __import__("tildone.hooks", fromlist=["main"]).main
     return answer(words)
 
 
-def _run(argv: "Sequence[str]") -> int:
+def _run(argv: Sequence[str]) -> int:
     # Loaded here, so that Ctrl-C is heeded from the start.
     from tildone.cli import screen  # noqa: PLC0415  see above
     from tildone.cli.args import parse  # noqa: PLC0415  see above
@@ -58,7 +60,7 @@ def _run(argv: "Sequence[str]") -> int:
     return _doer(typed)(typed)
 
 
-def _doer(typed: "Typed") -> "Callable[[Typed], int]":
+def _doer(typed: Typed) -> Callable[[Typed], int]:
     """The function for the verb; only its own module is loaded."""
     if typed.has("help"):
         target = "help.overview"

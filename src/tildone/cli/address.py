@@ -1,21 +1,23 @@
 """Stores as a person names them: by a path, a folder of session files, or the address of a server."""
 
+from __future__ import annotations
+
 import os
 
 from tildone.cli.place import settings_for
 from tildone.config import JSONL, is_url
 from tildone.errors import NotFound
+from tildone.typing import TYPE_CHECKING
 from tildone.value import but
 from tildone.wiring import open_store
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.cli.args import Typed
     from tildone.config import Settings
     from tildone.log.store import Store
 
 
-def settings_at(typed: "Typed", store: str) -> "Settings":
+def settings_at(typed: Typed, store: str) -> Settings:
     """The settings that hold here, but for the store."""
     return settings_for(but(typed, options={**typed.options, "store": store}))
 
@@ -47,7 +49,7 @@ def is_same(one: str, other: str) -> bool:
     return os.path.realpath(paths[0]) == os.path.realpath(paths[1])
 
 
-def existing(settings: "Settings") -> "Store":
+def existing(settings: Settings) -> Store:
     """The store, which is there already: looking for it makes none.
 
     Raises:

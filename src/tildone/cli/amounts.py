@@ -1,5 +1,7 @@
 """How much, how large and how long, as a person reads it."""
 
+from __future__ import annotations
+
 DAY = 86_400_000
 """Milliseconds."""
 

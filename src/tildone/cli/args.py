@@ -1,10 +1,12 @@
 """Words on a command line, read by a table: what a verb takes is written down once, for parsing and for help."""
 
+from __future__ import annotations
+
 from tildone.config import nearest
 from tildone.errors import UsageError
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -37,9 +39,9 @@ class Verb:
     about: str = ""
     options: tuple[Option, ...] = ()
     examples: tuple[str, ...] = ()
-    verbs: "tuple[Verb, ...]" = ()
+    verbs: tuple[Verb, ...] = ()
 
-    def verb(self, name: str) -> "Verb | None":
+    def verb(self, name: str) -> Verb | None:
         """The verb of that name among this one's own, in whatever case."""
         return next((verb for verb in self.verbs if verb.name == name.lower()), None)
 
@@ -83,7 +85,7 @@ class Typed:
         return int(given)
 
 
-def parse(root: Verb, argv: "Sequence[str]") -> Typed:
+def parse(root: Verb, argv: Sequence[str]) -> Typed:
     """What `argv` says. The root's options may stand anywhere; a verb's own, after the verb.
 
     Raises:
@@ -122,7 +124,7 @@ def _take(path: list[Verb], words: list[str], arg: str) -> None:
     path.append(verb)
 
 
-def _option(path: list[Verb], arg: str, pending: "Iterator[str]") -> tuple[str, str]:
+def _option(path: list[Verb], arg: str, pending: Iterator[str]) -> tuple[str, str]:
     name, equals, given = arg.partition("=")
     known = {f"--{option.name}": option for option in (*path[0].options, *path[-1].options)}
     option = known["--help"] if name == "-h" else known.get(name)
@@ -147,6 +149,6 @@ def _count(typed: Typed) -> None:
         raise UsageError(f"{called(typed.path)} does not know what to do with {extra!r}")
 
 
-def called(path: "Sequence[Verb]") -> str:
+def called(path: Sequence[Verb]) -> str:
     """How a person types the way to a verb."""
     return " ".join(verb.name for verb in path)

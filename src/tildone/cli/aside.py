@@ -1,10 +1,12 @@
 """What is said beside the point: what of a file or a plan had no place on the other side."""
 
+from __future__ import annotations
+
 import sys
 
+from tildone.typing import TYPE_CHECKING
 from tildone.views.harmless import seen
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 LISTED = 5
 
 
-def aside(title: str, said: "Sequence[Remark]", *, everything: bool) -> None:
+def aside(title: str, said: Sequence[Remark], *, everything: bool) -> None:
     """Tell it on standard error, under a title: a few sentences, unless everything is wanted."""
     if not said:
         return

@@ -1,5 +1,7 @@
 """Questions to the person at the terminal."""
 
+from __future__ import annotations
+
 import os
 import select
 import sys

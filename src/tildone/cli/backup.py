@@ -1,5 +1,7 @@
 """`tildone backup`: everything in one plain file, whatever the store is made of."""
 
+from __future__ import annotations
+
 import os
 import sys
 import time
@@ -17,9 +19,9 @@ from tildone.errors import NotFound, Refused, UsageError
 from tildone.stores.copying import copy
 from tildone.stores.sqlite import SqliteStore
 from tildone.stores.sqlite_backup import finish
+from tildone.typing import TYPE_CHECKING
 from tildone.views.harmless import seen
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.log.store import Store
     from tildone.stores.copying import Copied
@@ -68,7 +70,7 @@ def _path(store: str, said: str | None) -> str:
     return path
 
 
-def _written(source: "Store", path: str) -> "Copied":
+def _written(source: Store, path: str) -> Copied:
     draft = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.urandom(4).hex()}.part")
     try:
         with Progress() as progress:

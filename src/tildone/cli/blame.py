@@ -1,15 +1,17 @@
 """`tildone blame`: who brought each task, who closed it, and in which call."""
 
+from __future__ import annotations
+
 from tildone.cli.args import Typed
 from tildone.cli.place import named, reading
 from tildone.cli.screen import columns, moment, put, put_spans
 from tildone.errors import NotFound
 from tildone.log import codec
 from tildone.log.refs import HEAD, resolve, short_ids
+from tildone.typing import TYPE_CHECKING
 from tildone.views.blame import blame_lines, call_of, said
 from tildone.views.lives import lives
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.views.lives import Life, Step
 
@@ -33,7 +35,7 @@ def blame(typed: Typed) -> int:
     return 0
 
 
-def _meant(everyone: "list[Life]", query: str) -> "list[Life]":
+def _meant(everyone: list[Life], query: str) -> list[Life]:
     """The tasks that a number or a part of a text means; those that left the plan only if no other does.
 
     Raises:
@@ -56,7 +58,7 @@ def _meant(everyone: "list[Life]", query: str) -> "list[Life]":
     raise NotFound(f'no task on this branch has "{query}" in it')
 
 
-def _as_data(life: "Life", *, whole: bool) -> dict[str, object]:
+def _as_data(life: Life, *, whole: bool) -> dict[str, object]:
     brief: dict[str, object] = {
         "task": life.task.text,
         "phase": life.phase,
@@ -68,13 +70,13 @@ def _as_data(life: "Life", *, whole: bool) -> dict[str, object]:
     return brief | {"life": [_step(step) for step in life.steps]} if whole else brief
 
 
-def _by(step: "Step") -> dict[str, object]:
+def _by(step: Step) -> dict[str, object]:
     call = call_of(step)
     event = step.event
     return {"event": event.id, "at": event.at, "actor": event.actor.value, "tool": call and call.tool}
 
 
-def _step(step: "Step") -> dict[str, object]:
+def _step(step: Step) -> dict[str, object]:
     call = call_of(step)
     told = [said(change) for change in step.changes]
     return _by(step) | {"arguments": call and call.arguments, "what": told, "took": step.took}

@@ -1,5 +1,7 @@
 """`tildone branch`: the branches of the plan's history, and a name for where it stands."""
 
+from __future__ import annotations
+
 from tildone.cli.args import Typed
 from tildone.cli.label import name_head
 from tildone.cli.log import nothing_happened
@@ -7,9 +9,9 @@ from tildone.cli.place import reading
 from tildone.cli.screen import columns, moment, put, put_spans
 from tildone.errors import UsageError
 from tildone.log import codec
+from tildone.typing import TYPE_CHECKING
 from tildone.views.branches import branch_lines, branches
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.views.branches import Branch
 
@@ -32,7 +34,7 @@ def branch(typed: Typed) -> int:
     return 0
 
 
-def _as_data(found: "Branch") -> dict[str, object]:
+def _as_data(found: Branch) -> dict[str, object]:
     return {
         "current": found.current,
         "event": found.end and found.end.id,

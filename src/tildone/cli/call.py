@@ -1,5 +1,7 @@
 """`tildone call`: a tool call as a model makes it, and what the model would get."""
 
+from __future__ import annotations
+
 import sys
 
 from tildone.cli.args import Typed
@@ -7,9 +9,9 @@ from tildone.cli.place import settings_for
 from tildone.cli.screen import put, put_raw
 from tildone.errors import Refused, UsageError
 from tildone.log import codec
+from tildone.typing import TYPE_CHECKING
 from tildone.wiring import TOOLS, dialect_named, dialect_of_tool, open_session
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.dialects.base import Dialect, Reply
 
@@ -27,7 +29,7 @@ def call(typed: Typed) -> int:
     return Refused.exit_code if _is_refusal(reply) else 0
 
 
-def _dialect(tool: str, wanted: str | None) -> "Dialect":
+def _dialect(tool: str, wanted: str | None) -> Dialect:
     """The dialect that the tool belongs to.
 
     Raises:
@@ -57,5 +59,5 @@ def _arguments(given: str | None) -> str:
         raise UsageError("standard input is not UTF-8 text") from error
 
 
-def _is_refusal(reply: "Reply") -> bool:
+def _is_refusal(reply: Reply) -> bool:
     return reply.is_error or bool(reply.details.get("error"))

@@ -1,5 +1,7 @@
 """`tildone checkout`: the plan as it was at an event, to go on from there."""
 
+from __future__ import annotations
+
 from tildone.cli.args import Typed
 from tildone.cli.desk import standing
 from tildone.cli.place import reading

@@ -1,5 +1,7 @@
 """What `tildone doctor` looks at: a list of checks, each of which gives findings and changes nothing."""
 
+from __future__ import annotations
+
 import os
 import stat
 import sys
@@ -12,9 +14,9 @@ from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreTooNew, Tildo
 from tildone.kit.text import clipped
 from tildone.log.health import Finding, Health
 from tildone.stores.holders import holders
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -38,13 +40,13 @@ COMMAND = 100
 class Ground:
     """What checks stand on: the settings that hold here, and where they come from; `tell` hears how far one is."""
 
-    settings: "Settings"
-    flags: "Mapping[str, str]"
+    settings: Settings
+    flags: Mapping[str, str]
     folder: str
-    tell: "Callable[[str, int, int], None]"
+    tell: Callable[[str, int, int], None]
 
 
-def versions(_ground: Ground) -> "Iterator[Finding]":
+def versions(_ground: Ground) -> Iterator[Finding]:
     """What runs here."""
     # Looking up metadata is slow, and only this and --version ask for it.
     from importlib.metadata import version  # noqa: PLC0415  see above
@@ -53,7 +55,7 @@ def versions(_ground: Ground) -> "Iterator[Finding]":
     yield Finding(Health.FINE, f"tildone {version('tildone')}, Python {python}, {sys.platform}")
 
 
-def settings_in_force(ground: Ground) -> "Iterator[Finding]":
+def settings_in_force(ground: Ground) -> Iterator[Finding]:
     """Each setting, and where it was said."""
     said = origins(ground.flags, os.environ, ground.folder)
     for key in KEYS:
@@ -63,7 +65,7 @@ def settings_in_force(ground: Ground) -> "Iterator[Finding]":
             yield Finding(Health.FINE, f"{key}: {_held(key, held)} ({where})")
 
 
-def store(ground: Ground) -> "Iterator[Finding]":
+def store(ground: Ground) -> Iterator[Finding]:
     """Whether the store can be opened, and whether what it holds is whole."""
     path = path_of(ground.settings.store)
     if path is not None and not os.path.exists(path):
@@ -77,7 +79,7 @@ def store(ground: Ground) -> "Iterator[Finding]":
         yield Finding(Health.BAD, str(error), _remedy(ground.settings.store, error))
 
 
-def permissions(ground: Ground) -> "Iterator[Finding]":
+def permissions(ground: Ground) -> Iterator[Finding]:
     """Who may read and write the store."""
     path = path_of(ground.settings.store)
     if path is None or not os.path.exists(path):
@@ -90,7 +92,7 @@ def permissions(ground: Ground) -> "Iterator[Finding]":
     yield from wrong or [Finding(Health.FINE, "you can read and write the store, and strangers can't")]
 
 
-def space(ground: Ground) -> "Iterator[Finding]":
+def space(ground: Ground) -> Iterator[Finding]:
     """Room for more plans."""
     path = path_of(ground.settings.store)
     if path is None:
@@ -106,7 +108,7 @@ def space(ground: Ground) -> "Iterator[Finding]":
     yield Finding(health, f"{size(free)} are free on the disk", remedy)
 
 
-def others(ground: Ground) -> "Iterator[Finding]":
+def others(ground: Ground) -> Iterator[Finding]:
     """Who else has the store open."""
     path = file_of(ground.settings.store)
     if path is None or not os.path.exists(path):
@@ -127,7 +129,7 @@ def others(ground: Ground) -> "Iterator[Finding]":
         yield Finding(Health.FINE, "no other process has the store open")
 
 
-def hosts(ground: Ground) -> "Iterator[Finding]":
+def hosts(ground: Ground) -> Iterator[Finding]:
     """The agents that people use here, and whether the plan is in them."""
     # Late, because only this asks.
     from tildone.cli.install.health import findings  # noqa: PLC0415  see above
@@ -135,7 +137,7 @@ def hosts(ground: Ground) -> "Iterator[Finding]":
     yield from findings(ground.settings.project)
 
 
-CHECKS: "tuple[Check, ...]" = (
+CHECKS: tuple[Check, ...] = (
     ("Versions", versions),
     ("Settings", settings_in_force),
     ("Store", store),
@@ -147,7 +149,7 @@ CHECKS: "tuple[Check, ...]" = (
 """In the order they are told. What knows how to look at something else adds itself here."""
 
 
-def _examined(ground: Ground) -> "Iterator[Finding]":
+def _examined(ground: Ground) -> Iterator[Finding]:
     file = file_of(ground.settings.store)
     # Late, so that nothing is loaded for a store that is of another kind.
     if file is None:
@@ -184,7 +186,7 @@ def _remedy(store: str, error: TildoneError) -> str:
             return ""
 
 
-def _access(name: str) -> "Iterator[Finding]":
+def _access(name: str) -> Iterator[Finding]:
     """Whether what is there can be used."""
     is_folder = os.path.isdir(name)
     if not os.access(name, os.R_OK | (os.X_OK if is_folder else 0)):
@@ -194,7 +196,7 @@ def _access(name: str) -> "Iterator[Finding]":
         yield Finding(Health.BAD, f"you may not write to {name}{why}", f"chmod u+w {quote(name)}")
 
 
-def _ownership(name: str, path: str) -> "Iterator[Finding]":
+def _ownership(name: str, path: str) -> Iterator[Finding]:
     """Whether all that belongs to the store belongs to the same person, who is the one who asks."""
     if os.name != "posix":
         return

@@ -1,5 +1,7 @@
 """`tildone todo copy`: the plan into the clipboard, by whatever way there is from here."""
 
+from __future__ import annotations
+
 import sys
 from base64 import b64encode
 

@@ -1,15 +1,17 @@
 """A person's command carried out: its changes made, its words printed, its trouble raised."""
 
+from __future__ import annotations
+
 from tildone.cli.screen import put
 from tildone.core.plan import Status
 from tildone.core.query import next_task, progress
 from tildone.dialects.command.answer import Trouble
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.log.events import Actor
+from tildone.typing import TYPE_CHECKING
 from tildone.views.faults import sentence
 from tildone.views.harmless import seen, seen_lines
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.core.plan import Plan
     from tildone.dialects.command.answer import Answer
@@ -26,7 +28,7 @@ _ERRORS = {
 }
 
 
-def carry_out(session: "Session", answer: "Answer", actor: Actor = Actor.USER) -> int:
+def carry_out(session: Session, answer: Answer, actor: Actor = Actor.USER) -> int:
     """Make the changes, say what was done and where the plan stands now.
 
     Raises:
@@ -46,7 +48,7 @@ def carry_out(session: "Session", answer: "Answer", actor: Actor = Actor.USER) -
     return 0
 
 
-def raise_trouble(answer: "Answer") -> None:
+def raise_trouble(answer: Answer) -> None:
     """Raise what went wrong, if anything did."""
     if answer.trouble:
         text = "\n".join(message.text for message in answer.messages)
@@ -54,7 +56,7 @@ def raise_trouble(answer: "Answer") -> None:
         raise _ERRORS[answer.trouble](text[:1].lower() + text[1:])
 
 
-def standing(plan: "Plan") -> str:
+def standing(plan: Plan) -> str:
     """How far the plan has come, and what is next."""
     far = progress(plan)
     if not far.total:
@@ -67,6 +69,6 @@ def standing(plan: "Plan") -> str:
     return f"{far.closed} of {far.total} closed. {word}: {seen(task.text)}"
 
 
-def _say(answer: "Answer") -> None:
+def _say(answer: Answer) -> None:
     for message in answer.messages:
         put("\n".join(seen_lines(message.text)))

@@ -1,5 +1,7 @@
 """`tildone diff`: what changed between two moments of the plan."""
 
+from __future__ import annotations
+
 from tildone.cli.args import Typed
 from tildone.cli.log import nothing_happened
 from tildone.cli.place import reading
@@ -11,12 +13,12 @@ from tildone.log import codec
 from tildone.log.events import PlanChanged
 from tildone.log.refs import HEAD, ROOT, SHORT, resolve
 from tildone.log.state import recall
+from tildone.typing import TYPE_CHECKING
 from tildone.views.compared import as_data, difference_lines
 from tildone.views.difference import difference
 from tildone.views.harmless import seen
 from tildone.views.rows import cut
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.session import Session
 
@@ -48,7 +50,7 @@ def diff(typed: Typed) -> int:
     return 0
 
 
-def _nothing(typed: Typed, session: "Session") -> int:
+def _nothing(typed: Typed, session: Session) -> int:
     if typed.has("json"):
         put(codec.dump({"from": None, "to": None, "phases": []}))
     else:
@@ -56,7 +58,7 @@ def _nothing(typed: Typed, session: "Session") -> int:
     return 0
 
 
-def _plan(session: "Session", event_id: str | None) -> Plan:
+def _plan(session: Session, event_id: str | None) -> Plan:
     return Plan() if event_id is None else recall(session.store.history(session.name, event_id)).plan
 
 

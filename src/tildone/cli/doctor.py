@@ -1,5 +1,7 @@
 """`tildone doctor`: whether all is well, and what to do where it is not. Nothing is changed."""
 
+from __future__ import annotations
+
 import os
 
 from tildone.cli.args import Typed
@@ -12,9 +14,9 @@ from tildone.kit.text import wrapped
 from tildone.kit.theme import Role, Span
 from tildone.log import codec
 from tildone.log.health import Finding, Health
+from tildone.typing import TYPE_CHECKING
 from tildone.views.harmless import seen
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -42,7 +44,7 @@ def doctor(typed: Typed) -> int:
     return StoreError.exit_code if any(finding.health is Health.BAD for _, finding in told) else 0
 
 
-def _found(typed: Typed, progress: Progress) -> "Iterator[tuple[str, Finding]]":
+def _found(typed: Typed, progress: Progress) -> Iterator[tuple[str, Finding]]:
     try:
         settings = settings_for(typed)
     except UsageError as error:

@@ -1,5 +1,7 @@
 """`tildone todo edit`: the plan in the person's own editor. Whatever goes wrong, what they typed is kept."""
 
+from __future__ import annotations
+
 import os
 import shlex
 import signal
@@ -15,8 +17,8 @@ from tildone.cli.screen import put
 from tildone.dialects.command.answer import Answer, OpenEditor
 from tildone.dialects.command.verbs import draft, failed, resumed
 from tildone.errors import Refused, TildoneError, UsageError
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.core.plan import Plan
     from tildone.session import Session
@@ -43,7 +45,7 @@ def edit(typed: Typed) -> int:
     return code
 
 
-def _edited(session: "Session", plan: "Plan", request: OpenEditor, editor: str, path: str) -> int:
+def _edited(session: Session, plan: Plan, request: OpenEditor, editor: str, path: str) -> int:
     while True:
         why = _run(editor, path)
         if why:

@@ -1,5 +1,7 @@
 """`tildone export`: the plan, or the session with all its history, into a file that others can read."""
 
+from __future__ import annotations
+
 import os
 from itertools import islice
 
@@ -14,11 +16,11 @@ from tildone.errors import Refused, UsageError
 from tildone.log import archive
 from tildone.log.archive import Archive
 from tildone.log.events import PlanChanged
+from tildone.typing import TYPE_CHECKING
 from tildone.views import markdown, todotxt
 from tildone.views.harmless import seen
 from tildone.views.remarks import Written
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.session import Session
 
@@ -65,7 +67,7 @@ def _form(wanted: str | None, path: str) -> str:
     return form
 
 
-def _written(session: "Session", form: str) -> Written:
+def _written(session: Session, form: str) -> Written:
     if form == JSON:
         return Written(archive.write(_whole(session)))
     plan = session.plan
@@ -74,7 +76,7 @@ def _written(session: "Session", form: str) -> Written:
     return todotxt.write(plan) if form == TODO_TXT else Written(markdown.document(plan))
 
 
-def _whole(session: "Session") -> Archive:
+def _whole(session: Session) -> Archive:
     """All that the store has of the session.
 
     Raises:
@@ -88,7 +90,7 @@ def _whole(session: "Session") -> Archive:
     return Archive(session.name, place, events)
 
 
-def _save_pi(session: "Session", path: str, project: str) -> None:
+def _save_pi(session: Session, path: str, project: str) -> None:
     # Late, because only this format needs it.
     from tildone.stores.pi_events import write_history  # noqa: PLC0415  see above
 
@@ -98,7 +100,7 @@ def _save_pi(session: "Session", path: str, project: str) -> None:
     write_history(path, whole.session, project, whole.events, whole.place)
 
 
-def _spare(session: "Session", path: str, form: str) -> None:
+def _spare(session: Session, path: str, form: str) -> None:
     """Keep what is not ours.
 
     Raises:
@@ -120,14 +122,14 @@ def _spare(session: "Session", path: str, form: str) -> None:
         raise Refused(f"{path} holds {what}; to replace it, say --force")
 
 
-def _was(session: "Session", text: str) -> bool:
+def _was(session: Session, text: str) -> bool:
     """Whether a text is what was, or could have been, exported of this session not long ago."""
     recent = islice(session.store.history(session.name), RECENT)
     plans = (event.fact.plan for event in recent if isinstance(event.fact, PlanChanged))
     return any(todotxt.write(plan).text == text for plan in plans)
 
 
-def _is_part(session: "Session", text: str) -> bool:
+def _is_part(session: Session, text: str) -> bool:
     """Whether nothing is in an archive that is not in the session."""
     try:
         kept = archive.read(text)

@@ -1,5 +1,7 @@
 """`tildone todo export` and `import`: the plan to a file and back."""
 
+from __future__ import annotations
+
 import sys
 
 from tildone.cli.args import Typed

@@ -1,5 +1,7 @@
 """Files that plans come in: which format each is in, and what it holds."""
 
+from __future__ import annotations
+
 import os
 import re
 import sys
@@ -9,11 +11,11 @@ from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.log import archive, codec
 from tildone.log.state import recall
 from tildone.log.tree import branch, by_id
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views import checklists, claude_tasks, todotxt
 from tildone.views.remarks import Remark, Taken
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
@@ -37,7 +39,7 @@ class FoundPlan:
 
     path: str
     form: str
-    plan: "Plan"
+    plan: Plan
     said: tuple[Remark, ...] = ()
 
 
@@ -48,12 +50,12 @@ class FoundHistory:
     path: str
     form: str
     session: str
-    events: "tuple[Event, ...]"
-    place: "Place"
+    events: tuple[Event, ...]
+    place: Place
     said: tuple[Remark, ...] = ()
 
     @property
-    def plan(self) -> "Plan":
+    def plan(self) -> Plan:
         """The plan where the session stands."""
         return recall(reversed(branch(by_id(self.events), self.place.head))).plan
 
@@ -82,7 +84,7 @@ def shown(path: str) -> str:
     return "standard input" if path == STREAM else path
 
 
-def find_all(paths: "Sequence[str]", form: str | None) -> list[Found]:
+def find_all(paths: Sequence[str], form: str | None) -> list[Found]:
     """What the files hold; files of single tasks that lie in one folder are one list.
 
     Raises:
@@ -236,7 +238,7 @@ def _folder(path: str) -> FoundPlan:
     return _task_files(path, files)
 
 
-def _task_files(folder: str, files: "Sequence[str]") -> FoundPlan:
+def _task_files(folder: str, files: Sequence[str]) -> FoundPlan:
     held: list[Any] = []
     for path in files:
         try:

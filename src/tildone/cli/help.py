@@ -1,5 +1,7 @@
 """Help for every verb, written from the table that they are parsed by."""
 
+from __future__ import annotations
+
 from tildone.cli.args import Typed, Verb, called, parse
 from tildone.cli.screen import put
 from tildone.cli.verbs import ROOT

@@ -1,5 +1,7 @@
 """`tildone hook`, where something stands before the verb; whatever comes after it never gets here."""
 
+from __future__ import annotations
+
 from tildone.cli import hooked
 from tildone.cli.args import Typed
 

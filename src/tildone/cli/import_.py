@@ -1,5 +1,7 @@
 """`tildone import`: plans and whole histories out of the files of others, into a session."""
 
+from __future__ import annotations
+
 import os
 
 from tildone.cli.args import Typed
@@ -11,11 +13,11 @@ from tildone.cli.taking import as_data, counted, replace, said_of, take_over
 from tildone.core.plan import Phase, Plan
 from tildone.errors import UsageError
 from tildone.log import codec
+from tildone.typing import TYPE_CHECKING
 from tildone.value import but
 from tildone.views.harmless import seen
 from tildone.views.remarks import Remark
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -57,7 +59,7 @@ def _into(typed: Typed) -> Typed:
     return but(typed, options={**typed.options, "session": name})
 
 
-def _together(plans: "Sequence[FoundPlan]") -> FoundPlan:
+def _together(plans: Sequence[FoundPlan]) -> FoundPlan:
     """One plan of several, in order. Tasks without a phase are in one of their file's name then."""
     if len(plans) == 1:
         return plans[0]
@@ -73,7 +75,7 @@ def _together(plans: "Sequence[FoundPlan]") -> FoundPlan:
     return FoundPlan(", ".join(shown(found.path) for found in plans), plans[0].form, Plan(tuple(phases)), tuple(said))
 
 
-def _tell(typed: Typed, done: "Sequence[Imported]") -> None:
+def _tell(typed: Typed, done: Sequence[Imported]) -> None:
     if typed.has("json"):
         put(codec.dump({"dry_run": typed.has("dry-run"), "imported": [as_data(each) for each in done]}))
         return

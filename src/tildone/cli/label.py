@@ -1,5 +1,7 @@
 """`tildone label` and `branch NAME`: names for events, to come back to them by."""
 
+from __future__ import annotations
+
 from tildone.cli.args import Typed
 from tildone.cli.place import reading
 from tildone.cli.screen import columns, moment, put, put_spans
@@ -7,10 +9,10 @@ from tildone.errors import NotFound, Refused, UsageError
 from tildone.log import codec
 from tildone.log.events import PlanChanged
 from tildone.log.refs import SHORT, labelled, resolve, unfit
+from tildone.typing import TYPE_CHECKING
 from tildone.value import but
 from tildone.views.harmless import seen
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.log.events import Event
     from tildone.session import Session
@@ -39,7 +41,7 @@ def name_head(typed: Typed) -> int:
     return _give(session, typed.words[0], _newest_change(session), force=typed.has("force"))
 
 
-def _give(session: "Session", name: str, target: str | None, *, force: bool) -> int:
+def _give(session: Session, name: str, target: str | None, *, force: bool) -> int:
     """Give an event a name that no other has, or, if it is forced, take it from the other."""
     if target is None:
         raise Refused("there is no event to name before the first change")
@@ -63,7 +65,7 @@ def _give(session: "Session", name: str, target: str | None, *, force: bool) -> 
     return 0
 
 
-def _take_off(session: "Session", name: str) -> int:
+def _take_off(session: Session, name: str) -> int:
     target = labelled(session.store.events(session.name)).get(name)
     if target is None:
         raise NotFound(f"no event is called {name!r}")
@@ -72,7 +74,7 @@ def _take_off(session: "Session", name: str) -> int:
     return 0
 
 
-def _list(typed: Typed, session: "Session") -> int:
+def _list(typed: Typed, session: Session) -> int:
     # Late, because giving a name does not need it.
     from tildone.views.timeline import row_lines, timeline  # noqa: PLC0415  see above
 
@@ -89,7 +91,7 @@ def _list(typed: Typed, session: "Session") -> int:
     return 0
 
 
-def _as_data(event: "Event", row: "Row", names: dict[str, str]) -> dict[str, object]:
+def _as_data(event: Event, row: Row, names: dict[str, str]) -> dict[str, object]:
     return {
         "label": names.get(event.id, row.label),
         "event": event.id,
@@ -99,7 +101,7 @@ def _as_data(event: "Event", row: "Row", names: dict[str, str]) -> dict[str, obj
     }
 
 
-def _newest_change(session: "Session") -> str | None:
+def _newest_change(session: Session) -> str | None:
     """Where the plan came about that there is now; what was nudged or named since is not meant."""
     history = session.store.history(session.name)
     return next((event.id for event in history if isinstance(event.fact, PlanChanged)), None)

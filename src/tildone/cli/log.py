@@ -1,12 +1,14 @@
 """`tildone log`: what happened to the plan, who did it, and how long it took."""
 
+from __future__ import annotations
+
 from tildone.cli.args import Typed
 from tildone.cli.place import named, reading
 from tildone.cli.screen import columns, moment, put, put_spans
 from tildone.errors import UsageError
 from tildone.log import codec
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.log.events import Event
     from tildone.session import Session
@@ -26,7 +28,7 @@ def log(typed: Typed) -> int:
     return _events(typed, reading(typed), limit)
 
 
-def nothing_happened(session: "Session") -> None:
+def nothing_happened(session: Session) -> None:
     """Say how a history begins; one that was left for its beginning has branches to go to."""
     if session.store.leaves(session.name):
         put("This is before the first change. What was done since is on a branch: tildone branch")
@@ -34,7 +36,7 @@ def nothing_happened(session: "Session") -> None:
     put(f"Nothing has happened in {named(session.name)} yet. Begin with: tildone todo append TEXT")
 
 
-def _events(typed: Typed, session: "Session", limit: int) -> int:
+def _events(typed: Typed, session: Session, limit: int) -> int:
     # Late, here and below: each of the two ways needs its own.
     from tildone.views.timeline import recent, row_lines, timeline  # noqa: PLC0415  see above
 
@@ -52,7 +54,7 @@ def _events(typed: Typed, session: "Session", limit: int) -> int:
     return 0
 
 
-def _tasks(typed: Typed, session: "Session") -> int:
+def _tasks(typed: Typed, session: Session) -> int:
     from tildone.views.lives import lives  # noqa: PLC0415  see above
     from tildone.views.times import times_lines  # noqa: PLC0415  see above
     from tildone.wiring import now  # noqa: PLC0415  see above
@@ -71,13 +73,13 @@ def _tasks(typed: Typed, session: "Session") -> int:
     return 0
 
 
-def _event_data(event: "Event", row: "Row") -> dict[str, object]:
+def _event_data(event: Event, row: Row) -> dict[str, object]:
     """The event as it is stored, with what it comes to."""
     stored: dict[str, object] = codec.parse(codec.encode(event))
     return stored | {"what": row.what, "took": row.took, "place": row.mark.name.lower(), "label": row.label}
 
 
-def _life_data(life: "Life", at: int) -> dict[str, object]:
+def _life_data(life: Life, at: int) -> dict[str, object]:
     closed = life.closed
     return {
         "task": life.task.text,

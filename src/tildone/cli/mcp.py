@@ -1,12 +1,14 @@
 """`tildone mcp`: the plan for any agent that speaks the Model Context Protocol, on pipes or over HTTP."""
 
+from __future__ import annotations
+
 import importlib
 
 from tildone.cli.args import Typed
 from tildone.cli.place import settings_for
 from tildone.errors import UsageError
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
@@ -38,7 +40,7 @@ def _port(typed: Typed) -> int:
     return int(said)
 
 
-def _shell(part: str) -> "ModuleType":
+def _shell(part: str) -> ModuleType:
     """A part of the shell that serves: by name, because shells do not import each other.
 
     Raises:

@@ -1,5 +1,7 @@
 """`tildone migrate`: everything in one store taken over by another."""
 
+from __future__ import annotations
+
 import os
 import shlex
 import sys
@@ -13,10 +15,10 @@ from tildone.cli.progress import Progress
 from tildone.cli.screen import put
 from tildone.errors import StoreBusy, UsageError
 from tildone.stores.copying import copy
+from tildone.typing import TYPE_CHECKING
 from tildone.views.harmless import seen
 from tildone.wiring import open_store
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.stores.copying import Copied
 
@@ -51,20 +53,20 @@ def migrate(typed: Typed) -> int:
     return 0
 
 
-def report(copied: "Copied", done: str) -> None:
+def report(copied: Copied, done: str) -> None:
     """Say what was done, how much that came to, and by what it can be known."""
     new = "none of them new" if not copied.new else f"{copied.new:,} of them new"
     sum_up(copied, done, "all of them new" if copied.new == copied.events else new)
 
 
-def sum_up(copied: "Copied", done: str, *more: str) -> None:
+def sum_up(copied: Copied, done: str, *more: str) -> None:
     """The same, without saying how much was new."""
     much = f"{many(copied.sessions, 'session')} with {many(copied.events, 'event')}"
     put(f"{seen(done)}: {', '.join((much, *more))}.")
     put(f"Compared on both sides: sha256 {copied.digest}")
 
 
-def went_on(copied: "Copied") -> str:
+def went_on(copied: Copied) -> str:
     """Which sessions the copy has not kept up with."""
     names = ", ".join(seen(name) for name in copied.went_on)
     return f"{many(len(copied.went_on), 'session')} went on meanwhile: {names}"

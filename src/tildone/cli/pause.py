@@ -1,15 +1,17 @@
 """`tildone pause`, `resume` and `stop`: what the person wants of the agents at work in a project."""
 
+from __future__ import annotations
+
 from tildone.cli.args import Typed
 from tildone.cli.place import named, settings_for
 from tildone.cli.screen import put
 from tildone.core.query import open_tasks
 from tildone.log.events import Course
+from tildone.typing import TYPE_CHECKING
 from tildone.value import but, value
 from tildone.views.harmless import seen
 from tildone.wiring import BY_HAND, now, open_agents, open_session, open_store
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.config import Settings
     from tildone.log.state import State
@@ -64,7 +66,7 @@ def stop(typed: Typed) -> int:
     return _steer(typed, Course.STOP)
 
 
-def concerned(settings: "Settings") -> "tuple[list[Agent], list[Session]]":
+def concerned(settings: Settings) -> tuple[list[Agent], list[Session]]:
     """The agents at work here, and the plans that are meant: the one that was named, or the project's and theirs."""
     store = open_store(settings)
     agents = list(open_agents(settings).at_work(now()))
@@ -76,7 +78,7 @@ def concerned(settings: "Settings") -> "tuple[list[Agent], list[Session]]":
     return at_work, [open_session(but(settings, session=name), BY_HAND, store) for name in chosen]
 
 
-def agent_line(agent: "Agent", state: "State") -> str:
+def agent_line(agent: Agent, state: State) -> str:
     """An agent at work, as a list of them shows it."""
     host, _, own = agent.key.partition(":")
     left = len(open_tasks(state.plan))

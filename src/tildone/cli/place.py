@@ -1,18 +1,20 @@
 """Where a command is at work: the settings that hold here, and the session they name."""
 
+from __future__ import annotations
+
 import os
 
 from tildone.config import Settings, load, nearest
 from tildone.errors import UsageError
+from tildone.typing import TYPE_CHECKING
 from tildone.wiring import BY_HAND, TOOLS, dialect_of_session, open_session, open_store
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.cli.args import Typed
     from tildone.session import Session
 
 
-def settings_for(typed: "Typed") -> Settings:
+def settings_for(typed: Typed) -> Settings:
     """The settings that hold for this command line, in this folder.
 
     Raises:
@@ -28,12 +30,12 @@ def settings_for(typed: "Typed") -> Settings:
     return settings
 
 
-def reading(typed: "Typed") -> "Session":
+def reading(typed: Typed) -> Session:
     """The session, to look at or to move about in."""
     return open_session(settings_for(typed), BY_HAND)
 
 
-def editing(typed: "Typed") -> "Session":
+def editing(typed: Typed) -> Session:
     """The session, for a person's edits under the rules of whoever works on it."""
     settings = settings_for(typed)
     store = open_store(settings)

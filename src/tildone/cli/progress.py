@@ -1,12 +1,14 @@
 """One line that says how far something is, rewritten in place; nothing where nobody watches."""
 
+from __future__ import annotations
+
 import sys
 from time import monotonic
 
 from tildone.cli.screen import columns, on_terminal
 from tildone.kit.text import clipped
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
@@ -23,11 +25,11 @@ class Progress:
         self._again = monotonic() + OFTEN
         self._drawn = 0
 
-    def __enter__(self) -> "Self":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
-        self, _kind: "type[BaseException] | None", _error: BaseException | None, _trace: "TracebackType | None"
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self.clear()
 

@@ -1,5 +1,7 @@
 """`tildone prune`: old sessions removed for good."""
 
+from __future__ import annotations
+
 import sys
 
 from tildone.cli.address import existing, shown
@@ -14,11 +16,11 @@ from tildone.kit.theme import Role, Span
 from tildone.log import codec
 from tildone.log.state import recall
 from tildone.stores.sqlite import SqliteStore
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.harmless import seen
 from tildone.wiring import now
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.log.store import Store
     from tildone.log.tree import SessionInfo
@@ -31,7 +33,7 @@ DIGITS = 6
 class Old:
     """A session that nobody has written to for long, and how many of its tasks are open."""
 
-    info: "SessionInfo"
+    info: SessionInfo
     head: str | None
     age: int
     open: int
@@ -73,7 +75,7 @@ def _span(said: str) -> tuple[int, str]:
     return int(number) * days * DAY, many(int(number), word)
 
 
-def _older_than(store: "Store", span: int) -> list[Old]:
+def _older_than(store: Store, span: int) -> list[Old]:
     """The sessions that were last written to so long ago, the oldest first."""
     moment = now()
     found = []
@@ -108,7 +110,7 @@ def _agreed(chosen: list[Old]) -> bool:
     return agreed(f"Remove {many(len(chosen), 'session')} with {many(events, 'event')} for good?")
 
 
-def _is_forgotten(store: "Store", old: Old) -> bool:
+def _is_forgotten(store: Store, old: Old) -> bool:
     try:
         store.forget(old.info.name, expected=old.head)
     except HeadMoved:
@@ -116,7 +118,7 @@ def _is_forgotten(store: "Store", old: Old) -> bool:
     return True
 
 
-def _freed(store: "Store") -> str:
+def _freed(store: Store) -> str:
     """What became of the space."""
     if not isinstance(store, SqliteStore):
         return ""

@@ -1,5 +1,7 @@
 """`tildone restore`: the sessions of a backup put back. Nothing that came after is lost."""
 
+from __future__ import annotations
+
 import os
 import sys
 import tempfile
@@ -19,10 +21,10 @@ from tildone.stores.copying import copy, outlook
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite_backup import open_backup
 from tildone.stores.sqlite_schema import is_foreign
+from tildone.typing import TYPE_CHECKING
 from tildone.views.harmless import seen
 from tildone.wiring import open_store
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.config import Settings
     from tildone.log.store import Store
@@ -53,7 +55,7 @@ def restore(typed: Typed) -> int:
             source.close()
 
 
-def _look_through(source: "SqliteStore", path: str) -> None:
+def _look_through(source: SqliteStore, path: str) -> None:
     """Make sure that the backup is whole, before anything is done with it."""
     with Progress() as progress:
         for finding in source.examine(lambda done, total: progress("looking through the backup", done, total)):
@@ -61,7 +63,7 @@ def _look_through(source: "SqliteStore", path: str) -> None:
                 raise StoreDamaged(f"{path} is damaged: {finding.what}")
 
 
-def _put_back(source: "Store", settings: "Settings", path: str, only: str | None) -> int:
+def _put_back(source: Store, settings: Settings, path: str, only: str | None) -> int:
     try:
         target, aside = open_store(settings), None
     except StoreDamaged as error:
@@ -93,7 +95,7 @@ def _put_back(source: "Store", settings: "Settings", path: str, only: str | None
     return 0
 
 
-def _begun_anew(settings: "Settings", error: StoreDamaged) -> "tuple[Store, str]":
+def _begun_anew(settings: Settings, error: StoreDamaged) -> tuple[Store, str]:
     """An empty store in the place of a damaged one, and where that one is now."""
     path = file_of(settings.store)
     if path is None or not os.path.isfile(path) or is_foreign(path):
@@ -108,7 +110,7 @@ def _begun_anew(settings: "Settings", error: StoreDamaged) -> "tuple[Store, str]
     return open_store(settings), aside
 
 
-def _foretell(source: "Store", settings: "Settings", only: str | None) -> int:
+def _foretell(source: Store, settings: Settings, only: str | None) -> int:
     """Say what would change."""
     target = _as_it_is(settings)
     try:
@@ -125,7 +127,7 @@ def _foretell(source: "Store", settings: "Settings", only: str | None) -> int:
     return 0
 
 
-def _as_it_is(settings: "Settings") -> "Store":
+def _as_it_is(settings: Settings) -> Store:
     """The store, or an empty one where there is none: asking makes none."""
     path = path_of(settings.store)
     if path is not None and not os.path.exists(path):
@@ -137,7 +139,7 @@ def _as_it_is(settings: "Settings") -> "Store":
         return MemoryStore()
 
 
-def _told(each: "Outlook") -> str:
+def _told(each: Outlook) -> str:
     if each.new == each.events:
         return f"{seen(each.name)}: would be here again, with {many(each.events, 'event')}"
     parts = [f"would get {many(each.new, 'event')}"] if each.new else []

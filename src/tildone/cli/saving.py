@@ -1,5 +1,7 @@
 """Files written whole or not at all."""
 
+from __future__ import annotations
+
 import os
 import stat
 

@@ -1,10 +1,13 @@
 """The one way out: what is printed, how wide it may be, and whether in colour."""
 
+from __future__ import annotations
+
 import os
 import sys
 import time
 
-TYPE_CHECKING = False
+from tildone.typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import TextIO
@@ -35,7 +38,7 @@ def put_raw(text: str) -> None:
     put(text)
 
 
-def put_spans(lines: "Iterable[Iterable[Span]]") -> None:
+def put_spans(lines: Iterable[Iterable[Span]]) -> None:
     """Print styled lines: in colour if wanted, and harmless either way."""
     # Late, because not every verb draws.
     from tildone.kit.theme import ansi  # noqa: PLC0415  see above
@@ -46,12 +49,12 @@ def put_spans(lines: "Iterable[Iterable[Span]]") -> None:
         put(ansi(line, color=color, safe=seen))
 
 
-def on_terminal(stream: "TextIO | None" = None) -> bool:
+def on_terminal(stream: TextIO | None = None) -> bool:
     """Whether a person reads along, on standard output if nothing else is meant."""
     return (stream or sys.stdout).isatty()
 
 
-def colored(stream: "TextIO | None" = None) -> bool:
+def colored(stream: TextIO | None = None) -> bool:
     """Whether to use colours: on a terminal that knows them, unless the person says otherwise."""
     environ = os.environ
     if environ.get("NO_COLOR"):
@@ -66,7 +69,7 @@ def colored(stream: "TextIO | None" = None) -> bool:
     return True
 
 
-def columns(stream: "TextIO | None" = None) -> int | None:
+def columns(stream: TextIO | None = None) -> int | None:
     """How wide a line may be: as wide as the terminal, and without one as wide as it likes."""
     if not on_terminal(stream):
         return None

@@ -1,5 +1,7 @@
 """`tildone sessions`: every session in the store."""
 
+from __future__ import annotations
+
 from tildone.cli.address import shown
 from tildone.cli.args import Typed
 from tildone.cli.place import settings_for
@@ -8,9 +10,9 @@ from tildone.core.query import progress
 from tildone.kit.theme import Role, Span
 from tildone.log import codec
 from tildone.log.state import recall
+from tildone.typing import TYPE_CHECKING
 from tildone.wiring import open_store
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.core.query import Progress
     from tildone.log.tree import SessionInfo
@@ -32,7 +34,7 @@ def sessions(typed: Typed) -> int:
     return 0
 
 
-def _as_data(info: "SessionInfo", far: "Progress", *, here: bool) -> dict[str, object]:
+def _as_data(info: SessionInfo, far: Progress, *, here: bool) -> dict[str, object]:
     return {
         "name": info.name,
         "current": here,
@@ -44,7 +46,7 @@ def _as_data(info: "SessionInfo", far: "Progress", *, here: bool) -> dict[str, o
     }
 
 
-def _rows(found: "list[tuple[SessionInfo, Progress]]", current: str) -> list[tuple[Span, ...]]:
+def _rows(found: list[tuple[SessionInfo, Progress]], current: str) -> list[tuple[Span, ...]]:
     """One line a session. The name stands last, because it may be long."""
     rows: list[tuple[Span, ...]] = []
     for info, far in found:

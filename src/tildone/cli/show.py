@@ -1,5 +1,7 @@
 """`tildone todo`: the plan as it stands."""
 
+from __future__ import annotations
+
 from tildone.cli.args import Typed
 from tildone.cli.place import named, reading
 from tildone.cli.screen import columns, put, put_spans

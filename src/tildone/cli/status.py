@@ -1,14 +1,16 @@
 """`tildone status`: the plan in a line, and who is at work on it."""
 
+from __future__ import annotations
+
 from tildone.cli.args import Typed
 from tildone.cli.pause import agent_line, concerned
 from tildone.cli.place import named, settings_for
 from tildone.cli.screen import put
 from tildone.log import codec
 from tildone.log.events import Course
+from tildone.typing import TYPE_CHECKING
 from tildone.views.status import status_line
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.log.state import State
     from tildone.stores.agents import Agent
@@ -37,7 +39,7 @@ def status(typed: Typed) -> int:
     return 0
 
 
-def _as_data(session: str, state: "State", agents: "list[tuple[Agent, State]]") -> dict[str, object]:
+def _as_data(session: str, state: State, agents: list[tuple[Agent, State]]) -> dict[str, object]:
     return {
         "session": session,
         "line": status_line(state),

@@ -1,5 +1,7 @@
 """What was found in a file, taken into a session: a plan in place of the one there, a history beside what is there."""
 
+from __future__ import annotations
+
 from tildone.cli.args import Typed
 from tildone.cli.aside import aside
 from tildone.cli.formats import FoundHistory, FoundPlan, shown
@@ -11,11 +13,11 @@ from tildone.errors import Refused, StoreError
 from tildone.log.events import Actor
 from tildone.log.state import recall
 from tildone.log.tree import by_id
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.faults import sentence
 from tildone.wiring import open_store
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.cli.formats import Found
     from tildone.core.reduce import Outcome
@@ -30,14 +32,14 @@ class Imported:
     `new` is how many of a history's events were not there yet; a plan has no events.
     """
 
-    found: "Found"
+    found: Found
     session: str
     before: Plan
     after: Plan
     new: int | None = None
 
 
-def replace(session: "Session", found: FoundPlan, typed: Typed) -> Imported:
+def replace(session: Session, found: FoundPlan, typed: Typed) -> Imported:
     """Put a plan in place of the session's.
 
     Raises:
@@ -55,7 +57,7 @@ def replace(session: "Session", found: FoundPlan, typed: Typed) -> Imported:
     return Imported(found, session.name, outcome.before, outcome.after)
 
 
-def take_over(typed: Typed, found: FoundHistory, store: "Store | None" = None) -> Imported:
+def take_over(typed: Typed, found: FoundHistory, store: Store | None = None) -> Imported:
     """Take a history over into the session it names, or that the person names, and stand where it stands.
 
     Raises:
@@ -80,7 +82,7 @@ def take_over(typed: Typed, found: FoundHistory, store: "Store | None" = None) -
     return Imported(found, session, before, found.plan, new)
 
 
-def _clash(store: "Store", session: str, found: FoundHistory) -> bool:
+def _clash(store: Store, session: str, found: FoundHistory) -> bool:
     here = by_id(store.events(session))
     return any(here.get(event.id, event) != event for event in found.events)
 
@@ -107,7 +109,7 @@ def counted(done: Imported) -> str:
     return f"{_many(len(done.after.tasks), 'task')} in {_many(len(done.after.phases), 'phase')}"
 
 
-def said_of(found: "Found", *, everything: bool) -> None:
+def said_of(found: Found, *, everything: bool) -> None:
     """Tell what of a file is not in the plan."""
     aside(f"What else is in {shown(found.path)}", found.said, everything=everything)
 

@@ -1,5 +1,7 @@
 """`tildone todo …`: the plan changed by hand, by the same verbs as the command `/todo`."""
 
+from __future__ import annotations
+
 from tildone.cli.args import Typed, called
 from tildone.cli.desk import ME, carry_out
 from tildone.cli.place import editing

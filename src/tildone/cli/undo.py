@@ -1,13 +1,15 @@
 """`tildone undo` and `redo`: back before the newest changes of the plan, and forth again."""
 
+from __future__ import annotations
+
 from tildone.cli.args import Typed, called
 from tildone.cli.desk import standing
 from tildone.cli.place import reading
 from tildone.cli.screen import put
 from tildone.errors import UsageError
+from tildone.typing import TYPE_CHECKING
 from tildone.views.changes import changes, told
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.core.plan import Plan
 
@@ -37,7 +39,7 @@ def _count(typed: Typed) -> int:
     return int(said)
 
 
-def _say(verb: str, count: int, before: "Plan", after: "Plan", *, now: "Plan") -> int:
+def _say(verb: str, count: int, before: Plan, after: Plan, *, now: Plan) -> int:
     what = told(changes(before, after)) or ["nothing that shows"]
     many = "" if count == 1 else f" {count} changes"
     put(f"{verb}{many}: {'; '.join(what)}")

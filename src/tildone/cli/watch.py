@@ -1,5 +1,7 @@
 """`tildone import --watch`: a file that somebody else writes is followed, change by change."""
 
+from __future__ import annotations
+
 import os
 import sys
 import time
@@ -10,11 +12,11 @@ from tildone.cli.place import named, settings_for
 from tildone.cli.taking import Imported, as_data, counted, replace, said_of, take_over
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.log import codec
+from tildone.typing import TYPE_CHECKING
 from tildone.views.changes import changes, told
 from tildone.views.harmless import seen
 from tildone.wiring import dialect_of_session, open_session, open_store
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
@@ -95,7 +97,7 @@ class Follower:
         self._taken: Found | None = None
         self._trouble = ""
 
-    def follow(self) -> "NoReturn":
+    def follow(self) -> NoReturn:
         """Look at the file again and again, without end."""
         self.say(f"Following {seen(self._path)}. Ctrl-C ends it.")
         while True:
@@ -126,7 +128,7 @@ class Follower:
             self._looks.done()
             self._take(found)
 
-    def _take(self, found: "Found") -> None:
+    def _take(self, found: Found) -> None:
         """Import what was found, if it is not what was imported last."""
         self._form = found.form
         last = self._taken
@@ -141,7 +143,7 @@ class Follower:
         if last is None or last.said != found.said:
             self._say_of(found)
 
-    def _imported(self, found: "Found") -> Imported:
+    def _imported(self, found: Found) -> Imported:
         if isinstance(found, FoundHistory):
             return take_over(self._typed, found, self._store)
         dialect = dialect_of_session(self._settings, self._store)
@@ -157,7 +159,7 @@ class Follower:
             what = told(changes(done.before, done.after)) or [counted(done)]
             self.say(f"{time.strftime('%H:%M:%S')}  {'; '.join(what)}")
 
-    def _say_of(self, found: "Found") -> None:
+    def _say_of(self, found: Found) -> None:
         """What has no place in a plan, whenever that is another than it was."""
         if not self._typed.has("json"):
             said_of(found, everything=self._typed.has("verbose"))
@@ -170,7 +172,7 @@ class Follower:
             print(f"tildone: {seen(trouble)}; waiting for its next change", file=sys.stderr, flush=True)
 
 
-def _look(path: str) -> "Look | None":
+def _look(path: str) -> Look | None:
     """What a file, or each file in a folder, looks like from outside: it changes when they do. None if it is gone."""
     try:
         if os.path.isdir(path):
@@ -186,11 +188,11 @@ def _outside(path: str) -> tuple[str, int, int, int]:
     return path, found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def _is_fresh(look: "Look | None") -> bool:
+def _is_fresh(look: Look | None) -> bool:
     """Whether a change could still follow that leaves everything but the content as it is."""
     now = time.time_ns()
     return any(now - changed < COARSE for _, changed, _, _ in look or ())
 
 
-def _content(found: "Found") -> object:
+def _content(found: Found) -> object:
     return (found.events, found.place) if isinstance(found, FoundHistory) else found.plan

@@ -1,5 +1,7 @@
 """Why a change was refused, as facts. Dialects put them into words."""
 
+from __future__ import annotations
+
 from tildone.value import value
 
 

@@ -1,5 +1,7 @@
 """Numbers that stay with tasks: given once, kept through every edit, never given again."""
 
+from __future__ import annotations
+
 from tildone.core.plan import Phase, Plan, Task
 
 
@@ -28,6 +30,6 @@ def numbered(before: Plan, after: Plan) -> Plan:
     return Plan(tuple(phases), counted)
 
 
-def _inherited(former: "dict[str, list[int]]", text: str) -> int:
+def _inherited(former: dict[str, list[int]], text: str) -> int:
     waiting = former.get(text)
     return waiting.pop(0) if waiting else 0

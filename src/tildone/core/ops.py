@@ -1,9 +1,11 @@
 """Changes one can ask for, and how they name the tasks they mean."""
 
+from __future__ import annotations
+
 from tildone.core.plan import Phase, Status, Task
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -27,7 +29,7 @@ class Named:
     """One task by its exact text or, if none has it, by its text as it is `shown` to whoever names it."""
 
     text: str
-    shown: "Callable[[str], str]" = str
+    shown: Callable[[str], str] = str
 
 
 @value
@@ -35,7 +37,7 @@ class InPhase:
     """Every task of the first phase of that name or, if none has it, of the first that is `shown` so."""
 
     name: str
-    shown: "Callable[[str], str]" = str
+    shown: Callable[[str], str] = str
 
 
 @value

@@ -1,5 +1,7 @@
 """What a plan is: ordered phases of ordered tasks."""
 
+from __future__ import annotations
+
 from enum import Enum
 
 from tildone.value import value

@@ -1,5 +1,7 @@
 """Questions about a plan that every reader asks the same way."""
 
+from __future__ import annotations
+
 from tildone.core.plan import Plan, Status, Task
 from tildone.value import value
 

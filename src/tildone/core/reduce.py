@@ -1,5 +1,7 @@
 """What becomes of a plan when changes are asked for: every transition, in one file."""
 
+from __future__ import annotations
+
 from tildone.core.faults import (
     AlreadyThere,
     BadPosition,
@@ -14,9 +16,9 @@ from tildone.core.ops import Append, At, Insert, Mark, Move, Named, Note, Number
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.rules import Focus, Rules, first_too_long
 from tildone.core.spots import Spot, end, phase_index, place, resolve, spots_where, task_at
+from tildone.typing import TYPE_CHECKING
 from tildone.value import but, value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -37,7 +39,7 @@ class Outcome:
         return self.after != self.before
 
 
-def reduce(plan: Plan, steps: "Iterable[Step]", rules: Rules) -> Outcome:
+def reduce(plan: Plan, steps: Iterable[Step], rules: Rules) -> Outcome:
     """Apply `steps` in order, then bring the plan into line with the rules.
 
     A fault among the steps stands for a request that could not even be put as a change. Under atomic rules
@@ -183,7 +185,7 @@ def _begun_anew(plan: Plan) -> Plan:
     return plan if any(task.status.is_open for task in plan.tasks) else Plan()
 
 
-def _without(plan: Plan, spots: "Iterable[Spot]") -> Plan:
+def _without(plan: Plan, spots: Iterable[Spot]) -> Plan:
     gone = set(spots)
     phases = tuple(
         but(phase, tasks=tuple(task for j, task in enumerate(phase.tasks) if (i, j) not in gone))
@@ -217,7 +219,7 @@ def _without_doubles(plan: Plan, tasks: tuple[Task, ...]) -> tuple[tuple[Task, .
     return tuple(fresh), tuple(doubles)
 
 
-def _change(plan: Plan, spots: "Iterable[Spot]", changed: "Callable[[Task], Task]") -> Plan:
+def _change(plan: Plan, spots: Iterable[Spot], changed: Callable[[Task], Task]) -> Plan:
     rows: dict[int, list[Task]] = {}
     for i, j in spots:
         if i not in rows:

@@ -1,10 +1,12 @@
 """Limits and invariants, as data."""
 
+from __future__ import annotations
+
 from enum import Enum
 
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -49,7 +51,7 @@ def length(text: str, unit: Unit) -> int:
     return len(text) + sum(char >= ASTRAL for char in text)
 
 
-def first_too_long(texts: "Iterable[str]", rules: Rules) -> int | None:
+def first_too_long(texts: Iterable[str], rules: Rules) -> int | None:
     """The position of the first text over the limit."""
     limit = rules.max_text
     if limit is None:

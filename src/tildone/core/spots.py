@@ -1,10 +1,12 @@
 """Where in a plan the tasks are that a selector means."""
 
+from __future__ import annotations
+
 from tildone.core.faults import Fault, NoSuchNumber, NoTasks, OutOfRange, PhaseMissing, TaskMissing
 from tildone.core.ops import At, Everything, InPhase, Named, Numbered, Selector
 from tildone.core.plan import Plan, Task
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -32,11 +34,11 @@ def task_at(plan: Plan, spot: Spot) -> Task:
     return plan.phases[spot[0]].tasks[spot[1]]
 
 
-def spots_where(plan: Plan, wanted: "Callable[[Task], bool]") -> list[Spot]:
+def spots_where(plan: Plan, wanted: Callable[[Task], bool]) -> list[Spot]:
     return [(i, j) for i, phase in enumerate(plan.phases) for j, task in enumerate(phase.tasks) if wanted(task)]
 
 
-def phase_index(plan: Plan, name: str | None, shown: "Callable[[str], str]" = str) -> int | None:
+def phase_index(plan: Plan, name: str | None, shown: Callable[[str], str] = str) -> int | None:
     if name is None:
         return len(plan.phases) - 1 if plan.phases else None
     names = [phase.name for phase in plan.phases]

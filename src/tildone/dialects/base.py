@@ -1,12 +1,14 @@
 """What a dialect is: a record of plain functions and data."""
 
+from __future__ import annotations
+
 from tildone.core.plan import Plan
 from tildone.core.reduce import Outcome, Step
 from tildone.core.rules import Rules
 from tildone.kit.schema import Problem
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
@@ -21,7 +23,7 @@ class Reply:
     """What a model gets back."""
 
     text: str
-    details: "Details"
+    details: Details
     is_error: bool = False
 
 
@@ -32,7 +34,7 @@ class Done:
     `known` is the plan as the model last saw it; None when it never did, or no longer remembers.
     """
 
-    params: "Params"
+    params: Params
     outcome: Outcome
     durable: bool = False
     took_ms: int = 0
@@ -53,14 +55,14 @@ class Tool:
     name: str
     label: str
     description: str
-    parameters: "Schema"
-    steps: "Callable[[Params], Sequence[Step]]"
-    reply: "Callable[[Done], Reply]"
-    demands: "Callable[[Params], Sequence[Problem]]" = lambda _: ()
+    parameters: Schema
+    steps: Callable[[Params], Sequence[Step]]
+    reply: Callable[[Done], Reply]
+    demands: Callable[[Params], Sequence[Problem]] = lambda _: ()
     snippet: str = ""
     guidelines: tuple[str, ...] = ()
     strict: bool = True
-    meant: "Callable[[object], tuple[Params, Sequence[Problem]]] | None" = None
+    meant: Callable[[object], tuple[Params, Sequence[Problem]]] | None = None
 
 
 @value
@@ -77,12 +79,12 @@ class Dialect:
     name: str
     rules: Rules
     tools: tuple[Tool, ...]
-    refuse: "Callable[[Tool, Sequence[Problem], object], Reply]"
-    context: "Callable[[Plan], str | None]"
-    carry_on: "Callable[[Plan], str]"
-    recover: "Callable[[Sequence[Mapping[str, Any]]], Plan | None]"
-    completes: "Callable[[Done], bool]" = lambda _: False
-    completion: "Callable[[Done, int, str], str]" = lambda *_: ""
+    refuse: Callable[[Tool, Sequence[Problem], object], Reply]
+    context: Callable[[Plan], str | None]
+    carry_on: Callable[[Plan], str]
+    recover: Callable[[Sequence[Mapping[str, Any]]], Plan | None]
+    completes: Callable[[Done], bool] = lambda _: False
+    completion: Callable[[Done, int, str], str] = lambda *_: ""
 
     def tool(self, name: str) -> Tool | None:
         """The tool of that name."""

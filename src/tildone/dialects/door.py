@@ -1,9 +1,11 @@
 """The door that a model's call comes through: its arguments as data, or what is wrong with them."""
 
+from __future__ import annotations
+
 from tildone.kit.schema import Problem, fitted, problems
 from tildone.log import codec
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 MAX_ARGUMENTS = 1_000_000
 
 
-def read(tool: "Tool", arguments: "str | Mapping[str, Any]") -> "tuple[Any, Sequence[Problem]]":
+def read(tool: Tool, arguments: str | Mapping[str, Any]) -> tuple[Any, Sequence[Problem]]:
     """The arguments as data, and what is wrong with them."""
     params: Any = arguments
     if isinstance(arguments, str):

@@ -3,13 +3,15 @@
 What any model is told of a plan that others have changed is said here, too: it is the same in every dialect.
 """
 
+from __future__ import annotations
+
 from tildone.core.plan import Status
 from tildone.core.query import open_tasks, progress
 from tildone.core.rules import Rules
 from tildone.dialects.base import Dialect, Reply
+from tildone.typing import TYPE_CHECKING
 from tildone.views.harmless import one_line
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -22,7 +24,7 @@ MOST_NEWS = 8
 LONGEST = 200
 
 
-def context(plan: "Plan") -> str | None:
+def context(plan: Plan) -> str | None:
     """What is open, for a model that begins or has forgotten; nothing when nothing is."""
     if not open_tasks(plan):
         return None
@@ -30,7 +32,7 @@ def context(plan: "Plan") -> str | None:
     return f"Your plan ({far.closed} of {far.total} done); open:\n{_listed(plan)}"
 
 
-def carry_on(plan: "Plan") -> str:
+def carry_on(plan: Plan) -> str:
     """What an agent is told that stopped with work left. Task text stands in the list and nowhere else."""
     return (
         f"Your todo list is not done:\n{_listed(plan)}\n"
@@ -38,7 +40,7 @@ def carry_on(plan: "Plan") -> str:
     )
 
 
-def news(told: "Sequence[str]") -> str:
+def news(told: Sequence[str]) -> str:
     """What became of a plan since its model last saw it."""
     said = [_clipped(sentence) for sentence in told[:MOST_NEWS]]
     if len(told) > MOST_NEWS:
@@ -46,7 +48,7 @@ def news(told: "Sequence[str]") -> str:
     return f"Your plan was changed since you last saw it: {'; '.join(said)}."
 
 
-def _listed(plan: "Plan") -> str:
+def _listed(plan: Plan) -> str:
     tasks = [task for _, task in open_tasks(plan)]
     lines = [f"- {_clipped(one_line(task.text))}{_state(task)}" for task in tasks[:MOST]]
     if len(tasks) > MOST:
@@ -54,7 +56,7 @@ def _listed(plan: "Plan") -> str:
     return "\n".join(lines)
 
 
-def _state(task: "Task") -> str:
+def _state(task: Task) -> str:
     match task.status:
         case Status.IN_PROGRESS:
             return " (in progress)"

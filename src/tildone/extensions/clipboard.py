@@ -1,5 +1,7 @@
 """The clipboard, by whatever program there is that takes it."""
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Mapping

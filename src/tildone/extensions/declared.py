@@ -1,5 +1,7 @@
 """The declared list in a host: `TodoWrite`, its recap at the end of every request, and a log of what was finished."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 from contextlib import suppress

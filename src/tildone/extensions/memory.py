@@ -1,5 +1,7 @@
 """What a conversation remembers of its plan, against what the store holds."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from tildone.core.plan import Plan

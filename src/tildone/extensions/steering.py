@@ -3,6 +3,8 @@
 While its conversation is open the agent is known among those of its project, so that it can be steered from anywhere.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 from contextlib import suppress

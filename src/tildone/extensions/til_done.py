@@ -1,5 +1,7 @@
 """til-done in a host: the indexed tools, a status bar, hidden context, and a countdown before the agent goes on."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial

@@ -1,5 +1,7 @@
 """A dialect's tools as a host takes them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

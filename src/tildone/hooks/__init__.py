@@ -4,11 +4,14 @@ A hook fails open. Whatever goes wrong, its exit code is 0, standard output hold
 one line at most, and all of it is over in a few seconds: a broken tildone lets the agent go.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from _thread import allocate_lock, start_new_thread
 
-TYPE_CHECKING = False
+from tildone.typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from _thread import LockType
     from collections.abc import Sequence
@@ -19,7 +22,7 @@ OPTIONS = ("store", "session", "dialect")
 AT_A_TERMINAL = "hook reads what the host of an agent says on standard input; see tildone hook --help"
 
 
-def main(argv: "Sequence[str]") -> int:
+def main(argv: Sequence[str]) -> int:
     """Answer the hook that these words name: the host, and its event unless the host says it."""
     over = allocate_lock()
     try:
@@ -33,7 +36,7 @@ def main(argv: "Sequence[str]") -> int:
     return 0
 
 
-def answered(argv: "Sequence[str]") -> None:
+def answered(argv: Sequence[str]) -> None:
     """Read, answer, print; and raise what goes wrong."""
     # Each of these where it is needed: what is not loaded costs nothing.
     from tildone.config import load, nearest  # noqa: PLC0415  see above
@@ -69,7 +72,7 @@ def answered(argv: "Sequence[str]") -> None:
     _print(answer(heard, settings, pid))
 
 
-def _typed(argv: "Sequence[str]") -> tuple[list[str], dict[str, str]]:
+def _typed(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """The words and the options of a command line, which is not worth loading more for."""
     words, flags = list[str](), dict[str, str]()
     pending = iter(argv)
@@ -88,7 +91,7 @@ def _print(text: str) -> None:
         left = left[os.write(1, left) :]
 
 
-def _give_up(over: "LockType") -> None:
+def _give_up(over: LockType) -> None:
     """End the program, whatever it is doing, if it is not over in time."""
     if not over.acquire(timeout=SECONDS):
         _say(f"the hook took longer than {SECONDS:.0f} seconds")

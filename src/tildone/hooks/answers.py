@@ -1,5 +1,7 @@
 """What is done and said at each moment of an agent's work, once it is known that there is something to do."""
 
+from __future__ import annotations
+
 import os
 
 from tildone.dialects.native import NATIVE, STOPPED, news
@@ -9,10 +11,10 @@ from tildone.hooks.lists import mirrored
 from tildone.hooks.quick import COST, LASTING
 from tildone.hooks.said import ADDS, HALTS, TELLS, Said, can_say, harmless, phrased
 from tildone.log.events import Course
+from tildone.typing import TYPE_CHECKING
 from tildone.value import but, value
 from tildone.wiring import BY_HAND, dialect_named, dialect_of_session, now, open_agents, open_session, open_store
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.config import Settings
     from tildone.hooks.heard import Heard
@@ -33,14 +35,14 @@ LONGEST = 4000
 class Work:
     """An agent at work: what its host has just told, and the plan."""
 
-    heard: "Heard"
-    settings: "Settings"
-    agents: "Agents"
-    agent: "Agent"
-    session: "Session"
+    heard: Heard
+    settings: Settings
+    agents: Agents
+    agent: Agent
+    session: Session
 
 
-def answer(heard: "Heard", settings: "Settings", pid: int) -> str:
+def answer(heard: Heard, settings: Settings, pid: int) -> str:
     """What to print: the answer in the host's own form, or nothing."""
     if heard.moment == hosts.TOOLS:
         from tildone.hooks.tools import offered  # noqa: PLC0415  see _answered

@@ -1,5 +1,7 @@
 """The gate: an agent that stops with work left is told to go on, unless there is a reason not to."""
 
+from __future__ import annotations
+
 from tildone.config import JSONL
 from tildone.core.query import open_tasks, progress
 from tildone.hooks.quick import COST
@@ -9,11 +11,11 @@ from tildone.loop.asking import asks
 from tildone.loop.machine import GiveUp, GoOn, Rest, Turn, decide
 from tildone.stores.agents import digest
 from tildone.stores.worktree import mark
+from tildone.typing import TYPE_CHECKING
 from tildone.value import but
 from tildone.views.bounds import why_let_go
 from tildone.wiring import now
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.config import Settings
     from tildone.core.plan import Plan
@@ -26,7 +28,7 @@ ABORTS = frozenset({"aborted", "abort", "cancelled", "canceled", "interrupted"})
 WORDS, ASKED, LENGTH = "words", "asked", "length"
 
 
-def stopped(heard: "Heard", session: "Session", agents: "Agents", key: str, settings: "Settings") -> Said | None:
+def stopped(heard: Heard, session: Session, agents: Agents, key: str, settings: Settings) -> Said | None:
     """What to say now that the agent has stopped: that it goes on, or, once, why it is let go with work left.
 
     Files are looked at only if it matters: that takes longer than all the rest.
@@ -46,13 +48,13 @@ def stopped(heard: "Heard", session: "Session", agents: "Agents", key: str, sett
             return None
 
 
-def note_words(heard: "Heard", agents: "Agents", key: str) -> None:
+def note_words(heard: Heard, agents: Agents, key: str) -> None:
     """Keep what is to be known of an agent's words, where its host does not tell them when it stops."""
     words = heard.text("words")
     agents.jot(key, WORDS, f"{digest(words)} {ASKED if asks(words) else ''}")
 
 
-def _turn(heard: "Heard", agents: "Agents", key: str) -> Turn:
+def _turn(heard: Heard, agents: Agents, key: str) -> Turn:
     """What is known of the turn that has ended, but for the files."""
     words, status = _words(heard, agents, key), heard.text("status").lower()
     sight, asked = (digest(words) if words else "", asks(words))
@@ -69,7 +71,7 @@ def _turn(heard: "Heard", agents: "Agents", key: str) -> Turn:
     )
 
 
-def _words(heard: "Heard", agents: "Agents", key: str) -> str:
+def _words(heard: Heard, agents: Agents, key: str) -> str:
     """What the agent said in this turn, also where its host tells all that it said since it was last let go."""
     words = heard.text("words")
     if not heard.host.adds_up:
@@ -86,6 +88,6 @@ def _number(text: str) -> float:
         return 0
 
 
-def _left(plan: "Plan") -> str:
+def _left(plan: Plan) -> str:
     left = len(open_tasks(plan))
     return f"{left} of {progress(plan).total} tasks are open. To hold it to them again: tildone resume"

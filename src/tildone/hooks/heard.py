@@ -1,12 +1,14 @@
 """What a host says on standard input, read by its table. Nothing in it is taken to be there, or of the right kind."""
 
+from __future__ import annotations
+
 import os
 
 from tildone.log.scan import SPACE, parse
 from tildone.stores.agents import digest
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
@@ -31,11 +33,11 @@ FINISHED = frozenset({"completed", "complete", "done", "failed", "error", "kille
 class Heard:
     """One event: from which host, what it calls it and what we do, and all that it said."""
 
-    host: "Host"
+    host: Host
     event: str
     moment: str
-    said: "Mapping[str, Any]"
-    environ: "Mapping[str, str]"
+    said: Mapping[str, Any]
+    environ: Mapping[str, str]
 
     def get(self, field: str) -> object:
         """What was said under the name that the host has for one of our fields; None if nothing was."""
@@ -101,7 +103,7 @@ def _is_below(folder: str, project: str) -> bool:
     return os.path.join(os.path.realpath(folder), "").startswith(os.path.join(os.path.realpath(project), ""))
 
 
-def read(file: int) -> "Mapping[str, Any] | None":
+def read(file: int) -> Mapping[str, Any] | None:
     """What is said on an open file: an object, once it is whole. None where nothing is said at all.
 
     Not every host closes what it writes to, so the end of the file is not waited for.
@@ -128,7 +130,7 @@ def read(file: int) -> "Mapping[str, Any] | None":
     return _object(heard) if heard.strip() else None
 
 
-def _object(heard: bytearray) -> "Mapping[str, Any]":
+def _object(heard: bytearray) -> Mapping[str, Any]:
     found = parse(heard.decode("utf-8-sig", "replace").strip(SPACE))
     if isinstance(found, dict):
         return found

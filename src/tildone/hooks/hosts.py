@@ -8,9 +8,11 @@ Of Qwen Code it is assumed that it takes a tool's end as Claude Code does.
 opencode and pi run plugins in JavaScript: what is here for them is what ours hand on, and what they expect back.
 """
 
+from __future__ import annotations
+
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
@@ -47,15 +49,15 @@ class Host:
     """
 
     name: str
-    moments: "Mapping[str, str]"
-    fields: "Mapping[str, str]"
-    stops: "Template"
-    adds: "Mapping[str, Template]"
-    halts: "Mapping[str, Template]"
-    tells: "Template | None" = None
+    moments: Mapping[str, str]
+    fields: Mapping[str, str]
+    stops: Template
+    adds: Mapping[str, Template]
+    halts: Mapping[str, Template]
+    tells: Template | None = None
     forgets: str = ""
-    lists: "Mapping[str, tuple[str, str]]" = {}  # noqa: RUF012  a record, and never changed
-    environ: "Mapping[str, str]" = {}  # noqa: RUF012  the same
+    lists: Mapping[str, tuple[str, str]] = {}
+    environ: Mapping[str, str] = {}
     many: bool = False
     adds_up: bool = False
 

@@ -1,13 +1,15 @@
 """The todo lists that models keep with their hosts' own tools, as plans."""
 
+from __future__ import annotations
+
 from itertools import islice
 
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.log.events import PlanChanged
 from tildone.log.scan import parse
+from tildone.typing import TYPE_CHECKING
 from tildone.value import but
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
@@ -39,20 +41,20 @@ STATUSES = {
 """Words that any of the hosts has for a status. One that is not known is taken for pending: then nothing is lost."""
 
 
-def mirrored(session: "Session") -> bool:
+def mirrored(session: Session) -> bool:
     """Whether the plan is a list of the model's host: its newest call was one."""
     call = next(calls(session), None)
     return call is not None and BETWEEN in call.tool
 
 
-def calls(session: "Session") -> "Iterator[Call]":
+def calls(session: Session) -> Iterator[Call]:
     """What models have called that led to the plan, newest first."""
     for event in islice(session.store.history(session.name), LOOK_BACK):
         if isinstance(event.fact, PlanChanged) and event.fact.call is not None:
             yield event.fact.call
 
 
-def arguments(given: object) -> "Mapping[str, Any]":
+def arguments(given: object) -> Mapping[str, Any]:
     """The arguments of a tool call, which some hosts hand on as text; nothing where there are none."""
     if isinstance(given, str):
         try:
@@ -62,7 +64,7 @@ def arguments(given: object) -> "Mapping[str, Any]":
     return given if isinstance(given, dict) else {}
 
 
-def listed(host: "Host", tool: str, given: "Mapping[str, Any]") -> list[Task] | None:
+def listed(host: Host, tool: str, given: Mapping[str, Any]) -> list[Task] | None:
     """The whole list that a call writes; None where it writes none, or only a part of one."""
     where = host.lists.get(tool)
     items = given.get(where[0]) if where else None
@@ -80,7 +82,7 @@ def status(word: object) -> Status:
     return STATUSES.get(word, Status.PENDING) if isinstance(word, str) else Status.PENDING
 
 
-def merged(base: "Sequence[Task]", plan: Plan, theirs: "Sequence[Task]") -> Plan:
+def merged(base: Sequence[Task], plan: Plan, theirs: Sequence[Task]) -> Plan:
     """The plan after a model has made `theirs` of its list `base`, while people may have changed the plan.
 
     A status that the model did not change, and a task that it never had, are as people want them; a task that they
@@ -99,7 +101,7 @@ def merged(base: "Sequence[Task]", plan: Plan, theirs: "Sequence[Task]") -> Plan
     return Plan(tuple(phase for phase in phases if phase.tasks or phase.name))
 
 
-def followed(plan: Plan, theirs: "Sequence[Task]") -> Plan:
+def followed(plan: Plan, theirs: Sequence[Task]) -> Plan:
     """A person's plan, with what a model has begun or finished of it; nothing is added, and nothing opened again."""
     new = {task.text: task.status for task in theirs if task.status is not Status.PENDING}
     phases = [
@@ -130,7 +132,7 @@ def revised(plan: Plan, text: str, subject: object, word: object) -> Plan:
     return Plan(tuple(phases))
 
 
-def _kept(phase: Phase, was: "Mapping[str, Status]", new: "Mapping[str, Status]") -> tuple[Task, ...]:
+def _kept(phase: Phase, was: Mapping[str, Status], new: Mapping[str, Status]) -> tuple[Task, ...]:
     kept = []
     for task in phase.tasks:
         wanted = new.get(task.text)

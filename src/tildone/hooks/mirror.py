@@ -5,6 +5,8 @@ call was such a list. A plan that people made is only ticked off, task by task, 
 the model keeps with a tool of ours is left alone.
 """
 
+from __future__ import annotations
+
 from tildone.core.ops import Append, Named, Remove, Write
 from tildone.core.plan import Plan, Task
 from tildone.core.query import open_tasks
@@ -13,8 +15,8 @@ from tildone.hooks.hosts import TASK
 from tildone.hooks.lists import BETWEEN, MOST, arguments, calls, followed, listed, merged, mirrored, revised, status
 from tildone.log import codec
 from tildone.log.events import Actor, Call
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
@@ -28,7 +30,7 @@ CREATE, UPDATE, LIST, COMPLETED, DELETED = "TaskCreate", "TaskUpdate", "TaskList
 AS_IT_IS = Rules(max_tasks=MOST)
 
 
-def mirror(heard: "Heard", session: "Session") -> bool:
+def mirror(heard: Heard, session: Session) -> bool:
     """Bring the plan up to what the host's list says; whether the plan is now that list, and nothing else."""
     if _failed(heard.get("response")):
         return False
@@ -51,9 +53,7 @@ def mirror(heard: "Heard", session: "Session") -> bool:
     return False
 
 
-def _follow_list(
-    session: "Session", host: "Host", tool: str, given: "Mapping[str, Any]", theirs: "Sequence[Task]"
-) -> bool:
+def _follow_list(session: Session, host: Host, tool: str, given: Mapping[str, Any], theirs: Sequence[Task]) -> bool:
     call = next(calls(session), None)
     ours = call is not None and BETWEEN in call.tool
     if call is not None and not ours and open_tasks(session.plan):
@@ -63,7 +63,7 @@ def _follow_list(
         return False
     base = _base(host, call) if call is not None and ours else []
 
-    def steps(plan: Plan) -> "Sequence[Step]":
+    def steps(plan: Plan) -> Sequence[Step]:
         return (Write(merged(base, plan if ours else Plan(), theirs).phases),)
 
     made = Call(f"{host.name}{BETWEEN}{tool}", codec.dump(given))
@@ -71,18 +71,18 @@ def _follow_list(
     return [(task.text, task.status) for task in outcome.after.tasks] == [(task.text, task.status) for task in theirs]
 
 
-def _base(host: "Host", call: Call) -> "Sequence[Task]":
+def _base(host: Host, call: Call) -> Sequence[Task]:
     """The list that the model wrote before."""
     return listed(host, call.tool.partition(BETWEEN)[2], arguments(call.arguments)) or []
 
 
-def _follow_creation(session: "Session", host: "Host", given: "Mapping[str, Any]") -> None:
+def _follow_creation(session: Session, host: Host, given: Mapping[str, Any]) -> None:
     number, subject = given.get("taskId"), given.get("subject")
     if not isinstance(subject, str) or not subject.strip() or number is None:
         return
     text = subject.strip()
 
-    def steps(plan: Plan) -> "Sequence[Step]":
+    def steps(plan: Plan) -> Sequence[Step]:
         ours = mirrored(session)
         if _subject(session, host, number) is not None or (open_tasks(plan) and not ours):
             return ()
@@ -92,7 +92,7 @@ def _follow_creation(session: "Session", host: "Host", given: "Mapping[str, Any]
     session.change(steps, Actor.AGENT, AS_IT_IS, Call(f"{host.name}{BETWEEN}{CREATE}", codec.dump(kept)))
 
 
-def _follow_update(session: "Session", host: "Host", given: "Mapping[str, Any]") -> None:
+def _follow_update(session: Session, host: Host, given: Mapping[str, Any]) -> None:
     subject = given.get("subject")
     text = _subject(session, host, given.get("taskId")) or (subject.strip() if isinstance(subject, str) else "")
     call = next(calls(session), None)
@@ -102,7 +102,7 @@ def _follow_update(session: "Session", host: "Host", given: "Mapping[str, Any]")
     if call is None or not text or BETWEEN not in call.tool:
         return
 
-    def steps(plan: Plan) -> "Sequence[Step]":
+    def steps(plan: Plan) -> Sequence[Step]:
         if given.get("status") == DELETED:
             return (Remove(Named(text)),)
         return (Write(revised(plan, text, subject, given.get("status")).phases),)
@@ -111,7 +111,7 @@ def _follow_update(session: "Session", host: "Host", given: "Mapping[str, Any]")
     session.change(steps, Actor.AGENT, AS_IT_IS, made)
 
 
-def _subject(session: "Session", host: "Host", number: object) -> str | None:
+def _subject(session: Session, host: Host, number: object) -> str | None:
     """The text of the task that the host has under this number, as its creation or its newest change said."""
     for call in calls(session):
         if call.tool in (f"{host.name}{BETWEEN}{CREATE}", f"{host.name}{BETWEEN}{UPDATE}"):
@@ -128,7 +128,7 @@ def _made(response: object) -> object:
     return task.get("id") if isinstance(task, dict) else None
 
 
-def _listing(response: object) -> "list[Mapping[str, Any]]":
+def _listing(response: object) -> list[Mapping[str, Any]]:
     """The tasks that the host has listed, for a plan that missed how they came about."""
     tasks = response.get("tasks") if isinstance(response, dict) else None
     named = [task for task in (tasks if isinstance(tasks, list) else ())[:MOST] if isinstance(task, dict)]

@@ -5,14 +5,16 @@ read here, it is searched: inside a text of JSON every quote is escaped, so `"st
 only if a task is pending.
 """
 
+from __future__ import annotations
+
 import os
 from time import time_ns
 
 from tildone.hooks import hosts
 from tildone.stores.agents import CALLER, Agents
+from tildone.typing import TYPE_CHECKING
 from tildone.value import but, value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import apsw
 
@@ -53,7 +55,7 @@ class Glance:
     let_go: bool = False
 
 
-def settled(heard: "Heard", settings: "Settings", pid: int) -> bool:
+def settled(heard: Heard, settings: Settings, pid: int) -> bool:
     """Whether all is done that this event asks for. If not, or if that can't be told from here, more has to be loaded.
 
     What is wrong with the store is for whoever looks closer to say.
@@ -94,7 +96,7 @@ def glance(store: str, session: str) -> Glance | None:
         return None
 
 
-def _at(connection: "apsw.Connection", session: str, head: str) -> Glance | None:
+def _at(connection: apsw.Connection, session: str, head: str) -> Glance | None:
     course, event, let_go = "", head, False
     for _ in range(LOOK_BACK):
         body, parent = connection.execute(_EVENT, (session, event)).get
@@ -109,7 +111,7 @@ def _at(connection: "apsw.Connection", session: str, head: str) -> Glance | None
     return None
 
 
-def _session(agents: Agents, key: str, pid: int, settings: "Settings") -> str | None:
+def _session(agents: Agents, key: str, pid: int, settings: Settings) -> str | None:
     """The session that the agent works on; None where it has to be admitted first."""
     agent = agents.known(key)
     if agent is not None:
@@ -118,7 +120,7 @@ def _session(agents: Agents, key: str, pid: int, settings: "Settings") -> str | 
     return settings.session if next(agents.all(), None) is None else None
 
 
-def _is_silent(heard: "Heard", found: Glance, agents: Agents, key: str) -> bool:
+def _is_silent(heard: Heard, found: Glance, agents: Agents, key: str) -> bool:
     match heard.moment:
         case hosts.STOP:
             return not found.to_do or found.course != "go"
@@ -138,7 +140,7 @@ def _is_silent(heard: "Heard", found: Glance, agents: Agents, key: str) -> bool:
             return False
 
 
-def _let_go(heard: "Heard", agents: Agents, key: str, pid: int) -> None:
+def _let_go(heard: Heard, agents: Agents, key: str, pid: int) -> None:
     """The model will forget its plan, or the session is over: then its agent is forgotten, and the plan stays."""
     agent = agents.known(key)
     if agent is None:

@@ -1,11 +1,13 @@
 """What is said to a host, put into its own form."""
 
+from __future__ import annotations
+
 from tildone.hooks.hosts import EVENT, TEXT
 from tildone.log import codec
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.harmless import quoted, seen_lines
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -22,12 +24,12 @@ class Said:
     text: str
 
 
-def can_say(heard: "Heard", what: str) -> bool:
+def can_say(heard: Heard, what: str) -> bool:
     """Whether the host has a place for such words at this moment."""
     return _template(heard, what) is not None
 
 
-def phrased(heard: "Heard", said: Said) -> str:
+def phrased(heard: Heard, said: Said) -> str:
     """The words as the host reads them; empty where it has no place for them."""
     template = _template(heard, said.what)
     return "" if template is None else f"{codec.dump(_filled(template, harmless(said.text), heard.event))}\n"
@@ -40,7 +42,7 @@ def harmless(text: str) -> str:
     return quoted(shown) if "<" in shown else shown
 
 
-def _template(heard: "Heard", what: str) -> object:
+def _template(heard: Heard, what: str) -> object:
     host = heard.host
     match what:
         case "keeps it going":
@@ -53,7 +55,7 @@ def _template(heard: "Heard", what: str) -> object:
             return host.tells
 
 
-def _filled(template: object, text: str, event: str) -> "Any":
+def _filled(template: object, text: str, event: str) -> Any:
     if isinstance(template, dict):
         return {name: _filled(held, text, event) for name, held in template.items()}
     return {TEXT: text, EVENT: event}.get(template, template) if isinstance(template, str) else template

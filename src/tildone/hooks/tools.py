@@ -1,12 +1,14 @@
 """Our tools, for hosts that have no tool servers: what there is to call, and a call."""
 
+from __future__ import annotations
+
 from tildone.errors import UsageError
 from tildone.hooks.lists import arguments
 from tildone.log import codec
+from tildone.typing import TYPE_CHECKING
 from tildone.views.status import status_line
 from tildone.wiring import dialect_named, dialect_of_tool, open_session
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.config import Settings
     from tildone.hooks.heard import Heard
@@ -29,7 +31,7 @@ def offered(dialect: str) -> str:
     return f"{codec.dump({'tools': tools})}\n"
 
 
-def called(heard: "Heard", settings: "Settings", store: "Store", seen: str | None) -> tuple[str, str | None]:
+def called(heard: Heard, settings: Settings, store: Store, seen: str | None) -> tuple[str, str | None]:
     """Carry out the call of a model that has `seen` the session so far: what to print, and what it has seen then.
 
     Raises:

@@ -1,5 +1,7 @@
 """The host: one conversation, its tools and extensions, and the turns that a model takes in it."""
 
+from __future__ import annotations
+
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence

@@ -1,5 +1,7 @@
 """What an extension may do to a host."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Events of a host: handlers in the order they were put up, and an error in one does not stop the rest."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any

@@ -1,5 +1,7 @@
 """What a handler, a command or a tool is given: where it runs, who watches, and the session it runs in."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

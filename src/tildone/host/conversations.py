@@ -1,5 +1,7 @@
 """The conversations of a project: begun, found again, and forked; each in a file of pi's format, or in memory."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 

@@ -1,5 +1,7 @@
 """What keeps a run from being over although no turn is running: a countdown to the next one, for example."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Callable
 

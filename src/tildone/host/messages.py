@@ -1,5 +1,7 @@
 """The messages of a conversation, as pi's records: plain data that goes to session files and event streams as it is."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol

@@ -1,5 +1,7 @@
 """The port to a model: what it is asked, how it answers, and how it fails."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Protocol
 

@@ -1,5 +1,7 @@
 """A host as its parts see it: what runs, extensions and tools may ask of it."""
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Protocol

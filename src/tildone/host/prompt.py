@@ -1,5 +1,7 @@
 """The system prompt: what the host says of itself, and what its active tools say of themselves."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from tildone.kit.definition import ToolDefinition

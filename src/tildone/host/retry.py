@@ -1,5 +1,7 @@
 """When to ask a model again that failed in a way that may pass."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Awaitable, Callable
 

@@ -1,5 +1,7 @@
 """The tools that a model called in one message: each carried out, in an order that keeps exclusive ones alone."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Sequence
 from itertools import groupby

@@ -1,5 +1,7 @@
 """The conversation of a session, as pi keeps it: a tree of entries, a moving leaf, format version 3."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

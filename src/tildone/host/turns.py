@@ -1,5 +1,7 @@
 """One run of an agent: requests to the model, the tools it calls, what is said in between, until it stops."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator

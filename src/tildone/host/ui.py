@@ -1,5 +1,7 @@
 """What an extension may ask of whoever watches."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Protocol
 

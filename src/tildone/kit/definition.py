@@ -1,5 +1,7 @@
 """What a tool is: what a model is told of it, what it does, what it gives back, and how that is shown."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from inspect import signature

@@ -1,5 +1,7 @@
 """Which key does what, for hints that name an action and show its key."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 Keys = Mapping[str, str]

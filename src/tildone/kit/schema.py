@@ -1,17 +1,19 @@
 """Arguments checked against the schema that the model was given: every problem, with its path."""
 
+from __future__ import annotations
+
 import re
 
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
     Schema = Mapping[str, Any]
 
-_TYPES: "dict[str, tuple[type, ...]]" = {
+_TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "array": (list, tuple),
     "string": (str,),
@@ -35,7 +37,7 @@ class Problem:
         return f"{self.path}: {self.expected}" if self.path else self.expected
 
 
-def fitted(schema: "Schema", given: "Any") -> "Any":
+def fitted(schema: Schema, given: Any) -> Any:
     """The arguments with a whole number that came as text read as a number, and a number as text, where so wanted.
 
     Models do write `["0"]` for `[0]`, and there is only one thing it can mean. Nothing else is guessed at.
@@ -52,12 +54,12 @@ def fitted(schema: "Schema", given: "Any") -> "Any":
     return given
 
 
-def problems(schema: "Schema", arguments: object) -> list[Problem]:
+def problems(schema: Schema, arguments: object) -> list[Problem]:
     """What is wrong with `arguments`; empty when they fit."""
     return list(_check(schema, arguments, ""))
 
 
-def _check(schema: "Schema", given: object, path: str) -> "Iterator[Problem]":
+def _check(schema: Schema, given: object, path: str) -> Iterator[Problem]:
     kind = schema["type"]
     if not _is(kind, given):
         yield Problem(path, f"expected {_ARTICLES.get(kind, f'a {kind}')}, got {_described(given)}")
@@ -72,7 +74,7 @@ def _check(schema: "Schema", given: object, path: str) -> "Iterator[Problem]":
         yield Problem(path, f"expected at most {schema['maxLength']} characters, got {len(given)}")
 
 
-def _check_object(schema: "Schema", given: "dict[str, Any]", path: str) -> "Iterator[Problem]":
+def _check_object(schema: Schema, given: dict[str, Any], path: str) -> Iterator[Problem]:
     known = schema.get("properties", {})
     for name in schema.get("required", ()):
         if name not in given:
@@ -84,7 +86,7 @@ def _check_object(schema: "Schema", given: "dict[str, Any]", path: str) -> "Iter
             yield Problem(_below(path, name), f"unknown field; known are {', '.join(known)}")
 
 
-def _check_array(schema: "Schema", given: "list[Any] | tuple[Any, ...]", path: str) -> "Iterator[Problem]":
+def _check_array(schema: Schema, given: list[Any] | tuple[Any, ...], path: str) -> Iterator[Problem]:
     count = len(given)
     if count > schema.get("maxItems", count):
         yield Problem(path, f"expected at most {schema['maxItems']} items, got {count}")
@@ -103,7 +105,7 @@ def _is(kind: str, given: object) -> bool:
     return isinstance(given, _TYPES[kind])
 
 
-def _wanted(schema: "Schema") -> str:
+def _wanted(schema: Schema) -> str:
     if "enum" in schema:
         return f"one of {', '.join(schema['enum'])}"
     kind: str = schema["type"]

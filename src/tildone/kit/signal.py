@@ -4,6 +4,8 @@ A controller stays with whoever may stop the work; its signal goes to whoever do
 thread, as the host's event loop does.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 Callback = Callable[[], object]

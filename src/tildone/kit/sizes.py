@@ -1,5 +1,7 @@
 """Sizes, counts and durations as people read them."""
 
+from __future__ import annotations
+
 _BYTES = ("KB", "MB", "GB", "TB", "PB")
 _STEP = 1024
 

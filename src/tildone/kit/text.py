@@ -1,5 +1,7 @@
 """How much room text takes in a terminal, and how it is made to fit."""
 
+from __future__ import annotations
+
 from unicodedata import category, east_asian_width
 
 ELLIPSIS = "…"

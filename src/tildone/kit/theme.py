@@ -1,10 +1,12 @@
 """Styled text as neutral spans: what a piece of text is for, not how a screen shows it."""
 
+from __future__ import annotations
+
 from enum import Enum
 
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -41,7 +43,7 @@ class Span:
     whoever draws the span has to make it harmless.
     """
 
-    text: "str | tuple[Span, ...]"
+    text: str | tuple[Span, ...]
     role: Role | None = None
     bold: bool = False
     italic: bool = False
@@ -53,12 +55,12 @@ BREAK = Span("\n", lines=True)
 """The end of a line, and the start of another."""
 
 
-def plain(spans: "Iterable[Span]") -> str:
+def plain(spans: Iterable[Span]) -> str:
     """The text alone, as it is."""
     return "".join(span.text if isinstance(span.text, str) else plain(span.text) for span in spans)
 
 
-def markup(spans: "Iterable[Span]") -> str:
+def markup(spans: Iterable[Span]) -> str:
     """The text with a tag for each trait, the colour outermost. The text itself is not escaped.
 
     Bold and italic end with the line and begin again on the next, as terminals want it.
@@ -66,7 +68,7 @@ def markup(spans: "Iterable[Span]") -> str:
     return "".join(map(_tagged, spans))
 
 
-def ansi(spans: "Iterable[Span]", *, color: bool, safe: "Callable[[str], str]") -> str:
+def ansi(spans: Iterable[Span], *, color: bool, safe: Callable[[str], str]) -> str:
     """The text for a terminal, with escape sequences only where `color` allows them.
 
     `safe` makes one line harmless. Every piece of text passes through it; the only line breaks that come out are
@@ -90,7 +92,7 @@ def _by_line(tag: str, text: str) -> str:
     return f"<{tag}>" + text.replace("\n", f"</{tag}>\n<{tag}>") + f"</{tag}>"
 
 
-def _painted(span: Span, around: tuple[str, ...], *, color: bool, safe: "Callable[[str], str]") -> str:
+def _painted(span: Span, around: tuple[str, ...], *, color: bool, safe: Callable[[str], str]) -> str:
     codes = around + _codes(span)
     if not isinstance(span.text, str):
         return "".join(_painted(part, codes, color=color, safe=safe) for part in span.text)

@@ -4,6 +4,8 @@ Bytes are those of UTF-8. A line ends with its line feed, so the line ends of Wi
 needs none.
 """
 
+from __future__ import annotations
+
 from tildone.value import value
 
 MAX_LINES = 2000

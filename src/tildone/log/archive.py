@@ -3,12 +3,14 @@
 Events stand in it one a line, as they are stored. The plan is there for those who read no events.
 """
 
+from __future__ import annotations
+
 from tildone.log import codec
 from tildone.log.events import PlanChanged
 from tildone.log.tree import Place, branch, by_id
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
@@ -30,7 +32,7 @@ class Archive:
 
     session: str
     place: Place
-    events: "tuple[Event, ...]"
+    events: tuple[Event, ...]
     edited: bool = False
 
 
@@ -74,7 +76,7 @@ def read(text: str) -> Archive:
     return Archive(session, place, events, edited)
 
 
-def _plan_at(events: "Iterable[Event]", head: str | None) -> "list[Any]":
+def _plan_at(events: Iterable[Event], head: str | None) -> list[Any]:
     """The plan as events store it."""
     for event in reversed(branch(by_id(events), head)):
         if isinstance(event.fact, PlanChanged):
@@ -91,7 +93,7 @@ def _place(data: object) -> Place | None:
             return None
 
 
-def _event(data: object) -> "Event":
+def _event(data: object) -> Event:
     """An event, with nothing in it that a store would choke on later."""
     event = codec.revive(data)
     try:
@@ -103,20 +105,20 @@ def _event(data: object) -> "Event":
     return event
 
 
-def _numbers(record: object) -> "Iterator[object]":
+def _numbers(record: object) -> Iterator[object]:
     """All that is to be a whole number in a record, and in the records within it."""
     if isinstance(record, tuple):
         for each in record:
             yield from _numbers(each)
     for name, kind in getattr(type(record), "__annotations__", {}).items():
         held = getattr(record, name)
-        if kind is int:
+        if kind == "int":
             yield held
         else:
             yield from _numbers(held)
 
 
-def _check(events: "Iterable[Event]", place: Place) -> None:
+def _check(events: Iterable[Event], place: Place) -> None:
     """See that nothing hangs in the air."""
     known: set[str | None] = {None}
     for event in events:

@@ -4,6 +4,8 @@ The text is ASCII, so that it survives whatever a model puts into a task, half a
 carries the version it was written in; `UPCASTS` turns the form of an older version into that of the next.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from json.encoder import encode_basestring_ascii as _quoted
@@ -23,8 +25,8 @@ from tildone.log.events import (
     Steered,
     Tripped,
 )
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 VERSION = 1
-UPCASTS: "dict[int, Callable[[Json], Json]]" = {}
+UPCASTS: dict[int, Callable[[Json], Json]] = {}
 
 _STATUSES = {status.value: status for status in Status}
 _WORDS = {status: status.value for status in Status}
@@ -48,7 +50,7 @@ class Unreadable(ValueError):
     """The text is not an event of any version known here."""
 
 
-def parse(text: str) -> "Any":
+def parse(text: str) -> Any:
     """The value that a JSON text stands for.
 
     Raises:
@@ -95,7 +97,7 @@ def decode(text: str) -> Event:
     return revive(data)
 
 
-def revive(data: "Any") -> Event:
+def revive(data: Any) -> Event:
     """The event that parsed JSON stands for, in this version or an older one.
 
     Raises:
@@ -146,7 +148,7 @@ def _number_out(task: Task) -> str:
     return f',"number":{task.number}'
 
 
-def _fact_in(data: "Json") -> Fact:
+def _fact_in(data: Json) -> Fact:
     match data["fact"]:
         case "plan_changed":
             call = data.get("call")
@@ -166,15 +168,15 @@ def _fact_in(data: "Json") -> Fact:
             raise ValueError(other)
 
 
-def _phase_in(data: "Json") -> Phase:
+def _phase_in(data: Json) -> Phase:
     return Phase(data["name"], tuple(map(_task_in, data["tasks"])))
 
 
-def _task_in(data: "Json") -> Task:
+def _task_in(data: Json) -> Task:
     return Task(data["text"], _STATUSES[data["status"]], tuple(data.get("notes", ())), data.get("number", 0))
 
 
-def _upcast(data: "Json") -> "Json":
+def _upcast(data: Json) -> Json:
     while data["v"] < VERSION:
         data = UPCASTS[data["v"]](data)
     if data["v"] > VERSION:

@@ -1,5 +1,7 @@
 """Facts that a session remembers, each in an event that knows what came before it."""
 
+from __future__ import annotations
+
 from enum import Enum
 
 from tildone.core.plan import Plan

@@ -1,5 +1,7 @@
 """What an examination of a store finds."""
 
+from __future__ import annotations
+
 from enum import Enum
 
 from tildone.value import value

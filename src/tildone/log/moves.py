@@ -1,17 +1,19 @@
 """Where a session stands after going back, and forth again."""
 
+from __future__ import annotations
+
 from tildone.errors import Refused
 from tildone.log.events import PlanChanged
 from tildone.log.tree import Place
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tildone.log.events import Event
 
 
-def undone(place: Place, newest_first: "Iterable[Event]", changes: int) -> Place:
+def undone(place: Place, newest_first: Iterable[Event], changes: int) -> Place:
     """Before so many changes of the plan, with a way forward that stops where each of them stood.
 
     Raises:

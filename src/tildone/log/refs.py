@@ -1,10 +1,12 @@
 """How people name events: by an id or its beginning, by a label, by how far back they are."""
 
+from __future__ import annotations
+
 from tildone.errors import NotFound, UnknownEvent
 from tildone.log.events import PlanChanged
 from tildone.log.tree import labels
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -19,7 +21,7 @@ LISTED = 5
 FARTHEST = 9
 
 
-def resolve(store: "Store", session: str, word: str) -> str | None:
+def resolve(store: Store, session: str, word: str) -> str | None:
     """The id of the event that a word means; None for `root`, the place before the first.
 
     What is looked for, in this order: `head` and `root`, a whole id, a label, the beginning of an id. Any of them may
@@ -41,12 +43,12 @@ def resolve(store: "Store", session: str, word: str) -> str | None:
             return _before(store, session, *_searched(store, session, word), word)
 
 
-def labelled(events: "Iterable[Event]") -> dict[str, str]:
+def labelled(events: Iterable[Event]) -> dict[str, str]:
     """The event that each label means now: the one that got it last."""
     return {label: event for event, label in labels(events).items()}
 
 
-def short_ids(ids: "Iterable[str]") -> dict[str, str]:
+def short_ids(ids: Iterable[str]) -> dict[str, str]:
     """Each id by its beginning, as much as tells all of them apart."""
     every = set(ids)
     length = SHORT
@@ -74,7 +76,7 @@ def _parted(word: str) -> tuple[str, int]:
     return base, int(count[:FARTHEST] or 1)
 
 
-def _searched(store: "Store", session: str, word: str) -> tuple[str, int]:
+def _searched(store: Store, session: str, word: str) -> tuple[str, int]:
     base, back = _parted(word)
     if _is_id(store, session, base):
         return base, back
@@ -94,7 +96,7 @@ def _searched(store: "Store", session: str, word: str) -> tuple[str, int]:
     raise NotFound(f"{base!r} fits {len(begun)} events: {some}{', …' if len(begun) > LISTED else ''}")
 
 
-def _is_id(store: "Store", session: str, word: str) -> bool:
+def _is_id(store: Store, session: str, word: str) -> bool:
     try:
         store.history(session, word)
     except UnknownEvent:
@@ -102,7 +104,7 @@ def _is_id(store: "Store", session: str, word: str) -> bool:
     return True
 
 
-def _before(store: "Store", session: str, event_id: str | None, back: int, word: str) -> str | None:
+def _before(store: Store, session: str, event_id: str | None, back: int, word: str) -> str | None:
     """Where undoing so many changes from an event leads to."""
     if not back:
         return event_id

@@ -3,9 +3,12 @@
 Those take longer to load than a hook takes to run; everything that is not on a hook's way uses the codec.
 """
 
+from __future__ import annotations
+
 from _json import encode_basestring_ascii, make_scanner
 
-TYPE_CHECKING = False
+from tildone.typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from typing import Any
 
@@ -29,7 +32,7 @@ class _Usual:
 _scan = make_scanner(_Usual())  # type: ignore[arg-type]  # the stub asks for the scanner itself
 
 
-def parse(text: str) -> "Any":
+def parse(text: str) -> Any:
     """The value that a JSON text stands for. What is no number, where one is meant, is nothing.
 
     Raises:

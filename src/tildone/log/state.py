@@ -1,10 +1,12 @@
 """What is true now, read from the newest events backwards."""
 
+from __future__ import annotations
+
 from tildone.core.plan import Plan
 from tildone.log.events import Course, Labelled, Nudged, PlanChanged, Sight, Steered, Tripped
+from tildone.typing import TYPE_CHECKING
 from tildone.value import but, value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -30,7 +32,7 @@ class State:
     course: Course = Course.GO
 
 
-def advance(state: State, event: "Event") -> State:
+def advance(state: State, event: Event) -> State:
     """The state after one more event."""
     match event.fact:
         case PlanChanged(plan, _, drift, since, course):
@@ -46,7 +48,7 @@ def advance(state: State, event: "Event") -> State:
             return but(state, head=event.id)
 
 
-def recall(newest_first: "Iterable[Event]") -> State:
+def recall(newest_first: Iterable[Event]) -> State:
     """The state that these events lead to.
 
     Reading stops at the newest snapshot of the plan, so it costs the same however long the history is.

@@ -1,5 +1,7 @@
 """Where sessions are kept: what every store promises, whatever it is made of."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 

@@ -1,9 +1,11 @@
 """The shape of a session: who follows whom, where branches part, what is called what."""
 
+from __future__ import annotations
+
 from tildone.log.events import Labelled
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -28,12 +30,12 @@ class SessionInfo:
     updated: int
 
 
-def by_id(events: "Iterable[Event]") -> "dict[str, Event]":
+def by_id(events: Iterable[Event]) -> dict[str, Event]:
     """The events of a session, each under its id."""
     return {event.id: event for event in events}
 
 
-def branch(events: "Mapping[str, Event]", head: str | None) -> "list[Event]":
+def branch(events: Mapping[str, Event], head: str | None) -> list[Event]:
     """The way from the root to `head`, oldest first."""
     way = []
     while head is not None:
@@ -43,7 +45,7 @@ def branch(events: "Mapping[str, Event]", head: str | None) -> "list[Event]":
     return way[::-1]
 
 
-def children(events: "Iterable[Event]") -> dict[str | None, list[str]]:
+def children(events: Iterable[Event]) -> dict[str | None, list[str]]:
     """Who follows whom, in the order they were written; roots follow None."""
     found: dict[str | None, list[str]] = {}
     for event in events:
@@ -51,14 +53,14 @@ def children(events: "Iterable[Event]") -> dict[str | None, list[str]]:
     return found
 
 
-def leaves(events: "Iterable[Event]") -> list[str]:
+def leaves(events: Iterable[Event]) -> list[str]:
     """Events that nothing follows, in the order they were written."""
     known = list(events)
     parents = {event.parent for event in known}
     return [event.id for event in known if event.id not in parents]
 
 
-def common_ancestor(events: "Mapping[str, Event]", one: str | None, other: str | None) -> str | None:
+def common_ancestor(events: Mapping[str, Event], one: str | None, other: str | None) -> str | None:
     """The newest event that both branches share, or None if they share none."""
     ids = {event.id for event in branch(events, one)}
     while other is not None and other not in ids:
@@ -66,7 +68,7 @@ def common_ancestor(events: "Mapping[str, Event]", one: str | None, other: str |
     return other
 
 
-def labels(events: "Iterable[Event]") -> dict[str, str]:
+def labels(events: Iterable[Event]) -> dict[str, str]:
     """The names that events have now, by event, the one given last at the end."""
     names: dict[str, str] = {}
     for event in events:

@@ -5,7 +5,10 @@ is known by a few set phrases. An offer of further help is neither, although it 
 work left has no need of it.
 """
 
-TYPE_CHECKING = False
+from __future__ import annotations
+
+from tildone.typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -65,7 +68,7 @@ def _prose(words: str) -> list[str]:
     return lines
 
 
-def _last_sentences(lines: list[str]) -> "Iterator[str]":
+def _last_sentences(lines: list[str]) -> Iterator[str]:
     """The last sentence, and where that is in a list, the one before the list."""
     if not lines:
         return

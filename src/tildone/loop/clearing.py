@@ -4,6 +4,8 @@ A host asks `schedule` after every change of the plan, waits until `next_moment`
 goes. A clearing is no change in that sense: what it leaves behind waits until the plan is changed again.
 """
 
+from __future__ import annotations
+
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.query import Located
 from tildone.value import but, value

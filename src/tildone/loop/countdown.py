@@ -1,5 +1,7 @@
 """The seconds before an agent is told to go on, as a table."""
 
+from __future__ import annotations
+
 from tildone.value import value
 
 

@@ -1,13 +1,15 @@
 """Whether an agent that has ended its turn is to go on."""
 
+from __future__ import annotations
+
 from enum import Enum
 
 from tildone.core.plan import Task
 from tildone.core.query import next_task, open_tasks
 from tildone.log.events import Bound, Course, Sight
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.core.plan import Plan
     from tildone.log.state import State
@@ -104,7 +106,7 @@ class GiveUp:
 Decision = Rest | GoOn | GiveUp
 
 
-def decide(state: "State", patience: Patience, turn: Turn = Turn()) -> Decision:  # noqa: B008  frozen
+def decide(state: State, patience: Patience, turn: Turn = Turn()) -> Decision:  # noqa: B008  frozen
     """What to do now that the agent has ended its turn.
 
     The order of the questions is part of the contract: an interrupted agent is left alone even when its
@@ -127,7 +129,7 @@ def decide(state: "State", patience: Patience, turn: Turn = Turn()) -> Decision:
     return bound or GoOn(*upcoming, count + 1, same)
 
 
-def _hindrance(state: "State", turn: Turn) -> Why | None:
+def _hindrance(state: State, turn: Turn) -> Why | None:
     """Why an agent with work left is not told to go on, if there is a reason other than a bound."""
     if state.course is not Course.GO:
         return Why.PAUSED
@@ -138,7 +140,7 @@ def _hindrance(state: "State", turn: Turn) -> Why | None:
     return Why.ASKED if turn.asked else None
 
 
-def _since_last_sight(state: "State", sight: Sight) -> tuple[int, int]:
+def _since_last_sight(state: State, sight: Sight) -> tuple[int, int]:
     """How often the agent was nudged since plan or files last changed, and how often in a row it looked the same."""
     last = state.sight
     if sight.files and last.files and sight.files != last.files:
@@ -147,7 +149,7 @@ def _since_last_sight(state: "State", sight: Sight) -> tuple[int, int]:
     return state.nudges, state.same + 1 if alike else 0
 
 
-def _passed(state: "State", patience: Patience, turn: Turn, count: int, same: int) -> GiveUp | None:
+def _passed(state: State, patience: Patience, turn: Turn, count: int, same: int) -> GiveUp | None:
     """The bound that is reached, if one is."""
     if count >= patience.nudges:
         return GiveUp(Bound.NUDGES, patience.nudges)
@@ -162,7 +164,7 @@ def _passed(state: "State", patience: Patience, turn: Turn, count: int, same: in
     return None
 
 
-def progressed(before: "Plan", after: "Plan") -> bool:
+def progressed(before: Plan, after: Plan) -> bool:
     """Whether more tasks are closed than before, or tasks were added to those that were there.
 
     A list that is put in other words is no progress: an agent that gets nowhere can do that for ever.
@@ -172,5 +174,5 @@ def progressed(before: "Plan", after: "Plan") -> bool:
     return _closed(after) > _closed(before)
 
 
-def _closed(plan: "Plan") -> int:
+def _closed(plan: Plan) -> int:
     return len([task for task in plan.tasks if not task.status.is_open])

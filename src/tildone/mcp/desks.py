@@ -1,5 +1,7 @@
 """Desks: a place for each agent that calls, where its plan is at hand and its calls are carried out one by one."""
 
+from __future__ import annotations
+
 import sys
 from collections import OrderedDict
 from time import monotonic
@@ -40,7 +42,7 @@ class Desks:
         self._agents = open_agents(settings)
         self._desks: OrderedDict[Caller, Desk] = OrderedDict()
 
-    def of(self, caller: Caller) -> "Desk":
+    def of(self, caller: Caller) -> Desk:
         """The caller's desk."""
         desk = self._desks.get(caller)
         if desk is None:

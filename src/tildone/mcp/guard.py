@@ -1,5 +1,7 @@
 """Who gets in over HTTP: requests that were meant for this server, from where they may come, with the token."""
 
+from __future__ import annotations
+
 import ipaddress
 import socket
 from urllib.parse import urlsplit

@@ -1,5 +1,7 @@
 """The server from start to end over streamable HTTP, for many clients, on a socket that is ours before any is told."""
 
+from __future__ import annotations
+
 import asyncio
 import os
 import socket

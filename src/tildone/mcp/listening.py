@@ -1,5 +1,7 @@
 """Clients that want to be told of changes: by subscribing, as they used to, or by listening, as they do now."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial

@@ -1,5 +1,7 @@
 """The prompt that has an agent begin a plan, and what it is told of the tools from the start."""
 
+from __future__ import annotations
+
 import mcp_types as types
 
 from tildone.dialects.base import Dialect

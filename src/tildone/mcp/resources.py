@@ -1,5 +1,7 @@
 """The plan as a resource: which address means which session, and what is found there."""
 
+from __future__ import annotations
+
 from urllib.parse import quote, unquote
 
 import mcp_types as types

@@ -1,5 +1,7 @@
 """A reply of a dialect as the result of a tool call."""
 
+from __future__ import annotations
+
 import re
 from typing import Any
 

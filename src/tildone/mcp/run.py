@@ -1,5 +1,7 @@
 """The server from start to end on pipes, and what it stands on wherever it is reached."""
 
+from __future__ import annotations
+
 import asyncio
 import os
 import signal

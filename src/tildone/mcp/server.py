@@ -1,5 +1,7 @@
 """What a client can ask for, on the SDK's own server: tools, resources, the prompt, and to be told of changes."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import version

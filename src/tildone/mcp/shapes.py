@@ -1,5 +1,7 @@
 """What a client's program is told of each tool beside what a model reads: a title, hints, and the shape of results."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import mcp_types as types
@@ -16,7 +18,7 @@ class Shape:
 
     read_only: bool = False
     idempotent: bool = False
-    results: "Schema | None" = None
+    results: Schema | None = None
 
 
 def _object(*required: str, **properties: Schema) -> Schema:

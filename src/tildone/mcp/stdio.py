@@ -4,6 +4,8 @@ The SDK has such a pair of streams, too. Here a client that hangs up, a signal o
 waiting for a thread, a message that can't be read is answered, and a call takes fewer turns of the event loop.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import io

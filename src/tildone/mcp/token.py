@@ -1,5 +1,7 @@
 """The secret that a client shows over HTTP: where it comes from, and who else could read it."""
 
+from __future__ import annotations
+
 import os
 import secrets
 import stat

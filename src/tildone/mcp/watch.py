@@ -1,5 +1,7 @@
 """Who wants to know when a plan changes, and how that is found out: only while somebody does."""
 
+from __future__ import annotations
+
 import asyncio
 import threading
 from collections.abc import Callable
@@ -56,7 +58,7 @@ class Watch:
         for watched in self._ending:
             watched.thread.join(2 * SLICE)
 
-    def _end(self, watched: "_Watched") -> None:
+    def _end(self, watched: _Watched) -> None:
         watched.over.set()
         self._ending = [watched, *(other for other in self._ending if other.thread.is_alive())]
 

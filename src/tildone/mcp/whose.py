@@ -1,5 +1,7 @@
 """Whose plan a request means: the agent that asks, as far as its host lets that be known."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Mapping
 from enum import Enum

@@ -1,5 +1,7 @@
 """Work that may block, done by a thread in the order it was asked for, while the event loop goes on."""
 
+from __future__ import annotations
+
 import asyncio
 import threading
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """What a client may ask for, each command a function of the same name."""
 
+from __future__ import annotations
+
 from collections.abc import Awaitable, Callable
 from typing import Any
 

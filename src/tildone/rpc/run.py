@@ -1,5 +1,7 @@
 """The RPC mode from start to end: streams, host, and a way out when a signal comes."""
 
+from __future__ import annotations
+
 import asyncio
 import signal
 from contextlib import suppress

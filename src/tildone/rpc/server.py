@@ -1,5 +1,7 @@
 """Commands in, responses and events out, until standard input is closed."""
 
+from __future__ import annotations
+
 import asyncio
 import io
 import json

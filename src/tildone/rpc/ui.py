@@ -1,5 +1,7 @@
 """Whoever watches, at the other end of a pipe: requests go out as records, answers come back by their id."""
 
+from __future__ import annotations
+
 import asyncio
 import itertools
 from collections.abc import Callable, Sequence

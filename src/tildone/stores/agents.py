@@ -4,12 +4,15 @@ An agent is known by its host's own id for the session. Hosts that tell it to th
 are recognised by the process that both were started from.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from _thread import get_ident
 
 from tildone.errors import StoreError
 from tildone.log.scan import parse, quoted
+from tildone.typing import TYPE_CHECKING
 from tildone.value import but, value
 
 try:
@@ -18,7 +21,6 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -71,14 +73,14 @@ class Agents:
         """The agent of that key."""
         return _read(self._path(key))
 
-    def all(self) -> "Iterator[Agent]":
+    def all(self) -> Iterator[Agent]:
         """Every agent that is known of."""
         for name in self._names():
             agent = _read(os.path.join(self._folder, name)) if name.endswith(_RECORD) else None
             if agent is not None:
                 yield agent
 
-    def at_work(self, now: int) -> "Iterator[Agent]":
+    def at_work(self, now: int) -> Iterator[Agent]:
         """Those whose process runs, or who were heard of within the hour if it is not known."""
         return (agent for agent in self.all() if _alive(agent, now))
 

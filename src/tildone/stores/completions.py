@@ -1,8 +1,11 @@
 """A log for people of the plans that were finished: Markdown, in the project's own folder."""
 
+from __future__ import annotations
+
 import os
 
-TYPE_CHECKING = False
+from tildone.typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -16,14 +19,14 @@ class CompletionLog:
     `last_error` says why the newest entry could not be written; None when it was.
     """
 
-    def __init__(self, root: str, stamp: "Callable[[], str]") -> None:
+    def __init__(self, root: str, stamp: Callable[[], str]) -> None:
         self.last_error: OSError | None = None
         self._root = root
         self._stamp = stamp
         self._number = 0
         self._path: str | None = None
 
-    def add(self, entry: "Callable[[int, str], str]") -> str | None:
+    def add(self, entry: Callable[[int, str], str]) -> str | None:
         """Write an entry, given its number and a time stamp; where it went, or None if that failed.
 
         An entry that could not be written has used up its number all the same.

@@ -4,6 +4,8 @@ Nothing is ever lost by it: what the other store has already stays, and an event
 copy that was interrupted is gone on with by making it again.
 """
 
+from __future__ import annotations
+
 from hashlib import sha256
 from itertools import islice
 
@@ -11,9 +13,9 @@ from tildone.errors import NotFound, StoreBusy, StoreError, UnknownEvent
 from tildone.log import codec
 from tildone.log.events import PlanChanged
 from tildone.log.tree import Place
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -75,7 +77,7 @@ class _Taken:
     digest: str
 
 
-def copy(source: "Store", target: "Store", tell: "Tell", only: str | None = None) -> Copied:
+def copy(source: Store, target: Store, tell: Tell, only: str | None = None) -> Copied:
     """Take over every session, or `only` one, with all its branches; each then stands where it stands in the source.
 
     The one written to first comes first, so that they stand in the same order. `tell` hears what is being done, how
@@ -106,7 +108,7 @@ def copy(source: "Store", target: "Store", tell: "Tell", only: str | None = None
     return Copied(len(arrived), sum(session.events for _, session in arrived), new, total.hexdigest(), went_on)
 
 
-def outlook(source: "Store", target: "Store", only: str | None = None) -> "Iterator[Outlook]":
+def outlook(source: Store, target: Store, only: str | None = None) -> Iterator[Outlook]:
     """What a copy would do to each session; nothing is changed.
 
     Raises:
@@ -124,7 +126,7 @@ def outlook(source: "Store", target: "Store", only: str | None = None) -> "Itera
 class _Progress:
     """How far a copy has come."""
 
-    def __init__(self, tell: "Tell", total: int) -> None:
+    def __init__(self, tell: Tell, total: int) -> None:
         self._tell = tell
         self._total = total
         self._done = 0
@@ -135,14 +137,14 @@ class _Progress:
         self._total = max(self._total, self._done)
         self._tell(what, self._done, self._total)
 
-    def through(self, what: str, events: "Iterable[Event]") -> "Iterator[Event]":
+    def through(self, what: str, events: Iterable[Event]) -> Iterator[Event]:
         """The same events, each counted as it passes."""
         for event in events:
             self.add(what, 1)
             yield event
 
 
-def _oldest_first(source: "Store", only: str | None) -> "list[SessionInfo]":
+def _oldest_first(source: Store, only: str | None) -> list[SessionInfo]:
     infos = source.sessions()[::-1]
     if only is None:
         return infos
@@ -152,12 +154,12 @@ def _oldest_first(source: "Store", only: str | None) -> "list[SessionInfo]":
     return found
 
 
-def _is_up_to_date(source: "Store", info: "SessionInfo", taken: dict[str, _Taken]) -> bool:
+def _is_up_to_date(source: Store, info: SessionInfo, taken: dict[str, _Taken]) -> bool:
     copied = taken.get(info.name)
     return copied is not None and copied.events >= info.events and copied.place == source.place(info.name)
 
 
-def _taken_over(source: "Store", target: "Store", info: "SessionInfo", here: int | None, progress: _Progress) -> _Taken:
+def _taken_over(source: Store, target: Store, info: SessionInfo, here: int | None, progress: _Progress) -> _Taken:
     name = info.name
     place, events = _snapshot(source, name)
     new = count = 0
@@ -174,7 +176,7 @@ def _taken_over(source: "Store", target: "Store", info: "SessionInfo", here: int
     return _Taken(count, place, new, _compared(source, target, name, count, place, progress))
 
 
-def _snapshot(source: "Store", name: str) -> "tuple[Place, Iterator[Event]]":
+def _snapshot(source: Store, name: str) -> tuple[Place, Iterator[Event]]:
     """Where a session stands, and its events at that very moment."""
     while True:
         place = source.place(name)
@@ -184,12 +186,12 @@ def _snapshot(source: "Store", name: str) -> "tuple[Place, Iterator[Event]]":
             return place, _again(first, events)
 
 
-def _again(first: "list[Event]", rest: "Iterator[Event]") -> "Iterator[Event]":
+def _again(first: list[Event], rest: Iterator[Event]) -> Iterator[Event]:
     yield from first
     yield from rest
 
 
-def _batches(events: "Iterator[Event]") -> "Iterator[tuple[list[Event], bool]]":
+def _batches(events: Iterator[Event]) -> Iterator[tuple[list[Event], bool]]:
     """The events a few at a time, and whether these are the last: a long session is never held as a whole."""
     batch: list[Event] = []
     weight = 0
@@ -202,7 +204,7 @@ def _batches(events: "Iterator[Event]") -> "Iterator[tuple[list[Event], bool]]":
     yield batch, True
 
 
-def _adopted(target: "Store", name: str, batch: "list[Event]", to: Place) -> int:
+def _adopted(target: Store, name: str, batch: list[Event], to: Place) -> int:
     try:
         return target.adopt(name, batch, to)
     except (StoreError, UnknownEvent) as error:
@@ -210,7 +212,7 @@ def _adopted(target: "Store", name: str, batch: "list[Event]", to: Place) -> int
         raise kind(f"session {name!r} can't be taken over: {error}") from error
 
 
-def _compared(source: "Store", target: "Store", name: str, count: int, place: Place, progress: _Progress) -> str:
+def _compared(source: Store, target: Store, name: str, count: int, place: Place, progress: _Progress) -> str:
     """The digest of the session, which is the same on both sides."""
     sent = _digest(progress.through(COMPARING, islice(source.events(name), count)), place)
     if not _stands_at(target, name, place):
@@ -227,14 +229,14 @@ def _compared(source: "Store", target: "Store", name: str, count: int, place: Pl
     return sent
 
 
-def _stands_at(target: "Store", name: str, place: Place) -> bool:
+def _stands_at(target: Store, name: str, place: Place) -> bool:
     """Whether the session stands there, or somebody has gone on from there already."""
     if target.place(name) == place or place.head is None:
         return True
     return any(event.id == place.head for event in islice(target.history(name), LOOK_BACK))
 
 
-def _digest(events: "Iterable[Event]", place: Place) -> str:
+def _digest(events: Iterable[Event], place: Place) -> str:
     total = sha256()
     for event in events:
         total.update(f"{codec.encode(event)}\n".encode())
@@ -242,11 +244,11 @@ def _digest(events: "Iterable[Event]", place: Place) -> str:
     return total.hexdigest()
 
 
-def _event(store: "Store", session: str, event_id: str) -> "Event":
+def _event(store: Store, session: str, event_id: str) -> Event:
     return next(store.history(session, event_id))
 
 
-def _has(store: "Store", session: str, event_id: str) -> bool:
+def _has(store: Store, session: str, event_id: str) -> bool:
     try:
         store.history(session, event_id)
     except UnknownEvent:

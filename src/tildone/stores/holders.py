@@ -1,5 +1,7 @@
 """Which processes have a file open."""
 
+from __future__ import annotations
+
 import os
 import sys
 

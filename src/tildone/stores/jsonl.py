@@ -1,5 +1,7 @@
 """Sessions kept in a folder of pi's session files, one file a session: pi opens them, and they may be pi's own."""
 
+from __future__ import annotations
+
 import os
 from functools import partial
 from threading import Condition
@@ -14,8 +16,8 @@ from tildone.stores.pi.history import History
 from tildone.stores.pi.listing import Listing
 from tildone.stores.pi.outline import Changed
 from tildone.stores.pi_sessions import VERSION, header, line, raise_file
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import TypeVar
@@ -49,11 +51,11 @@ class JsonlStore:
 
     def __init__(
         self,
-        folder: "str | os.PathLike[str]",
-        recover: "Recover",
+        folder: str | os.PathLike[str],
+        recover: Recover,
         *,
         patience: float = PATIENCE,
-        clock: "Callable[[], int]" = time_ns,
+        clock: Callable[[], int] = time_ns,
     ) -> None:
         # Made absolute, so that a change of folder does no harm.
         self._folder = Folder(os.path.abspath(folder))
@@ -70,7 +72,7 @@ class JsonlStore:
         """Where the session stands."""
         return self._read(session, History.place) or Place()
 
-    def history(self, session: str, head: str | None = None) -> "Iterator[Event]":
+    def history(self, session: str, head: str | None = None) -> Iterator[Event]:
         """The events from `head` (the session's own, unless another is named) to the root, newest first.
 
         Raises:
@@ -79,11 +81,11 @@ class JsonlStore:
         newest = self.place(session).head if head is None else head
         return iter(()) if newest is None else self._backwards(session, self._way(session, newest, 1))
 
-    def events(self, session: str) -> "Iterator[Event]":
+    def events(self, session: str) -> Iterator[Event]:
         """Every event of every branch, in the order they were written."""
         return self._in_order(session, self._read(session, History.names) or [])
 
-    def append(self, session: str, event: "Event") -> None:
+    def append(self, session: str, event: Event) -> None:
         """Hang `event` under the head and make it the head; on disk when this returns.
 
         Raises:
@@ -119,7 +121,7 @@ class JsonlStore:
 
         self._change(session, go)
 
-    def adopt(self, session: str, events: "Iterable[Event]", to: Place) -> int:
+    def adopt(self, session: str, events: Iterable[Event], to: Place) -> int:
         """Take over events as another store has them, wherever the head is, and stand at `to`: all of it or nothing.
 
         Raises:
@@ -185,7 +187,7 @@ class JsonlStore:
                 pause = min(pause * 1.5, LAST_LOOK)
         return True
 
-    def examine(self) -> "Iterator[Finding]":
+    def examine(self) -> Iterator[Finding]:
         """What is to be said of the health of the folder and its files, piece by piece as it is found."""
         # Late, because few ask.
         from tildone.stores.pi.examination import examined  # noqa: PLC0415  see above
@@ -196,12 +198,12 @@ class JsonlStore:
         """Let go of what was read. A closed store is not used again."""
         self._known.clear()
 
-    def _read(self, session: str, ask: "Callable[[History], T]") -> "T | None":
+    def _read(self, session: str, ask: Callable[[History], T]) -> T | None:
         """What the session's file has to say; None if there is no such file."""
         with self._changed:
             return self._tried(session, lambda history: None if history is None else ask(history))
 
-    def _change(self, session: str, work: "Callable[[History | None, disk.Lock], T]") -> "T":
+    def _change(self, session: str, work: Callable[[History | None, disk.Lock], T]) -> T:
         """Do something to the session's file while nobody else does."""
         # In this order: who waits for another process keeps no thread of this one from reading.
         with disk.Lock(self._folder.path, self._patience) as lock, self._changed:
@@ -209,7 +211,7 @@ class JsonlStore:
             self._changed.notify_all()
         return done
 
-    def _tried(self, session: str, work: "Callable[[History | None], T]") -> "T":
+    def _tried(self, session: str, work: Callable[[History | None], T]) -> T:
         for _ in range(_TRIES):
             try:
                 return work(self._history(session))
@@ -242,8 +244,8 @@ class JsonlStore:
                 raise_file(path, half_made)
             disk.append(path, draft.text, written if moment is None else moment)
 
-    def _way(self, session: str, head: str, most: int) -> "list[Event]":
-        def events(history: History) -> "list[Event]":
+    def _way(self, session: str, head: str, most: int) -> list[Event]:
+        def events(history: History) -> list[Event]:
             at = history.find(head)
             return [] if at is None else history.way(at, most)
 
@@ -252,7 +254,7 @@ class JsonlStore:
             raise UnknownEvent(head)
         return found
 
-    def _backwards(self, session: str, newest: "list[Event]") -> "Iterator[Event]":
+    def _backwards(self, session: str, newest: list[Event]) -> Iterator[Event]:
         most = 1
         while True:
             yield from newest
@@ -262,13 +264,13 @@ class JsonlStore:
             most = min(2 * most, _MOST_AT_ONCE)
             newest = self._way(session, above, most)
 
-    def _in_order(self, session: str, names: list[str]) -> "Iterator[Event]":
+    def _in_order(self, session: str, names: list[str]) -> Iterator[Event]:
         for start in range(0, len(names), _MOST_AT_ONCE):
             some = names[start : start + _MOST_AT_ONCE]
             yield from self._read(session, partial(History.told, names=some)) or []
 
 
-def _begun(paths: "Iterator[str]", content: bytes, half_made: str, moment: int | None) -> None:
+def _begun(paths: Iterator[str], content: bytes, half_made: str, moment: int | None) -> None:
     """Make a file under the first of these names that is free."""
     for path in paths:
         try:

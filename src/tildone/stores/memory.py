@@ -1,11 +1,13 @@
 """Sessions kept in memory: gone with the process, and as exact as any other store until then."""
 
+from __future__ import annotations
+
 from threading import Condition
 
 from tildone.errors import HeadMoved, StoreError, UnknownEvent
 from tildone.log.tree import Place, SessionInfo, leaves
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -28,7 +30,7 @@ class MemoryStore:
         """Where the session stands."""
         return self._places.get(session, Place())
 
-    def history(self, session: str, head: str | None = None) -> "Iterator[Event]":
+    def history(self, session: str, head: str | None = None) -> Iterator[Event]:
         """The events from `head` (the session's own, unless another is named) to the root, newest first.
 
         Raises:
@@ -40,11 +42,11 @@ class MemoryStore:
             raise UnknownEvent(newest)
         return _backwards(events, newest)
 
-    def events(self, session: str) -> "Iterator[Event]":
+    def events(self, session: str) -> Iterator[Event]:
         """Every event of every branch, in the order they were written."""
         return iter(tuple(self._events.get(session, {}).values()))
 
-    def append(self, session: str, event: "Event") -> None:
+    def append(self, session: str, event: Event) -> None:
         """Hang `event` under the head and make it the head.
 
         Raises:
@@ -76,7 +78,7 @@ class MemoryStore:
                 self._places[session] = to
             self._changed.notify_all()
 
-    def adopt(self, session: str, events: "Iterable[Event]", to: Place) -> int:
+    def adopt(self, session: str, events: Iterable[Event], to: Place) -> int:
         """Take over events as another store has them, wherever the head is, and stand at `to`: all of it or nothing.
 
         Raises:
@@ -128,7 +130,7 @@ class MemoryStore:
         with self._changed:
             return self._changed.wait_for(lambda: self.place(session).head != head, timeout)
 
-    def examine(self) -> "Iterator[Finding]":
+    def examine(self) -> Iterator[Finding]:
         """Nothing can be wrong with what was never written down."""
         return iter(())
 
@@ -142,12 +144,12 @@ class MemoryStore:
         self._changed.notify_all()
 
 
-def _backwards(events: "dict[str, Event]", at: str | None) -> "Iterator[Event]":
+def _backwards(events: dict[str, Event], at: str | None) -> Iterator[Event]:
     while at is not None:
         yield events[at]
         at = events[at].parent
 
 
-def _info(name: str, events: "dict[str, Event]") -> SessionInfo:
+def _info(name: str, events: dict[str, Event]) -> SessionInfo:
     first, last = (events[next(ids)] for ids in (iter(events), reversed(events)))
     return SessionInfo(name, len(events), first.at, last.at)

@@ -1,5 +1,7 @@
 """The history of a plan in one session file of pi's format: read from any, and written as a new one."""
 
+from __future__ import annotations
+
 import os
 
 from tildone.errors import NotFound, StoreError
@@ -9,9 +11,9 @@ from tildone.stores.pi.drafts import Draft
 from tildone.stores.pi.history import History
 from tildone.stores.pi.outline import Changed
 from tildone.stores.pi_sessions import header, line
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -25,12 +27,12 @@ class PiHistory:
 
     session: str
     cwd: str
-    events: "tuple[Event, ...]"
+    events: tuple[Event, ...]
     place: Place
     left_out: tuple[tuple[str, int], ...]
 
 
-def read_history(path: str, recover: "Recover") -> PiHistory:
+def read_history(path: str, recover: Recover) -> PiHistory:
     """The history of the plan in a session file of any version. The file is left as it is.
 
     Raises:
@@ -52,7 +54,7 @@ def read_history(path: str, recover: "Recover") -> PiHistory:
     return PiHistory(history.session, cwd if isinstance(cwd, str) else "", events, place, left_out)
 
 
-def write_history(path: str, session: str, cwd: str, events: "Sequence[Event]", place: Place) -> None:
+def write_history(path: str, session: str, cwd: str, events: Sequence[Event], place: Place) -> None:
     """Write a new session file of version 3 that holds these events and stands at that place: all of it or nothing.
 
     Each event comes after its parent.

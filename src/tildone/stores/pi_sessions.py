@@ -1,5 +1,7 @@
 """Session files in pi's format: one JSON object a line, a header first; version 3, older ones raised on reading."""
 
+from __future__ import annotations
+
 import os
 import re
 import time
@@ -7,8 +9,8 @@ import time
 from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
 from tildone.log import codec
 from tildone.stores.pi import disk
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
@@ -27,13 +29,13 @@ class SessionFile:
     One that `exists` is gone on with, whatever its version: it is raised to the present one before it grows.
     """
 
-    def __init__(self, path: str, header: "Entry", *, exists: bool = False) -> None:
+    def __init__(self, path: str, header: Entry, *, exists: bool = False) -> None:
         self.path = path
         self._header = header
         self._exists = exists
         self._raised = not exists
 
-    def write(self, entry: "Entry") -> None:
+    def write(self, entry: Entry) -> None:
         """Add an entry; it is on disk when this returns.
 
         Raises:
@@ -47,7 +49,7 @@ class SessionFile:
             self._raised = True
         disk.append(self.path, line(entry))
 
-    def _begin(self, entry: "Entry") -> None:
+    def _begin(self, entry: Entry) -> None:
         disk.make_folder(os.path.dirname(self.path) or ".")
         try:
             disk.create(self.path, line(self._header) + line(entry), f"{self.path}.{os.getpid()}.tmp")
@@ -56,13 +58,13 @@ class SessionFile:
         self._exists = True
 
 
-def header(session_id: str, cwd: str, at: int, parent: str | None = None) -> "Entry":
+def header(session_id: str, cwd: str, at: int, parent: str | None = None) -> Entry:
     """The first line of a session file."""
     first: Entry = {"type": "session", "version": VERSION, "id": session_id, "timestamp": iso(at), "cwd": cwd}
     return first if parent is None else {**first, "parentSession": parent}
 
 
-def line(record: "Entry") -> bytes:
+def line(record: Entry) -> bytes:
     """A header or an entry as it stands in a file."""
     return codec.dump(record).encode() + b"\n"
 
@@ -90,7 +92,7 @@ def file_name(session_id: str, timestamp: str) -> str:
     return f"{timestamp.replace(':', '-').replace('.', '-')}_{session_id}.jsonl"
 
 
-def load(path: str) -> "tuple[Entry, list[Entry]]":
+def load(path: str) -> tuple[Entry, list[Entry]]:
     """The header and the entries of a session file, as version 3 has them.
 
     Lines that are no JSON are passed over, as pi does. One that the conversation goes through cannot be.
@@ -123,7 +125,7 @@ def content(path: str) -> bytes:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
 
 
-def parsed(text: bytes) -> "Entry | None":
+def parsed(text: bytes) -> Entry | None:
     """A line of a session file; None if it is no record. Bytes that are no UTF-8 are read as pi reads them."""
     if not text.strip():
         return None
@@ -134,7 +136,7 @@ def parsed(text: bytes) -> "Entry | None":
     return record if isinstance(record, dict) and isinstance(record.get("type"), str) else None
 
 
-def recognised(path: str, first: "Entry | None") -> "Entry":
+def recognised(path: str, first: Entry | None) -> Entry:
     """The header that a file begins with.
 
     Raises:
@@ -145,7 +147,7 @@ def recognised(path: str, first: "Entry | None") -> "Entry":
     return first
 
 
-def version_of(path: str, first: "Entry") -> int:
+def version_of(path: str, first: Entry) -> int:
     """The version that a header names.
 
     Raises:
@@ -160,7 +162,7 @@ def version_of(path: str, first: "Entry") -> int:
     return version
 
 
-def raised(records: "Iterable[Entry]", version: int) -> "list[Entry]":
+def raised(records: Iterable[Entry], version: int) -> list[Entry]:
     """Entries of any version as version 3 has them; what is no entry is left out."""
     entries = (record for record in records if record["type"] != "session")
     newer = [_raised_entry(entry, number, version) for number, entry in enumerate(entries)]
@@ -202,7 +204,7 @@ def newest(folder: str) -> str | None:
     return max(paths, key=lambda path: os.stat(path).st_mtime_ns, default=None)
 
 
-def _raised_entry(entry: "Entry", number: int, version: int) -> "Entry":
+def _raised_entry(entry: Entry, number: int, version: int) -> Entry:
     """An entry as version 3 has it. Those of version 1 are a chain without names, and get their numbers for names.
 
     The same ones whenever the file is read.
@@ -220,7 +222,7 @@ def _raised_entry(entry: "Entry", number: int, version: int) -> "Entry":
     return entry
 
 
-def _raised_lines(lines: list[bytes], version: int) -> "Iterator[bytes]":
+def _raised_lines(lines: list[bytes], version: int) -> Iterator[bytes]:
     """The lines of a file, raised where they have to be, and to the byte as they are elsewhere."""
     number = 0
     for text in lines:
@@ -235,7 +237,7 @@ def _raised_lines(lines: list[bytes], version: int) -> "Iterator[bytes]":
             yield text if newer == record else line(newer).rstrip()
 
 
-def _check_the_way_back(path: str, entries: "list[Entry]") -> None:
+def _check_the_way_back(path: str, entries: list[Entry]) -> None:
     """See that the way from the last entry leads to a root."""
     known = {entry["id"]: entry for entry in entries}
     at = entries[-1]["id"] if entries else ""

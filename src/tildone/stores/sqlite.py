@@ -1,5 +1,7 @@
 """Sessions kept in one SQLite file, shared by every thread and process that opens it."""
 
+from __future__ import annotations
+
 import os
 from binascii import crc32
 from time import monotonic
@@ -11,8 +13,8 @@ from tildone.log import codec
 from tildone.log.tree import Place, SessionInfo
 from tildone.stores.sqlite_file import SqliteFile
 from tildone.stores.sqlite_schema import HEAD_MOVED, Transaction, kept, unkept
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
@@ -58,7 +60,7 @@ class SqliteStore:
 
     durable = True
 
-    def __init__(self, path: "str | os.PathLike[str]", *, patience: float = PATIENCE, looking: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, patience: float = PATIENCE, looking: bool = False) -> None:
         # Made absolute, so that SQLite sees neither ":memory:" nor a URI, and a change of folder does no harm.
         self._file = SqliteFile(os.path.abspath(path), patience, looking=looking)
 
@@ -71,7 +73,7 @@ class SqliteStore:
         head, ahead = row
         return Place(None if head is None else unkept(head), () if ahead == "[]" else self._way_forward(ahead))
 
-    def history(self, session: str, head: str | None = None) -> "Iterator[Event]":
+    def history(self, session: str, head: str | None = None) -> Iterator[Event]:
         """The events from `head` (the session's own, unless another is named) to the root, newest first.
 
         Raises:
@@ -80,7 +82,7 @@ class SqliteStore:
         newest = self.place(session).head if head is None else head
         return iter(()) if newest is None else self._backwards(session, self._event(session, newest))
 
-    def events(self, session: str) -> "Iterator[Event]":
+    def events(self, session: str) -> Iterator[Event]:
         """Every event of every branch, in the order they were written."""
         # Late, because few ask for all of them.
         from array import array  # noqa: PLC0415  see above
@@ -89,7 +91,7 @@ class SqliteStore:
             seqs = array("q", (seq for (seq,) in connection.execute(_SEQS, (kept(session),))))
         return self._events_at(session, seqs)
 
-    def append(self, session: str, event: "Event") -> None:
+    def append(self, session: str, event: Event) -> None:
         """Hang `event` under the head and make it the head; on disk when this returns.
 
         Raises:
@@ -126,7 +128,7 @@ class SqliteStore:
                 connection.execute(_MOVE, (head, codec.dump(to.ahead), name))
             self._file.changed.notify_all()
 
-    def adopt(self, session: str, events: "Iterable[Event]", to: Place) -> int:
+    def adopt(self, session: str, events: Iterable[Event], to: Place) -> int:
         """Take over events as another store has them, wherever the head is, and stand at `to`: all of it or nothing.
 
         Raises:
@@ -186,7 +188,7 @@ class SqliteStore:
                 pause = min(pause * 1.5, LAST_LOOK)
         return True
 
-    def examine(self, tell: "Callable[[int, int], None] | None" = None) -> "Iterator[Finding]":
+    def examine(self, tell: Callable[[int, int], None] | None = None) -> Iterator[Finding]:
         """What is to be said of the file's health, as it is at one moment; `tell` hears how many events were seen.
 
         It is looked at through an opening of its own, so that nobody has to wait meanwhile.
@@ -227,20 +229,20 @@ class SqliteStore:
         """Let go of the file. A closed store is not used again."""
         self._file.close()
 
-    def _backwards(self, session: str, event: "Event") -> "Iterator[Event]":
+    def _backwards(self, session: str, event: Event) -> Iterator[Event]:
         yield event
         while event.parent is not None:
             event = self._event(session, event.parent)
             yield event
 
-    def _event(self, session: str, event_id: str) -> "Event":
+    def _event(self, session: str, event_id: str) -> Event:
         with self._file as connection:
             row = connection.execute(_BODY, (kept(session), kept(event_id))).get
         if row is None:
             raise UnknownEvent(event_id)
         return self._decoded(*row)
 
-    def _events_at(self, session: str, seqs: "Sequence[int]") -> "Iterator[Event]":
+    def _events_at(self, session: str, seqs: Sequence[int]) -> Iterator[Event]:
         """The events of these numbers, a few at a time, so that it does not matter how many or how long they are."""
         begin, count = 0, 1
         while begin < len(seqs):
@@ -254,7 +256,7 @@ class SqliteStore:
             begin += count
             count = max(1, min(2 * count, AT_ONCE * count // sum(len(body) for body, _ in rows)))
 
-    def _decoded(self, body: str, crc: int | None) -> "Event":
+    def _decoded(self, body: str, crc: int | None) -> Event:
         try:
             event = codec.decode(body)
         except codec.Unreadable as error:
@@ -270,7 +272,7 @@ class SqliteStore:
             raise StoreDamaged(f"{self._file.path} is damaged: {error}") from error
 
 
-def _adopted(connection: apsw.Connection, name: str | bytes | None, events: "Iterable[Event]") -> int:
+def _adopted(connection: apsw.Connection, name: str | bytes | None, events: Iterable[Event]) -> int:
     """How many of the events were new. Each hangs under its parent because the head is put there first."""
     new = 0
     head: str | bytes | None = None
@@ -290,7 +292,7 @@ def _adopted(connection: apsw.Connection, name: str | bytes | None, events: "Ite
     return new
 
 
-def _compared(here: str, body: str, event: "Event") -> None:
+def _compared(here: str, body: str, event: Event) -> None:
     """Two that are written differently may mean the same: an older tildone may have written one of them."""
     if here != body and codec.decode(here) != event:
         raise StoreError(f"another event {event.id!r} is here already")

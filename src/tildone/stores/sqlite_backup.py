@@ -1,5 +1,7 @@
 """Backups: a SQLite store as one plain file, which may be older than this tildone and on a disk that is read-only."""
 
+from __future__ import annotations
+
 import os
 
 import apsw

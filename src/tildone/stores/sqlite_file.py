@@ -5,6 +5,8 @@ that writes down how the file looks then. A file that looks different was writte
 with a backup, and what the log has to add to it may not fit: it is looked through before anything is believed.
 """
 
+from __future__ import annotations
+
 import os
 from threading import Condition
 from time import monotonic, sleep
@@ -13,8 +15,8 @@ import apsw
 
 from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreError
 from tildone.stores.sqlite_schema import Transaction, furnish, note, recognise, stamp
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
@@ -62,7 +64,7 @@ class SqliteFile:
         return self._connection
 
     def __exit__(
-        self, _kind: "type[BaseException] | None", error: BaseException | None, _trace: "TracebackType | None"
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         try:
             if self._log[0] >= LONG_LOG and error is None:
@@ -243,7 +245,7 @@ def _opened(path: str, flags: int) -> apsw.Connection:
         return apsw.Connection(path, flags=flags)
 
 
-def _counting(log: list[int]) -> "Callable[[apsw.Connection, str, int], int]":
+def _counting(log: list[int]) -> Callable[[apsw.Connection, str, int], int]:
     """Keeps count of the log's pages; apart from the file, which would otherwise hold on to itself."""
 
     def committed(_connection: apsw.Connection, _name: str, pages: int) -> int:
@@ -260,7 +262,7 @@ def _has_log(path: str) -> bool:
         return False
 
 
-def translated(error: "apsw.Error | UnicodeDecodeError", path: str) -> StoreError:
+def translated(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
     """What the driver's error means to whoever uses the store."""
     match error:
         case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():

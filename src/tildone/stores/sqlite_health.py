@@ -1,5 +1,7 @@
 """What can be wrong with a SQLite store, and how it is found out."""
 
+from __future__ import annotations
+
 from binascii import crc32
 from itertools import islice
 
@@ -8,8 +10,8 @@ import apsw
 from tildone.log import codec
 from tildone.log.health import Finding, Health
 from tildone.stores.sqlite_schema import SCHEMA, kept, recognise, unkept
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
@@ -35,7 +37,7 @@ SELECT session, id, parent FROM events AS child WHERE parent IS NOT NULL AND NOT
 _STRAY = "SELECT DISTINCT session FROM events WHERE session NOT IN (SELECT name FROM sessions)"
 
 
-def findings(connection: apsw.Connection, path: str, tell: "Tell | None" = None) -> "Iterator[Finding]":
+def findings(connection: apsw.Connection, path: str, tell: Tell | None = None) -> Iterator[Finding]:
     """What is to be said of a store. `tell` hears how far it is looked through."""
     version = recognise(connection, path)
     yield Finding(Health.FINE, f"SQLite {apsw.sqlite_lib_version()}, schema {version}")
@@ -55,7 +57,7 @@ def findings(connection: apsw.Connection, path: str, tell: "Tell | None" = None)
         yield Finding(Health.FINE, f"{_many(sessions, 'session')} and {_many(events, 'event')}, all of them whole")
 
 
-def flaws(connection: apsw.Connection, tell: "Tell | None" = None) -> "Iterator[str]":
+def flaws(connection: apsw.Connection, tell: Tell | None = None) -> Iterator[str]:
     """What does not fit together, one sentence each; nothing when all is well."""
     yield from _broken_pages(connection)
     yield from _misread(connection, tell)
@@ -64,13 +66,13 @@ def flaws(connection: apsw.Connection, tell: "Tell | None" = None) -> "Iterator[
         yield from _misplaced(connection, row)
 
 
-def _broken_pages(connection: apsw.Connection) -> "Iterator[str]":
+def _broken_pages(connection: apsw.Connection) -> Iterator[str]:
     for (said,) in connection.execute(f"PRAGMA integrity_check({MOST})"):
         if said != "ok":
             yield f"SQLite finds: {said}"
 
 
-def _misread(connection: apsw.Connection, tell: "Tell | None") -> "Iterator[str]":
+def _misread(connection: apsw.Connection, tell: Tell | None) -> Iterator[str]:
     """Events that are not what was written."""
     total = connection.execute("SELECT count(*) FROM events").get
     for number, (session, event_id, parent, at, body, crc) in enumerate(connection.execute(_ALL), 1):
@@ -88,7 +90,7 @@ def _misread(connection: apsw.Connection, tell: "Tell | None") -> "Iterator[str]
             yield f"{name} is listed as something else than it is"
 
 
-def _torn_off(connection: apsw.Connection) -> "Iterator[str]":
+def _torn_off(connection: apsw.Connection) -> Iterator[str]:
     for session, event_id, parent in connection.execute(_TORN_OFF):
         name = f"event {unkept(event_id)!r} of session {unkept(session)!r}"
         yield f"{name} hangs under {unkept(parent)!r}, which is not there"
@@ -96,7 +98,7 @@ def _torn_off(connection: apsw.Connection) -> "Iterator[str]":
         yield f"events of session {unkept(session)!r} are there, the session is not"
 
 
-def _misplaced(connection: apsw.Connection, row: "tuple[Any, ...]") -> "Iterator[str]":
+def _misplaced(connection: apsw.Connection, row: tuple[Any, ...]) -> Iterator[str]:
     """What a session says of itself, against its events."""
     name, head, ahead, events, created, updated, newest = row
     shown = f"session {unkept(name)!r}"
@@ -113,7 +115,7 @@ def _misplaced(connection: apsw.Connection, row: "tuple[Any, ...]") -> "Iterator
             return
 
 
-def _way_forward(ahead: str) -> "list[str | None]":
+def _way_forward(ahead: str) -> list[str | None]:
     try:
         way = codec.parse(ahead)
     except ValueError:

@@ -1,13 +1,15 @@
 """What a SQLite store is made of: how a file is recognised as one, made into one, and brought up to date."""
 
+from __future__ import annotations
+
 import os
 from time import monotonic, sleep
 
 import apsw
 
 from tildone.errors import StoreDamaged, StoreTooNew
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -38,7 +40,7 @@ class Transaction:
         self._connection.execute("BEGIN IMMEDIATE")
 
     def __exit__(
-        self, kind: "type[BaseException] | None", _error: BaseException | None, _trace: "TracebackType | None"
+        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         try:
             if kind is None:
@@ -98,12 +100,12 @@ def kept(text: str | None) -> str | bytes | None:
     return text
 
 
-def unkept(held: "object") -> str:
+def unkept(held: object) -> str:
     """Text as it was before it was kept; a value that nobody kept, as it is written."""
     return held.decode("utf-8", "surrogatepass") if isinstance(held, bytes) else str(held)
 
 
-def note(connection: apsw.Connection, path: str) -> "Stamp | None":
+def note(connection: apsw.Connection, path: str) -> Stamp | None:
     """Write down how the file looks, inside a transaction; what was seen."""
     found = stamp(path)
     if found is not None:
@@ -111,7 +113,7 @@ def note(connection: apsw.Connection, path: str) -> "Stamp | None":
     return found
 
 
-def stamp(path: str) -> "Stamp | None":
+def stamp(path: str) -> Stamp | None:
     """Which file is at `path`, how large it is, and when it was written to; None when there is none."""
     try:
         found = os.stat(path)

@@ -1,12 +1,14 @@
 """Whether anything was done to the files of a project, told from a mark of them: another mark, other files."""
 
+from __future__ import annotations
+
 import os
 import sys
 from time import monotonic
 
 from tildone.stores.agents import digest
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -27,7 +29,7 @@ _FIELDS = {"1": 8, "2": 9, "u": 10, "?": 1}
 """How many fields stand before the path, by the kind of a record; after a path of kind 2 comes the one it had."""
 
 
-def mark(folder: str, apart: "Sequence[str]" = ()) -> str:
+def mark(folder: str, apart: Sequence[str] = ()) -> str:
     """A mark of what is in a project; empty if that would take too long to say.
 
     In a git repository that is the commit, and every file that differs from it or is not known to it. Elsewhere it is
@@ -40,7 +42,7 @@ def mark(folder: str, apart: "Sequence[str]" = ()) -> str:
     return "" if None in found else _marked(path for path in found if path is not None)
 
 
-def _marked(lines: "Iterator[str]") -> str:
+def _marked(lines: Iterator[str]) -> str:
     return digest("\n".join(lines))
 
 
@@ -56,7 +58,7 @@ def _git_status(folder: str) -> str | None:
     return None if said is None else os.fsdecode(said)
 
 
-def _told_by_git(folder: str, status: str, apart: "Sequence[str]") -> "Iterator[str]":
+def _told_by_git(folder: str, status: str, apart: Sequence[str]) -> Iterator[str]:
     records = iter(status.split("\0"))
     looked_at = 0
     for record in records:
@@ -76,7 +78,7 @@ def _told_by_git(folder: str, status: str, apart: "Sequence[str]") -> "Iterator[
             yield _size_and_time(path)
 
 
-def _walked(folder: str, apart: "Sequence[str]") -> "Iterator[str | None]":
+def _walked(folder: str, apart: Sequence[str]) -> Iterator[str | None]:
     """Every file with its size and time; None at the end if that is not all."""
     until = monotonic() + SECONDS_WALKED
     waiting, seen = [folder], 0
@@ -111,7 +113,7 @@ def _size_and_time(path: str) -> str:
 
 if sys.platform == "win32":
 
-    def _output(command: list[str], environ: "dict[str, str]") -> bytes | None:
+    def _output(command: list[str], environ: dict[str, str]) -> bytes | None:
         """What a program prints; None if it fails, or is not done in time."""
         # Late, because it takes longer to load than git takes to answer; elsewhere there is another way.
         from subprocess import DEVNULL, SubprocessError, run  # noqa: PLC0415  see above
@@ -128,7 +130,7 @@ else:
     _KILL = 9
     """The signal of that name, whose module takes as long to load as all of this."""
 
-    def _output(command: list[str], environ: "dict[str, str]") -> bytes | None:
+    def _output(command: list[str], environ: dict[str, str]) -> bytes | None:
         """What a program prints; None if it fails, or is not done in time."""
         ours, theirs = os.pipe()
         try:

@@ -1,14 +1,16 @@
 """Who did what to each task: who brought it, who closed it, or its whole life with the calls that made it."""
 
+from __future__ import annotations
+
 from tildone.kit.theme import Role, Span
 from tildone.log.events import PlanChanged
+from tildone.typing import TYPE_CHECKING
 from tildone.views.changes import What
 from tildone.views.harmless import seen
 from tildone.views.rows import INDENT, cut, led
 from tildone.views.stretches import ENDS, spent
 from tildone.views.themed import task_line
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -24,13 +26,13 @@ _TIMED = ENDS | {What.REMOVED}
 
 
 def blame_lines(
-    found: "Sequence[Life]",
-    when: "Callable[[int], str]",
-    short: "Mapping[str, str]",
+    found: Sequence[Life],
+    when: Callable[[int], str],
+    short: Mapping[str, str],
     columns: int | None = None,
     *,
     whole: bool = False,
-) -> "list[Line]":
+) -> list[Line]:
     """Each task, and below it the events that brought it and gave it its status; or, of its `whole` life, all of them.
 
     `when` says a moment as the reader wants to see it, `short` the ids of events.
@@ -51,12 +53,12 @@ def blame_lines(
     return lines
 
 
-def call_of(step: "Step") -> "Call | None":
+def call_of(step: Step) -> Call | None:
     """The tool call that a step was made by, if it was one."""
     return step.event.fact.call if isinstance(step.event.fact, PlanChanged) else None
 
 
-def said(change: "Change") -> str:
+def said(change: Change) -> str:
     """A change as it is told under the task that it happened to."""
     match change.what:
         case What.NOTED:
@@ -69,20 +71,20 @@ def said(change: "Change") -> str:
             return change.what.verb
 
 
-def _ends(life: "Life") -> "list[Step]":
+def _ends(life: Life) -> list[Step]:
     """How it came, how it got its status, and how it went."""
     kept = [life.added, life.stood, None if life.position is not None else life.steps[-1]]
     return list({step.event.id: step for step in kept if step}.values())
 
 
-def _briefly(step: "Step") -> "Said":
+def _briefly(step: Step) -> Said:
     call = call_of(step)
     brief = [said(change) for change in step.changes if change.what not in (What.NOTED, What.UNNOTED)]
     tool = (Span(f"  {seen(call.tool)}", Role.DIM),) if call else ()
     return Span(", ".join(brief), Role.TEXT), (*_took(step), *tool)
 
 
-def _all(step: "Step") -> "list[Said]":
+def _all(step: Step) -> list[Said]:
     told: list[Said] = [
         (Span(said(change), Role.TEXT), _took(step) if change.what in _TIMED else ()) for change in step.changes
     ]
@@ -94,5 +96,5 @@ def _all(step: "Step") -> "list[Said]":
     return told
 
 
-def _took(step: "Step") -> "Line":
+def _took(step: Step) -> Line:
     return () if step.took is None else (Span(f" ({spent(step.took)})", Role.MUTED),)

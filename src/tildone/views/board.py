@@ -1,15 +1,17 @@
 """A plan at a glance: what a status bar says of it, and what a person waits for."""
 
+from __future__ import annotations
+
 from tildone.core.plan import Status
 from tildone.core.query import progress
+from tildone.typing import TYPE_CHECKING
 from tildone.views.harmless import one_line
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.core.plan import Plan
 
 
-def summary(plan: "Plan") -> str | None:
+def summary(plan: Plan) -> str | None:
     """How far the plan has come; None without one."""
     far = progress(plan)
     if not far.total:
@@ -17,7 +19,7 @@ def summary(plan: "Plan") -> str | None:
     return f"✓ Done ({far.total} items)" if far.finished else f"📋 {far.closed}/{far.total}"
 
 
-def active(plan: "Plan") -> str | None:
+def active(plan: Plan) -> str | None:
     """The tasks in progress, one a line; None when nothing is."""
     lines = [
         f"[{position}] {one_line(task.text)}"

@@ -1,5 +1,7 @@
 """Why an agent was let go with work left, as a person reads it: without a capital or a full stop."""
 
+from __future__ import annotations
+
 from tildone.log.events import Bound
 
 _WORDS = {

@@ -1,18 +1,20 @@
 """The branches of a session: where each ends, where it parted from the one the head is on, and what it did since."""
 
+from __future__ import annotations
+
 from tildone.core.plan import Plan
 from tildone.core.query import progress
 from tildone.kit.theme import Role, Span
 from tildone.log.events import PlanChanged
 from tildone.log.refs import ROOT, short_ids
 from tildone.log.tree import by_id, labels, leaves
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.changes import changes, told
 from tildone.views.harmless import seen
 from tildone.views.rows import cut, led
 from tildone.views.timeline import Mark
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -34,8 +36,8 @@ class Branch:
     current branch last, None for none; `did` is what became of the plan since, as sentences.
     """
 
-    end: "Event | None"
-    far: "Progress"
+    end: Event | None
+    far: Progress
     label: str | None = None
     since: int = 0
     parted: str | None = None
@@ -44,7 +46,7 @@ class Branch:
     current: bool = False
 
 
-def branches(events: "Iterable[Event]", head: str | None) -> list[Branch]:
+def branches(events: Iterable[Event], head: str | None) -> list[Branch]:
     """The branch of the head first, then the others, the newest first.
 
     What only names, steers or nudges makes no branch: one is there for each plan that nothing came after.
@@ -64,8 +66,8 @@ def branches(events: "Iterable[Event]", head: str | None) -> list[Branch]:
 
 
 def branch_lines(
-    found: "Iterable[Branch]", ids: "Iterable[str]", when: "Callable[[int], str]", columns: int | None = None
-) -> "list[Line]":
+    found: Iterable[Branch], ids: Iterable[str], when: Callable[[int], str], columns: int | None = None
+) -> list[Line]:
     """A line for each branch and, below, where it parted and what it did; `ids` are all that must be told apart."""
     short = short_ids(ids)
     lines: list[Line] = []
@@ -83,7 +85,7 @@ def branch_lines(
     return lines if columns is None else [cut(line, columns) for line in lines]
 
 
-def _since(branch: Branch, short: "Mapping[str, str]") -> "Iterator[Line]":
+def _since(branch: Branch, short: Mapping[str, str]) -> Iterator[Line]:
     place = ROOT if branch.parted is None else seen(short[branch.parted])
     yield (Span("    goes on from here:" if branch.onward else f"    from {place}:", Role.MUTED),)
     did = branch.did or ("left the plan as it was",)
@@ -93,7 +95,7 @@ def _since(branch: Branch, short: "Mapping[str, str]") -> "Iterator[Line]":
         yield (Span(f"      and {len(did) - LISTED} more", Role.MUTED),)
 
 
-def _tips(known: "Known", here: set[str]) -> "list[Event]":
+def _tips(known: Known, here: set[str]) -> list[Event]:
     """The newest change of each branch but the current one: on the way to no other, the last one written first."""
     ends = [_newest_change(known, leaf) for leaf in leaves(known.values())]
     passed = set(here)
@@ -107,7 +109,7 @@ def _tips(known: "Known", here: set[str]) -> "list[Event]":
 
 
 def _nearest_name(
-    known: "Known", head: str | None, until: str | None, names: "Mapping[str, str]"
+    known: Known, head: str | None, until: str | None, names: Mapping[str, str]
 ) -> tuple[str | None, int]:
     """The nearest name on the way back, and how many changes it takes to get there."""
     since = 0
@@ -120,15 +122,15 @@ def _nearest_name(
     return None, 0
 
 
-def _newest_change(known: "Known", head: str | None) -> "Event | None":
+def _newest_change(known: Known, head: str | None) -> Event | None:
     return next((event for event in _back(known, head) if isinstance(event.fact, PlanChanged)), None)
 
 
-def _plan(change: "Event | None") -> Plan:
+def _plan(change: Event | None) -> Plan:
     return change.fact.plan if change and isinstance(change.fact, PlanChanged) else Plan()
 
 
-def _back(known: "Known", head: str | None) -> "Iterator[Event]":
+def _back(known: Known, head: str | None) -> Iterator[Event]:
     while head is not None:
         yield known[head]
         head = known[head].parent

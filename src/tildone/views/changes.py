@@ -1,14 +1,16 @@
 """What became of a plan, as a person would tell it."""
 
+from __future__ import annotations
+
 from enum import Enum
 
 from tildone.core.plan import Status, Task
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.harmless import seen
 from tildone.views.matching import longest_rising, matched, spots, task_at
 from tildone.views.plain import UNNAMED
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -60,7 +62,7 @@ class Change:
     detail: str | None = None
 
 
-def changes(before: "Plan", after: "Plan") -> list[Change]:
+def changes(before: Plan, after: Plan) -> list[Change]:
     """How the two plans differ; nothing if and only if they are equal.
 
     A task is known by its text, a phase by its name or by sharing a task. What was added was added pending, so a
@@ -69,7 +71,7 @@ def changes(before: "Plan", after: "Plan") -> list[Change]:
     return between(matched(before, after))
 
 
-def between(match: "Match") -> list[Change]:
+def between(match: Match) -> list[Change]:
     """How two plans differ that were matched already, in the order it is told."""
     found = [*_phase_changes(match), *(Change(What.REMOVED, task_at(match.before, spot).text) for spot in gone(match))]
     for more in on_tasks(match).values():
@@ -77,7 +79,7 @@ def between(match: "Match") -> list[Change]:
     return sorted(found, key=lambda change: _ORDER[change.what])
 
 
-def on_tasks(match: "Match") -> "dict[Spot, list[Change]]":
+def on_tasks(match: Match) -> dict[Spot, list[Change]]:
     """What happened to each task of the later plan that anything happened to, by where it is now."""
     found: dict[Spot, list[Change]] = {}
     same_phase = {j: i for i, j in match.pairs}
@@ -101,18 +103,18 @@ def on_tasks(match: "Match") -> "dict[Spot, list[Change]]":
     return found
 
 
-def gone(match: "Match") -> "list[Spot]":
+def gone(match: Match) -> list[Spot]:
     """Where the tasks were that are there no more."""
     remaining = set(match.origins.values())
     return [spot for spot in spots(match.before) if spot not in remaining]
 
 
-def told(found: "Sequence[Change]") -> list[str]:
+def told(found: Sequence[Change]) -> list[str]:
     """The changes as sentences for a screen, many of a kind in one."""
     return [sentence for sentence, _ in sentences(found)]
 
 
-def sentences(found: "Sequence[Change]") -> "list[tuple[str, list[Change]]]":
+def sentences(found: Sequence[Change]) -> list[tuple[str, list[Change]]]:
     """The same, each sentence with the changes that it tells."""
     said: list[tuple[str, list[Change]]] = []
     for what in What:
@@ -134,7 +136,7 @@ def _named(name: str) -> str:
     return f"“{seen(name)}”" if name else UNNAMED
 
 
-def _phase_changes(match: "Match") -> "Iterator[Change]":
+def _phase_changes(match: Match) -> Iterator[Change]:
     """An unnamed phase with tasks comes and goes unsaid: its tasks say enough."""
     before, after = match.before.phases, match.after.phases
     kept, heirs = {i for i, _ in match.pairs}, {j for _, j in match.pairs}
@@ -152,7 +154,7 @@ def _phase_changes(match: "Match") -> "Iterator[Change]":
             yield Change(What.PHASE_MOVED, after[j].name)
 
 
-def differences(before: Task, after: Task) -> "Iterator[Change]":
+def differences(before: Task, after: Task) -> Iterator[Change]:
     """What became of a task, wherever it is."""
     if before.status is not after.status:
         back = What.PAUSED if before.status is Status.IN_PROGRESS else What.REOPENED

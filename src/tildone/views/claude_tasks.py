@@ -1,14 +1,16 @@
 """The task lists that Claude Code keeps: a file for each task, or, in the older form, one list of todos."""
 
+from __future__ import annotations
+
 from heapq import heappop, heappush
 
 from tildone.core.plan import Status, Task, flat
 from tildone.log import codec
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.harmless import seen
 from tildone.views.remarks import Remarks, Taken
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
@@ -47,7 +49,7 @@ def is_list(data: object) -> bool:
     return isinstance(data, list) and all(map(_is_todo, data))
 
 
-def tasks(files: "Iterable[object]") -> Taken:
+def tasks(files: Iterable[object]) -> Taken:
     """The plan in the files of a list of tasks: by their numbers, but each after those that it waits for.
 
     Raises:
@@ -77,7 +79,7 @@ def todos(data: object) -> Taken:
     return Taken(flat(*found), remarks.all())
 
 
-def _numbered(files: "Iterable[object]") -> "Iterator[tuple[int, Json]]":
+def _numbered(files: Iterable[object]) -> Iterator[tuple[int, Json]]:
     """The tasks with their numbers; one that is called otherwise goes by its place."""
     for place, data in enumerate(files, start=1):
         if not isinstance(data, dict) or not is_task(data):
@@ -89,7 +91,7 @@ def _is_todo(data: object) -> bool:
     return isinstance(data, dict) and isinstance(data.get("content"), str)
 
 
-def _task(text: str, data: "Json", number: int, remarks: Remarks) -> Task:
+def _task(text: str, data: Json, number: int, remarks: Remarks) -> Task:
     word = data.get("status", "pending")
     status = STATUSES.get(word) if isinstance(word, str) else None
     if status is None:
@@ -100,7 +102,7 @@ def _task(text: str, data: "Json", number: int, remarks: Remarks) -> Task:
     return Task(text, status or Status.PENDING, tuple(_notes(text, data, number, remarks)))
 
 
-def _notes(text: str, data: "Json", number: int, remarks: Remarks) -> "Iterator[str]":
+def _notes(text: str, data: Json, number: int, remarks: Remarks) -> Iterator[str]:
     """What a plan has no other place for than notes."""
     description, metadata = data.get("description"), data.get("metadata")
     if description and description != text:

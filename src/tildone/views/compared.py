@@ -1,14 +1,16 @@
 """What differs between two plans, as lines for a terminal and as data."""
 
+from __future__ import annotations
+
 from tildone.kit.text import width, wrapped
 from tildone.kit.theme import Role, Span, plain
+from tildone.typing import TYPE_CHECKING
 from tildone.value import but
 from tildone.views.difference import Sign
 from tildone.views.harmless import seen, seen_lines
 from tildone.views.plain import UNNAMED
 from tildone.views.rows import INDENT
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -20,7 +22,7 @@ NARROWEST = 20
 _ROLES = {Sign.ADDED: Role.SUCCESS, Sign.REMOVED: Role.ERROR, Sign.CHANGED: Role.WARNING}
 
 
-def difference_lines(sections: "Sequence[Section]", columns: int | None = None) -> "list[Line]":
+def difference_lines(sections: Sequence[Section], columns: int | None = None) -> list[Line]:
     """Each phase with its tasks below it, after signs of what became of them; none wider than `columns`.
 
     A terminal that is narrower than `NARROWEST` gets lines of that width. A flat list has no heading.
@@ -36,7 +38,7 @@ def difference_lines(sections: "Sequence[Section]", columns: int | None = None) 
     return lines
 
 
-def as_data(sections: "Sequence[Section]") -> list[dict[str, object]]:
+def as_data(sections: Sequence[Section]) -> list[dict[str, object]]:
     """The same as plain data, ready for JSON."""
     return [
         {
@@ -50,7 +52,7 @@ def as_data(sections: "Sequence[Section]") -> list[dict[str, object]]:
     ]
 
 
-def _entry_data(entry: "Entry") -> dict[str, object]:
+def _entry_data(entry: Entry) -> dict[str, object]:
     return {
         "task": entry.text,
         "sign": entry.sign.value,
@@ -62,7 +64,7 @@ def _entry_data(entry: "Entry") -> dict[str, object]:
     }
 
 
-def _heading(section: "Section", room: int | None) -> "Iterator[Line]":
+def _heading(section: Section, room: int | None) -> Iterator[Line]:
     sign = (Span(f"{section.sign.value} ", _ROLES[section.sign]),) if section.sign else ()
     asides = [f"was “{seen(section.was)}”"] if section.was else ["had no name"] if section.was == "" else []
     asides += ["moved"] if section.moved else []
@@ -71,7 +73,7 @@ def _heading(section: "Section", room: int | None) -> "Iterator[Line]":
     yield from _fitted(sign, Span(seen(section.name) or UNNAMED, Role.ACCENT, bold=True), aside, room)
 
 
-def _entry(entry: "Entry", indent: Span, room: int | None) -> "Iterator[Line]":
+def _entry(entry: Entry, indent: Span, room: int | None) -> Iterator[Line]:
     lead = (indent, Span(f"{entry.sign.value} ", _ROLES[entry.sign]))
     said = [what.verb for what in entry.what]
     if entry.origin is not None:
@@ -88,7 +90,7 @@ def _entry(entry: "Entry", indent: Span, room: int | None) -> "Iterator[Line]":
             yield from _fitted((*below, Span("│ ", Role.DIM)), Span(line, Role.MUTED), "", room)
 
 
-def _fitted(lead: "Line", text: Span, aside: str, room: int | None) -> "Iterator[Line]":
+def _fitted(lead: Line, text: Span, aside: str, room: int | None) -> Iterator[Line]:
     """A text after its lead, and what is said of it beside its last line or, where that does not fit, below it."""
     margin = width(plain(lead))
     *above, last = [plain((text,))] if room is None else wrapped(plain((text,)), room - margin)

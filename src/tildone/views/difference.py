@@ -1,15 +1,17 @@
 """Two plans compared for a person: what came, went and changed, phase by phase, in the plan's own order."""
 
+from __future__ import annotations
+
 from difflib import SequenceMatcher
 from enum import Enum
 
 from tildone.core.plan import Plan
 from tildone.core.query import progress
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.changes import Change, What, differences, gone, on_tasks
 from tildone.views.matching import longest_rising, matched, task_at
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -59,7 +61,7 @@ class Section:
     sign: Sign | None = None
     was: str | None = None
     moved: bool = False
-    far: "Progress | None" = None
+    far: Progress | None = None
 
 
 def difference(before: Plan, after: Plan) -> list[Section]:
@@ -87,7 +89,7 @@ def difference(before: Plan, after: Plan) -> list[Section]:
     return [section for section in sections if section.entries or section.sign]
 
 
-def _order(match: "Match") -> "list[tuple[int | None, int | None]]":
+def _order(match: Match) -> list[tuple[int | None, int | None]]:
     """The phases of both plans, each where a reader looks for it: as one of the earlier and one of the later plan."""
     became = {j: i for i, j in match.pairs}
     order: list[tuple[int | None, int | None]] = [(became.get(j), j) for j in range(len(match.after.phases))]
@@ -98,9 +100,7 @@ def _order(match: "Match") -> "list[tuple[int | None, int | None]]":
     return order
 
 
-def _entries(
-    match: "Match", happened: "Happened", leaving: "Sequence[int]", i: int | None, j: int
-) -> "Iterator[Entry]":
+def _entries(match: Match, happened: Happened, leaving: Sequence[int], i: int | None, j: int) -> Iterator[Entry]:
     for departed, here in _gaps(match, happened, leaving, i, j):
         old = [task_at(match.before, (i or 0, a)) for a in departed]
         new = [b for b in here if _is(What.ADDED, happened.get((j, b)))]
@@ -115,8 +115,8 @@ def _entries(
 
 
 def _gaps(
-    match: "Match", happened: "Happened", leaving: "Sequence[int]", i: int | None, j: int
-) -> "Iterator[tuple[list[int], list[int]]]":
+    match: Match, happened: Happened, leaving: Sequence[int], i: int | None, j: int
+) -> Iterator[tuple[list[int], list[int]]]:
     """A phase cut after each task that stayed in its place: what left before that, and what is there up to it."""
     waiting, here = list(leaving), list[int]()
     for b in range(len(match.after.phases[j].tasks)):
@@ -128,7 +128,7 @@ def _gaps(
     yield waiting, here
 
 
-def _reworded(old: "Sequence[Task]", new: "Sequence[Task]") -> dict[int, int]:
+def _reworded(old: Sequence[Task], new: Sequence[Task]) -> dict[int, int]:
     """Which of the new tasks is which of the old in other words."""
     found: dict[int, int] = {}
     for number, task in enumerate(new):
@@ -144,16 +144,16 @@ def _alike(one: str, other: str) -> bool:
     return pair.real_quick_ratio() >= ALIKE and pair.quick_ratio() >= ALIKE and pair.ratio() >= ALIKE
 
 
-def _removed(task: "Task") -> Entry:
+def _removed(task: Task) -> Entry:
     return Entry(Sign.REMOVED, task.text)
 
 
-def _changed(before: "Task", after: "Task") -> Entry:
+def _changed(before: Task, after: Task) -> Entry:
     found = list(differences(before, after))
     return Entry(Sign.CHANGED, after.text, before.text, _statuses(found), notes=_notes(found))
 
 
-def _entry(match: "Match", spot: "Spot", found: "list[Change]") -> Entry:
+def _entry(match: Match, spot: Spot, found: list[Change]) -> Entry:
     sign = Sign.ADDED if _is(What.ADDED, found) else Sign.CHANGED
     moved = _is(What.MOVED, found)
     # A move to another phase says where to.
@@ -162,15 +162,15 @@ def _entry(match: "Match", spot: "Spot", found: "list[Change]") -> Entry:
     return Entry(sign, task_at(match.after, spot).text, None, _statuses(found), moved, origin, _notes(found))
 
 
-def _is(what: What, found: "Sequence[Change] | None") -> bool:
+def _is(what: What, found: Sequence[Change] | None) -> bool:
     return any(change.what is what for change in found or ())
 
 
-def _statuses(found: "Sequence[Change]") -> tuple[What, ...]:
+def _statuses(found: Sequence[Change]) -> tuple[What, ...]:
     apart = (What.ADDED, What.MOVED, What.NOTED, What.UNNOTED)
     return tuple(change.what for change in found if change.what not in apart)
 
 
-def _notes(found: "Sequence[Change]") -> tuple[tuple[Sign, str], ...]:
+def _notes(found: Sequence[Change]) -> tuple[tuple[Sign, str], ...]:
     signs = {What.NOTED: Sign.ADDED, What.UNNOTED: Sign.REMOVED}
     return tuple((signs[change.what], change.detail or "") for change in found if change.what in signs)

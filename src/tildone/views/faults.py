@@ -1,5 +1,7 @@
 """Refusals as a person reads them: one sentence a fault, without a capital or a full stop."""
 
+from __future__ import annotations
+
 from tildone.core.faults import (
     AlreadyThere,
     BadPosition,

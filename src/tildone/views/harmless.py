@@ -4,6 +4,8 @@ Task text is data that a model wrote. Stored, it stays as it was written; shown,
 what stands around it.
 """
 
+from __future__ import annotations
+
 import re
 
 RETURN = "⏎"

@@ -1,13 +1,15 @@
 """The life of every task on a branch: what happened to it, through whom, and how long it was worked on."""
 
+from __future__ import annotations
+
 from tildone.core.plan import Plan, Task
 from tildone.log.events import PlanChanged
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.changes import Change, What, gone, on_tasks
 from tildone.views.matching import matched, spots, task_at
 from tildone.views.stretches import ended, running
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -23,7 +25,7 @@ _STANDING = _CLOSING | {What.BLOCKED, What.REOPENED, What.PAUSED, What.STARTED}
 class Step:
     """What an event did to a task; `took` is how long it had been in progress, if that ended here and is known."""
 
-    event: "Event"
+    event: Event
     changes: tuple[Change, ...]
     took: int | None = None
 
@@ -76,7 +78,7 @@ class Life:
         return sum(stretches) if stretches else None
 
 
-def lives(oldest_first: "Iterable[Event]") -> list[Life]:
+def lives(oldest_first: Iterable[Event]) -> list[Life]:
     """Every task that was on a branch: first those of its plan, in order, then those that left it, the last one first.
 
     A task is followed wherever it is moved. One that gets another text is another task.
@@ -96,13 +98,11 @@ def lives(oldest_first: "Iterable[Event]") -> list[Life]:
     return here + left[::-1]
 
 
-def _life(plan: Plan, spot: "Spot", position: int | None, steps: tuple[Step, ...], since: int | None = None) -> Life:
+def _life(plan: Plan, spot: Spot, position: int | None, steps: tuple[Step, ...], since: int | None = None) -> Life:
     return Life(task_at(plan, spot), plan.phases[spot[0]].name, position, steps, since)
 
 
-def _departures(
-    match: "Match", steps: "dict[Spot, tuple[Step, ...]]", active: "Running", event: "Event"
-) -> "Iterable[Life]":
+def _departures(match: Match, steps: dict[Spot, tuple[Step, ...]], active: Running, event: Event) -> Iterable[Life]:
     for spot in gone(match):
         since = active.get(spot)
         took = event.at - since if since is not None and since <= event.at else None
@@ -111,8 +111,8 @@ def _departures(
 
 
 def _continued(
-    match: "Match", steps: "dict[Spot, tuple[Step, ...]]", active: "Running", event: "Event"
-) -> "dict[Spot, tuple[Step, ...]]":
+    match: Match, steps: dict[Spot, tuple[Step, ...]], active: Running, event: Event
+) -> dict[Spot, tuple[Step, ...]]:
     """The steps of every task of the later plan, by where it is there."""
     happened, took = on_tasks(match), ended(match, active, event.at)
     found: dict[Spot, tuple[Step, ...]] = {}

@@ -5,15 +5,17 @@ exactly. A comment is believed only beside the very text that was written with i
 text, the text counts.
 """
 
+from __future__ import annotations
+
 import re
 
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.log import codec
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.harmless import one_line, seen
 from tildone.views.spaces import JS_SPACES
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -124,7 +126,7 @@ def _exact_notes(notes: tuple[str, ...]) -> list[str]:
     return [*_note_lines(notes, _visible_in_note), _comment([_pieces(note) for note in notes])]
 
 
-def _note_lines(notes: tuple[str, ...], shown: "Callable[[str], str]") -> list[str]:
+def _note_lines(notes: tuple[str, ...], shown: Callable[[str], str]) -> list[str]:
     """The lines of all notes, with an empty one between each two."""
     lines: list[str] = []
     for index, note in enumerate(notes):
@@ -133,7 +135,7 @@ def _note_lines(notes: tuple[str, ...], shown: "Callable[[str], str]") -> list[s
     return lines
 
 
-def _parted(lines: "Iterable[str]") -> list[str]:
+def _parted(lines: Iterable[str]) -> list[str]:
     """The notes in lines that empty ones part."""
     notes: list[list[str]] = [[]]
     for line in lines:
@@ -167,7 +169,7 @@ def _visible_in_note(line: str) -> str:
     return seen(line).replace(_OPENING, f"‹{_OPENING[1:]}").rstrip(JS_SPACES)
 
 
-def _comment(exact: "str | list[str] | list[str | list[str]]") -> str:
+def _comment(exact: str | list[str] | list[str | list[str]]) -> str:
     """A comment that nothing in it can close."""
     json = codec.dump(exact).replace("--", "\\u002d\\u002d").replace("<", "\\u003c").replace(">", "\\u003e")
     return f"{_OPENING} {json}-->"

@@ -1,11 +1,13 @@
 """Which phase and which task of one plan became which of another."""
 
+from __future__ import annotations
+
 from bisect import bisect_left
 
 from tildone.core.plan import Plan
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -26,10 +28,10 @@ class Match:
 
     before: Plan
     after: Plan
-    pairs: "Pairs"
-    origins: "dict[Spot, Spot]"
+    pairs: Pairs
+    origins: dict[Spot, Spot]
 
-    def was(self, spot: "Spot") -> "Task | None":
+    def was(self, spot: Spot) -> Task | None:
         """The task that the one at a spot of `after` was before."""
         origin = self.origins.get(spot)
         return None if origin is None else task_at(self.before, origin)
@@ -41,17 +43,17 @@ def matched(before: Plan, after: Plan) -> Match:
     return Match(before, after, pairs, _origins(before, after, pairs))
 
 
-def spots(plan: Plan) -> "list[Spot]":
+def spots(plan: Plan) -> list[Spot]:
     """Where the tasks of a plan are: the phase, and the place in it."""
     return [(i, a) for i, phase in enumerate(plan.phases) for a in range(len(phase.tasks))]
 
 
-def task_at(plan: Plan, spot: "Spot") -> "Task":
+def task_at(plan: Plan, spot: Spot) -> Task:
     """The task at a spot."""
     return plan.phases[spot[0]].tasks[spot[1]]
 
 
-def longest_rising(numbers: "Sequence[int]") -> set[int]:
+def longest_rising(numbers: Sequence[int]) -> set[int]:
     """The most of these different numbers that already stand in order; the others are those that moved."""
     if list(numbers) == sorted(numbers):
         return set(numbers)
@@ -69,7 +71,7 @@ def longest_rising(numbers: "Sequence[int]") -> set[int]:
     return rising
 
 
-def _phase_pairs(before: "Sequence[Phase]", after: "Sequence[Phase]") -> "Pairs":
+def _phase_pairs(before: Sequence[Phase], after: Sequence[Phase]) -> Pairs:
     """Which phase became which: those of one name in turn, then those that share a task."""
     pairs = _in_turn([phase.name for phase in before], [phase.name for phase in after])
     old = [i for i in range(len(before)) if i not in {i for i, _ in pairs}]
@@ -83,7 +85,7 @@ def _phase_pairs(before: "Sequence[Phase]", after: "Sequence[Phase]") -> "Pairs"
     return sorted(pairs, key=lambda pair: pair[1])
 
 
-def _origins(before: Plan, after: Plan, pairs: "Pairs") -> "dict[Spot, Spot]":
+def _origins(before: Plan, after: Plan, pairs: Pairs) -> dict[Spot, Spot]:
     """Where each task of `after` was before: in the same phase if it can be, else in any."""
     origins = {(j, b): (i, a) for i, j in pairs for a, b in _in_turn(_texts(before.phases[i]), _texts(after.phases[j]))}
     taken = set(origins.values())
@@ -93,7 +95,7 @@ def _origins(before: Plan, after: Plan, pairs: "Pairs") -> "dict[Spot, Spot]":
     return origins | {new[b]: old[a] for a, b in crossed}
 
 
-def _in_turn(before: "Sequence[str]", after: "Sequence[str]") -> "Pairs":
+def _in_turn(before: Sequence[str], after: Sequence[str]) -> Pairs:
     """The positions of equal names: the first with the first, the second with the second."""
     waiting: dict[str, list[int]] = {}
     for i in reversed(range(len(before))):
@@ -101,5 +103,5 @@ def _in_turn(before: "Sequence[str]", after: "Sequence[str]") -> "Pairs":
     return [(waiting[name].pop(), j) for j, name in enumerate(after) if waiting.get(name)]
 
 
-def _texts(phase: "Phase") -> list[str]:
+def _texts(phase: Phase) -> list[str]:
     return [task.text for task in phase.tasks]

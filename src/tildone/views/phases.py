@@ -1,5 +1,7 @@
 """Phases as people count them."""
 
+from __future__ import annotations
+
 from tildone.views.harmless import one_line
 
 NUMERALS = (

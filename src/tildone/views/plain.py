@@ -1,9 +1,11 @@
 """Lists that models read: one task a line, whatever the text holds."""
 
+from __future__ import annotations
+
 from tildone.core.plan import Status
+from tildone.typing import TYPE_CHECKING
 from tildone.views.harmless import one_line
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -20,11 +22,11 @@ EMPTY = "No todos"
 UNNAMED = "(unnamed)"
 
 
-def numbered(plan: "Plan") -> str:
+def numbered(plan: Plan) -> str:
     """Every task with its position, or a word that there is none."""
     return numbered_tasks(enumerate(plan.tasks)) or EMPTY
 
 
-def numbered_tasks(tasks: "Iterable[tuple[int, Task]]") -> str:
+def numbered_tasks(tasks: Iterable[tuple[int, Task]]) -> str:
     """These tasks, each with the position it was given."""
     return "\n".join([f"{ICONS[task.status]} [{position}] {one_line(task.text)}" for position, task in tasks])

@@ -3,9 +3,11 @@
 Nothing is dropped silently: whatever has no place on the other side is remarked upon.
 """
 
+from __future__ import annotations
+
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -36,7 +38,7 @@ class Remark:
 class Taken:
     """The plan that was found in a text of another form, and what of the text a plan has no place for."""
 
-    plan: "Plan"
+    plan: Plan
     said: tuple[Remark, ...] = ()
 
 
@@ -65,7 +67,7 @@ class Remarks:
         return tuple(Remark(what, tuple(where), self._unit) for what, where in self._places.items())
 
 
-def _counted(numbers: "Sequence[int]", most: int | None) -> str:
+def _counted(numbers: Sequence[int], most: int | None) -> str:
     """Numbers as a sentence lists them."""
     if most is not None and len(numbers) > most:
         first, last = numbers[:most], f"{len(numbers) - most} more"

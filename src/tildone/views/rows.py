@@ -1,10 +1,12 @@
 """Lines of a history: what leads them, and what is said beside it or, where there is no room, below it."""
 
+from __future__ import annotations
+
 from tildone.kit.text import clipped, width
 from tildone.kit.theme import Span, plain
+from tildone.typing import TYPE_CHECKING
 from tildone.value import but
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -17,7 +19,7 @@ ROOM = 24
 GAP, INDENT = "  ", "  "
 
 
-def led(lead: "Line", said: "Sequence[Said]", columns: int | None = None) -> "list[Line]":
+def led(lead: Line, said: Sequence[Said], columns: int | None = None) -> list[Line]:
     """A lead with one line for each text, none wider than `columns`.
 
     What stands aside of a text is kept when the text is cut.
@@ -35,7 +37,7 @@ def led(lead: "Line", said: "Sequence[Said]", columns: int | None = None) -> "li
     return lines if columns is None else [cut(line, columns) for line in lines]
 
 
-def cut(line: "Line", columns: int) -> "Line":
+def cut(line: Line, columns: int) -> Line:
     """As much of a line as fits."""
     kept: list[Span] = []
     for span in line:
@@ -47,7 +49,7 @@ def cut(line: "Line", columns: int) -> "Line":
     return tuple(kept)
 
 
-def _fitted(text: Span, aside: "Line", room: int | None) -> "Line":
+def _fitted(text: Span, aside: Line, room: int | None) -> Line:
     words = plain((text,))
     if room is None or width(words) + width(plain(aside)) <= room:
         return text, *aside

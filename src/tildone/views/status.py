@@ -1,10 +1,12 @@
 """A plan in one line, for status bars."""
 
+from __future__ import annotations
+
 from tildone.core.query import next_task, progress
 from tildone.log.events import Course
+from tildone.typing import TYPE_CHECKING
 from tildone.views.harmless import seen
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.log.state import State
 
@@ -14,7 +16,7 @@ SIGN, BETWEEN = "✓", " · "
 COURSES = {Course.GO: "", Course.PAUSE: "paused", Course.STOP: "stopped"}
 
 
-def status_line(state: "State", longest: int = LONGEST) -> str:
+def status_line(state: State, longest: int = LONGEST) -> str:
     """How far the plan has come, what is next, and whether the person wants the agent to wait; empty without a plan."""
     far = progress(state.plan)
     upcoming = next_task(state.plan)

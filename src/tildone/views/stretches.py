@@ -1,10 +1,12 @@
 """How long tasks were in progress, and how a stretch of time is said."""
 
+from __future__ import annotations
+
 from tildone.core.plan import Status
+from tildone.typing import TYPE_CHECKING
 from tildone.views.changes import What
 from tildone.views.matching import spots, task_at
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.views.matching import Match, Spot
 
@@ -29,7 +31,7 @@ def spent(milliseconds: int) -> str:
     return f"{whole}{units[0]} {rest // small}{units[1]}" if rest >= small else f"{whole}{units[0]}"
 
 
-def running(match: "Match", earlier: "Running", at: int) -> "Running":
+def running(match: Match, earlier: Running, at: int) -> Running:
     """Since when tasks of the later plan are in progress, as far as it is known; `earlier` says it of the other."""
     found: Running = {}
     for spot in spots(match.after):
@@ -42,7 +44,7 @@ def running(match: "Match", earlier: "Running", at: int) -> "Running":
     return found
 
 
-def ended(match: "Match", earlier: "Running", at: int) -> "Running":
+def ended(match: Match, earlier: Running, at: int) -> Running:
     """How long tasks of the later plan were in progress that no longer are, as far as it is known.
 
     A clock that was set back meanwhile leaves nothing known.

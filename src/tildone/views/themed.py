@@ -1,13 +1,15 @@
 """A plan, and what its tools say, as styled text for a person at a terminal."""
 
+from __future__ import annotations
+
 from tildone.core.plan import Plan, Status, Task
 from tildone.core.query import progress
 from tildone.kit.text import width, wrapped
 from tildone.kit.theme import BREAK, Role, Span, plain
+from tildone.typing import TYPE_CHECKING
 from tildone.views.harmless import seen, seen_lines
 from tildone.views.plain import EMPTY, ICONS, UNNAMED
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -31,12 +33,12 @@ _MESSAGES = {
 }
 
 
-def todo_list(plan: Plan) -> "Line":
+def todo_list(plan: Plan) -> Line:
     """Every task with its position, one a line."""
     return _listed(enumerate(plan.tasks))
 
 
-def write_call(args: object) -> "Line":
+def write_call(args: object) -> Line:
     """A call of `write_todos`, as much of it as has arrived."""
     mode, todos, index = _fields(args, "mode", "todos", "index")
     count = len(todos) if isinstance(todos, list) else 0
@@ -48,12 +50,12 @@ def write_call(args: object) -> "Line":
     )
 
 
-def list_call(_args: object = None) -> "Line":
+def list_call(_args: object = None) -> Line:
     """A call of `list_todos`, which has nothing to say."""
     return _title("list_todos")
 
 
-def edit_call(args: object) -> "Line":
+def edit_call(args: object) -> Line:
     """A call of `edit_todos`, as much of it as has arrived."""
     action, indices = _fields(args, "action", "indices")
     positions = ", ".join(map(_number, indices)) if isinstance(indices, list) else ""
@@ -64,7 +66,7 @@ def edit_call(args: object) -> "Line":
     )
 
 
-def result(text: str, details: object, statuses: "Mapping[str, Status]") -> "Line":
+def result(text: str, details: object, statuses: Mapping[str, Status]) -> Line:
     """What a tool gave back: its list, its refusal, or its words where it says neither.
 
     `statuses` are the words for statuses in its details. Details without a list are what a host keeps of a call
@@ -80,7 +82,7 @@ def result(text: str, details: object, statuses: "Mapping[str, Status]") -> "Lin
     return _listed(_items(todos, statuses))
 
 
-def message(kind: str, text: str) -> "Line":
+def message(kind: str, text: str) -> Line:
     """What a session says of itself, after the sign of its kind."""
     if kind not in _MESSAGES:
         return (Span(text, Role.TEXT, lines=True),)
@@ -88,7 +90,7 @@ def message(kind: str, text: str) -> "Line":
     return Span(sign, sign_role), Span(text, role, lines=True)
 
 
-def plan_lines(plan: Plan, columns: int | None = None) -> "list[Line]":
+def plan_lines(plan: Plan, columns: int | None = None) -> list[Line]:
     """The whole plan for a person: phases, tasks with their positions and notes, none wider than `columns`.
 
     A terminal that is narrower than `NARROWEST` gets lines of that width.
@@ -106,17 +108,17 @@ def plan_lines(plan: Plan, columns: int | None = None) -> "list[Line]":
     return lines or [(Span(EMPTY, Role.DIM),)]
 
 
-def task_line(task: Task, position: int | None = None) -> "Line":
+def task_line(task: Task, position: int | None = None) -> Line:
     """A task on one line, with its position if it has one."""
     icon, space, *place = _lead(position or 0, task)
     return icon, space, *(() if position is None else place), _label(task)(seen(task.text))
 
 
-def _title(name: str) -> "Line":
+def _title(name: str) -> Line:
     return (Span(name, Role.TOOL_TITLE, bold=True),)
 
 
-def _listed(tasks: "Iterable[tuple[int, Task]]") -> "Line":
+def _listed(tasks: Iterable[tuple[int, Task]]) -> Line:
     spans: list[Span] = []
     for position, task in tasks:
         spans += (BREAK,) if spans else ()
@@ -124,18 +126,18 @@ def _listed(tasks: "Iterable[tuple[int, Task]]") -> "Line":
     return tuple(spans) or (Span(EMPTY, Role.DIM),)
 
 
-def _lead(position: int, task: Task) -> "Line":
+def _lead(position: int, task: Task) -> Line:
     icon = Span(ICONS[task.status], _ICON_ROLES[task.status])
     return icon, Span(" "), Span(f"[{position}]", Role.ACCENT), Span(" ")
 
 
-def _label(task: Task) -> "Callable[[str], Span]":
+def _label(task: Task) -> Callable[[str], Span]:
     if task.status.is_open:
         return lambda text: Span(text, Role.TEXT)
     return lambda text: Span(text, Role.DIM, strike=True)
 
 
-def _items(todos: "list[object]", statuses: "Mapping[str, Status]") -> "Iterator[tuple[int, Task]]":
+def _items(todos: list[object], statuses: Mapping[str, Status]) -> Iterator[tuple[int, Task]]:
     for position, item in enumerate(todos):
         match item:
             case {"text": str(text), "status": str(word)} if word in statuses:
@@ -144,7 +146,7 @@ def _items(todos: "list[object]", statuses: "Mapping[str, Status]") -> "Iterator
                 continue
 
 
-def _heading(phase: "Phase", room: int | None) -> "Iterator[Line]":
+def _heading(phase: Phase, room: int | None) -> Iterator[Line]:
     far = progress(Plan((phase,)))
     count = f" {far.closed}/{far.total}"
     name = seen(phase.name) or UNNAMED
@@ -154,7 +156,7 @@ def _heading(phase: "Phase", room: int | None) -> "Iterator[Line]":
     yield Span(last, Role.ACCENT, bold=True), Span(count, Role.MUTED)
 
 
-def _task_lines(position: int, task: Task, indent: Span, room: int | None) -> "Iterator[Line]":
+def _task_lines(position: int, task: Task, indent: Span, room: int | None) -> Iterator[Line]:
     lead = (indent, *_lead(position, task))
     under = Span(" " * width(plain(lead)))
     label = _label(task)
@@ -170,11 +172,11 @@ def _task_lines(position: int, task: Task, indent: Span, room: int | None) -> "I
             yield from ((*bar, Span(part, Role.MUTED)) for part in _fitted(line, bar, room))
 
 
-def _fitted(text: str, lead: "Line", room: int | None) -> list[str]:
+def _fitted(text: str, lead: Line, room: int | None) -> list[str]:
     return [text] if room is None else wrapped(text, room - width(plain(lead)))
 
 
-def _fields(args: object, *names: str) -> "list[object]":
+def _fields(args: object, *names: str) -> list[object]:
     return [args.get(name) if isinstance(args, dict) else None for name in names]
 
 

@@ -1,5 +1,7 @@
 """A session's history as a person reads it: who did what, when, and on which branch."""
 
+from __future__ import annotations
+
 from enum import Enum
 
 from tildone.core.plan import Plan, Status
@@ -7,6 +9,7 @@ from tildone.kit.theme import Role, Span
 from tildone.log.events import Course, Labelled, Nudged, PlanChanged, Steered, Tripped
 from tildone.log.refs import SHORT, short_ids
 from tildone.log.tree import by_id, labels
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.bounds import why_let_go
 from tildone.views.changes import between, sentences
@@ -15,7 +18,6 @@ from tildone.views.matching import matched, task_at
 from tildone.views.rows import led
 from tildone.views.stretches import ENDS, ended, running, spent
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
@@ -66,11 +68,11 @@ class _Stand:
     """The plan after an event, and since when its tasks are in progress."""
 
     plan: Plan
-    running: "Running"
+    running: Running
 
 
 def timeline(
-    events: "Iterable[Event]", head: str | None, when: "Callable[[int], str]", limit: int | None = None
+    events: Iterable[Event], head: str | None, when: Callable[[int], str], limit: int | None = None
 ) -> list[Row]:
     """One row an event, for every event of a session in the order they were written, or for its newest (`recent`).
 
@@ -103,7 +105,7 @@ def timeline(
     return rows
 
 
-def recent(newest_first: "Iterable[Event]", limit: int) -> "list[Event]":
+def recent(newest_first: Iterable[Event], limit: int) -> list[Event]:
     """As much of a history as it takes to tell its last `limit` events, oldest first.
 
     That is one snapshot of the plan more, to compare the first of them with, and then as much as it takes to know
@@ -125,7 +127,7 @@ def recent(newest_first: "Iterable[Event]", limit: int) -> "list[Event]":
     return taken[::-1]
 
 
-def row_lines(row: Row, columns: int | None = None) -> "list[Line]":
+def row_lines(row: Row, columns: int | None = None) -> list[Line]:
     """A row for a terminal: a line for each thing that was done, none wider than `columns`."""
     lead = (
         Span(row.mark.value, Role.ACCENT),
@@ -141,11 +143,11 @@ def row_lines(row: Row, columns: int | None = None) -> "list[Line]":
     return led(lead, said, columns)
 
 
-def _left(event: "Event") -> Plan:
+def _left(event: Event) -> Plan:
     return event.fact.plan if isinstance(event.fact, PlanChanged) else Plan()
 
 
-def _way(known: "Mapping[str, Event]", head: str | None) -> set[str]:
+def _way(known: Mapping[str, Event], head: str | None) -> set[str]:
     """The events on the way to the head, as far as they are known."""
     way = set()
     while head is not None and head in known:
@@ -160,7 +162,7 @@ def _mark(event: str, head: str | None, here: set[str]) -> Mark:
     return Mark.ON_BRANCH if event in here else Mark.ELSEWHERE
 
 
-def _told(event: "Event", stand: _Stand, short: "Mapping[str, str]", limit: int | None) -> "tuple[_Stand, Told]":
+def _told(event: Event, stand: _Stand, short: Mapping[str, str], limit: int | None) -> tuple[_Stand, Told]:
     """What there is after an event, and what it did."""
     if not isinstance(event.fact, PlanChanged):
         return stand, [(_what(event.fact, short, limit), None)]
@@ -175,7 +177,7 @@ def _told(event: "Event", stand: _Stand, short: "Mapping[str, str]", limit: int 
     return after, told or [("left the plan as it was", None)]
 
 
-def _what(fact: "Nudged | Tripped | Steered | Labelled", short: "Mapping[str, str]", limit: int | None) -> str:
+def _what(fact: Nudged | Tripped | Steered | Labelled, short: Mapping[str, str], limit: int | None) -> str:
     match fact:
         case Nudged(count):
             return f"told to go on ({count if limit is None else f'{count}/{limit}'})"
@@ -189,6 +191,6 @@ def _what(fact: "Nudged | Tripped | Steered | Labelled", short: "Mapping[str, st
             return f"named {_short(target, short)} “{seen(label)}”"
 
 
-def _short(target: str, short: "Mapping[str, str]") -> str:
+def _short(target: str, short: Mapping[str, str]) -> str:
     """An event's short id; it may be older than what is told, or of a session from elsewhere."""
     return short.get(target) or seen(target[:SHORT])

@@ -1,11 +1,13 @@
 """How long each task took, as a table."""
 
+from __future__ import annotations
+
 from tildone.kit.theme import Role, Span
+from tildone.typing import TYPE_CHECKING
 from tildone.views.rows import GAP, INDENT, ROOM, cut
 from tildone.views.stretches import spent
 from tildone.views.themed import task_line
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -17,7 +19,7 @@ NOTHING = "–"
 GONE = "No longer in the plan:"
 
 
-def times_lines(found: "Sequence[Life]", now: int, columns: int | None = None) -> "list[Line]":
+def times_lines(found: Sequence[Life], now: int, columns: int | None = None) -> list[Line]:
     """A line for every task: how long it was in progress, how long from added to closed, and who closed it.
 
     Where there is no room for columns, that stands below the task. What left the plan comes last.
@@ -35,7 +37,7 @@ def times_lines(found: "Sequence[Life]", now: int, columns: int | None = None) -
     return lines if columns is None else [cut(line, columns) for line in lines]
 
 
-def _cells(life: "Life", now: int) -> tuple[str, str, str]:
+def _cells(life: Life, now: int) -> tuple[str, str, str]:
     worked, lasted, closed = life.worked_on(now), life.lasted, life.closed
     return (
         NOTHING if worked is None else spent(worked),
@@ -44,14 +46,14 @@ def _cells(life: "Life", now: int) -> tuple[str, str, str]:
     )
 
 
-def _row(cells: "Sequence[str]", widths: "Sequence[int]") -> str:
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
     """Times are aligned at their end, names at their beginning."""
     *times, name = cells
     placed = [time.rjust(room) for time, room in zip(times, widths, strict=False)]
     return "".join(f"{cell}{GAP}" for cell in (*placed, name.ljust(widths[-1])))
 
 
-def _below(life: "Life", now: int) -> "Line":
+def _below(life: Life, now: int) -> Line:
     worked, lasted, closed = _cells(life, now)
     parts = [f"worked on {worked}"] if worked != NOTHING else []
     parts += [f"{lasted} in all"] if lasted != NOTHING else []

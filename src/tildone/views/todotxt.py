@@ -5,15 +5,17 @@ What a line has no place for is written as `key:value`, the format's own way to 
 These two are believed only beside what was written with them: where a person has edited that, the edit counts.
 """
 
+from __future__ import annotations
+
 import re
 
 from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.harmless import seen
 from tildone.views.remarks import Remarks, Taken, Written
 from tildone.views.spaces import JS_SPACES
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -227,7 +229,7 @@ def _stripped(words: list[str]) -> str:
     return " ".join(words).strip(JS_SPACES)
 
 
-def _fields_said(words: list[str]) -> "Iterator[str]":
+def _fields_said(words: list[str]) -> Iterator[str]:
     keys = [found[1] for word in words if (found := re.fullmatch(_FIELD, word))]
     for key in dict.fromkeys(keys):
         yield f"{key}: has no place in a plan; it is kept in the text"

@@ -1,12 +1,14 @@
 """Phases as a tree of check boxes: a call of `todo_write`, what came of it, and the panel that stays in view."""
 
+from __future__ import annotations
+
 from tildone.core.plan import Status
 from tildone.core.query import progress
 from tildone.kit.theme import BREAK, Role, Span, ansi
+from tildone.typing import TYPE_CHECKING
 from tildone.views.harmless import seen
 from tildone.views.phases import roman
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -34,14 +36,14 @@ _INDENT = Span("  ")
 _BAR = Span(BAR, Role.DIM)
 
 
-def write_call(args: object) -> "Line":
+def write_call(args: object) -> Line:
     """A call, as much of it as has arrived: every op with what it is about."""
     ops = args.get("ops") if isinstance(args, dict) else None
     told = [words for op in ops if (words := _op(op)).strip()] if isinstance(ops, list) else ["update"]
     return _header(Span("⏳", Role.MUTED), told)
 
 
-def result(plan: "Plan", text: str | None, *, expanded: bool = False) -> "Line":
+def result(plan: Plan, text: str | None, *, expanded: bool = False) -> Line:
     """What a call gave: the whole plan, or the words of the result where there are no tasks."""
     header = _header(Span("✔", Role.SUCCESS), [f"{len(plan.tasks)} tasks"])
     if not plan.tasks:
@@ -49,14 +51,14 @@ def result(plan: "Plan", text: str | None, *, expanded: bool = False) -> "Line":
     return _joined([header, *_tree(plan, expanded=expanded), *_notes(plan)])
 
 
-def failure(plan: "Plan", text: str | None, *, expanded: bool = False) -> "Line":
+def failure(plan: Plan, text: str | None, *, expanded: bool = False) -> Line:
     """What a call gave that went wrong: why, and the plan as it is all the same."""
     header = _header(Span("✘", Role.ERROR), [f"{len(plan.tasks)} tasks"] if plan.tasks else [])
     why = (text or "").partition("\n")[0] if plan.tasks else text or ""
     return _joined([header, (Span(why, Role.ERROR, lines=True),), *_tree(plan, expanded=expanded), *_notes(plan)])
 
 
-def panel(plan: "Plan") -> list[str] | None:
+def panel(plan: Plan) -> list[str] | None:
     """The lines that stay in view, harmless to any screen; None when there is nothing to show."""
     far = progress(plan)
     if not far.total:
@@ -76,12 +78,12 @@ def _op(op: object) -> str:
     return " ".join(str(part) for part in parts if part)
 
 
-def _header(sign: Span, told: "Sequence[str]") -> "Line":
+def _header(sign: Span, told: Sequence[str]) -> Line:
     about = (Span(" "), Span(" · ".join(told), Role.DIM)) if told else ()
     return sign, Span(" "), Span(TITLE, Role.ACCENT), *about
 
 
-def _tree(plan: "Plan", *, expanded: bool) -> "Iterator[Line]":
+def _tree(plan: Plan, *, expanded: bool) -> Iterator[Line]:
     """Phases without tasks are left out; a phase that is alone needs no name."""
     phases = [phase for phase in plan.phases if phase.tasks]
     for number, phase in enumerate(phases, 1):
@@ -92,7 +94,7 @@ def _tree(plan: "Plan", *, expanded: bool) -> "Iterator[Line]":
             yield _INDENT, Span(BRANCH if position < len(items) else LAST, Role.DIM), Span(" "), *item
 
 
-def _items(phase: "Phase", most: int) -> "list[Line]":
+def _items(phase: Phase, most: int) -> list[Line]:
     items = [_item(task) for task in phase.tasks[:most]]
     hidden = len(phase.tasks[most:])
     if hidden:
@@ -100,13 +102,13 @@ def _items(phase: "Phase", most: int) -> "list[Line]":
     return items
 
 
-def _item(task: "Task") -> "Line":
+def _item(task: Task) -> Line:
     box = "☑ " if task.status is Status.COMPLETED else "☐ "
     label = Span((Span(box), Span(_untabbed(task.text), strike=not task.status.is_open)), _ROLES[task.status])
     return (label, Span(f" ⁺{_superscript(len(task.notes))}", Role.DIM, italic=True)) if task.notes else (label,)
 
 
-def _notes(plan: "Plan") -> "Iterator[Line]":
+def _notes(plan: Plan) -> Iterator[Line]:
     """The notes of what is being worked on, each task's under its text."""
     for task in plan.tasks:
         if task.status is not Status.IN_PROGRESS or not task.notes:
@@ -120,7 +122,7 @@ def _notes(plan: "Plan") -> "Iterator[Line]":
                 yield _INDENT, _BAR, Span(" "), Span(line, Role.DIM)
 
 
-def _joined(lines: "Iterable[Line]") -> "Line":
+def _joined(lines: Iterable[Line]) -> Line:
     spans: list[Span] = []
     for number, line in enumerate(lines):
         spans += (BREAK, *line) if number else line

@@ -1,5 +1,7 @@
 """`tildone install` and `uninstall`: the plan inside the agents that people already use."""
 
+from __future__ import annotations
+
 import os
 import sys
 
@@ -12,8 +14,8 @@ from tildone.cli.screen import columns, put, put_spans
 from tildone.config import nearest
 from tildone.errors import Refused, UsageError
 from tildone.kit.theme import Role, Span
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -114,8 +116,8 @@ def _wanted(typed: Typed, site: Site) -> list[Host]:
 def _each(
     typed: Typed,
     site: Site,
-    planned: "Callable[[Iterable[Edit]], list[Change]]",
-    carried_out: "Callable[[Change], None]",
+    planned: Callable[[Iterable[Edit]], list[Change]],
+    carried_out: Callable[[Change], None],
     done: str,
     nothing: str,
 ) -> int:

@@ -1,8 +1,10 @@
 """What will change in a file, as lines for a person."""
 
-from tildone.kit.theme import Role, Span
+from __future__ import annotations
 
-TYPE_CHECKING = False
+from tildone.kit.theme import Role, Span
+from tildone.typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 AROUND = 1
 
 
-def lines(change: "Change") -> "Iterator[Line]":
+def lines(change: Change) -> Iterator[Line]:
     """The file's name, then what goes and what comes, with a line around it."""
     before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
     what = "new" if change.before is None else "removed" if change.after is None else ""

@@ -4,21 +4,23 @@ Whatever else a file holds stays as it is: comments, order, indentation, line en
 alone.
 """
 
+from __future__ import annotations
+
 import json
 import tomllib
 
 from tildone.cli.install import jsonc
 from tildone.cli.install.scanning import Unreadable
 from tildone.errors import Refused
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 NAME = "tildone"
 BEGIN, BEGIN_JOINED, END = "# >>> tildone", "# >>> tildone, joined", "# <<< tildone"
-LEFTOVERS: "tuple[dict[str, Any], ...]" = ({}, {"version": 1})
+LEFTOVERS: tuple[dict[str, Any], ...] = ({}, {"version": 1})
 """What a file of ours is when everything of ours is gone from it."""
 
 
@@ -28,7 +30,7 @@ class Member:
 
     file: str
     path: tuple[str, ...]
-    held: "Any"
+    held: Any
     yields: bool = False
 
 
@@ -38,7 +40,7 @@ class Item:
 
     file: str
     path: tuple[str, ...]
-    held: "Any"
+    held: Any
 
 
 @value
@@ -108,7 +110,7 @@ def take_out(text: str, edit: Edit, before: str | None) -> str | None:
         raise Refused(f"{edit.file} can't be read ({error}); nothing was changed") from error
 
 
-def is_ours(held: "Any") -> bool:
+def is_ours(held: Any) -> bool:
     """Whether an entry was put in by an installation: it runs tildone, or lets it be run."""
     said = json.dumps(held)
     return NAME in said and ("mcp" in said or " hook " in said)

@@ -1,12 +1,14 @@
 """Files of hosts: what an installation would make of them, and the writing of it."""
 
+from __future__ import annotations
+
 import os
 
 from tildone.cli.install.edits import Edit, put_in, take_out
 from tildone.errors import Refused
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -23,7 +25,7 @@ class Change:
     after: str | None
 
 
-def installing(edits: "Iterable[Edit]") -> list[Change]:
+def installing(edits: Iterable[Edit]) -> list[Change]:
     """What an installation would change.
 
     Raises:
@@ -38,7 +40,7 @@ def installing(edits: "Iterable[Edit]") -> list[Change]:
     return _changes(texts)
 
 
-def uninstalling(edits: "Iterable[Edit]") -> list[Change]:
+def uninstalling(edits: Iterable[Edit]) -> list[Change]:
     """What taking an installation out again would change: where nobody else did meanwhile, all of it is as before."""
     texts: dict[str, tuple[str | None, str | None]] = {}
     for edit in edits:
@@ -98,7 +100,7 @@ def uninstall(change: Change) -> None:
         raise Refused(f"cannot write {change.file}: {error.strerror}") from error
 
 
-def _changes(texts: "dict[str, tuple[str | None, str | None]]") -> list[Change]:
+def _changes(texts: dict[str, tuple[str | None, str | None]]) -> list[Change]:
     return [Change(file, before, after) for file, (before, after) in texts.items() if before != after]
 
 

@@ -1,5 +1,7 @@
 """What is to be said of the hosts on this machine: whether the plan is in them, and whether what they run is there."""
 
+from __future__ import annotations
+
 import os
 import re
 
@@ -7,15 +9,15 @@ from tildone.cli.install import files, here, is_found, is_installed
 from tildone.cli.install.hosts import HOSTS, PROJECT, USER, Host, Site
 from tildone.errors import Refused, UsageError
 from tildone.log.health import Finding, Health
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _PROGRAM = re.compile(r"""(?:[A-Za-z]:)?[/\\][^"'\n]*?tildone(?:\.exe)?(?=["' ])""")
 
 
-def findings(project: str) -> "Iterator[Finding]":
+def findings(project: str) -> Iterator[Finding]:
     """One for each host that is here, for the person and for the project."""
     try:
         sites = [here(scope, project=project) for scope in (USER, PROJECT)]
@@ -29,7 +31,7 @@ def findings(project: str) -> "Iterator[Finding]":
         yield from said
 
 
-def _of(host: Host, site: Site) -> "Iterator[Finding]":
+def _of(host: Host, site: Site) -> Iterator[Finding]:
     where = "" if site.scope == USER else " in this project"
     again = f"tildone install {host.name}" + ("" if site.scope == USER else " --scope project")
     try:

@@ -4,15 +4,17 @@ Claude Code, Codex, Gemini CLI, opencode and pi were run with what is written he
 VS Code and Claude Desktop are as they document it: their programs can't be run without an account or a screen.
 """
 
+from __future__ import annotations
+
 import os
 import shlex
 import sys
 
 from tildone.cli.install.edits import Block, Edit, Item, Member, Whole
 from tildone.errors import UsageError
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
@@ -60,7 +62,7 @@ class Site:
     home: str
     project: str
     scope: str
-    environ: "Mapping[str, str]"
+    environ: Mapping[str, str]
     program: str
     arguments: tuple[str, ...] = ("mcp",)
     platform: str = sys.platform
@@ -98,12 +100,12 @@ class Host:
     name: str
     title: str
     program: str
-    folder: "Callable[[Site], str]"
-    edits: "Callable[[Site], list[Edit]]"
+    folder: Callable[[Site], str]
+    edits: Callable[[Site], list[Edit]]
     after: str = ""
 
 
-def _claude(site: Site) -> "list[Edit]":
+def _claude(site: Site) -> list[Edit]:
     folder = site.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(site.home, ".claude")
     servers = (
         os.path.join(site.environ.get("CLAUDE_CONFIG_DIR") or site.home, ".claude.json")
@@ -126,7 +128,7 @@ def _claude_hook(file: str, event: str, command: str) -> Item:
     return Item(file, ("hooks", event), {"hooks": [{"type": "command", "command": command, "timeout": SECONDS}]})
 
 
-def _codex(site: Site) -> "list[Edit]":
+def _codex(site: Site) -> list[Edit]:
     home = site.environ.get("CODEX_HOME") or os.path.join(site.home, ".codex")
     file = os.path.join(home if site.scope == USER else os.path.join(site.project, ".codex"), "config.toml")
     lines: list[str] = []
@@ -140,15 +142,15 @@ def _codex(site: Site) -> "list[Edit]":
     return [Block(file, "\n".join(lines))] if lines else []
 
 
-def _gemini(site: Site) -> "list[Edit]":
+def _gemini(site: Site) -> list[Edit]:
     return _gemini_like(site, site.at(".gemini/settings.json", ".gemini/settings.json"), "gemini", GEMINI_EVENTS)
 
 
-def _qwen(site: Site) -> "list[Edit]":
+def _qwen(site: Site) -> list[Edit]:
     return _gemini_like(site, site.at(".qwen/settings.json", ".qwen/settings.json"), "qwen", CLAUDE_EVENTS)
 
 
-def _gemini_like(site: Site, file: str, host: str, events: tuple[str, ...]) -> "list[Edit]":
+def _gemini_like(site: Site, file: str, host: str, events: tuple[str, ...]) -> list[Edit]:
     edits: list[Edit] = []
     if site.mcp:
         # Without a bound they would wait ten minutes for a server that does not answer.
@@ -164,7 +166,7 @@ def _gemini_like(site: Site, file: str, host: str, events: tuple[str, ...]) -> "
     return edits
 
 
-def _cursor(site: Site) -> "list[Edit]":
+def _cursor(site: Site) -> list[Edit]:
     edits: list[Edit] = []
     if site.mcp:
         edits += [Member(site.at(".cursor/mcp.json", ".cursor/mcp.json"), ("mcpServers", "tildone"), _server(site))]
@@ -177,7 +179,7 @@ def _cursor(site: Site) -> "list[Edit]":
     return edits
 
 
-def _copilot(site: Site) -> "list[Edit]":
+def _copilot(site: Site) -> list[Edit]:
     edits: list[Edit] = []
     if site.mcp and site.scope == USER:
         server = {"type": "local", **_server(site), "tools": ["*"]}
@@ -189,12 +191,12 @@ def _copilot(site: Site) -> "list[Edit]":
     return edits
 
 
-def _copilot_hook(site: Site, event: str) -> "dict[str, Any]":
+def _copilot_hook(site: Site, event: str) -> dict[str, Any]:
     command = site.hook("copilot", event)
     return {"type": "command", "bash": command, "powershell": f"& {command}", "timeoutSec": SECONDS}
 
 
-def _opencode(site: Site) -> "list[Edit]":
+def _opencode(site: Site) -> list[Edit]:
     home = site.environ.get("XDG_CONFIG_HOME") or os.path.join(site.home, ".config")
     folder = os.path.join(home, "opencode") if site.scope == USER else site.project
     file = os.path.join(folder, "opencode.jsonc")
@@ -212,30 +214,30 @@ def _opencode(site: Site) -> "list[Edit]":
     return edits
 
 
-def _pi(site: Site) -> "list[Edit]":
+def _pi(site: Site) -> list[Edit]:
     return [Whole(site.at(".pi/agent/extensions/tildone.ts", ".pi/extensions/tildone.ts"), _shim("pi.ts", site))]
 
 
-def _zed(site: Site) -> "list[Edit]":
+def _zed(site: Site) -> list[Edit]:
     file = os.path.join(site.home if site.platform != "win32" else site.config, ".config/zed/settings.json")
     file = file if site.scope == USER else os.path.join(site.project, ".zed", "settings.json")
     return [Member(file, ("context_servers", "tildone"), {"source": "custom", **_server(site), "env": {}})]
 
 
-def _vscode(site: Site) -> "list[Edit]":
+def _vscode(site: Site) -> list[Edit]:
     file = os.path.join(site.config, "Code", "User", "mcp.json")
     file = file if site.scope == USER else os.path.join(site.project, ".vscode", "mcp.json")
     return [Member(file, ("servers", "tildone"), {"type": "stdio", **_server(site)})]
 
 
-def _claude_desktop(site: Site) -> "list[Edit]":
+def _claude_desktop(site: Site) -> list[Edit]:
     if site.scope == PROJECT:
         raise UsageError("Claude Desktop has settings of the person only: leave --scope project out")
     file = os.path.join(site.config, "Claude", "claude_desktop_config.json")
     return [Member(file, ("mcpServers", "tildone"), _server(site))]
 
 
-def _server(site: Site) -> "dict[str, Any]":
+def _server(site: Site) -> dict[str, Any]:
     return {"command": site.program, "args": list(site.arguments)}
 
 

@@ -3,12 +3,14 @@
 Hosts' settings are files that people write by hand. They are scanned for where things stand, and spliced.
 """
 
+from __future__ import annotations
+
 import json
 import re
 
 from tildone.cli.install.scanning import Node, Scanner, Unreadable, scan
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     Path = tuple[str, ...]
 
 
-def found(text: str, path: "Path") -> "Any":
+def found(text: str, path: Path) -> Any:
     """What is at a path; None if nothing is."""
     node: Node | None = scan(text)
     for key in path:
@@ -24,7 +26,7 @@ def found(text: str, path: "Path") -> "Any":
     return None if node is None else node.data
 
 
-def put(text: str, path: "Path", held: object) -> str:
+def put(text: str, path: Path, held: object) -> str:
     """The text with `held` at a path, whose objects are made if they are missing. What is equal stays as it is.
 
     Raises:
@@ -43,7 +45,7 @@ def put(text: str, path: "Path", held: object) -> str:
     return text if node.data == held else text[: node.start] + _shown(text, node.start, held) + text[node.end :]
 
 
-def append(text: str, path: "Path", item: object) -> str:
+def append(text: str, path: Path, item: object) -> str:
     """The text with an item more in the array at a path, which is made if it is missing.
 
     Raises:
@@ -59,7 +61,7 @@ def append(text: str, path: "Path", item: object) -> str:
     return _inserted(text, node, None, item)
 
 
-def drop(text: str, path: "Path", unwanted: "Callable[[Any], bool]" = lambda _: True) -> str:
+def drop(text: str, path: Path, unwanted: Callable[[Any], bool] = lambda _: True) -> str:
     """The text without the member at a path, or without those items of an array there that are unwanted."""
     parent = _at(text, path[:-1])
     target = parent.child(path[-1]) if parent is not None else None
@@ -73,7 +75,7 @@ def drop(text: str, path: "Path", unwanted: "Callable[[Any], bool]" = lambda _: 
     return text
 
 
-def prune(text: str, path: "Path", before: str = "{}") -> str:
+def prune(text: str, path: Path, before: str = "{}") -> str:
     """The text without the objects and arrays on the way to a path that hold nothing, from the innermost outwards.
 
     Those that were there `before` stay.
@@ -91,7 +93,7 @@ def prune(text: str, path: "Path", before: str = "{}") -> str:
     return text
 
 
-def _at(text: str, path: "Path") -> Node | None:
+def _at(text: str, path: Path) -> Node | None:
     node: Node | None = scan(text)
     for key in path:
         node = node.child(key) if node is not None else None

@@ -1,5 +1,7 @@
 """A plugin folder for Claude Code: everything that an installation puts in, in a form that can be passed on."""
 
+from __future__ import annotations
+
 import json
 import os
 
@@ -15,7 +17,7 @@ Plan this with the todo tool, a few steps at a time, then work through the plan 
 """
 
 
-def plugin(folder: str, site: Site) -> "list[Edit]":
+def plugin(folder: str, site: Site) -> list[Edit]:
     """The files of the folder."""
     hook = {"type": "command", "command": site.hook("claude"), "timeout": SECONDS}
     parts: dict[str, object] = {

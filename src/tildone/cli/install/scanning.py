@@ -1,10 +1,12 @@
 """JSON with comments and trailing commas, read with where everything stands."""
 
+from __future__ import annotations
+
 import json
 
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -24,10 +26,10 @@ class Node:
 
     start: int
     end: int
-    data: "Any"
-    children: "tuple[tuple[str | None, int, Node], ...]" = ()
+    data: Any
+    children: tuple[tuple[str | None, int, Node], ...] = ()
 
-    def child(self, key: str) -> "Node | None":
+    def child(self, key: str) -> Node | None:
         """The member of that name; of several, the last, as every reader of JSON has it."""
         return next((node for name, _, node in reversed(self.children) if name == key), None)
 

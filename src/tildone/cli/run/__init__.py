@@ -1,5 +1,7 @@
 """`tildone run`: an agent of our own that works through a task or a plan."""
 
+from __future__ import annotations
+
 import asyncio
 import importlib
 from collections.abc import Callable, Coroutine

@@ -1,5 +1,7 @@
 """A run that nobody can answer: it begins, a signal can stop it, it ends."""
 
+from __future__ import annotations
+
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator

@@ -1,5 +1,7 @@
 """A story told line by line into any stream: no line is ever taken back."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import TextIO
 

@@ -1,5 +1,7 @@
 """What `tildone run` was asked for: what is to be done, by which model, in which conversation, and how it is shown."""
 
+from __future__ import annotations
+
 import os
 import re
 import sys

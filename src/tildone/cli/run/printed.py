@@ -1,5 +1,7 @@
 """The mode for scripts: the last answer on standard output, and nothing else there."""
 
+from __future__ import annotations
+
 import sys
 
 from tildone.cli.run.headless import carried_out

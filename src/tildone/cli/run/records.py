@@ -1,5 +1,7 @@
 """The mode for programs: the header of the session, then every event, one JSON object a line."""
 
+from __future__ import annotations
+
 import json
 import sys
 

@@ -1,5 +1,7 @@
 """What every mode is given: a host to be opened for whoever watches, what is said first, and how it all ended."""
 
+from __future__ import annotations
+
 import os
 import shlex
 from functools import partial

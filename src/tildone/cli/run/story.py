@@ -1,5 +1,7 @@
 """A run as it is told line by line: what is said, which tools are called, what comes of them."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol

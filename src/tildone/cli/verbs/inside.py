@@ -1,5 +1,7 @@
 """The verbs that put the plan inside other agents."""
 
+from __future__ import annotations
+
 from tildone.cli.args import MANY, Option, Verb
 from tildone.cli.verbs.options import JSON
 

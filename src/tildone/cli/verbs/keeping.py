@@ -1,5 +1,7 @@
 """The verbs that take plans and their histories in and out of the store."""
 
+from __future__ import annotations
+
 from tildone.cli.args import MANY, Option, Verb
 from tildone.cli.verbs.options import FORCE, JSON
 

@@ -4,11 +4,13 @@ A call comes out as `{"ops": [["add", TEXT…], ["done", ID…], ["note", ID, TE
 number, or a task's exact text. Nothing is guessed where more than one thing could be meant.
 """
 
+from __future__ import annotations
+
 import re
 
 from tildone.kit.schema import Problem
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
@@ -44,7 +46,7 @@ class Unclear(ValueError):
     """Nothing, or more than one thing, could be meant."""
 
 
-def meant(arguments: object) -> "tuple[dict[str, Any], list[Problem]]":
+def meant(arguments: object) -> tuple[dict[str, Any], list[Problem]]:
     """The call in its one form, and why there is none."""
     hints: list[str] = []
     try:
@@ -54,7 +56,7 @@ def meant(arguments: object) -> "tuple[dict[str, Any], list[Problem]]":
     return {"ops": ops, "hints": list(dict.fromkeys(hints))}, []
 
 
-def _ops(given: object, hints: list[str]) -> "Iterator[Op]":
+def _ops(given: object, hints: list[str]) -> Iterator[Op]:
     match given:
         case None:
             return
@@ -70,7 +72,7 @@ def _ops(given: object, hints: list[str]) -> "Iterator[Op]":
             raise Unclear(f"what is {given!r:.40}?")
 
 
-def _object(fields: "dict[str, Any]", hints: list[str]) -> "Iterator[Op]":
+def _object(fields: dict[str, Any], hints: list[str]) -> Iterator[Op]:
     ops = _taken(fields, OPS_KEYS)
     if ops is not None and not fields:
         hints.append('{"done":3} will do')
@@ -84,12 +86,12 @@ def _object(fields: "dict[str, Any]", hints: list[str]) -> "Iterator[Op]":
     yield from _named(word, fields, hints)
 
 
-def _taken(fields: "dict[str, Any]", keys: tuple[str, ...]) -> object:
+def _taken(fields: dict[str, Any], keys: tuple[str, ...]) -> object:
     """What is under the first of these keys, taken out."""
     return next((fields.pop(key) for key in keys if key in fields), None)
 
 
-def _fields(fields: "dict[str, Any]", hints: list[str]) -> "Iterator[Op]":
+def _fields(fields: dict[str, Any], hints: list[str]) -> Iterator[Op]:
     """The usual form: a field for each op, in their order."""
     why = _taken(fields, WHY_KEYS)
     for word, given in fields.items():
@@ -106,7 +108,7 @@ def _fields(fields: "dict[str, Any]", hints: list[str]) -> "Iterator[Op]":
             yield from _one(op, given, hints)
 
 
-def _named(word: str, rest: "dict[str, Any]", hints: list[str]) -> "Iterator[Op]":
+def _named(word: str, rest: dict[str, Any], hints: list[str]) -> Iterator[Op]:
     """An op whose name is a value, with what it needs in fields beside it."""
     op = _op(word)
     if word.lower() in READING:
@@ -120,7 +122,7 @@ def _named(word: str, rest: "dict[str, Any]", hints: list[str]) -> "Iterator[Op]
         yield from _one(op, values[0], hints)
 
 
-def _order(line: str) -> "Iterator[Op]":
+def _order(line: str) -> Iterator[Op]:
     """An op in words: `done 3`."""
     found = re.fullmatch(_ORDER, line.strip(), re.DOTALL)
     op = _op(found[1]) if found else None
@@ -129,7 +131,7 @@ def _order(line: str) -> "Iterator[Op]":
     yield from _one(op, found[2], [])
 
 
-def _one(op: str, given: object, hints: list[str]) -> "Iterator[Op]":
+def _one(op: str, given: object, hints: list[str]) -> Iterator[Op]:
     match op:
         case "add":
             texts = list(_texts(given))
@@ -150,7 +152,7 @@ def _op(word: str) -> str | None:
     return OPS.get(word.lower())
 
 
-def _texts(given: object) -> "Iterator[str]":
+def _texts(given: object) -> Iterator[str]:
     match given:
         case str(text):
             lines = [re.sub(f"^{_BULLET}", "", line.strip()) for line in text.splitlines()]
@@ -166,7 +168,7 @@ def _texts(given: object) -> "Iterator[str]":
             raise Unclear("add needs texts")
 
 
-def _ids(given: object, hints: list[str]) -> "Iterator[int | str]":
+def _ids(given: object, hints: list[str]) -> Iterator[int | str]:
     match given:
         case list(items) if items:
             for item in items:
@@ -199,7 +201,7 @@ def _id(given: object, hints: list[str]) -> int | str:
             raise Unclear("which task?")
 
 
-def _pairs(op: str, given: object) -> "Iterator[tuple[object, str]]":
+def _pairs(op: str, given: object) -> Iterator[tuple[object, str]]:
     """Tasks, each with a text."""
     match given:
         case str(text) if (led := re.fullmatch(_LED, text, re.DOTALL)) and led[2].strip():
@@ -226,7 +228,7 @@ def _is_pair(given: object) -> bool:
     return led is not None and led[2].strip() != ""
 
 
-def _places(given: object) -> "tuple[object, object]":
+def _places(given: object) -> tuple[object, object]:
     """A task, and the one it goes before; None for the end."""
     match given:
         case str(text) if found := re.fullmatch(rf"\s*{_NUMBER}(?:[\s,>]|before|to)*(?:{_NUMBER})?\s*", text):

@@ -1,10 +1,12 @@
 """What the tool of the brief dialect takes, and the changes that it comes to."""
 
+from __future__ import annotations
+
 from tildone.core.ops import Append, Mark, Move, Named, Note, Numbered
 from tildone.core.plan import Status, Task
+from tildone.typing import TYPE_CHECKING
 from tildone.views.harmless import one_line
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
@@ -18,7 +20,7 @@ MARKS = {"start": Status.IN_PROGRESS, "done": Status.COMPLETED, "drop": Status.A
 
 _ID = {"type": "integer"}
 _TEXT = {"type": "string"}
-PARAMETERS: "dict[str, Any]" = {
+PARAMETERS: dict[str, Any] = {
     "type": "object",
     "properties": {
         "add": {"type": "array", "items": _TEXT},
@@ -32,12 +34,12 @@ PARAMETERS: "dict[str, Any]" = {
 }
 
 
-def steps(params: "Mapping[str, Any]") -> "list[Step]":
+def steps(params: Mapping[str, Any]) -> list[Step]:
     """The changes that a call asks for, in the order they were asked for. None are asked for by one that only reads."""
     return [step for op, *rest in params["ops"] for step in _steps(op, rest)]
 
 
-def _steps(op: str, given: "Sequence[Any]") -> "Iterator[Step]":
+def _steps(op: str, given: Sequence[Any]) -> Iterator[Step]:
     match op:
         case "add":
             yield Append(tuple(map(Task, given)), anew=True)
@@ -55,12 +57,12 @@ def _steps(op: str, given: "Sequence[Any]") -> "Iterator[Step]":
             yield from (Mark(target, MARKS[op]) for target in _many(given))
 
 
-def _many(ids: "Sequence[Id]") -> "Iterator[Selector]":
+def _many(ids: Sequence[Id]) -> Iterator[Selector]:
     numbers = tuple(one for one in ids if isinstance(one, int))
     if numbers:
         yield Numbered(numbers)
     yield from (_one(one) for one in ids if isinstance(one, str))
 
 
-def _one(task: "Id") -> Named | Numbered:
+def _one(task: Id) -> Named | Numbered:
     return Numbered((task,)) if isinstance(task, int) else Named(task, one_line)

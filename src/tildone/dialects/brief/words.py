@@ -1,14 +1,16 @@
 """What models are told in the brief dialect: what they can't know, and no more."""
 
+from __future__ import annotations
+
 from tildone.core.faults import NoSuchNumber, TaskMissing
 from tildone.core.numbers import numbered
 from tildone.core.plan import Status
 from tildone.core.query import next_task
 from tildone.dialects.base import Reply
+from tildone.typing import TYPE_CHECKING
 from tildone.views.faults import sentence
 from tildone.views.harmless import one_line
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -27,7 +29,7 @@ TO_DO = (Status.PENDING, Status.IN_PROGRESS)
 SIGNS = {Status.PENDING: "", Status.IN_PROGRESS: ">", Status.BLOCKED: "!"}
 
 
-def reply(done: "Done") -> Reply:
+def reply(done: Done) -> Reply:
     """A few tokens that confirm; the list only where the model can't know it."""
     outcome = done.outcome
     if outcome.faults:
@@ -43,12 +45,12 @@ def reply(done: "Done") -> Reply:
     return _said(text)
 
 
-def refuse(_tool: "Tool", wrong: "Sequence[Problem]", _given: object) -> Reply:
+def refuse(_tool: Tool, wrong: Sequence[Problem], _given: object) -> Reply:
     """A call that nothing can be made of."""
     return _said("; ".join(map(str, wrong)), is_error=True)
 
 
-def listing(plan: "Plan") -> str:
+def listing(plan: Plan) -> str:
     """What is open, a task a line, and what is closed by its numbers alone."""
     plan = numbered(plan, plan)
     lines = [line for phase in plan.phases for line in _phase_lines(phase)]
@@ -58,12 +60,12 @@ def listing(plan: "Plan") -> str:
     return "\n".join(lines) or EMPTY
 
 
-def context(plan: "Plan") -> str | None:
+def context(plan: Plan) -> str | None:
     """The plan for a model that begins, or that has forgotten; nothing when there is nothing to do."""
     return f"Your plan (todo tool):\n{listing(plan)}" if any(task.status.is_open for task in plan.tasks) else None
 
 
-def carry_on(plan: "Plan") -> str:
+def carry_on(plan: Plan) -> str:
     """What an agent is told that stopped with work left."""
     plan = numbered(plan, plan)
     upcoming = next_task(plan)
@@ -78,7 +80,7 @@ def _said(text: str, *, is_error: bool = False) -> Reply:
     return Reply(text, {"say": text}, is_error=is_error)
 
 
-def _confirmed(before: "Plan", after: "Plan") -> str:
+def _confirmed(before: Plan, after: Plan) -> str:
     new = [task.number for task in after.tasks if task.number > before.counted]
     if new and before.tasks and not before.counted:
         new = [number for number in new if number > len(before.tasks)]
@@ -87,29 +89,29 @@ def _confirmed(before: "Plan", after: "Plan") -> str:
     return said if still_open or not after.tasks else f"{said}, {FINISHED}"
 
 
-def _by_text(ops: "Iterable[Sequence[object]]") -> bool:
+def _by_text(ops: Iterable[Sequence[object]]) -> bool:
     """Whether a task was named by its text, so that its number may not be known."""
     return any(isinstance(given[0], str) for op, *given in ops if op != "add")
 
 
-def _touched(ops: "Iterable[Sequence[object]]", plan: "Plan") -> list[int]:
+def _touched(ops: Iterable[Sequence[object]], plan: Plan) -> list[int]:
     named = {one for op, *given in ops if op != "add" for one in given[:1]}
     return [task.number for task in plan.tasks if task.text in named or one_line(task.text) in named]
 
 
-def _phase_lines(phase: "Phase") -> "Iterator[str]":
+def _phase_lines(phase: Phase) -> Iterator[str]:
     tasks = [_line(task) for task in phase.tasks if task.status in SIGNS]
     if tasks and phase.name:
         yield f"{one_line(phase.name)}:"
     yield from tasks
 
 
-def _line(task: "Task") -> str:
+def _line(task: Task) -> str:
     why = f" ({one_line(task.notes[-1])})" if task.status is Status.BLOCKED and task.notes else ""
     return f"{task.number}{SIGNS[task.status]} {one_line(task.text)}{why}"
 
 
-def _ranges(numbers: "Iterable[int]") -> str:
+def _ranges(numbers: Iterable[int]) -> str:
     """Numbers, those in a row as one: `1-3,7`."""
     rows: list[list[int]] = []
     for number in sorted(numbers):
@@ -120,7 +122,7 @@ def _ranges(numbers: "Iterable[int]") -> str:
     return ",".join(f"{row[0]}-{row[-1]}" if len(row) > 1 else str(row[0]) for row in rows)
 
 
-def _refusal(fault: "Fault", plan: "Plan") -> str:
+def _refusal(fault: Fault, plan: Plan) -> str:
     match fault:
         case NoSuchNumber(numbers):
             known = _ranges(task.number for task in numbered(plan, plan).tasks)

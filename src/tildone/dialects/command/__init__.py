@@ -4,6 +4,8 @@ Nothing happens here. A shell applies the answer's steps, shows its messages and
 `resumed` or `failed` says what follows. `edit_reminder` is how the model learns of the change.
 """
 
+from __future__ import annotations
+
 from tildone.core.plan import Plan, Status
 from tildone.dialects.command.answer import Answer, Trouble, refused, status
 from tildone.dialects.command.typed import verb_and_rest, words

@@ -1,5 +1,7 @@
 """What comes of a command a person typed: words, changes to make, and what only the outside can do."""
 
+from __future__ import annotations
+
 from enum import Enum
 
 from tildone.core.reduce import Step

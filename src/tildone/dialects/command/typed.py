@@ -4,6 +4,8 @@ Whitespace and letters are JavaScript's, as in the command this one follows: a b
 not, and the first letter is one UTF-16 unit, so that an astral one stays as it is.
 """
 
+from __future__ import annotations
+
 from tildone.core.plan import Phase, Plan, Task
 from tildone.views.spaces import JS_SPACES
 

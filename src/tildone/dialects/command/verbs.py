@@ -4,6 +4,8 @@ Where a function takes `me`, that is how the person calls the command, so that h
 it takes `numbered`, a number is the position of a task, for lists that show it.
 """
 
+from __future__ import annotations
+
 from tildone.core.ops import Append, At, Everything, InPhase, Mark, Named, Note, Remove, Write
 from tildone.core.plan import Plan, Status, Task
 from tildone.dialects.command.answer import (
@@ -19,12 +21,12 @@ from tildone.dialects.command.answer import (
     warned,
 )
 from tildone.dialects.command.typed import capitalized, phases_like, tasks_like, title
+from tildone.typing import TYPE_CHECKING
 from tildone.value import but
 from tildone.views.harmless import one_line
 from tildone.views.markdown import checklist, document, read
 from tildone.views.spaces import JS_SPACES
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -45,7 +47,7 @@ def show(plan: Plan, *, me: str = ME) -> Answer:
     return Answer(status(checklist(plan).rstrip(JS_SPACES)))
 
 
-def append(plan: Plan, phase: str | None, texts: "Sequence[str]", *, me: str = ME) -> Answer:
+def append(plan: Plan, phase: str | None, texts: Sequence[str], *, me: str = ME) -> Answer:
     """New tasks at the end of a phase, which is made if no phase is meant; without one, of the last phase."""
     tasks = tuple(Task(capitalized(text)) for text in texts)
     if not tasks or not all(task.text for task in tasks):
@@ -172,7 +174,7 @@ def _phase_for(plan: Plan, phase: str | None) -> tuple[str | None, str]:
     return name, f" to the new phase {name}"
 
 
-def _task(plan: Plan, query: str, *, numbered: bool) -> "tuple[Named | At, str] | Answer":
+def _task(plan: Plan, query: str, *, numbered: bool) -> tuple[Named | At, str] | Answer:
     """The one task that is meant, and how to say which."""
     if numbered and query.isdecimal():
         return _task_at(plan, int(query))
@@ -182,7 +184,7 @@ def _task(plan: Plan, query: str, *, numbered: bool) -> "tuple[Named | At, str] 
     return _unclear("task", query, [task.text for task in tasks])
 
 
-def _task_or_phase(plan: Plan, query: str, *, numbered: bool) -> "tuple[Selector, str] | Answer":
+def _task_or_phase(plan: Plan, query: str, *, numbered: bool) -> tuple[Selector, str] | Answer:
     """The task that is meant, else the phase."""
     found = _task(plan, query, numbered=numbered)
     if not isinstance(found, Answer) or (numbered and query.isdecimal()):
@@ -194,7 +196,7 @@ def _task_or_phase(plan: Plan, query: str, *, numbered: bool) -> "tuple[Selector
     return _unclear("task or phase", query, candidates)
 
 
-def _task_at(plan: Plan, position: int) -> "tuple[Named | At, str] | Answer":
+def _task_at(plan: Plan, position: int) -> tuple[Named | At, str] | Answer:
     """The task at a position; by its text where that is enough, since the plan may change under our hands."""
     texts = [task.text for task in plan.tasks]
     if position >= len(texts):

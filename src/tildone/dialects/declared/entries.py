@@ -1,16 +1,18 @@
 """Lists that another host's session holds: results of `TodoWrite` whose details are the envelope."""
 
+from __future__ import annotations
+
 from tildone.core.plan import Plan
 from tildone.core.reduce import reduce
 from tildone.dialects.declared.params import NAME, RULES, write_steps
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
 
-def recover(entries: "Sequence[Mapping[str, Any]]") -> Plan | None:
+def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
     """The list that the newest good result left. One that the tool would not have taken is passed over."""
     for entry in reversed(entries):
         data = _data(entry)
@@ -20,7 +22,7 @@ def recover(entries: "Sequence[Mapping[str, Any]]") -> Plan | None:
     return None
 
 
-def _data(entry: "Mapping[str, Any]") -> "Mapping[str, Any]":
+def _data(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a successful result says of the list, in the words of the call; empty for any other entry."""
     message = entry.get("message")
     if entry.get("type") != "message" or not isinstance(message, dict):

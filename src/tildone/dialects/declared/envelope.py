@@ -1,11 +1,13 @@
 """The one shape of every answer: status, data, text, stats, context, and an error where there is one."""
 
+from __future__ import annotations
+
 from tildone.dialects.base import Reply
 from tildone.dialects.declared.params import STATUSES, WORDS
 from tildone.dialects.declared.words import lines, recap, sentence
 from tildone.log.codec import pretty
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -20,7 +22,7 @@ ECHOED = 16
 """Arguments nested deeper are not repeated: a good call has four levels, and each level indents all below."""
 
 
-def write_reply(done: "Done") -> Reply:
+def write_reply(done: Done) -> Reply:
     """The list as it is now, as data for the model and as text for people."""
     if done.outcome.faults:
         return _refusal(sentence(done.outcome.faults[0]), done.params, done.took_ms)
@@ -45,7 +47,7 @@ def write_reply(done: "Done") -> Reply:
     )
 
 
-def refuse(_tool: "Tool", problems: "Sequence[Problem]", given: object) -> Reply:
+def refuse(_tool: Tool, problems: Sequence[Problem], given: object) -> Reply:
     """Arguments that do not fit the schema: answered as the tool itself refuses a list."""
     told = [str(problem) for problem in problems[:TOLD]]
     if len(problems) > TOLD:
@@ -71,11 +73,11 @@ def _refusal(message: str, given: object, took_ms: int, code: str = "INVALID_PAR
     )
 
 
-def _reply(envelope: "Details") -> Reply:
+def _reply(envelope: Details) -> Reply:
     return Reply(pretty(envelope), envelope, is_error=envelope["status"] == "error")
 
 
-def _context(given: object) -> "Details":
+def _context(given: object) -> Details:
     return {"cwd": ".", "params_input": {} if _deeper(given, ECHOED) else given}
 
 
@@ -86,6 +88,6 @@ def _deeper(given: object, levels: int) -> bool:
     return levels == 0 or any(_deeper(item, levels - 1) for item in inner)
 
 
-def _counts(plan: "Plan") -> dict[str, int]:
+def _counts(plan: Plan) -> dict[str, int]:
     by_word = {word: sum(task.status is status for task in plan.tasks) for word, status in STATUSES.items()}
     return {"total": len(plan.tasks), **by_word}

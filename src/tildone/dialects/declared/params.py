@@ -1,11 +1,13 @@
 """What a model sends: the schema, and a list put as a change to the plan."""
 
+from __future__ import annotations
+
 from tildone.core.faults import Missing, TextTooLong, TooManyTasks, UnknownWord
 from tildone.core.ops import Write
 from tildone.core.plan import Status, Task, flat
 from tildone.core.rules import Focus, Rules
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -50,7 +52,7 @@ PARAMETERS = {
 }
 
 
-def write_steps(params: "Params") -> "Sequence[Step]":
+def write_steps(params: Params) -> Sequence[Step]:
     """The list in place of the old one, or what is wrong with it first.
 
     Ids and unknown keys say nothing here. That no two items are in progress is a rule of the plan itself.
@@ -62,7 +64,7 @@ def write_steps(params: "Params") -> "Sequence[Step]":
     return (Write(flat(*tasks).phases),)
 
 
-def _first_fault(params: "Params") -> "Fault | None":
+def _first_fault(params: Params) -> Fault | None:
     """The order of the questions is part of the contract: the first bad item is told, not the worst."""
     summary, todos = params.get("summary"), params.get("todos")
     if not isinstance(summary, str) or not summary.strip():
@@ -78,7 +80,7 @@ def _first_fault(params: "Params") -> "Fault | None":
     return None
 
 
-def _item_fault(index: int, item: object) -> "Fault | None":
+def _item_fault(index: int, item: object) -> Fault | None:
     path = f"todos[{index}]"
     if not isinstance(item, dict):
         return Missing(path, NAME)

@@ -1,12 +1,14 @@
 """What is said of a list: in a line, as a block, to an agent that stopped, and in a log for people."""
 
+from __future__ import annotations
+
 from tildone.core.faults import Missing, TextTooLong, TooManyActive, TooManyTasks, UnknownWord
 from tildone.core.plan import Status
 from tildone.core.query import open_tasks, progress
 from tildone.dialects.declared.params import NAME, STATUSES
+from tildone.typing import TYPE_CHECKING
 from tildone.views.harmless import one_line
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -31,7 +33,7 @@ EXPECTED = {
 EXPECTED_ITEM = "an object with content and status"
 
 
-def recap(plan: "Plan") -> str:
+def recap(plan: Plan) -> str:
     """The plan in a line: how far it has come, what is being done, what comes next, what was dropped."""
     far = progress(plan)
     active = next(_texts(plan, Status.IN_PROGRESS), "None")
@@ -43,12 +45,12 @@ def recap(plan: "Plan") -> str:
     return " ".join(parts)
 
 
-def lines(plan: "Plan") -> list[str]:
+def lines(plan: Plan) -> list[str]:
     """One line a task."""
     return [f"{MARKS[task.status]} {one_line(task.text)}" for task in plan.tasks]
 
 
-def sentence(fault: "Fault") -> str:
+def sentence(fault: Fault) -> str:
     """Why a list was refused: the field, and what was expected there."""
     match fault:
         case TooManyTasks(adding, limit):
@@ -63,12 +65,12 @@ def sentence(fault: "Fault") -> str:
             raise AssertionError(other)
 
 
-def context(plan: "Plan") -> str | None:
+def context(plan: Plan) -> str | None:
     """The recap, put before the model while something is left to do."""
     return recap(plan) if open_tasks(plan) else None
 
 
-def carry_on(plan: "Plan") -> str:
+def carry_on(plan: Plan) -> str:
     """What tells an agent to go on.
 
     The list is whole, closed tasks included: the next call has to send it again. Task text stands in it and
@@ -83,12 +85,12 @@ def carry_on(plan: "Plan") -> str:
     )
 
 
-def completes(done: "Done") -> bool:
+def completes(done: Done) -> bool:
     """Whether the list was accepted, holds something, and nothing of it is open."""
     return not done.outcome.faults and progress(done.outcome.after).finished
 
 
-def completion(done: "Done", number: int, stamp: str) -> str:
+def completion(done: Done, number: int, stamp: str) -> str:
     """A finished list as a block of Markdown."""
     plan = done.outcome.after
     total = len(plan.tasks)
@@ -102,5 +104,5 @@ def completion(done: "Done", number: int, stamp: str) -> str:
     return "\n".join([*block, ""])
 
 
-def _texts(plan: "Plan", status: Status) -> "Iterator[str]":
+def _texts(plan: Plan, status: Status) -> Iterator[str]:
     return (one_line(task.text) for task in plan.tasks if task.status is status)

@@ -1,11 +1,13 @@
 """The list as another host's session remembers it."""
 
+from __future__ import annotations
+
 from tildone.core.plan import Plan, Task, flat
 from tildone.core.rules import Unit, length
 from tildone.dialects.indexed.params import MAX_TEXT
 from tildone.dialects.indexed.words import WORDS
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
@@ -14,7 +16,7 @@ STATUSES = {word: status for status, word in WORDS.items()}
 TOOL_NAMES = ("write_todos", "list_todos", "edit_todos")
 
 
-def recover(entries: "Sequence[Mapping[str, Any]]") -> Plan | None:
+def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
     """The list that the newest result of these tools left, read from another host's session."""
     for entry in reversed(entries):
         todos = _snapshot(entry)
@@ -33,7 +35,7 @@ def is_item(item: object) -> bool:
     return status in STATUSES and 0 < length(text, Unit.UTF16) <= MAX_TEXT
 
 
-def _snapshot(entry: "Mapping[str, Any]") -> "Sequence[Any] | None":
+def _snapshot(entry: Mapping[str, Any]) -> Sequence[Any] | None:
     """The items in an entry that says what the list was. A list that was emptied says so without an error."""
     message = entry.get("message")
     if entry.get("type") != "message" or not isinstance(message, dict):

@@ -1,12 +1,14 @@
 """What a model may ask of the list, and how that is put as changes to a plan."""
 
+from __future__ import annotations
+
 from tildone.core.faults import Missing, TextTooLong, UnknownWord
 from tildone.core.ops import Append, At, Insert, Mark, Write
 from tildone.core.plan import Phase, Status, Task
 from tildone.core.rules import Rules, Unit, first_too_long
 from tildone.kit.schema import Problem
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -74,7 +76,7 @@ EDIT_PARAMETERS = {
 }
 
 
-def write_steps(params: "Params") -> "Sequence[Step]":
+def write_steps(params: Params) -> Sequence[Step]:
     """The text of every item is looked at first, whatever else is wrong."""
     tasks = tuple(Task(item["text"]) for item in params["todos"])
     too_long = first_too_long((task.text for task in tasks), RULES)
@@ -93,7 +95,7 @@ def write_steps(params: "Params") -> "Sequence[Step]":
             return (UnknownWord("mode", str(mode)),)
 
 
-def edit_steps(params: "Params") -> "Sequence[Step]":
+def edit_steps(params: Params) -> Sequence[Step]:
     """Positions are looked at before the action."""
     indices = tuple(int(index) for index in params.get("indices") or ())
     if not indices:
@@ -104,7 +106,7 @@ def edit_steps(params: "Params") -> "Sequence[Step]":
     return (Mark(At(indices), ACTIONS[action]),)
 
 
-def no_empty_texts(params: "Params") -> "Sequence[Problem]":
+def no_empty_texts(params: Params) -> Sequence[Problem]:
     """An item without text could not be told from its neighbours, nor be found again."""
     return [
         Problem(f"todos[{index}].text", "expected some text, got none")

@@ -1,5 +1,7 @@
 """What a model reads of the list: results, refusals, the context of its turn, and the order to go on."""
 
+from __future__ import annotations
+
 from tildone.core.faults import (
     BadPosition,
     Missing,
@@ -12,9 +14,9 @@ from tildone.core.faults import (
 from tildone.core.plan import Status
 from tildone.core.query import next_task, open_tasks
 from tildone.dialects.base import Reply
+from tildone.typing import TYPE_CHECKING
 from tildone.views.plain import numbered, numbered_tasks
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -33,7 +35,7 @@ WORDS = {
 LABELS = {"start": "Started", "complete": "Completed", "abandon": "Abandoned"}
 
 
-def write_reply(done: "Done") -> Reply:
+def write_reply(done: Done) -> Reply:
     """What was written, and the whole list."""
     if done.outcome.faults:
         return _refusal("write", done.outcome.faults[0], inserting=done.params.get("mode") == "insert")
@@ -46,12 +48,12 @@ def write_reply(done: "Done") -> Reply:
     return _success("write", opening, done.outcome.after)
 
 
-def list_reply(done: "Done") -> Reply:
+def list_reply(done: Done) -> Reply:
     """The whole list; its details never count as state."""
     return Reply(numbered(done.outcome.after), {"action": "list", "todos": []})
 
 
-def edit_reply(done: "Done") -> Reply:
+def edit_reply(done: Done) -> Reply:
     """What was done to which positions, and the whole list."""
     if done.outcome.faults:
         return _refusal("edit", done.outcome.faults[0])
@@ -59,12 +61,12 @@ def edit_reply(done: "Done") -> Reply:
     return _success("edit", f"{label} [{_joined(done.params['indices'])}]", done.outcome.after)
 
 
-def refuse(_tool: "Tool", problems: "Sequence[Problem]", _given: object) -> Reply:
+def refuse(_tool: Tool, problems: Sequence[Problem], _given: object) -> Reply:
     """Arguments that do not fit the schema."""
     return Reply(f"Error: {'; '.join(map(str, problems))}", {}, is_error=True)
 
 
-def context(plan: "Plan") -> str | None:
+def context(plan: Plan) -> str | None:
     """The list, put before the model while something is left to do."""
     remaining = len(open_tasks(plan))
     if not remaining:
@@ -76,7 +78,7 @@ def context(plan: "Plan") -> str | None:
     )
 
 
-def carry_on(plan: "Plan") -> str:
+def carry_on(plan: Plan) -> str:
     """What tells an agent to go on. Task text stands in the list and nowhere else."""
     upcoming = next_task(plan)
     action = "complete" if upcoming and upcoming[1].status is Status.IN_PROGRESS else "start"
@@ -88,17 +90,17 @@ def carry_on(plan: "Plan") -> str:
     )
 
 
-def _success(action: str, opening: str, plan: "Plan") -> Reply:
+def _success(action: str, opening: str, plan: Plan) -> Reply:
     todos = [{"text": task.text, "status": WORDS[task.status]} for task in plan.tasks]
     return Reply(f"{opening}\n\n{numbered(plan)}", {"action": action, "todos": todos})
 
 
-def _refusal(action: str, fault: "Fault", *, inserting: bool = False) -> Reply:
+def _refusal(action: str, fault: Fault, *, inserting: bool = False) -> Reply:
     said, kept = _sentences(fault, inserting=inserting)
     return Reply(f"Error: {said}", {"action": action, "todos": [], "error": kept})
 
 
-def _sentences(fault: "Fault", *, inserting: bool) -> tuple[str, str]:
+def _sentences(fault: Fault, *, inserting: bool) -> tuple[str, str]:
     """A refusal as the model reads it, and as its details keep it."""
     match fault:
         case TextTooLong(index, limit):
@@ -117,7 +119,7 @@ def _sentences(fault: "Fault", *, inserting: bool) -> tuple[str, str]:
             return said, said
 
 
-def _short_sentence(fault: "Fault") -> str:
+def _short_sentence(fault: Fault) -> str:
     match fault:
         case BadPosition(at, last):
             return f"index {at} out of range (0 to {last})"
@@ -131,5 +133,5 @@ def _short_sentence(fault: "Fault") -> str:
             raise AssertionError(other)
 
 
-def _joined(numbers: "Sequence[int]") -> str:
+def _joined(numbers: Sequence[int]) -> str:
     return ", ".join(str(int(number)) for number in numbers)

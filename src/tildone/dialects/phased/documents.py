@@ -1,5 +1,7 @@
 """The phases out of a Markdown document that a person wrote or edited."""
 
+from __future__ import annotations
+
 from tildone.core.plan import Plan
 from tildone.core.reduce import settle
 from tildone.dialects.phased.params import RULES

@@ -1,8 +1,10 @@
 """The phases as details and session entries hold them, and as a session finds them when it is opened again."""
 
-from tildone.core.plan import Phase, Plan, Status, Task
+from __future__ import annotations
 
-TYPE_CHECKING = False
+from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
@@ -16,7 +18,7 @@ SNAPSHOT = "tildone_plan"
 _STATUSES = {status.value: status for status in Status}
 
 
-def phases_out(plan: Plan) -> "list[dict[str, Any]]":
+def phases_out(plan: Plan) -> list[dict[str, Any]]:
     """The plan as plain data. A task without notes has no such field."""
     return [{"name": phase.name, "tasks": [_task_out(task) for task in phase.tasks]} for phase in plan.phases]
 
@@ -34,7 +36,7 @@ def phases_in(data: object) -> Plan:
         raise ValueError(message) from error
 
 
-def recover(entries: "Sequence[Mapping[str, Any]]") -> Plan | None:
+def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
     """The plan that the newest successful result, edit or snapshot left; a broken one gives way to one before it."""
     for entry in reversed(entries):
         held = _held(entry)
@@ -53,7 +55,7 @@ def resumed(plan: Plan) -> Plan:
     return Plan(tuple(phase for phase in left if phase.tasks))
 
 
-def _held(entry: "Mapping[str, Any]") -> object:
+def _held(entry: Mapping[str, Any]) -> object:
     """What an entry says of the plan, if it is of a kind that says anything."""
     match entry:
         case {"type": "custom", "customType": kind, "data": data} if kind in (EDIT, SNAPSHOT):
@@ -64,16 +66,16 @@ def _held(entry: "Mapping[str, Any]") -> object:
             return None
 
 
-def _task_out(task: Task) -> "dict[str, Any]":
+def _task_out(task: Task) -> dict[str, Any]:
     plain: dict[str, Any] = {"content": task.text, "status": task.status.value}
     return plain | {"notes": list(task.notes)} if task.notes else plain
 
 
-def _phase_in(data: "Any") -> Phase:
+def _phase_in(data: Any) -> Phase:
     return Phase(_text(data["name"]), tuple(map(_task_in, _list(data["tasks"]))))
 
 
-def _task_in(data: "Any") -> Task:
+def _task_in(data: Any) -> Task:
     text, status = _text(data["content"]), _STATUSES[data["status"]]
     return Task(text, status, tuple(map(_text, _list(data.get("notes", [])))))
 
@@ -84,7 +86,7 @@ def _text(given: object) -> str:
     raise TypeError(given)
 
 
-def _list(given: object) -> "list[Any]":
+def _list(given: object) -> list[Any]:
     if isinstance(given, list):
         return given
     raise TypeError(given)

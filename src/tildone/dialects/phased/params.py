@@ -1,14 +1,16 @@
 """What a model may ask of the phases, and how that is put as changes to a plan."""
 
+from __future__ import annotations
+
 from tildone.core.faults import Missing
 from tildone.core.ops import Append, Everything, InPhase, Mark, Named, Note, Remove, Write
 from tildone.core.plan import Phase, Status, Task
 from tildone.core.rules import Focus, Rules
 from tildone.kit.schema import Problem
+from tildone.typing import TYPE_CHECKING
 from tildone.views.harmless import one_line
 from tildone.views.spaces import JS_SPACES
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -49,17 +51,17 @@ PARAMETERS = {
 }
 
 
-def steps(params: "Params") -> "Sequence[Step]":
+def steps(params: Params) -> Sequence[Step]:
     """Every op in order; one that lacks a field stands among them as a fault, and the others still count."""
     return [step for entry in params["ops"] for step in _steps(entry)]
 
 
-def demands(params: "Params") -> "Sequence[Problem]":
+def demands(params: Params) -> Sequence[Problem]:
     """What would wipe the plan by mistake, or put something into it that no later op could name."""
     return [problem for index, entry in enumerate(params["ops"]) for problem in _lacks(entry, f"ops[{index}]")]
 
 
-def _steps(entry: "Params") -> "Sequence[Step]":
+def _steps(entry: Params) -> Sequence[Step]:
     match entry["op"]:
         case "init":
             return _init(entry)
@@ -81,13 +83,13 @@ def _steps(entry: "Params") -> "Sequence[Step]":
             raise AssertionError(other)
 
 
-def _init(entry: "Params") -> "Sequence[Step]":
+def _init(entry: Params) -> Sequence[Step]:
     if "list" not in entry:
         return Write(()), Missing("list", "init")
     return (Write(tuple(Phase(given["phase"], _tasks(given["items"])) for given in entry["list"])),)
 
 
-def _append(entry: "Params") -> "Sequence[Step]":
+def _append(entry: Params) -> Sequence[Step]:
     if not entry.get("phase"):
         return (Missing("phase", "append"),)
     if not entry.get("items"):
@@ -95,7 +97,7 @@ def _append(entry: "Params") -> "Sequence[Step]":
     return (Append(_tasks(entry["items"]), entry["phase"]),)
 
 
-def _target(entry: "Params") -> "Selector":
+def _target(entry: Params) -> Selector:
     """The task named, else the phase named, else everything; an empty name is none."""
     if entry.get("task"):
         return _named(entry)
@@ -104,22 +106,22 @@ def _target(entry: "Params") -> "Selector":
     return Everything()
 
 
-def _named(entry: "Params") -> Named:
+def _named(entry: Params) -> Named:
     return Named(entry["task"], one_line)
 
 
-def _tasks(texts: "Sequence[str]") -> tuple[Task, ...]:
+def _tasks(texts: Sequence[str]) -> tuple[Task, ...]:
     return tuple(map(Task, texts))
 
 
-def _lacks(entry: "Params", path: str) -> "Sequence[Problem]":
+def _lacks(entry: Params, path: str) -> Sequence[Problem]:
     if entry["op"] == "init" and "list" not in entry:
         return (Problem(f"{path}.list", "required for init; [] clears the list"),)
     blank = [where for where, text in _new_texts(entry, path) if not text.strip(JS_SPACES)]
     return [Problem(where, "expected some text, got none") for where in blank]
 
 
-def _new_texts(entry: "Params", path: str) -> "Iterator[tuple[str, str]]":
+def _new_texts(entry: Params, path: str) -> Iterator[tuple[str, str]]:
     """Every name and text that the op would put into the plan, and where it stands."""
     if entry["op"] == "init":
         for index, given in enumerate(entry["list"]):
@@ -129,5 +131,5 @@ def _new_texts(entry: "Params", path: str) -> "Iterator[tuple[str, str]]":
         yield from _at_places(entry.get("items", ()), f"{path}.items")
 
 
-def _at_places(texts: "Sequence[str]", path: str) -> "Iterator[tuple[str, str]]":
+def _at_places(texts: Sequence[str], path: str) -> Iterator[tuple[str, str]]:
     return ((f"{path}[{index}]", text) for index, text in enumerate(texts))

@@ -1,5 +1,7 @@
 """What a model reads of the phases: the summary of every call, what went wrong with it, and the order to go on."""
 
+from __future__ import annotations
+
 import re
 
 from tildone.core.faults import AlreadyThere, EmptyNote, Missing, PhaseMissing, TaskMissing
@@ -7,9 +9,9 @@ from tildone.core.plan import Status
 from tildone.core.query import located, newly_completed
 from tildone.dialects.base import Reply
 from tildone.dialects.phased.entries import phases_out
+from tildone.typing import TYPE_CHECKING
 from tildone.views.harmless import one_line, quoted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
@@ -39,7 +41,7 @@ MADE_UP = re.compile("task-[0-9]+")
 """What models call a task that they think has an id."""
 
 
-def reply(done: "Done") -> Reply:
+def reply(done: Done) -> Reply:
     """What went wrong, and the whole plan as it is now. Good ops of a bad batch count, so the state is always told."""
     before, plan = done.outcome.before, done.outcome.after
     wrong = errors(done.outcome.faults)
@@ -51,27 +53,27 @@ def reply(done: "Done") -> Reply:
     return Reply(text or CLEARED, details, is_error=bool(wrong))
 
 
-def refuse(_tool: "Tool", problems: "Sequence[Problem]", _given: object) -> Reply:
+def refuse(_tool: Tool, problems: Sequence[Problem], _given: object) -> Reply:
     """Arguments that were turned away at the door."""
     return Reply(f"Errors: {'; '.join(map(str, problems))}. Nothing changed.", {}, is_error=True)
 
 
-def context(_plan: "Plan") -> None:
+def context(_plan: Plan) -> None:
     """Nothing: every reply tells the whole plan, and a turn begins without it."""
 
 
-def carry_on(plan: "Plan") -> str:
+def carry_on(plan: Plan) -> str:
     """What tells an agent to go on. Task text stands in the list and nowhere else."""
     left = quoted("\n".join(_left(plan)))
     return f"You stopped, and these todos are open:\n{left}\nGo on. Mark each done or dropped with todo_write."
 
 
-def reminder(plan: "Plan", attempt: int, limit: int) -> str:
+def reminder(plan: Plan, attempt: int, limit: int) -> str:
     """The same, as a host says it, told which of how many times this is."""
     return f"<system-reminder>\n{carry_on(plan)}\nReminder {attempt}/{limit}.\n</system-reminder>"
 
 
-def errors(faults: "Sequence[Fault]") -> str:
+def errors(faults: Sequence[Fault]) -> str:
     """Every fault in one line; what helps to do better is said where it is first needed, and once."""
     said: list[str] = []
     helped = {""}
@@ -82,7 +84,7 @@ def errors(faults: "Sequence[Fault]") -> str:
     return f"Errors: {'; '.join(said)}" if said else ""
 
 
-def sentence(fault: "Fault") -> str:
+def sentence(fault: Fault) -> str:
     """A fault as this dialect puts it."""
     match fault:
         case Missing(field):
@@ -99,7 +101,7 @@ def sentence(fault: "Fault") -> str:
             raise AssertionError(other)
 
 
-def summary(plan: "Plan") -> str:
+def summary(plan: Plan) -> str:
     """What is left, how far the current phase is, and every phase as a tree; nothing of a plan without tasks."""
     if not plan.tasks:
         return ""
@@ -108,7 +110,7 @@ def summary(plan: "Plan") -> str:
     return "\n".join([opening, *left, _progress(plan), *_tree(plan)])
 
 
-def _left(plan: "Plan") -> list[str]:
+def _left(plan: Plan) -> list[str]:
     return [
         f"  - {one_line(found.task.text)} [{found.task.status.value}] ({one_line(found.phase)})"
         for found in located(plan)
@@ -116,7 +118,7 @@ def _left(plan: "Plan") -> list[str]:
     ]
 
 
-def _progress(plan: "Plan") -> str:
+def _progress(plan: Plan) -> str:
     """How far the first phase is that has something left to do, or the last phase when none has."""
     total = len(plan.phases)
     unfinished = (i for i, phase in enumerate(plan.phases) if _closed(phase) < len(phase.tasks))
@@ -126,11 +128,11 @@ def _progress(plan: "Plan") -> str:
     return f'Phase {current + 1}/{total} "{one_line(phase.name)}" — {far}'
 
 
-def _closed(phase: "Phase") -> int:
+def _closed(phase: Phase) -> int:
     return sum(not task.status.is_open for task in phase.tasks)
 
 
-def _tree(plan: "Plan") -> "Iterator[str]":
+def _tree(plan: Plan) -> Iterator[str]:
     for phase in plan.phases:
         yield f"  {one_line(phase.name)}:"
         for task in phase.tasks:
@@ -139,7 +141,7 @@ def _tree(plan: "Plan") -> "Iterator[str]":
                 yield from map(_note_line, "\n---\n".join(task.notes).split("\n"))
 
 
-def _count(task: "Task") -> str:
+def _count(task: Task) -> str:
     count = len(task.notes)
     return f" (+{count} note{'s' if count > 1 else ''})" if count else ""
 
@@ -150,7 +152,7 @@ def _note_line(line: str) -> str:
     return f"        {one_line(body)}{line[len(body) :]}"
 
 
-def _hint(fault: "Fault") -> str:
+def _hint(fault: Fault) -> str:
     match fault:
         case TaskMissing(_, empty=True):
             return EMPTY_HINT

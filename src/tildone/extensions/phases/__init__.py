@@ -1,5 +1,7 @@
 """Phases in a host: `todo_write`, a panel, `/todo`, reminders, and finished tasks that leave by themselves."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Finished tasks leave by themselves: one timer, set to the next moment at which one is due."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from tildone.core.query import Located

@@ -1,5 +1,7 @@
 """The plan of one conversation: what the store holds, and what the conversation knows of it."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 

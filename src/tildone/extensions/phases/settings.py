@@ -1,5 +1,7 @@
 """What a person has settled about the phases."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,7 +24,7 @@ class Settings:
     clear_delay: float = 60
 
     @classmethod
-    def from_mapping(cls, said: Mapping[str, Any]) -> "Settings":
+    def from_mapping(cls, said: Mapping[str, Any]) -> Settings:
         """Settings by the names that people write; what is not about phases is left to others.
 
         Raises:

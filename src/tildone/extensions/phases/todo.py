@@ -1,5 +1,7 @@
 """The command `/todo` in a host: what a person types, carried out."""
 
+from __future__ import annotations
+
 import asyncio
 import os
 from collections.abc import Callable

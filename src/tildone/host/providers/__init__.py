@@ -6,6 +6,8 @@ variables that the provider's own tools read (`ANTHROPIC_API_KEY`, `OPENAI_API_K
 `OLLAMA_BASE_URL`); any server that speaks like OpenAI is reached as `openai-chat:` with `OPENAI_BASE_URL`.
 """
 
+from __future__ import annotations
+
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +54,7 @@ def open_model(spec: str) -> Model:
     return ProviderModel(_schemas_untouched(_inner(spec, provider)), name)
 
 
-def _inner(spec: str, provider: str) -> "Inner":
+def _inner(spec: str, provider: str) -> Inner:
     from pydantic_ai.exceptions import UserError  # noqa: PLC0415  see open_model
     from pydantic_ai.models import infer_model  # noqa: PLC0415  see open_model
     from pydantic_ai.providers import infer_provider_class  # noqa: PLC0415  see open_model
@@ -68,7 +70,7 @@ def _inner(spec: str, provider: str) -> "Inner":
         raise UsageError(f"there is no provider {provider!r}; {nearest(provider, FAMILIAR)}") from error
 
 
-def _schemas_untouched(inner: "Inner") -> "Inner":
+def _schemas_untouched(inner: Inner) -> Inner:
     """The model without what rewrites schemas for a strict mode that is not asked for.
 
     What other providers bring along stays: it says the same in the part of JSON Schema that their servers understand.

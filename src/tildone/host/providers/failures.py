@@ -1,5 +1,7 @@
 """What went wrong at a provider, as our failure: whether it may pass, and when to ask again."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from http import HTTPStatus
 

@@ -1,5 +1,7 @@
 """The library's answer as ours: events as deltas, the response as a message."""
 
+from __future__ import annotations
+
 import contextlib
 from collections.abc import Iterator, Mapping
 from decimal import Decimal

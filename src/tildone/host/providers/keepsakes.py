@@ -4,6 +4,8 @@ A signature alone stands in the field where pi has one, too. Whatever more there
 would send it on to the provider as if it were a mark of its own making.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from tildone.log import codec

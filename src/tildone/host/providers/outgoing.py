@@ -1,5 +1,7 @@
 """A request of ours as the library's messages."""
 
+from __future__ import annotations
+
 import re
 from base64 import b64decode
 from collections.abc import Mapping, Sequence

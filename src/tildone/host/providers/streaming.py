@@ -1,5 +1,7 @@
 """A provider's model behind our port: one request, streamed, which ends when it is told to."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
@@ -74,7 +76,7 @@ class ProviderModel:
         self._entered = False
         await self._open.aclose()
 
-    async def _listen(self, request: Request, arrived: "asyncio.Queue[Delta | None]") -> None:
+    async def _listen(self, request: Request, arrived: asyncio.Queue[Delta | None]) -> None:
         deltas = Deltas()
         try:
             asked = history(request.messages, self), parameters(request)

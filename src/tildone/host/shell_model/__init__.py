@@ -4,6 +4,8 @@ It writes the plan, and then starts each task, runs its commands and completes i
 fails ends the run; nothing is tried twice unless somebody says something.
 """
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 

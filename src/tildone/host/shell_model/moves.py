@@ -1,5 +1,7 @@
 """What to do next, found out from the conversation alone: whoever opens it again goes on where it stopped."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -9,6 +9,8 @@ run in that order.
       > $ echo two
 """
 
+from __future__ import annotations
+
 import re
 
 from tildone.core.plan import Status, Task

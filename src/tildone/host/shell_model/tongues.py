@@ -1,5 +1,7 @@
 """How the plan is written and ticked off in each dialect: the calls that a model of its family would make."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The tools that every agent of the host has: read, write, edit and bash."""
 
+from __future__ import annotations
+
 from tildone.host.tools.bash import bash_tool
 from tildone.host.tools.confine import Guard, Policy
 from tildone.host.tools.edit import edit_tool

@@ -1,5 +1,7 @@
 """The tool that runs commands."""
 
+from __future__ import annotations
+
 from signal import strsignal
 from time import monotonic
 from typing import Any, NotRequired, TypedDict

@@ -4,6 +4,8 @@ Whoever may run `git *` must not be able to run anything else by writing it behi
 cannot be taken apart with certainty is not taken apart at all: such a line is allowed as a whole, or not.
 """
 
+from __future__ import annotations
+
 import re
 import sys
 from fnmatch import fnmatchcase

@@ -1,5 +1,7 @@
 """What the built-in tools may touch: files below the working directory, and commands that somebody allowed."""
 
+from __future__ import annotations
+
 import asyncio
 import os
 import shlex

@@ -1,5 +1,7 @@
 """Replacements in a text, and the unified diff of them: made from what was replaced, so it takes no searching."""
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate

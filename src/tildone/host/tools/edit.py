@@ -1,5 +1,7 @@
 """The tool that changes a part of a file."""
 
+from __future__ import annotations
+
 import asyncio
 import os
 import re

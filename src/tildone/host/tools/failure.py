@@ -1,5 +1,7 @@
 """How a built-in tool says that it could not do what was asked."""
 
+from __future__ import annotations
+
 
 class Failed(Exception):
     """Why a call came to nothing, in words for the model: the host tells it these words and no more."""

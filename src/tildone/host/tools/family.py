@@ -1,5 +1,7 @@
 """A process and everything that it started: who is still there, and how they are all made to end."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import os

@@ -1,5 +1,7 @@
 """Files as the built-in tools read and write them: whole, without losing what they cannot show."""
 
+from __future__ import annotations
+
 import codecs
 import contextlib
 import os
@@ -107,7 +109,7 @@ class Doors:
     def __init__(self) -> None:
         self._doors: WeakValueDictionary[str, Door] = WeakValueDictionary()
 
-    def to(self, path: str) -> "Door":
+    def to(self, path: str) -> Door:
         """The one for this path."""
         return self._doors.setdefault(path, Door())
 

@@ -1,5 +1,7 @@
 """What may have been meant by a path where nothing is."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 from difflib import get_close_matches

@@ -1,5 +1,7 @@
 """What a command writes, as it comes: its last part at hand, and all of it in a file once it is too long to tell."""
 
+from __future__ import annotations
+
 import codecs
 import re
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """A shell command at work: started in a session of its own, listened to, and ended with everything it started."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import os
@@ -138,12 +140,12 @@ class Command:
             self._loop.call_soon_threadsafe(what)
 
 
-def _settle(future: "asyncio.Future[T]", result: T) -> None:
+def _settle(future: asyncio.Future[T], result: T) -> None:
     if not future.done():
         future.set_result(result)
 
 
-def _started(line: str, cwd: str) -> tuple[int, "subprocess.Popen[bytes]"]:
+def _started(line: str, cwd: str) -> tuple[int, subprocess.Popen[bytes]]:
     """The end of a pipe to listen at, and the process that writes into the other."""
     read, write = os.pipe()
     try:

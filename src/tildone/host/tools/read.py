@@ -1,5 +1,7 @@
 """The tool that reads: text a part at a time, images as images, directories as what is in them."""
 
+from __future__ import annotations
+
 import asyncio
 import base64
 import os

@@ -1,5 +1,7 @@
 """How the built-in tools show results: a line that says what came of it, then as much of the rest as is wanted."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 

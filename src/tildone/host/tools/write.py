@@ -1,5 +1,7 @@
 """The tool that writes a whole file."""
 
+from __future__ import annotations
+
 import asyncio
 import os
 from typing import Any, TypedDict

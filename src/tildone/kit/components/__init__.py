@@ -1,5 +1,7 @@
 """What tools are shown with: values that say what is to be seen, and leave width and colour to whoever draws them."""
 
+from __future__ import annotations
+
 from tildone.kit.theme import Role, Span
 from tildone.value import value
 
@@ -73,7 +75,7 @@ class Field:
     """A part of a result: seen in the expanded view, and in the collapsed one if it says so."""
 
     label: str
-    value: "str | Component"
+    value: str | Component
     show_collapsed: bool = False
 
 
@@ -91,7 +93,7 @@ class ToolBody:
 class Container:
     """Components, one below the other."""
 
-    children: "tuple[Component, ...]"
+    children: tuple[Component, ...]
 
 
 Component = Text | Markdown | Spacer | KeyHint | ToolCallHeader | ToolFooter | ToolBody | Container

@@ -1,5 +1,7 @@
 """How a tool is shown that has no renderers of its own, and the states that every result goes through."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

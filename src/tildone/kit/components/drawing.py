@@ -1,5 +1,7 @@
 """A component made to fit a terminal, and harmless to it."""
 
+from __future__ import annotations
+
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate

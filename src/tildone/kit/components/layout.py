@@ -1,5 +1,7 @@
 """What stands on which row of a component."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from tildone.kit.components import (

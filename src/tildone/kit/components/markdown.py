@@ -1,5 +1,7 @@
 """Markdown as rows: the part of it that models write in results. Every line of the source stays a line."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 

@@ -1,5 +1,7 @@
 """A row: what components are laid out in before anything is made to fit a terminal."""
 
+from __future__ import annotations
+
 from tildone.kit.theme import Span
 from tildone.value import value
 

@@ -1,13 +1,15 @@
 """Files that lines are only ever added to: written so that what was acknowledged is on disk, and nothing is lost."""
 
+from __future__ import annotations
+
 import errno
 import os
 import sys
 from time import monotonic, sleep
 
 from tildone.errors import StoreBusy, StoreError
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
@@ -34,7 +36,7 @@ class Lock:
         self._patience = patience
         self._file = -1
 
-    def __enter__(self) -> "Self":
+    def __enter__(self) -> Self:
         make_folder(self._folder)
         try:
             self._acquire()
@@ -43,7 +45,7 @@ class Lock:
         return self
 
     def __exit__(
-        self, _kind: "type[BaseException] | None", _error: BaseException | None, _trace: "TracebackType | None"
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         _unlock(self._file)
         os.close(self._file)

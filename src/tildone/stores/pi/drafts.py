@@ -1,13 +1,15 @@
 """Lines to be added to a session file, or to begin one with: events, and where the session stands after them."""
 
+from __future__ import annotations
+
 import os
 
 from tildone.errors import StoreError, UnknownEvent
 from tildone.log.events import Labelled
 from tildone.log.tree import Place
 from tildone.stores.pi.entries import event_line, forgetting_line, place_line
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -21,7 +23,7 @@ class Draft:
     An event that follows the head hangs under the last entry, which may be anything; any other under its parent.
     """
 
-    def __init__(self, history: "History | None", batch: str = "") -> None:
+    def __init__(self, history: History | None, batch: str = "") -> None:
         self.lines: list[bytes] = []
         self.begun = 0
         self.place = history.place() if history else Place()
@@ -36,14 +38,14 @@ class Draft:
         """All of it."""
         return b"".join(self.lines)
 
-    def filled(self, events: "Iterable[Event]", to: Place, at: int) -> "Draft":
+    def filled(self, events: Iterable[Event], to: Place, at: int) -> Draft:
         """With these events, standing at a place."""
         for event in events:
             self.add(event)
         self.stand(to, at)
         return self
 
-    def add(self, event: "Event") -> None:
+    def add(self, event: Event) -> None:
         """Add an event.
 
         Raises:
@@ -110,7 +112,7 @@ class Draft:
         return entry_id
 
 
-def new_ones(session: str, history: "History | None", theirs: "Iterable[Event]") -> "list[Event]":
+def new_ones(session: str, history: History | None, theirs: Iterable[Event]) -> list[Event]:
     """Those of some events that are not in a file yet.
 
     Raises:
@@ -125,7 +127,7 @@ def new_ones(session: str, history: "History | None", theirs: "Iterable[Event]")
     return list(new.values())
 
 
-def adopting(history: "History | None", new: "Sequence[Event]", to: Place, at: int) -> Draft:
+def adopting(history: History | None, new: Sequence[Event], to: Place, at: int) -> Draft:
     """What has to be written to have these events and to stand there, so that it is believed as a whole.
 
     Raises:

@@ -4,14 +4,16 @@ What tildone writes is an entry that pi and oh-my-pi understand as far as they c
 What they write is an event where a plan can be recovered from it, or where it gives an entry a name.
 """
 
+from __future__ import annotations
+
 import re
 
 from tildone.core.plan import Status
 from tildone.log import codec
 from tildone.log.events import Actor, Call, Event, Labelled, PlanChanged
 from tildone.stores.pi_sessions import iso, moment
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
@@ -58,7 +60,7 @@ def event_line(event: Event, entry_id: str, parent: str | None, target: str = ""
     return text.encode() + b"\n"
 
 
-def place_line(place: "Place", entry_id: str, parent: str | None, at: int, batch: str = "") -> bytes:
+def place_line(place: Place, entry_id: str, parent: str | None, at: int, batch: str = "") -> bytes:
     """The entry that moves the head: pi takes the last entry for where the session stands. It closes its `batch`."""
     belongs = f'"batch":"{batch}",' if batch else ""
     stands = codec.dump({"head": place.head, "ahead": place.ahead})
@@ -77,7 +79,7 @@ def speaks_of_plans(name: bytes) -> bool:
     return _OF_PLANS.search(name) is not None
 
 
-def may_be_event(entry: "Entry") -> bool:
+def may_be_event(entry: Entry) -> bool:
     """Whether an entry is worth a look."""
     match entry:
         case {"type": "label"}:
@@ -90,7 +92,7 @@ def may_be_event(entry: "Entry") -> bool:
             return False
 
 
-def exact_event(entry: "Entry") -> "Entry | None":
+def exact_event(entry: Entry) -> Entry | None:
     """The event as tildone wrote it, as data, if this is such an entry."""
     match entry:
         case {"type": "custom", "customType": "tildone" | "user_todo_edit", "data": {"tildone": {"id": str()}}}:
@@ -101,7 +103,7 @@ def exact_event(entry: "Entry") -> "Entry | None":
             return None
 
 
-def ahead_in(entry: "Entry") -> tuple[str, ...] | None:
+def ahead_in(entry: Entry) -> tuple[str, ...] | None:
     """The way forward that an entry which moved the head has left open; None if it is no such entry."""
     match entry:
         case {"type": "custom", "customType": "tildone", "data": {"place": {"ahead": [*ahead]}}}:
@@ -110,7 +112,7 @@ def ahead_in(entry: "Entry") -> tuple[str, ...] | None:
             return None
 
 
-def is_forgetting(entry: "Entry") -> bool:
+def is_forgetting(entry: Entry) -> bool:
     """Whether the plan was forgotten here."""
     match entry:
         case {"type": "custom", "customType": "user_todo_edit", "data": {"forgotten": True}}:
@@ -119,7 +121,7 @@ def is_forgetting(entry: "Entry") -> bool:
             return False
 
 
-def batch_of(entry: "Entry") -> str | None:
+def batch_of(entry: Entry) -> str | None:
     """The batch that an entry is a part of."""
     match entry:
         case {"type": "custom", "customType": "tildone" | "user_todo_edit", "data": {"batch": str(batch)}}:
@@ -130,7 +132,7 @@ def batch_of(entry: "Entry") -> str | None:
             return None
 
 
-def foreign_fact(entry: "Entry", recover: "Recover") -> "Fact | None":
+def foreign_fact(entry: Entry, recover: Recover) -> Fact | None:
     """What an entry that tildone did not write says of the plan; the call that it answers is left to be found.
 
     A label's target is the entry that it names.
@@ -148,13 +150,13 @@ def foreign_fact(entry: "Entry", recover: "Recover") -> "Fact | None":
             return None
 
 
-def foreign_event(entry: "Entry", fact: "Fact", parent: str | None) -> Event:
+def foreign_event(entry: Entry, fact: Fact, parent: str | None) -> Event:
     """The event of such an entry: by whom and when."""
     edited = entry["type"] == "label" or entry.get("customType") == EDIT
     return Event(entry["id"], parent, _when(entry), Actor.USER if edited else Actor.AGENT, fact)
 
 
-def call_in(entry: "Entry", call_id: object) -> Call | None:
+def call_in(entry: Entry, call_id: object) -> Call | None:
     """The call of that id in an entry, if that is what an assistant said."""
     for part in spoken(entry) or ():
         match part:
@@ -165,7 +167,7 @@ def call_in(entry: "Entry", call_id: object) -> Call | None:
     return None
 
 
-def spoken(entry: "Entry") -> "list[Any] | None":
+def spoken(entry: Entry) -> list[Any] | None:
     """The parts of what an assistant said, if this entry holds that."""
     match entry:
         case {"type": "message", "message": {"role": "assistant", "content": [*parts]}}:
@@ -180,7 +182,7 @@ def _opening(kind: str, entry_id: str, parent: str | None, at: int) -> str:
     return f'{{"type":"{kind}","id":{codec.dump(entry_id)},"parentId":{above},"timestamp":"{iso(at)}"'
 
 
-def _phases(plan: "Plan") -> "list[Entry]":
+def _phases(plan: Plan) -> list[Entry]:
     """A plan in oh-my-pi's words."""
     return [
         {
@@ -194,7 +196,7 @@ def _phases(plan: "Plan") -> "list[Entry]":
     ]
 
 
-def _when(entry: "Entry") -> int:
+def _when(entry: Entry) -> int:
     """When an entry came about, as it says itself; 0 if it does not."""
     written = moment(entry.get("timestamp"))
     if written is not None:

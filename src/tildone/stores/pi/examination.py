@@ -1,5 +1,7 @@
 """What can be wrong with a folder of session files, and how it is found out: every line of every file is read."""
 
+from __future__ import annotations
+
 import os
 
 from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
@@ -9,8 +11,8 @@ from tildone.stores.pi.folder import is_called_like_one
 from tildone.stores.pi.history import History
 from tildone.stores.pi.outline import Changed
 from tildone.stores.pi_sessions import VERSION, content, parsed, raised
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
@@ -30,7 +32,7 @@ _CHOOSE = "move the others out of the folder"
 _LEAVE = "nothing has to be done: it is passed over"
 
 
-def examined(folder: "Folder", recover: "Recover") -> "Iterator[Finding]":
+def examined(folder: Folder, recover: Recover) -> Iterator[Finding]:
     """What is to be said of a folder, file by file."""
     if not os.path.isdir(folder.path):
         yield Finding(Health.FINE, "there is no such folder yet; it is made when something is to be kept")
@@ -52,7 +54,7 @@ def examined(folder: "Folder", recover: "Recover") -> "Iterator[Finding]":
     yield Finding(Health.FINE, f"files with a plan: {files:,}; events in them: {events:,}")
 
 
-def _of_a_file(history: History) -> "Iterator[Finding]":
+def _of_a_file(history: History) -> Iterator[Finding]:
     path = history.outline.path
     name = os.path.basename(path)
     try:
@@ -99,11 +101,11 @@ def _flaws(history: History) -> list[StoreDamaged]:
     return flaws
 
 
-def _asking(history: History, at: int) -> "Any":
+def _asking(history: History, at: int) -> Any:
     return lambda: history.event(at)
 
 
-def _oddities(history: History, lines: list[bytes], *, hanging: bool) -> "Iterator[str]":
+def _oddities(history: History, lines: list[bytes], *, hanging: bool) -> Iterator[str]:
     """What is passed over. Those that hang under nothing are told where nothing worse is."""
     tree = history.outline.tree
     records = [parsed(text) for text in lines]
@@ -124,7 +126,7 @@ def _oddities(history: History, lines: list[bytes], *, hanging: bool) -> "Iterat
         yield f"what hangs under an entry that is not in the file: {_numbers(orphans)}"
 
 
-def _is_orphan(history: History, record: "Entry") -> bool:
+def _is_orphan(history: History, record: Entry) -> bool:
     entry_id = record.get("id")
     return isinstance(entry_id, str) and history.outline.tree.position(entry_id) in history.outline.tree.orphans
 

@@ -1,5 +1,7 @@
 """A folder of session files: which file is whose, and what a new one is called."""
 
+from __future__ import annotations
+
 import os
 import re
 from binascii import crc32
@@ -7,8 +9,8 @@ from itertools import count
 
 from tildone.errors import StoreError
 from tildone.stores.pi_sessions import file_name, iso, parsed, recognised
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -81,7 +83,7 @@ class Folder:
             raise StoreError(f"cannot read {path}: {error.strerror}") from error
         return self._headers[path][1]
 
-    def new_paths(self, session: str, at: int) -> "Iterator[str]":
+    def new_paths(self, session: str, at: int) -> Iterator[str]:
         """What a new file of a session may be called: as pi would, and if there is such a file, with a number."""
         first = os.path.join(self.path, file_name(safe(session), iso(at)))
         yield first

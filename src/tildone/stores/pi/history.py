@@ -1,5 +1,7 @@
 """The history of a plan in a session file: which entries are its events, and what hangs under what."""
 
+from __future__ import annotations
+
 from tildone.errors import StoreDamaged, UnknownEvent
 from tildone.log import codec
 from tildone.log.events import Call, Labelled, PlanChanged
@@ -7,9 +9,9 @@ from tildone.log.tree import Place
 from tildone.stores.pi import entries as pi
 from tildone.stores.pi.outline import Outline
 from tildone.stores.pi.tree import MISSING, ROOT
+from tildone.typing import TYPE_CHECKING
 from tildone.value import but
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
@@ -35,13 +37,13 @@ class History:
         Changed: the file was put out of the way meanwhile. So may any method but `refresh`.
     """
 
-    def __init__(self, path: str, recover: "Recover") -> None:
+    def __init__(self, path: str, recover: Recover) -> None:
         self.outline = Outline(path)
         self._recover = recover
         self._stands: tuple[int, Place] = (0, Place())
 
     @property
-    def _tree(self) -> "Tree":
+    def _tree(self) -> Tree:
         return self.outline.tree
 
     @property
@@ -92,7 +94,7 @@ class History:
         """The ids of all events, in the order they were written."""
         return [self.name(at) for at in self.positions()]
 
-    def told(self, names: "Iterable[str]") -> "list[Event]":
+    def told(self, names: Iterable[str]) -> list[Event]:
         """The events of these ids.
 
         Raises:
@@ -138,7 +140,7 @@ class History:
             raise self.outline.gap(at)
         return self.name(parent) if parent >= 0 else None
 
-    def event(self, at: int) -> "Event":
+    def event(self, at: int) -> Event:
         """The event at a position."""
         with self.outline:
             entry, parent = self.outline.entry(at), self.above(at)
@@ -151,7 +153,7 @@ class History:
                 raise self.outline.damage(at, f"is damaged: {error}") from error
         return event if event.parent == parent else but(event, parent=parent)
 
-    def way(self, at: int, most: int) -> "list[Event]":
+    def way(self, at: int, most: int) -> list[Event]:
         """The event at a position and those above it, newest first, as many as are wanted and can be read."""
         found: list[Event] = []
         with self.outline:
@@ -214,7 +216,7 @@ class History:
             near = self._tree.nearest(self._tree.parents[near])
         return near
 
-    def _is_foreign_event(self, at: int, entry: "Entry") -> bool:
+    def _is_foreign_event(self, at: int, entry: Entry) -> bool:
         fact = pi.foreign_fact(entry, self._recover)
         if isinstance(fact, Labelled):
             return self._labelled(at, fact.target) is not None
@@ -228,7 +230,7 @@ class History:
             near = self._tree.nearest(self._tree.parents[near])
         return self.name(near) if near >= 0 else None
 
-    def _foreign_event(self, at: int, entry: "Entry | None", parent: str | None) -> "Event":
+    def _foreign_event(self, at: int, entry: Entry | None, parent: str | None) -> Event:
         fact = pi.foreign_fact(entry, self._recover) if entry else None
         if entry is None or fact is None:
             raise self.outline.damage(at, "cannot be read")
@@ -241,7 +243,7 @@ class History:
                 pass
         return pi.foreign_event(entry, fact, parent)
 
-    def _call(self, at: int, result: "Entry") -> Call:
+    def _call(self, at: int, result: Entry) -> Call:
         """The call that a result answers; without its arguments if it is not where it should be."""
         for _ in range(LOOK_UP):
             at = self._tree.parents[at]

@@ -1,13 +1,15 @@
 """Sessions as a list of sessions shows them, remembered for as long as their files do not change."""
 
+from __future__ import annotations
+
 import os
 
 from tildone.errors import StoreError
 from tildone.log.tree import SessionInfo
 from tildone.stores.pi.history import History
 from tildone.stores.pi.outline import Changed
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tildone.stores.pi.entries import Recover
     from tildone.stores.pi.folder import Folder
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 class Listing:
     """What is known of each file of a folder. Files that hold no plan, or cannot be read, are not in it."""
 
-    def __init__(self, folder: "Folder", recover: "Recover") -> None:
+    def __init__(self, folder: Folder, recover: Recover) -> None:
         self._folder = folder
         self._recover = recover
         self._known: dict[str, tuple[tuple[int, int, int], SessionInfo | None]] = {}

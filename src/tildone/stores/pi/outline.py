@@ -4,6 +4,8 @@ Few lines are parsed. How an entry begins tells what it is and what it hangs und
 looked into when somebody asks for them.
 """
 
+from __future__ import annotations
+
 import os
 import re
 
@@ -11,8 +13,8 @@ from tildone.errors import StoreDamaged, StoreError
 from tildone.stores.pi import entries as pi
 from tildone.stores.pi.tree import ROOT, Tree
 from tildone.stores.pi_sessions import broken, parsed, raised, recognised, version_of
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, BinaryIO
@@ -61,7 +63,7 @@ class Outline:
         self._users += 1
 
     def __exit__(
-        self, _kind: "type[BaseException] | None", _error: BaseException | None, _trace: "TracebackType | None"
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self._users -= 1
         if self._file is not None and not self._users:
@@ -88,7 +90,7 @@ class Outline:
             raise StoreError(f"cannot read {self.path}: {error.strerror}") from error
         return True
 
-    def entry(self, at: int) -> "Entry | None":
+    def entry(self, at: int) -> Entry | None:
         """The entry at a position; None if its line begins well and cannot be read.
 
         Raises:
@@ -143,7 +145,7 @@ class Outline:
         self._newest = (ROOT, None)
         self._leaf = None
 
-    def _read(self, file: "BinaryIO") -> None:
+    def _read(self, file: BinaryIO) -> None:
         found = os.fstat(file.fileno())
         if not self._goes_on(file, found):
             self._begin()
@@ -154,7 +156,7 @@ class Outline:
             recognised(self.path, None)
         self.seen = _marks(found)
 
-    def _goes_on(self, file: "BinaryIO", found: os.stat_result) -> bool:
+    def _goes_on(self, file: BinaryIO, found: os.stat_result) -> bool:
         """Whether this is the file that was read, and has only grown since."""
         if self.seen is None or self.version == 1 or self.seen[:2] != _marks(found)[:2] or found.st_size < self._end:
             return False
@@ -163,7 +165,7 @@ class Outline:
         file.seek(self._end - len(self._anchor))
         return file.read(len(self._anchor)) == self._anchor
 
-    def _scan(self, file: "BinaryIO") -> None:
+    def _scan(self, file: BinaryIO) -> None:
         at, opening, held, tree, kinds = self._end, _OPENING.match, self._held, self.tree, self.tree.kinds
         for line in file:
             found = None if held else opening(line)
@@ -188,7 +190,7 @@ class Outline:
         # What was begun and is not whole yet is read again when there is more of it.
         held.clear()
 
-    def _look(self, line: bytes, at: int, file: "BinaryIO") -> bool:
+    def _look(self, line: bytes, at: int, file: BinaryIO) -> bool:
         """Take a line that has to be parsed to be understood; False for an end that was cut off."""
         record = parsed(line)
         if record is None:
@@ -203,7 +205,7 @@ class Outline:
             self._take(record, at)
         return True
 
-    def _take(self, record: "Entry", at: int) -> None:
+    def _take(self, record: Entry, at: int) -> None:
         """Add an entry, or hold it back until the batch that it is part of is whole."""
         batch = pi.batch_of(record)
         if self._held and pi.batch_of(self._held[0][0]) != batch:
@@ -214,13 +216,13 @@ class Outline:
                 self.tree.add_record(*each)
             self._held.clear()
 
-    def _scan_chain(self, file: "BinaryIO") -> None:
+    def _scan_chain(self, file: BinaryIO) -> None:
         """Take all of a file of version 1, whose entries have no names of their own."""
         self._raised = raised(filter(None, map(parsed, file)), 1)
         for entry in self._raised:
             self.tree.add_record(entry, 0)
 
-    def _opened(self) -> "BinaryIO":
+    def _opened(self) -> BinaryIO:
         try:
             file = open(self.path, "rb")  # noqa: SIM115  it is closed when the last user leaves
         except FileNotFoundError as error:
@@ -238,7 +240,7 @@ class Outline:
         self._file.seek(0)
         return self._file.read(offset).count(b"\n") + 1
 
-    def _parsed(self, at: int) -> "Entry | None":
+    def _parsed(self, at: int) -> Entry | None:
         assert self._file is not None  # noqa: S101  only called while the file is open
         self._file.seek(self.tree.offsets[at])
         record = parsed(self._file.readline())

@@ -1,10 +1,12 @@
 """The tree of entries that a session file holds, by their positions in it."""
 
+from __future__ import annotations
+
 from array import array
 
 from tildone.stores.pi import entries as pi
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -74,7 +76,7 @@ class Tree:
         if own:
             self.own.add(position)
 
-    def add_record(self, record: "Entry", offset: int) -> None:
+    def add_record(self, record: Entry, offset: int) -> None:
         """Add an entry that was parsed."""
         kind, entry_id, parent = _kept(record["type"]), _kept(record["id"]), record.get("parentId")
         # As for pi, an empty parent is none.

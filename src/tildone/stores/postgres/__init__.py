@@ -1,5 +1,7 @@
 """Sessions kept in a PostgreSQL database, shared by everyone who can reach it."""
 
+from __future__ import annotations
+
 import os
 import weakref
 from time import monotonic
@@ -16,8 +18,8 @@ from tildone.stores.postgres.listener import Listener
 from tildone.stores.postgres.names import key, told
 from tildone.stores.postgres.queries import query
 from tildone.stores.postgres.rows import batches, event_id, key_or_none, named, row_of, standing
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
@@ -70,7 +72,7 @@ class PostgresStore:
             return Place(None if head is None else event_id(head, body), way)
         return Place()
 
-    def history(self, session: str, head: str | None = None) -> "Iterator[Event]":
+    def history(self, session: str, head: str | None = None) -> Iterator[Event]:
         """The events from `head` (the session's own, unless another is named) to the root, newest first.
 
         Raises:
@@ -81,13 +83,13 @@ class PostgresStore:
             raise UnknownEvent(head)
         return self._backwards(session, newest)
 
-    def events(self, session: str) -> "Iterator[Event]":
+    def events(self, session: str) -> Iterator[Event]:
         """Every event of every branch, in the order they were written."""
         for number, many in self._rows("session", session=key(session)):
             return self._in_order(session, number, many)
         return iter(())
 
-    def append(self, session: str, event: "Event") -> None:
+    def append(self, session: str, event: Event) -> None:
         """Hang `event` under the head and make it the head; on disk when this returns.
 
         Raises:
@@ -95,7 +97,7 @@ class PostgresStore:
         """
         row = named(session) | row_of(event)
 
-        def write(connection: "Connection", tries: int) -> str:
+        def write(connection: Connection, tries: int) -> str:
             """If it was tried before, without an answer, it may be there already."""
             try:
                 verdict = _answer(connection, "append", row)
@@ -117,7 +119,7 @@ class PostgresStore:
         """
         row = {"session": key(session), "expected": key_or_none(expected)} | standing(to)
 
-        def go(connection: "Connection", tries: int) -> str:
+        def go(connection: Connection, tries: int) -> str:
             """If it was tried before, without an answer, the session may stand there already."""
             verdict = _answer(connection, "move", row)
             if tries and verdict == "overtaken":
@@ -127,7 +129,7 @@ class PostgresStore:
 
         _heed(self._connections.ask(go), session, to)
 
-    def adopt(self, session: str, events: "Iterable[Event]", to: Place) -> int:
+    def adopt(self, session: str, events: Iterable[Event], to: Place) -> int:
         """Take over events as another store has them, wherever the head is, and stand at `to`: all of it or nothing.
 
         Raises:
@@ -137,7 +139,7 @@ class PostgresStore:
         theirs = list(events)
         new = []
 
-        def take(connection: "Connection", _tries: int) -> None:
+        def take(connection: Connection, _tries: int) -> None:
             with connection.transaction():
                 new.append(sum(_taken(connection, session, *some) for some in batches(theirs, ABOUT_BYTES)))
                 _heed(_answer(connection, "stand", {"session": key(session)} | standing(to)), session, to)
@@ -154,7 +156,7 @@ class PostgresStore:
         """
         row = {"session": key(session), "expected": key_or_none(expected)}
 
-        def remove(connection: "Connection", tries: int) -> str:
+        def remove(connection: Connection, tries: int) -> str:
             """If it was tried before, without an answer, the session may be gone already."""
             verdict = _answer(connection, "forget", row)
             return "done" if tries and connection.execute(query("session"), row).fetchone() is None else verdict
@@ -187,7 +189,7 @@ class PostgresStore:
                 bell.clear()
         return True
 
-    def examine(self) -> "Iterator[Finding]":
+    def examine(self) -> Iterator[Finding]:
         """What is to be said of the database's health, piece by piece as it is found."""
         return findings(self._rows)
 
@@ -196,17 +198,17 @@ class PostgresStore:
         self._let_go()
         self._listener.ring()
 
-    def _rows(self, name: str, **said: "Any") -> "list[tuple[Any, ...]]":
+    def _rows(self, name: str, **said: Any) -> list[tuple[Any, ...]]:
         return self._connections.ask(lambda connection, _tries: connection.execute(query(name), said).fetchall())
 
     def _way(
         self, session: str, head: str | None, steps: int, *, to_snapshot: bool = False
-    ) -> "list[tuple[str, str | None]]":
+    ) -> list[tuple[str, str | None]]:
         """Some events and their parents' ids, from an event backwards."""
         row = {"head": head, "steps": steps, "bytes": ABOUT_BYTES, "to_snapshot": to_snapshot}
         return self._rows("history", session=key(session), **row)
 
-    def _backwards(self, session: str, way: "list[tuple[str, str | None]]") -> "Iterator[Event]":
+    def _backwards(self, session: str, way: list[tuple[str, str | None]]) -> Iterator[Event]:
         steps = FIRST_STEPS
         while way:
             for body, _ in way:
@@ -219,7 +221,7 @@ class PostgresStore:
                 raise UnknownEvent(told(parent))
             steps = min(steps * GROWTH, MOST_STEPS)
 
-    def _in_order(self, session: str, number: int, many: int) -> "Iterator[Event]":
+    def _in_order(self, session: str, number: int, many: int) -> Iterator[Event]:
         """The events of the session with that number in the database, as many as there were."""
         last = 0
         while last < many:
@@ -231,14 +233,14 @@ class PostgresStore:
                 yield self._decoded(body)
             last = found[-1][0]
 
-    def _decoded(self, body: str) -> "Event":
+    def _decoded(self, body: str) -> Event:
         try:
             return codec.decode(body)
         except codec.Unreadable as error:
             raise StoreDamaged(f"{self._connections.where} is damaged: {error}") from error
 
 
-def _answer(connection: "Connection", name: str, row: "dict[str, Any]") -> str:
+def _answer(connection: Connection, name: str, row: dict[str, Any]) -> str:
     """The one word that a query gives; none, if it finds nothing."""
     found = connection.execute(query(name), row).fetchone()
     return str(found[0]) if found else ""
@@ -252,7 +254,7 @@ def _heed(verdict: str, session: str, to: Place) -> None:
         raise UnknownEvent(to.head)
 
 
-def _taken(connection: "Connection", session: str, events: "list[Event]", columns: "dict[str, Any]") -> int:
+def _taken(connection: Connection, session: str, events: list[Event], columns: dict[str, Any]) -> int:
     """How many of some events were new."""
     found = connection.execute(query("adopt"), named(session) | columns).fetchone()
     new, orphan, other = found or (0, None, None)

@@ -1,14 +1,16 @@
 """The address of a database: what libpq is told to reach it, and what people are told of it."""
 
+from __future__ import annotations
+
 import os
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tildone.errors import UsageError
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -70,13 +72,13 @@ def address_of(url: str, patience: float) -> Address:
     return Address(make_conninfo("", **settled), _where(given))
 
 
-def _misread(given: "dict[str, Any]") -> bool:
+def _misread(given: dict[str, Any]) -> bool:
     """Whether a sign in a password was taken for one that parts it from the host."""
     host, port, database = (given.get(name) or "" for name in ("host", "port", "dbname"))
     return "@" in host or "@" in database or not f"0{port}".replace(",", "").isdecimal()
 
 
-def _where(given: "dict[str, Any]") -> str:
+def _where(given: dict[str, Any]) -> str:
     said = {name: given.get(name) or os.environ.get(variable) for name, variable in SAID.items()}
     if said["service"]:
         return f"service {said['service']}"

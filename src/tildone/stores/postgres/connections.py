@@ -3,6 +3,8 @@
 psycopg's own pool keeps four threads from the start, and says of every server it can't reach that time ran out.
 """
 
+from __future__ import annotations
+
 import logging
 import os
 from threading import TIMEOUT_MAX, Condition, Event
@@ -14,8 +16,8 @@ from psycopg.pq import TransactionStatus
 from tildone.errors import StoreBusy, StoreError
 from tildone.stores.postgres.failures import lost, passes, reason_of, translated, turned_away, unreachable
 from tildone.stores.postgres.schema import greet
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
@@ -44,7 +46,7 @@ class Connections:
     What the driver raises leaves as a `StoreError`, which names the database and never the password.
     """
 
-    def __init__(self, address: "Address", patience: float) -> None:
+    def __init__(self, address: Address, patience: float) -> None:
         self.where = address.where
         self._conninfo = address.conninfo
         self._patience = min(patience, TIMEOUT_MAX)
@@ -61,7 +63,7 @@ class Connections:
         """Whether nothing is to be asked any more."""
         return self._closing.is_set()
 
-    def ask(self, work: "Callable[[Connection, int], T]") -> "T":
+    def ask(self, work: Callable[[Connection, int], T]) -> T:
         """What `work` gives on a connection; it is begun anew when the server is lost, until patience ends.
 
         It is told how often it was begun before: what it did then may have got through without an answer.
@@ -87,7 +89,7 @@ class Connections:
             self.rest(pause)
             pause = min(2 * pause, LAST_PAUSE)
 
-    def connect(self) -> "Connection":
+    def connect(self) -> Connection:
         """A connection to a store, for whoever keeps it to himself.
 
         Raises:
@@ -125,7 +127,7 @@ class Connections:
         if self.closed:
             raise StoreError(f"{self.where} was closed")
 
-    def _borrow(self, until: float) -> "Connection":
+    def _borrow(self, until: float) -> Connection:
         self.check()
         with self._free:
             while not self.closed and not self._idle and self._open >= MOST:
@@ -141,7 +143,7 @@ class Connections:
             self._gone()
             raise
 
-    def _connected(self, until: float) -> "Connection":
+    def _connected(self, until: float) -> Connection:
         """A new connection. A server that has been reached before, or says that it is coming up, is waited for."""
         pause = FIRST_PAUSE
         while True:
@@ -155,7 +157,7 @@ class Connections:
             self.rest(pause)
             pause = min(2 * pause, LAST_PAUSE)
 
-    def _give_back(self, connection: "Connection") -> None:
+    def _give_back(self, connection: Connection) -> None:
         # What was interrupted in mid-work, or belongs to a store that was closed meanwhile, is not used again.
         if connection.pgconn.transaction_status != TransactionStatus.IDLE or self.closed:
             connection.close()

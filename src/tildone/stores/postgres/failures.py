@@ -1,5 +1,7 @@
 """What the driver's errors mean: which of them pass, and what is said of those that don't."""
 
+from __future__ import annotations
+
 from psycopg import Error, OperationalError, errors
 
 from tildone.errors import StoreBusy, StoreDamaged, StoreError

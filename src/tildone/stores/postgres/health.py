@@ -1,5 +1,7 @@
 """What can be wrong with a store in a database, and how it is found out."""
 
+from __future__ import annotations
+
 from itertools import islice
 
 from tildone.errors import StoreError
@@ -8,9 +10,9 @@ from tildone.log.events import PlanChanged
 from tildone.log.health import Finding, Health
 from tildone.stores.postgres.names import key, told
 from tildone.stores.postgres.rows import key_or_none
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
@@ -61,7 +63,7 @@ class Said:
     standing: bool
 
 
-def findings(rows: "Rows") -> "Iterator[Finding]":
+def findings(rows: Rows) -> Iterator[Finding]:
     """What is to be said of a store, of which `rows` gives what a query finds."""
     [(server, version, safe, read_only)] = rows("server")
     yield Finding(Health.FINE, f"PostgreSQL {server}, schema {version}")
@@ -82,7 +84,7 @@ def findings(rows: "Rows") -> "Iterator[Finding]":
         yield Finding(Health.FINE, f"{_many(sessions, 'session')} and {_many(events, 'event')}, all of them whole")
 
 
-def _flaws(rows: "Rows") -> "Iterator[str]":
+def _flaws(rows: Rows) -> Iterator[str]:
     """What does not fit together, one sentence each; nothing when all is well."""
     session = number = 0
     while some := rows("everything", session=session, number=number, most=AT_ONCE, bytes=ABOUT_BYTES):
@@ -93,7 +95,7 @@ def _flaws(rows: "Rows") -> "Iterator[str]":
         yield from _misplaced(rows, Said(*said))
 
 
-def _misread(event: Written) -> "Iterator[str]":
+def _misread(event: Written) -> Iterator[str]:
     """An event that is not what was written, or not where it was."""
     try:
         found = codec.decode(event.body)
@@ -109,7 +111,7 @@ def _misread(event: Written) -> "Iterator[str]":
         yield f"{event.name} hangs under {told(event.parent)!r}, which is not there"
 
 
-def _misplaced(rows: "Rows", session: Said) -> "Iterator[str]":
+def _misplaced(rows: Rows, session: Said) -> Iterator[str]:
     """A session that is not what its events make of it."""
     name = f"session {told(session.name)!r}"
     if session.found != session.events:

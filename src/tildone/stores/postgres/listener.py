@@ -1,5 +1,7 @@
 """One ear for all who wait for a change: a connection on which the server tells of every one."""
 
+from __future__ import annotations
+
 import selectors
 import socket
 from contextlib import closing, contextmanager
@@ -10,8 +12,8 @@ import psycopg
 from tildone.errors import StoreError
 from tildone.stores.postgres.connections import FIRST_PAUSE, LAST_PAUSE
 from tildone.stores.postgres.queries import query
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -29,7 +31,7 @@ class Listener:
     looks then whether anything happened. So nothing is missed, and a bell may ring for nothing.
     """
 
-    def __init__(self, connections: "Connections") -> None:
+    def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._lock = Lock()
         self._bells: dict[str, set[Event]] = {}
@@ -37,7 +39,7 @@ class Listener:
         self._alarm: socket.socket | None = None
 
     @contextmanager
-    def bell(self, session: str) -> "Iterator[Event]":
+    def bell(self, session: str) -> Iterator[Event]:
         """A bell that rings when the session of that key may have changed, for as long as the context lasts."""
         bell = Event()
         with self._lock:
@@ -83,7 +85,7 @@ class Listener:
                     self._connections.rest(pause)
                     pause = min(2 * pause, LAST_PAUSE)
 
-    def _hear(self, connection: "Connection", alarmed: socket.socket) -> None:
+    def _hear(self, connection: Connection, alarmed: socket.socket) -> None:
         """Ring for what the server tells, until the store is closed or the connection lost."""
         with selectors.DefaultSelector() as either:
             either.register(connection.fileno(), selectors.EVENT_READ)

@@ -3,6 +3,8 @@
 What its text can't hold is written as an escape, so that every other name reads in `psql` as it is.
 """
 
+from __future__ import annotations
+
 import re
 from hashlib import sha256
 

@@ -1,5 +1,7 @@
 """The SQL beside this file: queries by their names, and migrations in their order."""
 
+from __future__ import annotations
+
 import os
 import re
 from functools import cache

@@ -1,10 +1,12 @@
 """Events and places as the rows that queries take and give."""
 
+from __future__ import annotations
+
 from tildone.log import codec
 from tildone.log.events import PlanChanged
 from tildone.stores.postgres.names import SHORTENED, kept, key, told
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
@@ -19,13 +21,13 @@ MOST_EVENTS = 1000
 _COLUMNS = {"id": "ids", "parent": "parents", "at": "ats", "snapshot": "snapshots", "body": "bodies"}
 
 
-def named(session: str) -> "Row":
+def named(session: str) -> Row:
     """A session that may have to be begun."""
     name = key(session)
     return {"session": name, "long_name": kept(session) if name.startswith(SHORTENED) else None}
 
 
-def row_of(event: "Event") -> "Row":
+def row_of(event: Event) -> Row:
     """An event."""
     return {
         "id": key(event.id),
@@ -36,7 +38,7 @@ def row_of(event: "Event") -> "Row":
     }
 
 
-def batches(events: "Iterable[Event]", about_bytes: int) -> "Iterator[tuple[list[Event], Row]]":
+def batches(events: Iterable[Event], about_bytes: int) -> Iterator[tuple[list[Event], Row]]:
     """Many events, as many at a time as are well sent at once: themselves, and each column of their rows."""
     some: list[Event] = []
     rows: list[Row] = []
@@ -52,7 +54,7 @@ def batches(events: "Iterable[Event]", about_bytes: int) -> "Iterator[tuple[list
         yield some, _columns(rows)
 
 
-def standing(to: "Place") -> "Row":
+def standing(to: Place) -> Row:
     """A place to stand at."""
     return {"head": key_or_none(to.head), "ahead": codec.dump(to.ahead)}
 
@@ -67,5 +69,5 @@ def event_id(written: str, body: str | None) -> str:
     return told(written) if body is None else codec.decode(body).id
 
 
-def _columns(rows: "list[Row]") -> "Row":
+def _columns(rows: list[Row]) -> Row:
     return {many: [row[one] for row in rows] for one, many in _COLUMNS.items()}

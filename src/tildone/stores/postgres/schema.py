@@ -1,11 +1,13 @@
 """The tables in a database: recognised, made, and brought up to date by migrations."""
 
+from __future__ import annotations
+
 from psycopg import errors
 
 from tildone.errors import StoreDamaged, StoreError, StoreTooNew
 from tildone.stores.postgres.queries import migrations, query
+from tildone.typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from psycopg import Connection
 
@@ -15,7 +17,7 @@ MILLISECONDS = 1000
 LONGEST = 2**31 - 1
 
 
-def greet(connection: "Connection", where: str, patience: float) -> None:
+def greet(connection: Connection, where: str, patience: float) -> None:
     """Make sure that there is a store behind a new connection; an empty database becomes one.
 
     Raises:
@@ -36,7 +38,7 @@ def greet(connection: "Connection", where: str, patience: float) -> None:
         )
 
 
-def _said(connection: "Connection", wait: str) -> int:
+def _said(connection: Connection, wait: str) -> int:
     """The version that the database says it has; 0 if it says nothing."""
     try:
         row = connection.execute(query("greet"), {"patience": wait}).fetchone()
@@ -45,7 +47,7 @@ def _said(connection: "Connection", wait: str) -> int:
     return row[0] or 0 if row else 0
 
 
-def _migrate(connection: "Connection", where: str, wait: str) -> None:
+def _migrate(connection: Connection, where: str, wait: str) -> None:
     """Bring the tables up to date: all of it or nothing. Many may try at once; the first does it."""
     with connection.transaction():
         connection.execute(query("patience"), {"patience": wait})
@@ -57,7 +59,7 @@ def _migrate(connection: "Connection", where: str, wait: str) -> None:
                 connection.execute(query("migrated"), {"version": number, "name": name})
 
 
-def _version(connection: "Connection", where: str) -> int:
+def _version(connection: Connection, where: str) -> int:
     """Where to go on from, looked at under the lock."""
     encoding, used, versioned = connection.execute(query("furnished")).fetchone() or ("", False, False)
     if encoding != ENCODING:

@@ -4,8 +4,11 @@ What tildone writes is left to `markdown.read`. Anything else is brought into th
 exported and then surrounded with prose still comes back.
 """
 
+from __future__ import annotations
+
 import re
 
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views import markdown
 from tildone.views.checklists.lines import (
@@ -29,7 +32,6 @@ from tildone.views.harmless import one_line, seen
 from tildone.views.remarks import Remarks, Taken
 from tildone.views.spaces import JS_SPACES
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -63,7 +65,7 @@ class _Draft:
         self.text = text
         self.notes: list[str] = []
 
-    def lines(self) -> "Iterator[str]":
+    def lines(self) -> Iterator[str]:
         """The task as tildone writes it."""
         yield f"- [{self.mark}] {one_line(self.text)}"
         yield from (f"  > {one_line(line)}" if line else "  >" for line in self.notes)
@@ -139,7 +141,7 @@ class _Reader:
             self._fence = ""
         self._after_blank = not content
 
-    def _open(self, number: int, line: str, fence: "re.Match[str]") -> None:
+    def _open(self, number: int, line: str, fence: re.Match[str]) -> None:
         """Begin a block of code. A list of tasks in such a block, as GitHub has had it, is no code."""
         signs, about = fence[1] or fence[3], fence[2] or fence[4] or ""
         if self._tasklist and not about and signs.startswith(self._tasklist):
@@ -252,7 +254,7 @@ class _Reader:
         self._hide(number, quote[1] if quote else line, "a quotation" if quote else "code")
 
 
-def _phase_lines(name: str, drafts: list[_Draft]) -> "Iterator[str]":
+def _phase_lines(name: str, drafts: list[_Draft]) -> Iterator[str]:
     if name:
         yield f"# {one_line(name)}"
     for draft in drafts:

@@ -1,5 +1,7 @@
 """Lines of Markdown, each by itself: what they are, how far in they stand, what of them is no text."""
 
+from __future__ import annotations
+
 import re
 
 from tildone.views.spaces import JS_SPACES

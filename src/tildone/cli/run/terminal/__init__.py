@@ -1,5 +1,7 @@
 """The mode for people: what happens, line by line, and at a terminal the plan and the typed line below it."""
 
+from __future__ import annotations
+
 import sys
 
 from tildone.cli.run.headless import carried_out

@@ -1,5 +1,7 @@
 """What stands at the bottom of the terminal: what is under way, the plan, and the line that is typed."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterator
 

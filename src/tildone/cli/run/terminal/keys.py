@@ -1,5 +1,7 @@
 """What a person types at a terminal, as keys: the bytes of a terminal in, names and text out."""
 
+from __future__ import annotations
+
 import codecs
 import re
 

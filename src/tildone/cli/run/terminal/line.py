@@ -1,5 +1,7 @@
 """The line that a person types, and the lines they typed before."""
 
+from __future__ import annotations
+
 from tildone.cli.run.terminal.keys import Key
 from tildone.kit.text import width
 from tildone.views.harmless import seen

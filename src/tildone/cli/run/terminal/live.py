@@ -1,5 +1,7 @@
 """A terminal whose last rows are drawn again and again, while what is told stands above them for good."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress

@@ -1,5 +1,7 @@
 """A person at a terminal: what they see, what they type, and what becomes of it."""
 
+from __future__ import annotations
+
 import asyncio
 import os
 import re

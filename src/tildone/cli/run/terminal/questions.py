@@ -3,6 +3,8 @@
 A letter counts when Enter is pressed: a question that comes while somebody types is not answered by chance.
 """
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Mapping, Sequence
 

@@ -1,5 +1,7 @@
 """The terminal itself: keys come at once and are not echoed, and for the time of an editor all is as it was."""
 
+from __future__ import annotations
+
 import asyncio
 import os
 import subprocess
@@ -28,7 +30,7 @@ class Tty:
         self._usual: list[Any] = []
 
     @contextmanager
-    def entered(self) -> Iterator["Tty"]:
+    def entered(self) -> Iterator[Tty]:
         """Take the terminal, and give it back as it was."""
         # Not on every system; `is_interactive` has asked.
         import termios  # noqa: PLC0415  see above

@@ -1,5 +1,7 @@
 """What extensions show to a person at a terminal, and ask them."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 

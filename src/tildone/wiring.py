@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from tildone.agents.registry import Agents
     from tildone.core.plan import Plan
     from tildone.host.agent import Extension, Host
     from tildone.host.conversations import Conversations
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from tildone.host.ui import UI
     from tildone.log.store import Store
     from tildone.session import Completions
-    from tildone.stores.agents import Agents
 
 TOOLS = {
     "indexed": ("write_todos", "list_todos", "edit_todos"),
@@ -101,7 +101,7 @@ def open_store(settings: Settings, *, kept: bool = True, patience: float = PATIE
     if is_url(settings.store):
         return _store_on_a_server(settings.store, patience)
     if settings.store.startswith(JSONL):
-        from tildone.stores.jsonl import JsonlStore  # noqa: PLC0415  only the kind that is needed
+        from tildone.stores.pi.store import JsonlStore  # noqa: PLC0415  only the kind that is needed
 
         return JsonlStore(settings.store.removeprefix(JSONL), plan_in_entry, patience=patience)
     # Late, so that a shell that never opens a store does not pay for SQLite.
@@ -153,7 +153,7 @@ def _patience(settings: Settings) -> Patience:
 
 def open_agents(settings: Settings) -> Agents:
     """The agents at work in a project."""
-    from tildone.stores.agents import Agents  # noqa: PLC0415  most commands are a person's
+    from tildone.agents.registry import Agents  # noqa: PLC0415  most commands are a person's
 
     return Agents(settings.agents_dir, settings.project)
 
@@ -297,6 +297,6 @@ def _steering(settings: Settings, store: Store) -> Extension:
 def _completions(project: str) -> Completions:
     """Where finished plans are written down for people, in a project."""
     # Late, because one dialect of three needs it.
-    from tildone.stores.completions import CompletionLog  # noqa: PLC0415  see above
+    from tildone.agents.completions import CompletionLog  # noqa: PLC0415  see above
 
     return CompletionLog(project, lambda: time.strftime("%Y%m%d-%H%M%S"))

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from tests.cli.person import Person
+from tildone.agents.registry import Agent, Agents, born
 from tildone.config import load
-from tildone.stores.agents import Agent, Agents, born
 from tildone.wiring import now
 
 PAUSED = "An agent that comes to the end of its turn is left alone; until then it works on.\n"

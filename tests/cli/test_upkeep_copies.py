@@ -14,7 +14,7 @@ from tests.stores.processes import finish, start, wait_for
 from tildone.errors import HeadMoved
 from tildone.log.tree import Place
 from tildone.stores.sqlite import SqliteStore
-from tildone.stores.sqlite_schema import APPLICATION_ID, steps
+from tildone.stores.sqlite.schema import APPLICATION_ID, steps
 
 needs_terminal = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals, nor selects pipes")
 

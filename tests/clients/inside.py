@@ -16,8 +16,8 @@ from tests.clients.agents import AGENTS, SECONDS, Desk, Ended, Start, environmen
 from tests.clients.leash import leashed
 from tests.clients.model import ASIDE, DONE, Model, offered, spoken
 from tests.host.models.wire import Asked, Turn, calls_of
+from tildone.agents.registry import Agent, Agents
 from tildone.log.state import recall
-from tildone.stores.agents import Agent, Agents
 from tildone.stores.sqlite import SqliteStore
 
 CLIENTS = ("claude", "codex", "gemini", "opencode", "pi")

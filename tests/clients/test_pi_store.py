@@ -18,7 +18,7 @@ from tildone.dialects.phased import PHASED
 from tildone.log.events import Event
 from tildone.log.tree import Place
 from tildone.session import Session
-from tildone.stores.jsonl import JsonlStore
+from tildone.stores.pi.store import JsonlStore
 from tildone.wiring import plan_in_entry, session_in
 
 pytestmark = pytest.mark.slow

@@ -9,9 +9,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from tildone.agents.completions import CompletionLog
 from tildone.dialects.declared import DECLARED
 from tildone.session import Session
-from tildone.stores.completions import CompletionLog
 from tildone.stores.memory import MemoryStore
 
 TIME_MS = re.compile(r'^    "time_ms": \d+', re.MULTILINE)

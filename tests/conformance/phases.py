@@ -16,6 +16,7 @@ from tildone.dialects.phased.entries import phases_in, phases_out, recover, resu
 from tildone.extensions.phases import PANEL
 from tildone.extensions.phases import Phases as Extension
 from tildone.extensions.phases.settings import Settings
+from tildone.formats.markdown import checklist
 from tildone.host import messages
 from tildone.host.messages import Message
 from tildone.kit.components import RenderOptions
@@ -24,7 +25,6 @@ from tildone.kit.definition import Content, ImageContent, TextContent, ToolDefin
 from tildone.kit.schema import problems
 from tildone.stores.memory import MemoryStore
 from tildone.views import tree
-from tildone.views.markdown import checklist
 from tildone.views.phases import roman, title
 
 Json = dict[str, Any]

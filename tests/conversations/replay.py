@@ -22,12 +22,12 @@ from itertools import count
 from pathlib import Path
 
 from tests.project.blocks import matches
+from tildone.agents.completions import CompletionLog
 from tildone.core.ops import Append
 from tildone.core.plan import Task
 from tildone.dialects.base import Dialect
 from tildone.loop.machine import GiveUp, GoOn, Rest
 from tildone.session import Session
-from tildone.stores.completions import CompletionLog
 from tildone.stores.memory import MemoryStore
 
 FOLDER = Path(__file__).parent

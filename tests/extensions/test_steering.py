@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.extensions.stage import Answer, Stage
+from tildone.agents.registry import Agents
 from tildone.dialects.declared import DECLARED
 from tildone.dialects.indexed import INDEXED
 from tildone.dialects.native import STOPPED
@@ -17,7 +18,6 @@ from tildone.extensions.steering import NOTICE, steering
 from tildone.extensions.til_done import til_done
 from tildone.host import messages
 from tildone.log.events import Course
-from tildone.stores.agents import Agents
 
 WRITE: Answer = {"call": ("write_todos", {"mode": "replace", "todos": [{"text": "One"}]})}
 START: dict[str, Any] = {"call": ("edit_todos", {"action": "start", "indices": [0]})}

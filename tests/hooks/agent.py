@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.person import PROGRAM, Answer
+from tildone.agents.registry import Agent, Agents
 from tildone.config import Settings, load
 from tildone.core.ops import Write
 from tildone.core.plan import Plan, Status, Task, flat
 from tildone.hooks import main
 from tildone.hooks.hosts import CLAUDE, CURSOR, HOSTS, STOP, Host
 from tildone.session import Session
-from tildone.stores.agents import Agent, Agents
 from tildone.stores.sqlite import SqliteStore
 from tildone.wiring import BY_HAND, open_session
 

@@ -6,8 +6,8 @@ import os
 import pytest
 
 from tests.hooks.agent import Desk, Hooked
+from tildone.agents.registry import CALLER, agent_process
 from tildone.hooks.hosts import BEFORE, CALL, GEMINI, OPENCODE, PI, PROMPT, START, TOOLS
-from tildone.stores.agents import CALLER, agent_process
 
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 

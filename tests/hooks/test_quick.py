@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests import plans
 from tests.hooks.agent import Desk, Hooked, dumped
 from tests.test_imports import HEAVY
+from tildone.agents.registry import agent_process
 from tildone.core.ops import Write
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.query import next_task, open_tasks
@@ -21,12 +22,11 @@ from tildone.hooks.quick import Glance, glance
 from tildone.log.events import Actor, Call, Course
 from tildone.loop.machine import Turn
 from tildone.session import Session
-from tildone.stores.agents import agent_process
 from tildone.stores.sqlite import SqliteStore
 from tildone.wiring import BY_HAND, now, session_in
 
 LIGHT = {"tildone", "tildone.cli", "tildone.errors", "tildone.config", "tildone.value", "tildone.log", "tildone.stores"}
-LIGHT |= {"tildone.log.scan", "tildone.stores.agents", "tildone.hooks", "tildone.hooks.hosts", "tildone.hooks.heard"}
+LIGHT |= {"tildone.log.scan", "tildone.agents.registry", "tildone.hooks", "tildone.hooks.hosts", "tildone.hooks.heard"}
 LIGHT |= {"tildone.hooks.quick"}
 SLOW = {"re", "enum", "json", "typing", "functools", "subprocess", "threading", "hashlib", "tomllib"}
 SHOW = """

@@ -25,12 +25,12 @@ from mcp_types import (
 )
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from tildone.agents.registry import Agents
 from tildone.config import Settings, load
 from tildone.core.plan import Plan
 from tildone.log.state import recall
 from tildone.mcp.run import opened
 from tildone.mcp.whose import on_pipes
-from tildone.stores.agents import Agents
 from tildone.stores.sqlite import SqliteStore
 from tildone.wiring import dialect_named, open_agents, session_in
 

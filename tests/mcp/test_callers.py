@@ -4,7 +4,7 @@ import os
 from dataclasses import replace
 
 from tests.mcp.room import Room, said
-from tildone.stores.agents import CALLER
+from tildone.agents.registry import CALLER
 from tildone.wiring import now
 
 OURS = os.getpid()

@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 
 from tests.mcp.room import CLAUDE, MODES, PATIENCE, Room, meta, said, settled
-from tildone.stores.agents import CALLER, Agent, digest
+from tildone.agents.registry import CALLER, Agent, digest
 from tildone.value import but
 from tildone.wiring import now
 

@@ -18,8 +18,8 @@ from tildone.log.events import Actor, Course, Event, Labelled, PlanChanged
 from tildone.log.refs import resolve
 from tildone.log.store import Store
 from tildone.session import Session
-from tildone.stores.jsonl import JsonlStore
 from tildone.stores.memory import MemoryStore
+from tildone.stores.pi.store import JsonlStore
 from tildone.stores.sqlite import SqliteStore
 from tildone.wiring import plan_in_entry
 

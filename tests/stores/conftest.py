@@ -8,8 +8,8 @@ import pytest
 
 from tests.stores.postgres import EMPTIED, TEMPLATE, Server, needs_server, running_server
 from tildone.log.store import Store
-from tildone.stores.jsonl import JsonlStore
 from tildone.stores.memory import MemoryStore
+from tildone.stores.pi.store import JsonlStore
 from tildone.stores.sqlite import SqliteStore
 from tildone.wiring import plan_in_entry
 

@@ -13,11 +13,11 @@ from tests.stores.writers import become_nobody, kill_writers, say, session_of, t
 from tildone.core.ops import Write
 from tildone.core.plan import Phase, Task
 from tildone.errors import TildoneError
+from tildone.files.appending import Lock
 from tildone.log.events import Actor, Event, Nudged
 from tildone.log.store import Store
 from tildone.log.tree import Place
-from tildone.stores.jsonl import JsonlStore
-from tildone.stores.pi.disk import Lock
+from tildone.stores.pi.store import JsonlStore
 from tildone.wiring import plan_in_entry
 
 ROOT = Path(__file__).resolve().parents[2]

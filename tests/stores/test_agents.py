@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tildone.agents.registry import HOUR, MONTH, WEEK, Agent, Agents, agent_process, born, digest
 from tildone.errors import StoreError
-from tildone.stores.agents import HOUR, MONTH, WEEK, Agent, Agents, agent_process, born, digest
 from tildone.value import but
 from tildone.wiring import now
 
@@ -213,7 +213,7 @@ def test_a_place_that_can_not_be_written_to_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
 def test_the_process_is_that_of_the_host_and_not_of_the_shells_in_between() -> None:
-    show = "from tildone.stores.agents import agent_process; print(agent_process())"
+    show = "from tildone.agents.registry import agent_process; print(agent_process())"
     script = f"env nice sh -c '{sys.executable} -c \"{show}\"; true'"
 
     direct = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)

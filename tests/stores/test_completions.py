@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.plans import plan_of
+from tildone.agents.completions import CompletionLog
 from tildone.dialects.declared import DECLARED
 from tildone.session import Session
-from tildone.stores.completions import CompletionLog
 from tildone.stores.memory import MemoryStore
 
 FIRST, SECOND = "20250102-030405", "20250102-030406"

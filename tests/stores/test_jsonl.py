@@ -18,12 +18,12 @@ from tildone.errors import UnknownEvent
 from tildone.log.events import Actor, Bound, Call, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
 from tildone.log.health import Health
 from tildone.log.tree import Place, SessionInfo, labels
-from tildone.stores import jsonl
-from tildone.stores.jsonl import JsonlStore
 from tildone.stores.pi import folder as folders
 from tildone.stores.pi import outline
+from tildone.stores.pi import store as store_module
 from tildone.stores.pi.outline import Outline
-from tildone.stores.pi_sessions import parsed
+from tildone.stores.pi.session_file import parsed
+from tildone.stores.pi.store import JsonlStore
 from tildone.wiring import TOOLS, plan_in_entry
 
 Entry = dict[str, Any]
@@ -585,8 +585,8 @@ def test_an_append_reads_only_what_is_new(folder: Path, store: JsonlStore) -> No
 
 def test_a_waiter_hears_at_once_of_its_own_process(store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """It need not look again by itself."""
-    monkeypatch.setattr(jsonl, "FIRST_LOOK", LONG_ENOUGH)
-    monkeypatch.setattr(jsonl, "LAST_LOOK", LONG_ENOUGH)
+    monkeypatch.setattr(store_module, "FIRST_LOOK", LONG_ENOUGH)
+    monkeypatch.setattr(store_module, "LAST_LOOK", LONG_ENOUGH)
     chain(store, "s", "a", "b")
     in_step = Barrier(2, timeout=LONG_ENOUGH)
 

@@ -19,11 +19,11 @@ from tests.stores.jsonl_programs import BATCH, ended, started
 from tests.stores.processes import wait_for
 from tildone.core.plan import Plan
 from tildone.errors import HeadMoved, StoreBusy, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
+from tildone.files import appending
 from tildone.log.events import Event, PlanChanged
 from tildone.log.health import Health
 from tildone.log.tree import Place
-from tildone.stores.jsonl import JsonlStore
-from tildone.stores.pi import disk
+from tildone.stores.pi.store import JsonlStore
 from tildone.wiring import plan_in_entry
 
 WRITERS, CHANGES = 8, 500
@@ -421,7 +421,7 @@ def test_what_may_only_be_read_is_read(open_folder: Path) -> None:
 def test_a_file_that_may_only_be_read_is_named(open_folder: Path) -> None:
     chain(opened(open_folder), "s", "a")
     open_folder.chmod(0o777)
-    (open_folder / disk.LOCK).chmod(0o666)
+    (open_folder / appending.LOCK).chmod(0o666)
 
     with started("unprivileged", open_folder) as program:
         answer = ended(program).splitlines()
@@ -486,7 +486,7 @@ def test_where_a_file_can_have_one_name_only_all_works_as_well(
     assert again.place(session) == Place("new")
     assert again.place("begun") == Place("a")
     with pytest.raises(FileExistsError):
-        disk.create(str(old), b"another", str(folder / disk.HALF_MADE))
+        appending.create(str(old), b"another", str(folder / appending.HALF_MADE))
     assert again.place(session) == Place("new")
 
 
@@ -539,19 +539,19 @@ def test_a_writer_has_the_patience_to_outlast_a_lock(folder: Path, store: JsonlS
 def test_a_lock_that_was_deleted_is_not_held(folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another could make a new one: who finds that theirs is gone takes part in the new one."""
     chain(store, "s", "a")
-    taken = disk._locked  # noqa: SLF001  the moment between opening and locking is not to be had otherwise
+    taken = appending._locked  # noqa: SLF001  the moment between opening and locking is not to be had otherwise
     deleted: list[int] = []
 
     def lock_after_deletion(file: int) -> bool:
         if not deleted:
             deleted.append(file)
-            (folder / disk.LOCK).unlink()
+            (folder / appending.LOCK).unlink()
         return taken(file)
 
-    monkeypatch.setattr(disk, "_locked", lock_after_deletion)
+    monkeypatch.setattr(appending, "_locked", lock_after_deletion)
     chain(store, "s", "b")
 
-    assert (folder / disk.LOCK).exists()
+    assert (folder / appending.LOCK).exists()
     assert ids(store.history("s")) == ["b", "a"]
 
 
@@ -604,7 +604,7 @@ def test_a_session_that_can_not_be_begun_leaves_nothing_behind(
         with pytest.raises(StoreError, match="disk is full"):
             store.append("s", planned("a", None, "x"))
 
-    assert [path.name for path in folder.iterdir()] == [disk.LOCK]
+    assert [path.name for path in folder.iterdir()] == [appending.LOCK]
 
 
 def test_what_is_acknowledged_is_on_disk(folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -638,12 +638,12 @@ def test_what_is_acknowledged_is_on_disk(folder: Path, store: JsonlStore, monkey
 def test_what_a_killed_writer_has_left_half_made_harms_nobody(folder: Path, store: JsonlStore) -> None:
     """It may even be a second name of a session's file."""
     chain(store, "s", "a")
-    os.link(file_of(folder), folder / disk.HALF_MADE)
+    os.link(file_of(folder), folder / appending.HALF_MADE)
 
     chain(store, "other", "a")
 
     assert ids(store.history("s")) == ["a"]
-    assert not (folder / disk.HALF_MADE).exists()
+    assert not (folder / appending.HALF_MADE).exists()
     assert oddities(store) == []
 
 

@@ -13,7 +13,7 @@ from tests.stores.test_same_answers import SameAnswers, answer, facts, luck, nam
 from tildone.log.events import Actor, Event, Fact
 from tildone.log.store import Store
 from tildone.log.tree import Place
-from tildone.stores.jsonl import JsonlStore
+from tildone.stores.pi.store import JsonlStore
 from tildone.wiring import plan_in_entry
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
-from tildone.stores.pi_sessions import SessionFile, file_name, iso, load, moment, newest
+from tildone.stores.pi.session_file import SessionFile, file_name, iso, load, moment, newest
 
 HEADER = {"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-02T03:04:05.006Z", "cwd": "/p"}
 TRACES = sorted((Path(__file__).parents[1] / "traces").glob("*.json"))

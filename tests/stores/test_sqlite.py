@@ -16,7 +16,7 @@ from tildone.log.store import Store
 from tildone.log.tree import Place
 from tildone.stores import sqlite
 from tildone.stores.sqlite import SqliteStore
-from tildone.stores.sqlite_schema import APPLICATION_ID, SCHEMA
+from tildone.stores.sqlite.schema import APPLICATION_ID, SCHEMA
 
 Work = list[dict[str, Any]]
 

@@ -18,9 +18,8 @@ from tildone.core.plan import Plan
 from tildone.errors import HeadMoved, StoreBusy, StoreDamaged, StoreError, StoreTooNew
 from tildone.log.events import Event, PlanChanged
 from tildone.log.tree import Place
-from tildone.stores import sqlite_schema
-from tildone.stores.sqlite import SqliteStore
-from tildone.stores.sqlite_schema import SCHEMA
+from tildone.stores.sqlite import SqliteStore, schema
+from tildone.stores.sqlite.schema import SCHEMA
 
 WRITERS, CHANGES = 8, 500
 KILLS = 200
@@ -235,7 +234,7 @@ def test_who_makes_a_store_has_patience_too(path: Path, monkeypatch: pytest.Monk
     with pytest.raises(StoreBusy):
         SqliteStore(path, patience=0)
 
-    monkeypatch.setattr(sqlite_schema, "sleep", lambda _: other.execute("ROLLBACK"))
+    monkeypatch.setattr(schema, "sleep", lambda _: other.execute("ROLLBACK"))
     store = SqliteStore(path)
 
     assert store.sessions() == []

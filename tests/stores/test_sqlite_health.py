@@ -11,13 +11,13 @@ import pytest
 from tests.plans import plan_of
 from tests.stores.contract import WILD, chain, ids, planned
 from tests.stores.processes import finish, run, start, wait_for
+from tildone.agents.open_files import Holder, holders
 from tildone.errors import NotFound, StoreDamaged, StoreError
 from tildone.log.events import Actor, Event, PlanChanged
 from tildone.log.health import Health
 from tildone.log.tree import Place
-from tildone.stores.holders import Holder, holders
 from tildone.stores.sqlite import SqliteStore
-from tildone.stores.sqlite_schema import is_foreign
+from tildone.stores.sqlite.schema import is_foreign
 
 unix_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="limits are Unix's")
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has /proc")

@@ -13,8 +13,7 @@ from tests.stores.contract import chain, ids, planned
 from tests.stores.processes import finish, start, wait_for
 from tildone.errors import HeadMoved, StoreDamaged, StoreError
 from tildone.log.tree import Place
-from tildone.stores import sqlite_file, sqlite_health
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite import SqliteStore, file, health
 
 OVERWRITTEN = r"plans\.db was overwritten while it was in use, and does not fit its write-ahead log"
 
@@ -27,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody else is at work here who would have to be waited for."""
-    monkeypatch.setattr(sqlite_file, "SETTLES", 0.01)
+    monkeypatch.setattr(file, "SETTLES", 0.01)
 
 
 @pytest.fixture
@@ -37,7 +36,7 @@ def never_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
     def flaws(*_: object) -> Iterator[str]:
         raise AssertionError
 
-    monkeypatch.setattr(sqlite_health, "flaws", flaws)
+    monkeypatch.setattr(health, "flaws", flaws)
 
 
 def grown(store: SqliteStore, *texts: str) -> None:
@@ -198,7 +197,7 @@ def test_a_log_that_others_brought_home_is_believed(path: Path) -> None:
 @pytest.mark.usefixtures("never_looked_through")
 def test_a_long_log_is_brought_home_by_who_wrote_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It does not grow for ever, and others notice nothing of it."""
-    monkeypatch.setattr(sqlite_file, "LONG_LOG", 20)
+    monkeypatch.setattr(file, "LONG_LOG", 20)
     store, reader = SqliteStore(path), SqliteStore(path)
 
     grown(store, *["x" * 5000] * 40)
@@ -227,10 +226,10 @@ def test_a_log_that_could_not_be_written_down_is_no_trouble(path: Path, monkeypa
     """Who brought the log home may be killed before writing that down: the next one looks through the store."""
     store = SqliteStore(path)
     chain(store, "s", "a")
-    monkeypatch.setattr(sqlite_file.SqliteFile, "_note", lambda _: None)
+    monkeypatch.setattr(file.SqliteFile, "_note", lambda _: None)
     store._file.bring_home()  # noqa: SLF001  what happens by itself after a thousand pages
     monkeypatch.undo()
-    monkeypatch.setattr(sqlite_file, "SETTLES", 0.01)
+    monkeypatch.setattr(file, "SETTLES", 0.01)
 
     other = SqliteStore(path)
     chain(other, "s", "b")

@@ -11,10 +11,9 @@ from tests.stores.contract import chain, ids, planned
 from tests.stores.processes import finish, start, wait_for
 from tildone.errors import StoreDamaged, StoreError, StoreTooNew
 from tildone.log import codec
-from tildone.stores import sqlite_health, sqlite_schema
-from tildone.stores.sqlite import SqliteStore
-from tildone.stores.sqlite_backup import open_backup
-from tildone.stores.sqlite_schema import APPLICATION_ID, SCHEMA, STEPS, steps
+from tildone.stores.sqlite import SqliteStore, health, schema
+from tildone.stores.sqlite.backup import open_backup
+from tildone.stores.sqlite.schema import APPLICATION_ID, SCHEMA, STEPS, steps
 
 
 @pytest.fixture
@@ -77,8 +76,8 @@ def next_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tildone of some day, which knows one schema more; the file of the step to it."""
     folder = tmp_path / "steps"
     shutil.copytree(STEPS, folder)
-    monkeypatch.setattr(sqlite_schema, "STEPS", str(folder))
-    monkeypatch.setattr(sqlite_schema, "SCHEMA", SCHEMA + 1)
+    monkeypatch.setattr(schema, "STEPS", str(folder))
+    monkeypatch.setattr(schema, "SCHEMA", SCHEMA + 1)
     step = folder / f"{SCHEMA + 1:04}_colours.sql"
     step.write_text("ALTER TABLE sessions ADD COLUMN colour TEXT;\nUPDATE sessions SET colour = 'red';\n")
     return step
@@ -88,10 +87,10 @@ def next_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_step_is_taken_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the first who opens the store; this tildone then leaves it alone."""
     with monkeypatch.context() as today:
-        today.setattr(sqlite_schema, "SCHEMA", SCHEMA)
+        today.setattr(schema, "SCHEMA", SCHEMA)
         chain(SqliteStore(path), "s", "a")
 
-    monkeypatch.setattr(sqlite_health, "flaws", lambda *_: pytest.fail("it is known that nobody else wrote to it"))
+    monkeypatch.setattr(health, "flaws", lambda *_: pytest.fail("it is known that nobody else wrote to it"))
     stores = [SqliteStore(path), SqliteStore(path)]
 
     assert [ids(store.history("s")) for store in stores] == [["a"], ["a"]]

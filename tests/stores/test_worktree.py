@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tildone.stores import worktree
-from tildone.stores.worktree import mark
+from tildone.agents import worktree
+from tildone.agents.worktree import mark
 
 GIT = {
     "PATH": os.environ.get("PATH", ""),

@@ -3,11 +3,11 @@
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
 from tests.views.histories import history
 from tildone.core.plan import Phase, Plan, Task, flat
+from tildone.history.blame import LONGEST, blame_lines
+from tildone.history.lifetimes import Life, lives
 from tildone.kit.text import width
 from tildone.kit.theme import plain
 from tildone.log.events import Actor, Call, Event, PlanChanged
-from tildone.views.blame import LONGEST, blame_lines
-from tildone.views.lives import Life, lives
 
 
 def shown(found: list[Life], columns: int | None = None, *, whole: bool = False) -> list[str]:

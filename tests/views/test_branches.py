@@ -3,10 +3,10 @@
 from tests.plans import COMPLETED, plan_of
 from tildone.core.plan import Task, flat
 from tildone.core.query import Progress
+from tildone.history.branches import Branch, branch_lines, branches
 from tildone.kit.text import width
 from tildone.kit.theme import plain
 from tildone.log.events import Actor, Course, Event, Fact, Labelled, Nudged, PlanChanged, Steered
-from tildone.views.branches import Branch, branch_lines, branches
 
 
 def event(name: str, parent: str | None, fact: Fact) -> Event:

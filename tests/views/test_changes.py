@@ -5,7 +5,7 @@ from hypothesis import example, given
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of, plans
 from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.views.changes import Change, What, changes, told
+from tildone.history.changes import Change, What, changes, told
 
 ABC = plan_of("a", "b", "c")
 

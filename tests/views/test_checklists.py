@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, plan_of
 from tests.views.nasty import FAMILIES, plans
 from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.views.checklists import looks_like_one, read
-from tildone.views.markdown import checklist, document
-from tildone.views.remarks import Remark
+from tildone.formats.checklists import looks_like_one, read
+from tildone.formats.losses import Remark
+from tildone.formats.markdown import checklist, document
 
 PLANS_EACH = 60
 

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Plan, Task, flat
+from tildone.formats.claude_tasks import is_list, is_task, tasks, todos
+from tildone.formats.losses import Remark
 from tildone.log import codec
-from tildone.views.claude_tasks import is_list, is_task, tasks, todos
-from tildone.views.remarks import Remark
 
 Fields = dict[str, object]
 

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from tests import plans
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tildone.core.plan import Phase, Plan, Status, Task, flat
+from tildone.history.changes import What, changes
+from tildone.history.diff_lines import NARROWEST, as_data, difference_lines
+from tildone.history.difference import Entry, Sign, difference
 from tildone.kit.text import width
 from tildone.kit.theme import markup, plain
-from tildone.views.changes import What, changes
-from tildone.views.compared import NARROWEST, as_data, difference_lines
-from tildone.views.difference import Entry, Sign, difference
 
 
 def shown(before: Plan, after: Plan, columns: int | None = None) -> list[str]:

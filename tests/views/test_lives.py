@@ -10,9 +10,9 @@ from tildone.core.ops import Op
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.core.reduce import reduce
 from tildone.core.rules import Rules
+from tildone.history.changes import What
+from tildone.history.lifetimes import Life, lives
 from tildone.log.events import Actor, Event, Nudged, PlanChanged
-from tildone.views.changes import What
-from tildone.views.lives import Life, lives
 
 
 def told(life: Life) -> list[tuple[str, list[What], int | None]]:

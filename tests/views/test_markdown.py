@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tests.views.nasty import FAMILIES, LONG, plans
 from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.views.markdown import Problem, Reading, checklist, document, read
+from tildone.formats.markdown import Problem, Reading, checklist, document, read
 
 PLANS_EACH = 950
 EXAMPLES = 500

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tildone.views.remarks import Remark, Remarks
+from tildone.formats.losses import Remark, Remarks
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING
 from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.views.matching import matched
-from tildone.views.stretches import ended, running, spent
+from tildone.history.durations import ended, running, spent
+from tildone.history.matching import matched
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tests.views.histories import MINUTE, history
 from tildone.core.plan import Plan, Task, flat
+from tildone.history.timeline import LOOK_BACK, Mark, Row, recent, row_lines, timeline
 from tildone.kit.text import width
 from tildone.kit.theme import markup, plain
 from tildone.log.events import Actor, Bound, Course, Event, Fact, Labelled, Nudged, PlanChanged, Steered, Tripped
-from tildone.views.timeline import LOOK_BACK, Mark, Row, recent, row_lines, timeline
 
 
 def event(name: str, parent: str | None, fact: Fact, actor: Actor = Actor.AGENT) -> Event:

@@ -3,10 +3,10 @@
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
 from tests.views.histories import MINUTE, history
 from tildone.core.plan import Task, flat
+from tildone.history.duration_table import times_lines
+from tildone.history.lifetimes import lives
 from tildone.kit.text import width
 from tildone.kit.theme import markup, plain
-from tildone.views.lives import lives
-from tildone.views.times import times_lines
 
 FOUND = lives(
     history(

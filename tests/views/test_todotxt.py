@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tests.views.nasty import FAMILIES, plans
 from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.views.remarks import Remark
-from tildone.views.todotxt import read, write
+from tildone.formats.losses import Remark
+from tildone.formats.todotxt import read, write
 
 PLANS_EACH = 100
 

@@ -10,7 +10,7 @@ from tildone.views.harmless import seen
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tildone.views.remarks import Remark
+    from tildone.formats.losses import Remark
 
 LISTED = 5
 

@@ -18,7 +18,7 @@ from tildone.config import data_folder
 from tildone.errors import NotFound, Refused, UsageError
 from tildone.stores.copying import copy
 from tildone.stores.sqlite import SqliteStore
-from tildone.stores.sqlite_backup import finish
+from tildone.stores.sqlite.backup import finish
 from tildone.typing import TYPE_CHECKING
 from tildone.views.harmless import seen
 

@@ -6,14 +6,14 @@ from tildone.cli.args import Typed
 from tildone.cli.place import named, reading
 from tildone.cli.screen import columns, moment, put, put_spans
 from tildone.errors import NotFound
+from tildone.history.blame import blame_lines, call_of, said
+from tildone.history.lifetimes import lives
 from tildone.log import codec
 from tildone.log.refs import HEAD, resolve, short_ids
 from tildone.typing import TYPE_CHECKING
-from tildone.views.blame import blame_lines, call_of, said
-from tildone.views.lives import lives
 
 if TYPE_CHECKING:
-    from tildone.views.lives import Life, Step
+    from tildone.history.lifetimes import Life, Step
 
 
 def blame(typed: Typed) -> int:

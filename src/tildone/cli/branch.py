@@ -8,12 +8,12 @@ from tildone.cli.log import nothing_happened
 from tildone.cli.place import reading
 from tildone.cli.screen import columns, moment, put, put_spans
 from tildone.errors import UsageError
+from tildone.history.branches import branch_lines, branches
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
-from tildone.views.branches import branch_lines, branches
 
 if TYPE_CHECKING:
-    from tildone.views.branches import Branch
+    from tildone.history.branches import Branch
 
 
 def branch(typed: Typed) -> int:

@@ -7,13 +7,13 @@ import stat
 import sys
 from shlex import quote
 
+from tildone.agents.open_files import holders
 from tildone.cli.address import file_of, path_of, shown
 from tildone.cli.amounts import size
 from tildone.config import KEYS, origins
 from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreTooNew, TildoneError
 from tildone.kit.text import clipped
 from tildone.log.health import Finding, Health
-from tildone.stores.holders import holders
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 

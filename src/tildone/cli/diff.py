@@ -8,14 +8,14 @@ from tildone.cli.place import reading
 from tildone.cli.screen import columns, put, put_spans
 from tildone.core.plan import Plan
 from tildone.core.query import progress
+from tildone.history.diff_lines import as_data, difference_lines
+from tildone.history.difference import difference
 from tildone.kit.theme import Role, Span
 from tildone.log import codec
 from tildone.log.events import PlanChanged
 from tildone.log.refs import HEAD, ROOT, SHORT, resolve
 from tildone.log.state import recall
 from tildone.typing import TYPE_CHECKING
-from tildone.views.compared import as_data, difference_lines
-from tildone.views.difference import difference
 from tildone.views.harmless import seen
 from tildone.views.rows import cut
 

@@ -9,17 +9,17 @@ from tildone.cli.args import Typed
 from tildone.cli.aside import aside
 from tildone.cli.formats import CLAUDE, FORMS, JSON, MARKDOWN, PI, STREAM, TODO_TXT, ending_of
 from tildone.cli.place import named, reading, settings_for
-from tildone.cli.saving import held, save
 from tildone.cli.screen import put, put_raw
 from tildone.config import nearest
 from tildone.errors import Refused, UsageError
+from tildone.files.atomic import held, save
+from tildone.formats import markdown, todotxt
+from tildone.formats.losses import Written
 from tildone.log import archive
 from tildone.log.archive import Archive
 from tildone.log.events import PlanChanged
 from tildone.typing import TYPE_CHECKING
-from tildone.views import markdown, todotxt
 from tildone.views.harmless import seen
-from tildone.views.remarks import Written
 
 if TYPE_CHECKING:
     from tildone.session import Session
@@ -92,7 +92,7 @@ def _whole(session: Session) -> Archive:
 
 def _save_pi(session: Session, path: str, project: str) -> None:
     # Late, because only this format needs it.
-    from tildone.stores.pi_events import write_history  # noqa: PLC0415  see above
+    from tildone.stores.pi.interchange import write_history  # noqa: PLC0415  see above
 
     whole = _whole(session)
     if os.path.lexists(path):

@@ -12,8 +12,8 @@ from tildone.dialects.command.answer import Answer, ReadFile, WriteFile
 from tildone.dialects.command.verbs import FILE, failed, resumed
 from tildone.dialects.command.verbs import export as exported
 from tildone.errors import Refused
+from tildone.formats.markdown import read
 from tildone.log.events import Actor
-from tildone.views.markdown import read
 
 STREAM = "-"
 

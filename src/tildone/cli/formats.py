@@ -8,13 +8,13 @@ import sys
 
 from tildone.config import nearest
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
+from tildone.formats import checklists, claude_tasks, todotxt
+from tildone.formats.losses import Remark, Taken
 from tildone.log import archive, codec
 from tildone.log.state import recall
 from tildone.log.tree import branch, by_id
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views import checklists, claude_tasks, todotxt
-from tildone.views.remarks import Remark, Taken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -191,7 +191,7 @@ def _why(error: Exception) -> str:
 
 def _pi(path: str, raw: bytes) -> FoundHistory:
     # Late, because only this format needs them.
-    from tildone.stores.pi_events import read_history  # noqa: PLC0415  see above
+    from tildone.stores.pi.interchange import read_history  # noqa: PLC0415  see above
     from tildone.wiring import plan_in_entry  # noqa: PLC0415  see above
 
     # What comes through a pipe can be read only once.

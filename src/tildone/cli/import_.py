@@ -12,11 +12,11 @@ from tildone.cli.screen import columns, put, put_spans
 from tildone.cli.taking import as_data, counted, replace, said_of, take_over
 from tildone.core.plan import Phase, Plan
 from tildone.errors import UsageError
+from tildone.formats.losses import Remark
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.value import but
 from tildone.views.harmless import seen
-from tildone.views.remarks import Remark
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

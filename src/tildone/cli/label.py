@@ -14,9 +14,9 @@ from tildone.value import but
 from tildone.views.harmless import seen
 
 if TYPE_CHECKING:
+    from tildone.history.timeline import Row
     from tildone.log.events import Event
     from tildone.session import Session
-    from tildone.views.timeline import Row
 
 
 def label(typed: Typed) -> int:
@@ -76,7 +76,7 @@ def _take_off(session: Session, name: str) -> int:
 
 def _list(typed: Typed, session: Session) -> int:
     # Late, because giving a name does not need it.
-    from tildone.views.timeline import row_lines, timeline  # noqa: PLC0415  see above
+    from tildone.history.timeline import row_lines, timeline  # noqa: PLC0415  see above
 
     events = list(session.store.events(session.name))
     rows = timeline(events, session.store.place(session.name).head, moment)

@@ -10,10 +10,10 @@ from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tildone.history.lifetimes import Life
+    from tildone.history.timeline import Row
     from tildone.log.events import Event
     from tildone.session import Session
-    from tildone.views.lives import Life
-    from tildone.views.timeline import Row
 
 LIMIT = 20
 
@@ -38,7 +38,7 @@ def nothing_happened(session: Session) -> None:
 
 def _events(typed: Typed, session: Session, limit: int) -> int:
     # Late, here and below: each of the two ways needs its own.
-    from tildone.views.timeline import recent, row_lines, timeline  # noqa: PLC0415  see above
+    from tildone.history.timeline import recent, row_lines, timeline  # noqa: PLC0415  see above
 
     store, name = session.store, session.name
     head = store.place(name).head
@@ -55,8 +55,8 @@ def _events(typed: Typed, session: Session, limit: int) -> int:
 
 
 def _tasks(typed: Typed, session: Session) -> int:
-    from tildone.views.lives import lives  # noqa: PLC0415  see above
-    from tildone.views.times import times_lines  # noqa: PLC0415  see above
+    from tildone.history.duration_table import times_lines  # noqa: PLC0415  see above
+    from tildone.history.lifetimes import lives  # noqa: PLC0415  see above
     from tildone.wiring import now  # noqa: PLC0415  see above
 
     at = now()

@@ -13,10 +13,10 @@ from tildone.views.harmless import seen
 from tildone.wiring import BY_HAND, now, open_agents, open_session, open_store
 
 if TYPE_CHECKING:
+    from tildone.agents.registry import Agent
     from tildone.config import Settings
     from tildone.log.state import State
     from tildone.session import Session
-    from tildone.stores.agents import Agent
 
 
 @value

@@ -19,8 +19,8 @@ from tildone.errors import StoreDamaged, UsageError
 from tildone.log.health import Health
 from tildone.stores.copying import copy, outlook
 from tildone.stores.memory import MemoryStore
-from tildone.stores.sqlite_backup import open_backup
-from tildone.stores.sqlite_schema import is_foreign
+from tildone.stores.sqlite.backup import open_backup
+from tildone.stores.sqlite.schema import is_foreign
 from tildone.typing import TYPE_CHECKING
 from tildone.views.harmless import seen
 from tildone.wiring import open_store

@@ -12,8 +12,8 @@ from tildone.typing import TYPE_CHECKING
 from tildone.views.status import status_line
 
 if TYPE_CHECKING:
+    from tildone.agents.registry import Agent
     from tildone.log.state import State
-    from tildone.stores.agents import Agent
 
 HELD = {Course.PAUSE: "Paused", Course.STOP: "Stopped"}
 

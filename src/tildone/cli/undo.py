@@ -7,8 +7,8 @@ from tildone.cli.desk import standing
 from tildone.cli.place import reading
 from tildone.cli.screen import put
 from tildone.errors import UsageError
+from tildone.history.changes import changes, told
 from tildone.typing import TYPE_CHECKING
-from tildone.views.changes import changes, told
 
 if TYPE_CHECKING:
     from tildone.core.plan import Plan

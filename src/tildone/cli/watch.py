@@ -11,9 +11,9 @@ from tildone.cli.formats import STREAM, FoundHistory, find
 from tildone.cli.place import named, settings_for
 from tildone.cli.taking import Imported, as_data, counted, replace, said_of, take_over
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
+from tildone.history.changes import changes, told
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
-from tildone.views.changes import changes, told
 from tildone.views.harmless import seen
 from tildone.wiring import dialect_of_session, open_session, open_store
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from tildone.agents.completions import CompletionLog
 from tildone.core.ops import Write
 from tildone.core.plan import Plan
 from tildone.dialects.base import Reply, Tool
@@ -22,7 +23,6 @@ from tildone.kit.definition import ToolResult
 from tildone.kit.theme import Role
 from tildone.log.events import Actor
 from tildone.session import Session
-from tildone.stores.completions import CompletionLog
 from tildone.views import board
 from tildone.views.harmless import quoted
 

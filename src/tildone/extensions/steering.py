@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from tildone.agents.registry import Agent, Agents, born
 from tildone.dialects.native import STOPPED
 from tildone.errors import StoreError
 from tildone.extensions.memory import OpenSession
@@ -18,7 +19,6 @@ from tildone.host.bus import Event
 from tildone.host.context import Context
 from tildone.log.events import Course
 from tildone.session import Session
-from tildone.stores.agents import Agent, Agents, born
 
 NOTICE = "Stopped (tildone stop). To go on: tildone resume"
 

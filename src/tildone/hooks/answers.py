@@ -16,10 +16,10 @@ from tildone.value import but, value
 from tildone.wiring import BY_HAND, dialect_named, dialect_of_session, now, open_agents, open_session, open_store
 
 if TYPE_CHECKING:
+    from tildone.agents.registry import Agent, Agents
     from tildone.config import Settings
     from tildone.hooks.heard import Heard
     from tildone.session import Session
-    from tildone.stores.agents import Agent, Agents
 
 PATIENCE = 1.5
 """For how many seconds a hook waits for a store that others are at work on."""
@@ -116,7 +116,7 @@ def _prompted(work: Work) -> Said | None:
     if known == work.session.plan:
         _saw(work, work.session.state.head)
         return None
-    from tildone.views.changes import changes, told  # noqa: PLC0415  see _answered
+    from tildone.history.changes import changes, told  # noqa: PLC0415  see _answered
 
     found = told(changes(known, work.session.plan))
     if not can_say(work.heard, ADDS):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tildone.agents.registry import digest
+from tildone.agents.worktree import mark
 from tildone.config import JSONL
 from tildone.core.query import open_tasks, progress
 from tildone.hooks.quick import COST
@@ -9,19 +11,17 @@ from tildone.hooks.said import STOPS, TELLS, Said
 from tildone.log.events import Sight
 from tildone.loop.asking import asks
 from tildone.loop.machine import GiveUp, GoOn, Rest, Turn, decide
-from tildone.stores.agents import digest
-from tildone.stores.worktree import mark
 from tildone.typing import TYPE_CHECKING
 from tildone.value import but
 from tildone.views.bounds import why_let_go
 from tildone.wiring import now
 
 if TYPE_CHECKING:
+    from tildone.agents.registry import Agents
     from tildone.config import Settings
     from tildone.core.plan import Plan
     from tildone.hooks.heard import Heard
     from tildone.session import Session
-    from tildone.stores.agents import Agents
 
 ERRORS = frozenset({"error", "errored", "failed"})
 ABORTS = frozenset({"aborted", "abort", "cancelled", "canceled", "interrupted"})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from tildone.agents.registry import digest
 from tildone.log.scan import SPACE, parse
-from tildone.stores.agents import digest
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 from time import time_ns
 
+from tildone.agents.registry import CALLER, Agents
 from tildone.hooks import hosts
-from tildone.stores.agents import CALLER, Agents
 from tildone.typing import TYPE_CHECKING
 from tildone.value import but, value
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from tildone.errors import NotFound, Refused
 from tildone.host import messages
 from tildone.host.transcript import Entry, Transcript, header
-from tildone.stores.pi_sessions import SessionFile, file_name, load, newest
+from tildone.stores.pi.session_file import SessionFile, file_name, load, newest
 
 
 class Conversations:

@@ -7,11 +7,11 @@ from typing import Any
 
 from tildone.errors import UnknownEvent
 from tildone.host.messages import Message, blocks
-from tildone.stores import pi_sessions
-from tildone.stores.pi_sessions import moment
+from tildone.stores.pi import session_file
+from tildone.stores.pi.session_file import moment
 
 Entry = dict[str, Any]
-header, iso = pi_sessions.header, pi_sessions.iso
+header, iso = session_file.header, session_file.iso
 SPOKEN = ("user", "assistant", "toolResult")
 """The roles whose messages have content; a file may have lost it."""
 

@@ -6,6 +6,7 @@ import sys
 from collections import OrderedDict
 from time import monotonic
 
+from tildone.agents.registry import CALLER, HOUR, Agent, Agents
 from tildone.config import Settings
 from tildone.dialects.base import Dialect, Reply
 from tildone.errors import StoreError, TildoneError
@@ -15,7 +16,6 @@ from tildone.log.store import Store
 from tildone.mcp.whose import CODEX, OPENCODE, Caller, Memory, nameless
 from tildone.mcp.worker import Worker
 from tildone.session import Session
-from tildone.stores.agents import CALLER, HOUR, Agent, Agents
 from tildone.value import but, value
 from tildone.views.harmless import seen
 from tildone.wiring import now, open_agents, open_session

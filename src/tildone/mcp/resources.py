@@ -8,11 +8,11 @@ import mcp_types as types
 
 from tildone.core.plan import Plan
 from tildone.core.query import progress
+from tildone.formats.markdown import EMPTY, document
 from tildone.log import codec
 from tildone.mcp.desks import Found
 from tildone.mcp.results import whole
 from tildone.value import value
-from tildone.views.markdown import EMPTY, document
 
 SCHEME = "plan://"
 CURRENT, CURRENT_JSON = f"{SCHEME}current", f"{SCHEME}current.json"

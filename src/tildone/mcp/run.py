@@ -12,6 +12,7 @@ from typing import Any
 
 from mcp.server.lowlevel import Server
 
+from tildone.agents.registry import agent_process
 from tildone.config import Settings
 from tildone.mcp.desks import Desks
 from tildone.mcp.listening import Listeners
@@ -19,7 +20,6 @@ from tildone.mcp.server import make_server
 from tildone.mcp.stdio import Inbox, standard_streams
 from tildone.mcp.watch import Watch
 from tildone.mcp.whose import Whose, on_pipes
-from tildone.stores.agents import agent_process
 from tildone.wiring import dialect_named, open_store
 
 DIALECT = "brief"

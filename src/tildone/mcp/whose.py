@@ -10,8 +10,8 @@ from typing import Any
 from mcp.server.context import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from tildone.agents.registry import digest
 from tildone.config import Settings
-from tildone.stores.agents import digest
 from tildone.value import value
 
 Asked = ServerRequestContext[Any, Any]

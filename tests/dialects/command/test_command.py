@@ -34,7 +34,7 @@ from tildone.dialects.command.verbs import (
     show,
     start,
 )
-from tildone.views.markdown import document
+from tildone.formats.markdown import document
 
 PLAN = Plan((Phase("Build", (Task("Parse", IN_PROGRESS), Task("Wire up"))), Phase("Ship", (Task("Tell"),))))
 

@@ -3,7 +3,7 @@
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING
 from tildone.core.plan import Phase, Plan, Task
 from tildone.dialects.phased.documents import from_markdown
-from tildone.views.markdown import checklist
+from tildone.formats.markdown import checklist
 
 
 def test_tasks_before_the_first_heading_get_one() -> None:

@@ -10,8 +10,8 @@ from tildone.core.plan import Plan, Status
 from tildone.dialects.command.answer import Answer, Trouble, refused, status
 from tildone.dialects.command.typed import verb_and_rest, words
 from tildone.dialects.command.verbs import append, copy, edit, export, import_, mark, remove, show, start
+from tildone.formats.markdown import checklist
 from tildone.views.harmless import one_line, quoted
-from tildone.views.markdown import checklist
 
 HELP = """\
 /todo                         show the plan

@@ -7,7 +7,7 @@ not, and the first letter is one UTF-16 unit, so that an astral one stays as it 
 from __future__ import annotations
 
 from tildone.core.plan import Phase, Plan, Task
-from tildone.views.spaces import JS_SPACES
+from tildone.formats.whitespace import JS_SPACES
 
 LAST_UNIT = "\uffff"
 

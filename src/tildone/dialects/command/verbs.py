@@ -21,11 +21,11 @@ from tildone.dialects.command.answer import (
     warned,
 )
 from tildone.dialects.command.typed import capitalized, phases_like, tasks_like, title
+from tildone.formats.markdown import checklist, document, read
+from tildone.formats.whitespace import JS_SPACES
 from tildone.typing import TYPE_CHECKING
 from tildone.value import but
 from tildone.views.harmless import one_line
-from tildone.views.markdown import checklist, document, read
-from tildone.views.spaces import JS_SPACES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

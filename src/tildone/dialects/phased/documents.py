@@ -5,8 +5,8 @@ from __future__ import annotations
 from tildone.core.plan import Plan
 from tildone.core.reduce import settle
 from tildone.dialects.phased.params import RULES
+from tildone.formats.markdown import Reading, read
 from tildone.value import but
-from tildone.views.markdown import Reading, read
 
 UNNAMED = "Todos"
 

@@ -6,10 +6,10 @@ from tildone.core.faults import Missing
 from tildone.core.ops import Append, Everything, InPhase, Mark, Named, Note, Remove, Write
 from tildone.core.plan import Phase, Status, Task
 from tildone.core.rules import Focus, Rules
+from tildone.formats.whitespace import JS_SPACES
 from tildone.kit.schema import Problem
 from tildone.typing import TYPE_CHECKING
 from tildone.views.harmless import one_line
-from tildone.views.spaces import JS_SPACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -23,11 +23,11 @@ from tildone.dialects.command.verbs import failed, resumed
 from tildone.dialects.phased import PHASED
 from tildone.dialects.phased.entries import EDIT, phases_out
 from tildone.extensions.phases.notebook import Notebook
+from tildone.formats.markdown import read
 from tildone.host.api import ExtensionAPI
 from tildone.host.context import Context
 from tildone.value import but
 from tildone.views.faults import sentence
-from tildone.views.markdown import read
 
 Copy = Callable[[str], bool]
 

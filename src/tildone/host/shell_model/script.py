@@ -15,9 +15,9 @@ import re
 
 from tildone.core.plan import Status, Task
 from tildone.errors import UsageError
+from tildone.formats.markdown import read
 from tildone.value import value
 from tildone.views.harmless import seen
-from tildone.views.markdown import read
 
 PROMPT = "$ "
 UNNAMED = "Todos"

@@ -11,7 +11,7 @@ import re
 from tildone.core.plan import Status
 from tildone.log import codec
 from tildone.log.events import Actor, Call, Event, Labelled, PlanChanged
-from tildone.stores.pi_sessions import iso, moment
+from tildone.stores.pi.session_file import iso, moment
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from tildone.stores.pi import entries as pi
 from tildone.stores.pi.folder import is_called_like_one
 from tildone.stores.pi.history import History
 from tildone.stores.pi.outline import Changed
-from tildone.stores.pi_sessions import VERSION, content, parsed, raised
+from tildone.stores.pi.session_file import VERSION, content, parsed, raised
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

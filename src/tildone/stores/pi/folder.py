@@ -8,7 +8,7 @@ from binascii import crc32
 from itertools import count
 
 from tildone.errors import StoreError
-from tildone.stores.pi_sessions import file_name, iso, parsed, recognised
+from tildone.stores.pi.session_file import file_name, iso, parsed, recognised
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

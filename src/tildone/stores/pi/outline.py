@@ -11,8 +11,8 @@ import re
 
 from tildone.errors import StoreDamaged, StoreError
 from tildone.stores.pi import entries as pi
+from tildone.stores.pi.session_file import broken, parsed, raised, recognised, version_of
 from tildone.stores.pi.tree import ROOT, Tree
-from tildone.stores.pi_sessions import broken, parsed, raised, recognised, version_of
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

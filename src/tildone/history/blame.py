@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from tildone.history.changes import What
+from tildone.history.durations import ENDS, spent
 from tildone.kit.theme import Role, Span
 from tildone.log.events import PlanChanged
 from tildone.typing import TYPE_CHECKING
-from tildone.views.changes import What
 from tildone.views.harmless import seen
 from tildone.views.rows import INDENT, cut, led
-from tildone.views.stretches import ENDS, spent
 from tildone.views.themed import task_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from tildone.history.changes import Change
+    from tildone.history.lifetimes import Life, Step
     from tildone.log.events import Call
-    from tildone.views.changes import Change
-    from tildone.views.lives import Life, Step
     from tildone.views.rows import Line, Said
 
 LONGEST = 200

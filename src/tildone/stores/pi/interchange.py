@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from tildone.errors import NotFound, StoreError
+from tildone.files import appending
 from tildone.log.tree import Place
-from tildone.stores.pi import disk
 from tildone.stores.pi.drafts import Draft
 from tildone.stores.pi.history import History
 from tildone.stores.pi.outline import Changed
-from tildone.stores.pi_sessions import header, line
+from tildone.stores.pi.session_file import header, line
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -66,8 +66,8 @@ def write_history(path: str, session: str, cwd: str, events: Sequence[Event], pl
     newest = max((event.at for event in events), default=0)
     draft = Draft(None).filled(events, place, newest)
     content = line(header(session, cwd, draft.begun)) + draft.text
-    disk.make_folder(os.path.dirname(path) or ".")
+    appending.make_folder(os.path.dirname(path) or ".")
     try:
-        disk.create(path, content, f"{path}.{os.getpid()}.tmp")
+        appending.create(path, content, f"{path}.{os.getpid()}.tmp")
     except FileExistsError as error:
         raise StoreError(f"{path} is there already, and is left alone") from error

@@ -8,14 +8,14 @@ from threading import Condition
 from time import monotonic, time_ns
 
 from tildone.errors import HeadMoved, StoreError, UnknownEvent
+from tildone.files import appending
 from tildone.log.tree import Place, SessionInfo
-from tildone.stores.pi import disk
 from tildone.stores.pi.drafts import Draft, adopting, new_ones
 from tildone.stores.pi.folder import Folder
 from tildone.stores.pi.history import History
 from tildone.stores.pi.listing import Listing
 from tildone.stores.pi.outline import Changed
-from tildone.stores.pi_sessions import VERSION, header, line, raise_file
+from tildone.stores.pi.session_file import VERSION, header, line, raise_file
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class JsonlStore:
             HeadMoved: `event.parent` is no longer the head.
         """
 
-        def add(history: History | None, lock: disk.Lock) -> None:
+        def add(history: History | None, lock: appending.Lock) -> None:
             draft = Draft(history)
             if draft.place.head != event.parent:
                 raise HeadMoved(session)
@@ -111,7 +111,7 @@ class JsonlStore:
             UnknownEvent: the place names an event that is not in this session.
         """
 
-        def go(history: History | None, _lock: disk.Lock) -> None:
+        def go(history: History | None, _lock: appending.Lock) -> None:
             draft = Draft(history)
             if draft.place.head != expected:
                 raise HeadMoved(session)
@@ -130,7 +130,7 @@ class JsonlStore:
         """
         theirs = list(events)
 
-        def take_over(history: History | None, lock: disk.Lock) -> int:
+        def take_over(history: History | None, lock: appending.Lock) -> int:
             new = new_ones(session, history, theirs)
             draft = adopting(history, new, to, self._clock() // 1_000_000)
             if new:
@@ -148,14 +148,14 @@ class JsonlStore:
             HeadMoved: the head is not `expected`: somebody is at work on it.
         """
 
-        def let_go(history: History | None, _lock: disk.Lock) -> None:
+        def let_go(history: History | None, _lock: appending.Lock) -> None:
             draft = Draft(history)
             if draft.place.head != expected:
                 raise HeadMoved(session)
             if history is None or not history.has_events():
                 return
             if history.is_all_ours():
-                disk.remove(history.outline.path)
+                appending.remove(history.outline.path)
             else:
                 draft.forget(self._clock() // 1_000_000)
                 self._write(session, history, draft)
@@ -203,10 +203,10 @@ class JsonlStore:
         with self._changed:
             return self._tried(session, lambda history: None if history is None else ask(history))
 
-    def _change(self, session: str, work: Callable[[History | None, disk.Lock], T]) -> T:
+    def _change(self, session: str, work: Callable[[History | None, appending.Lock], T]) -> T:
         """Do something to the session's file while nobody else does."""
         # In this order: who waits for another process keeps no thread of this one from reading.
-        with disk.Lock(self._folder.path, self._patience) as lock, self._changed:
+        with appending.Lock(self._folder.path, self._patience) as lock, self._changed:
             done = self._tried(session, lambda history: work(history, lock))
             self._changed.notify_all()
         return done
@@ -234,7 +234,7 @@ class JsonlStore:
 
     def _write(self, session: str, history: History | None, draft: Draft, moment: int | None = None) -> None:
         """Put on disk what was drafted. Without a moment, the file stays as old as it is."""
-        half_made = os.path.join(self._folder.path, disk.HALF_MADE)
+        half_made = os.path.join(self._folder.path, appending.HALF_MADE)
         if history is None:
             first = line(header(session, _working_folder(session), draft.begun))
             _begun(self._folder.new_paths(session, draft.begun), first + draft.text, half_made, moment)
@@ -242,7 +242,7 @@ class JsonlStore:
             path, written = history.outline.path, history.outline.written
             if history.outline.version < VERSION:
                 raise_file(path, half_made)
-            disk.append(path, draft.text, written if moment is None else moment)
+            appending.append(path, draft.text, written if moment is None else moment)
 
     def _way(self, session: str, head: str, most: int) -> list[Event]:
         def events(history: History) -> list[Event]:
@@ -274,7 +274,7 @@ def _begun(paths: Iterator[str], content: bytes, half_made: str, moment: int | N
     """Make a file under the first of these names that is free."""
     for path in paths:
         try:
-            disk.create(path, content, half_made, moment)
+            appending.create(path, content, half_made, moment)
         except FileExistsError:
             continue
         return

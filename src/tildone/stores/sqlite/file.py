@@ -14,7 +14,7 @@ from time import monotonic, sleep
 import apsw
 
 from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreError
-from tildone.stores.sqlite_schema import Transaction, furnish, note, recognise, stamp
+from tildone.stores.sqlite.schema import Transaction, furnish, note, recognise, stamp
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class SqliteFile:
 
     def _look_through(self) -> None:
         # Late, because it is needed once in the life of a store, if ever.
-        from tildone.stores.sqlite_health import flaws  # noqa: PLC0415  see above
+        from tildone.stores.sqlite.health import flaws  # noqa: PLC0415  see above
 
         for flaw in flaws(self._connection):
             raise StoreDamaged(

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import re
 
-from tildone.typing import TYPE_CHECKING
-from tildone.value import value
-from tildone.views import markdown
-from tildone.views.checklists.lines import (
+from tildone.formats import markdown
+from tildone.formats.checklists.lines import (
     BOX,
     DEEPER,
     FENCE,
@@ -28,9 +26,11 @@ from tildone.views.checklists.lines import (
     width,
     without_comments,
 )
+from tildone.formats.losses import Remarks, Taken
+from tildone.formats.whitespace import JS_SPACES
+from tildone.typing import TYPE_CHECKING
+from tildone.value import value
 from tildone.views.harmless import one_line, seen
-from tildone.views.remarks import Remarks, Taken
-from tildone.views.spaces import JS_SPACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

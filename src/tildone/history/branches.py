@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from tildone.core.plan import Plan
 from tildone.core.query import progress
+from tildone.history.changes import changes, told
+from tildone.history.timeline import Mark
 from tildone.kit.theme import Role, Span
 from tildone.log.events import PlanChanged
 from tildone.log.refs import ROOT, short_ids
 from tildone.log.tree import by_id, labels, leaves
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.changes import changes, told
 from tildone.views.harmless import seen
 from tildone.views.rows import cut, led
-from tildone.views.timeline import Mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -9,7 +9,7 @@ import apsw
 
 from tildone.log import codec
 from tildone.log.health import Finding, Health
-from tildone.stores.sqlite_schema import SCHEMA, kept, recognise, unkept
+from tildone.stores.sqlite.schema import SCHEMA, kept, recognise, unkept
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

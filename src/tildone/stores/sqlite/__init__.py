@@ -11,8 +11,8 @@ import apsw
 from tildone.errors import HeadMoved, StoreDamaged, StoreError, UnknownEvent
 from tildone.log import codec
 from tildone.log.tree import Place, SessionInfo
-from tildone.stores.sqlite_file import SqliteFile
-from tildone.stores.sqlite_schema import HEAD_MOVED, Transaction, kept, unkept
+from tildone.stores.sqlite.file import SqliteFile
+from tildone.stores.sqlite.schema import HEAD_MOVED, Transaction, kept, unkept
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class SqliteStore:
         It is looked at through an opening of its own, so that nobody has to wait meanwhile.
         """
         # Late, because hardly anybody asks.
-        from tildone.stores.sqlite_health import findings  # noqa: PLC0415  see above
+        from tildone.stores.sqlite.health import findings  # noqa: PLC0415  see above
 
         file = SqliteFile(self._file.path, PATIENCE, looking=True)
         try:

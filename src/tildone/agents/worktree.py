@@ -6,7 +6,7 @@ import os
 import sys
 from time import monotonic
 
-from tildone.stores.agents import digest
+from tildone.agents.registry import digest
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from tildone.core.plan import Plan, Task
+from tildone.history.changes import Change, What, gone, on_tasks
+from tildone.history.durations import ended, running
+from tildone.history.matching import matched, spots, task_at
 from tildone.log.events import PlanChanged
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.changes import Change, What, gone, on_tasks
-from tildone.views.matching import matched, spots, task_at
-from tildone.views.stretches import ended, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tildone.history.durations import Running
+    from tildone.history.matching import Match, Spot
     from tildone.log.events import Event
-    from tildone.views.matching import Match, Spot
-    from tildone.views.stretches import Running
 
 _CLOSING = frozenset({What.COMPLETED, What.DROPPED})
 _STANDING = _CLOSING | {What.BLOCKED, What.REOPENED, What.PAUSED, What.STARTED}

@@ -19,7 +19,7 @@ SCHEMA = 2
 MARKED = 2  # the first schema with a mark
 APPLICATION_ID = 0x746C646E  # "tldn"
 HEAD_MOVED = "the head moved"  # as a trigger of the schema says it
-STEPS = os.path.join(os.path.dirname(__file__), "sql", "sqlite")
+STEPS = os.path.join(os.path.dirname(__file__), "migrations")
 
 _MAGIC = b"SQLite format 3\0"
 _NOTE = "UPDATE mark SET size = :size, written = :written WHERE size != :size OR written != :written"

@@ -7,8 +7,8 @@ import re
 import time
 
 from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
+from tildone.files import appending
 from tildone.log import codec
-from tildone.stores.pi import disk
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -47,12 +47,12 @@ class SessionFile:
         if not self._raised:
             raise_file(self.path, f"{self.path}.{os.getpid()}.tmp")
             self._raised = True
-        disk.append(self.path, line(entry))
+        appending.append(self.path, line(entry))
 
     def _begin(self, entry: Entry) -> None:
-        disk.make_folder(os.path.dirname(self.path) or ".")
+        appending.make_folder(os.path.dirname(self.path) or ".")
         try:
-            disk.create(self.path, line(self._header) + line(entry), f"{self.path}.{os.getpid()}.tmp")
+            appending.create(self.path, line(self._header) + line(entry), f"{self.path}.{os.getpid()}.tmp")
         except FileExistsError as error:
             raise StoreError(f"{self.path} is there already, and is left alone") from error
         self._exists = True
@@ -179,7 +179,7 @@ def raise_file(path: str, half_made: str) -> None:
     version = version_of(path, recognised(path, next(filter(None, map(parsed, lines)), None)))
     if version < VERSION:
         newer = b"\n".join(_raised_lines(lines, version))
-        disk.replace(path, newer, f"{path}.v{version}.bak", half_made)
+        appending.replace(path, newer, f"{path}.v{version}.bak", half_made)
 
 
 def broken(path: str, orphan: str, missing: str) -> StoreDamaged:

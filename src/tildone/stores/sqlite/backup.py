@@ -7,8 +7,8 @@ import os
 import apsw
 
 from tildone.stores.sqlite import PATIENCE, SqliteStore
-from tildone.stores.sqlite_file import SqliteFile, translated
-from tildone.stores.sqlite_schema import SCHEMA, recognise
+from tildone.stores.sqlite.file import SqliteFile, translated
+from tildone.stores.sqlite.schema import SCHEMA, recognise
 
 
 def finish(path: str) -> None:

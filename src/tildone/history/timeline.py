@@ -5,6 +5,9 @@ from __future__ import annotations
 from enum import Enum
 
 from tildone.core.plan import Plan, Status
+from tildone.history.changes import between, sentences
+from tildone.history.durations import ENDS, ended, running, spent
+from tildone.history.matching import matched, task_at
 from tildone.kit.theme import Role, Span
 from tildone.log.events import Course, Labelled, Nudged, PlanChanged, Steered, Tripped
 from tildone.log.refs import SHORT, short_ids
@@ -12,18 +15,15 @@ from tildone.log.tree import by_id, labels
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.bounds import why_let_go
-from tildone.views.changes import between, sentences
 from tildone.views.harmless import seen
-from tildone.views.matching import matched, task_at
 from tildone.views.rows import led
-from tildone.views.stretches import ENDS, ended, running, spent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from tildone.history.durations import Running
     from tildone.log.events import Event
     from tildone.views.rows import Line, Said
-    from tildone.views.stretches import Running
 
     Told = list[tuple[str, int | None]]
 

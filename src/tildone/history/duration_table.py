@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from tildone.history.durations import spent
 from tildone.kit.theme import Role, Span
 from tildone.typing import TYPE_CHECKING
 from tildone.views.rows import GAP, INDENT, ROOM, cut
-from tildone.views.stretches import spent
 from tildone.views.themed import task_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tildone.views.lives import Life
+    from tildone.history.lifetimes import Life
     from tildone.views.rows import Line
 
 HEADINGS = ("worked on", "in all", "closed by")

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 
 from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.formats.losses import Remarks, Taken, Written
+from tildone.formats.whitespace import JS_SPACES
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.harmless import seen
-from tildone.views.remarks import Remarks, Taken, Written
-from tildone.views.spaces import JS_SPACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

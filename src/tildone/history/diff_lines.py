@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from tildone.history.difference import Sign
 from tildone.kit.text import width, wrapped
 from tildone.kit.theme import Role, Span, plain
 from tildone.typing import TYPE_CHECKING
 from tildone.value import but
-from tildone.views.difference import Sign
 from tildone.views.harmless import seen, seen_lines
 from tildone.views.plain import UNNAMED
 from tildone.views.rows import INDENT
@@ -14,7 +14,7 @@ from tildone.views.rows import INDENT
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tildone.views.difference import Entry, Section
+    from tildone.history.difference import Entry, Section
     from tildone.views.rows import Line
 
 NARROWEST = 20

@@ -5,17 +5,17 @@ from __future__ import annotations
 from enum import Enum
 
 from tildone.core.plan import Status, Task
+from tildone.history.matching import longest_rising, matched, spots, task_at
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.harmless import seen
-from tildone.views.matching import longest_rising, matched, spots, task_at
 from tildone.views.plain import UNNAMED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tildone.core.plan import Plan
-    from tildone.views.matching import Match, Spot
+    from tildone.history.matching import Match, Spot
 
 MANY = 4
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 
 from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.formats.whitespace import JS_SPACES
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.harmless import one_line, seen
-from tildone.views.spaces import JS_SPACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tildone.core.plan import Status
+from tildone.history.changes import What
+from tildone.history.matching import spots, task_at
 from tildone.typing import TYPE_CHECKING
-from tildone.views.changes import What
-from tildone.views.matching import spots, task_at
 
 if TYPE_CHECKING:
-    from tildone.views.matching import Match, Spot
+    from tildone.history.matching import Match, Spot
 
     Running = dict[Spot, int]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tildone.views.spaces import JS_SPACES
+from tildone.formats.whitespace import JS_SPACES
 
 TAB = 4
 DEEPER = 2

@@ -137,7 +137,7 @@ class Agents:
         if agent is not None and agent.is_fresh(pid, now) and handle in (None, agent.session):
             return agent
         # Late, because an agent is admitted once and comes again and again.
-        from tildone.stores.pi.disk import Lock  # noqa: PLC0415  see above
+        from tildone.files.appending import Lock  # noqa: PLC0415  see above
 
         with Lock(self._folder, _PATIENCE):
             before = agent or self._before(key, pid, heir=heir)

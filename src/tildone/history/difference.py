@@ -7,17 +7,17 @@ from enum import Enum
 
 from tildone.core.plan import Plan
 from tildone.core.query import progress
+from tildone.history.changes import Change, What, differences, gone, on_tasks
+from tildone.history.matching import longest_rising, matched, task_at
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.changes import Change, What, differences, gone, on_tasks
-from tildone.views.matching import longest_rising, matched, task_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tildone.core.plan import Task
     from tildone.core.query import Progress
-    from tildone.views.matching import Match, Spot
+    from tildone.history.matching import Match, Spot
 
     Happened = dict[Spot, list[Change]]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 from tildone.core.plan import Status, Task, flat
+from tildone.formats.losses import Remarks, Taken
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.harmless import seen
-from tildone.views.remarks import Remarks, Taken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -1,0 +1,1 @@
+"""Which agents are at work on which plan: identities, processes, locks, worktree fingerprints."""

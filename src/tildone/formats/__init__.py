@@ -1,0 +1,1 @@
+"""Plans as files: Markdown, todo.txt, checklists, and the lists of other tools."""

@@ -1,0 +1,1 @@
+"""What happened to a plan: changes, differences, timelines, blame, branches and durations."""

@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from tildone.core.plan import Phase, Status, Task
-from tildone.value import but, value
+from tildone.value import replace, value
 
 
 @value
@@ -77,7 +77,7 @@ def test_but_changes_only_what_it_is_told() -> None:
     """The original is left alone."""
     task = Task("a", Status.COMPLETED, ("n",))
 
-    changed = but(task, text="b")
+    changed = replace(task, text="b")
 
     assert changed == Task("b", Status.COMPLETED, ("n",))
     assert task.text == "a"

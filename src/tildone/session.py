@@ -15,7 +15,7 @@ from tildone.log.state import State, advance, recall
 from tildone.log.tree import Place
 from tildone.loop.machine import Decision, GiveUp, GoOn, Manner, Patience, Rest, Turn, decide, progressed
 from tildone.typing import TYPE_CHECKING
-from tildone.value import but, value
+from tildone.value import replace, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -145,7 +145,7 @@ class Session:
 
     def turn_ended(self, turn: Turn = Turn()) -> Verdict:  # noqa: B008  frozen
         """Decide whether the agent goes on, and remember that it was told to."""
-        turn = but(turn, at=self._now())
+        turn = replace(turn, at=self._now())
         while True:
             state = self.state
             decision = decide(state, self.patience, turn)
@@ -261,7 +261,7 @@ class Session:
         self._known = advance(state, event)
         if place.ahead and place.head == state.head:
             try:
-                self.store.move(self.name, but(place, head=event.id), expected=event.id)
+                self.store.move(self.name, replace(place, head=event.id), expected=event.id)
             except HeadMoved:
                 return
 
@@ -288,4 +288,4 @@ class Session:
         if self.completions is None or not self.dialect.completes(done):
             return done
         entry = self.dialect.completion
-        return but(done, saved_to=self.completions.add(lambda number, stamp: entry(done, number, stamp)))
+        return replace(done, saved_to=self.completions.add(lambda number, stamp: entry(done, number, stamp)))

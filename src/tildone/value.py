@@ -46,7 +46,7 @@ else:
         return type(cls)(cls.__name__, cls.__bases__, body)
 
 
-def but(record: R, **changes: Any) -> R:
+def replace(record: R, **changes: Any) -> R:
     """A copy of `record` with some fields changed."""
     fields: tuple[str, ...] = type(record).__match_args__  # type: ignore[attr-defined]  # every value has them
     kept = [changes.pop(name) if name in changes else getattr(record, name) for name in fields]

@@ -14,7 +14,7 @@ from tildone.log.events import PlanChanged
 from tildone.loop.machine import Patience
 from tildone.session import Session
 from tildone.typing import TYPE_CHECKING
-from tildone.value import but
+from tildone.value import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -148,7 +148,7 @@ def _patience(settings: Settings) -> Patience:
         "minutes": settings.max_minutes,
         "cost": settings.max_cost,
     }
-    return but(Patience(), **{bound: limit for bound, limit in said.items() if limit is not None})
+    return replace(Patience(), **{bound: limit for bound, limit in said.items() if limit is not None})
 
 
 def open_agents(settings: Settings) -> Agents:
@@ -265,7 +265,7 @@ def _extension(settings: Settings, name: str, store: Store) -> Extension:
     dialect = dialect_named(name)
 
     def session(conversation: str) -> Session:
-        return open_session(but(settings, session=conversation), dialect, store)
+        return open_session(replace(settings, session=conversation), dialect, store)
 
     match name:
         case "indexed":
@@ -291,7 +291,7 @@ def _steering(settings: Settings, store: Store) -> Extension:
     from tildone.extensions.steering import steering  # noqa: PLC0415  see open_conversations
 
     agents = open_agents(settings) if store.durable else None
-    return steering(lambda conversation: open_session(but(settings, session=conversation), BY_HAND, store), agents)
+    return steering(lambda conversation: open_session(replace(settings, session=conversation), BY_HAND, store), agents)
 
 
 def _completions(project: str) -> Completions:

@@ -8,13 +8,13 @@ from tildone.core.plan import Plan
 from tildone.log.events import Actor, Event, Labelled
 from tildone.log.tree import Place
 from tildone.stores.sqlite import SqliteStore
-from tildone.value import but
+from tildone.value import replace
 
 
 def kept(person: Person, *plans: Plan, tool: str | None = None, session: str | None = None) -> list[Event]:
     """Let a session's plan have become one after the other, in events with ids as long as ours."""
     events = [
-        but(event, id=named(event.id), parent=event.parent and named(event.parent))
+        replace(event, id=named(event.id), parent=event.parent and named(event.parent))
         for event in history(*plans, tool=tool)
     ]
     (person.folder / "tildone.toml").write_text('store = "plans.db"\n', encoding="utf-8")

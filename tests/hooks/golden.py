@@ -18,7 +18,7 @@ from tests.cli.person import Answer
 from tests.hooks.agent import Desk, Tasks, dumped, in_subprocess
 from tildone.hooks.hosts import HOSTS, Host
 from tildone.log.events import Course
-from tildone.value import but
+from tildone.value import replace
 from tildone.wiring import now
 
 FOLDER = Path(__file__).parent / "golden"
@@ -63,7 +63,7 @@ class Golden:
             desk.plan(*map(tuple, said["seen"]))
             key = f"{self.host.name}:{said['stdin'][self.host.fields['session'].split()[0]]}"
             agent = desk.agents.admit(key, os.getpid(), now())
-            desk.agents.keep(but(agent, seen=desk.session.state.head))
+            desk.agents.keep(replace(agent, seen=desk.session.state.head))
         desk.plan(*map(tuple, said.get("plan", said.get("seen", []))))
         desk.session.steer(Course(said.get("course", "go")))
 

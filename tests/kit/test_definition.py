@@ -27,7 +27,7 @@ from tildone.kit.definition import (
     wrapped,
 )
 from tildone.kit.signal import AbortSignal
-from tildone.value import but
+from tildone.value import replace
 
 
 class EchoParams(TypedDict):
@@ -95,23 +95,23 @@ def test_a_good_definition_is_given_back() -> None:
 
 @pytest.mark.parametrize("name", ["web_search", "processes", "get_v2_time", "a" * 64])
 def test_names_in_snake_case_pass(name: str) -> None:
-    assert checked(but(ECHO, name=name)).name == name
+    assert checked(replace(ECHO, name=name)).name == name
 
 
 @pytest.mark.parametrize("name", ["TodoWrite", "web-search", "_hidden", "two__lines", "2fast", "", "größe", "a\n"])
 def test_other_names_are_refused(name: str) -> None:
     with pytest.raises(InvalidDefinition, match="snake_case"):
-        checked(but(ECHO, name=name))
+        checked(replace(ECHO, name=name))
 
 
 def test_a_name_that_models_know_may_be_in_any_case() -> None:
-    assert checked(but(ECHO, name="TodoWrite", any_case_name=True)).name == "TodoWrite"
+    assert checked(replace(ECHO, name="TodoWrite", any_case_name=True)).name == "TodoWrite"
 
 
 @pytest.mark.parametrize("name", ["Todo Write", "", "9Lives"])
 def test_even_then_it_is_a_name(name: str) -> None:
     with pytest.raises(InvalidDefinition, match="letters, digits"):
-        checked(but(ECHO, name=name, any_case_name=True))
+        checked(replace(ECHO, name=name, any_case_name=True))
 
 
 @pytest.mark.parametrize(
@@ -132,18 +132,18 @@ def test_even_then_it_is_a_name(name: str) -> None:
 def test_a_bad_definition_is_refused(changes: Mapping[str, Any], complaint: str) -> None:
     """At registration, where the author sees it, rather than at the first call."""
     with pytest.raises(InvalidDefinition, match=complaint):
-        checked(but(ECHO, **changes))
+        checked(replace(ECHO, **changes))
 
 
 def test_everything_that_is_wrong_is_said_at_once() -> None:
     with pytest.raises(InvalidDefinition, match=r"tool 'Echo': .*snake_case.*; the label is empty"):
-        checked(but(ECHO, name="Echo", label=""))
+        checked(replace(ECHO, name="Echo", label=""))
 
 
 def test_a_wrapped_tool_keeps_what_is_not_changed() -> None:
     loud = wrapped(ECHO, label="Loud echo", prompt_guidelines=("Shout.",))
 
-    assert loud == but(ECHO, label="Loud echo", prompt_guidelines=("Shout.",))
+    assert loud == replace(ECHO, label="Loud echo", prompt_guidelines=("Shout.",))
 
 
 def test_a_wrapped_tool_is_checked_again() -> None:
@@ -164,7 +164,7 @@ def test_delegating_hands_on_all_five_arguments_in_order() -> None:
 
 def test_a_wrapper_may_change_what_goes_in_and_what_comes_out() -> None:
     async def politely(call: Invocation, delegate: Delegate) -> ToolResult:
-        inner = await delegate(but(call, params={"words": f"{call.params['words']}, please"}))
+        inner = await delegate(replace(call, params={"words": f"{call.params['words']}, please"}))
         return text_result(inner.text.capitalize())
 
     assert run(wrapped(ECHO, politely)).text == "Hello, please"
@@ -192,7 +192,7 @@ def test_each_action_has_a_function_of_its_own() -> None:
     async def stop(*_five: object) -> ToolResult:
         return text_result("stopped")
 
-    tool = but(ECHO, execute=by_action({"say": echo, "stop": stop}))
+    tool = replace(ECHO, execute=by_action({"say": echo, "stop": stop}))
 
     said = run(tool, "call_2", {"action": "say", "words": "hi"}, None, None, "ctx")
     stopped = run(tool, "call_3", {"action": "stop"}, None, None, "ctx")
@@ -203,7 +203,7 @@ def test_each_action_has_a_function_of_its_own() -> None:
 
 @pytest.mark.parametrize("params", [{"action": "fly"}, {}, {"action": ["say"]}])
 def test_an_unknown_action_is_an_error_that_names_the_known_ones(params: dict[str, Any]) -> None:
-    tool = but(ECHO, execute=by_action({"say": echo, "stop": echo}))
+    tool = replace(ECHO, execute=by_action({"say": echo, "stop": echo}))
 
     with pytest.raises(ValueError, match=r"Unknown action: .*; known are say, stop"):
         run(tool, "call_4", params, None, None, None)
@@ -219,7 +219,7 @@ def test_content_travels_in_the_shape_that_hosts_agree_on() -> None:
 def test_a_result_comes_back_from_its_journey() -> None:
     result = ToolResult((TextContent("hi"), ImageContent("aGk=", "image/png")), {"found": [1, 2]})
 
-    failed = but(result, is_error=True)
+    failed = replace(result, is_error=True)
 
     assert result_from_json(result_to_json(result)) == result
     assert result_from_json(result_to_json(failed)) == failed

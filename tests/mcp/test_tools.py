@@ -13,7 +13,7 @@ from tildone.dialects.base import Reply
 from tildone.mcp.results import whole
 from tildone.mcp.shapes import SHAPES, described
 from tildone.session import Session
-from tildone.value import but
+from tildone.value import replace
 from tildone.wiring import TOOLS, dialect_named, session_in
 
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -185,7 +185,7 @@ def test_half_a_surrogate_pair_is_replaced_wherever_it_stands() -> None:
 
 def test_a_tool_that_nobody_has_described_is_listed_without_a_schema_of_results() -> None:
     """A dialect of tomorrow works, with less to say of it."""
-    unheard_of = but(dialect_named("brief").tools[0], name="unheard_of")
+    unheard_of = replace(dialect_named("brief").tools[0], name="unheard_of")
 
     listed = described(unheard_of, structured=True)
 

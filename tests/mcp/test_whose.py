@@ -11,7 +11,7 @@ from mcp import Client
 
 from tests.mcp.room import CLAUDE, MODES, PATIENCE, Room, meta, said, settled
 from tildone.agents.registry import CALLER, Agent, digest
-from tildone.value import but
+from tildone.value import replace
 from tildone.wiring import now
 
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -123,7 +123,7 @@ async def test_what_hooks_of_codex_have_written_down_holds(room: Room) -> None:
         await client.call_tool("todo", {"done": 1}, meta=meta(sessionId="A"))
 
     assert (room.texts(), room.texts(f"{room.project}#codex:B")) == (["One"], ["Two"])
-    assert agent(room, "codex:A") == but(written, seen=head(room))
+    assert agent(room, "codex:A") == replace(written, seen=head(room))
 
 
 async def test_a_session_of_codex_goes_on_with_what_was_begun_before_it_said_who_it_is(room: Room) -> None:
@@ -214,11 +214,11 @@ async def test_what_a_model_has_forgotten_is_told_again(room: Room, mode: str) -
     async with room.client(mode) as client:
         await client.call_tool("todo", {"add": ["One", "Two"]})
         await settled(client)
-        room.agents.keep(but(agent(room, "claude:1"), seen=None))
+        room.agents.keep(replace(agent(room, "claude:1"), seen=None))
         forgotten = said(await client.call_tool("todo", {"done": 1}))
         await settled(client)
         room.add("By hand")
-        room.agents.keep(but(agent(room, "claude:1"), seen=head(room)))
+        room.agents.keep(replace(agent(room, "claude:1"), seen=head(room)))
         known = said(await client.call_tool("todo", {"done": 2}))
 
     assert forgotten == "ok\nPlan:\n2 Two\ndone 1"

@@ -9,7 +9,7 @@ from tildone.dialects.base import Dialect, Done, Reply, Tool
 from tildone.dialects.indexed import INDEXED
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
-from tildone.value import but
+from tildone.value import replace
 
 ADD = {"mode": "append", "todos": [{"text": "a"}]}
 
@@ -22,9 +22,9 @@ def listening(store: MemoryStore, knew: list[Plan | None], prefix: str = "e") ->
             knew.append(done.known)
             return tool.reply(done)
 
-        return but(tool, reply=reply)
+        return replace(tool, reply=reply)
 
-    dialect: Dialect = but(INDEXED, tools=tuple(map(telling, INDEXED.tools)))
+    dialect: Dialect = replace(INDEXED, tools=tuple(map(telling, INDEXED.tools)))
     return session_on(store, dialect, prefix=prefix)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tildone.agents.registry import HOUR, MONTH, WEEK, Agent, Agents, agent_process, born, digest
 from tildone.errors import StoreError
-from tildone.value import but
+from tildone.value import replace
 from tildone.wiring import now
 
 PROJECT = "/projects/parser"
@@ -95,7 +95,7 @@ def test_a_tool_server_and_a_hook_of_one_process_are_one_agent(agents: Agents) -
     """The server knows nothing but the process; the hook knows the session."""
     agents.admit("claude:other", os.getppid(), NOW)
     server = agents.admit(f"gemini:pid:{HERE}", HERE, NOW)
-    agents.keep(but(server, seen="e1"))
+    agents.keep(replace(server, seen="e1"))
 
     hook = agents.admit("gemini:s1", HERE, NOW)
     again = agents.admit(f"pid:{HERE}", HERE, NOW)
@@ -115,7 +115,7 @@ def test_two_sessions_in_one_process_are_two_agents(agents: Agents) -> None:
 
 def test_an_heir_goes_on_with_the_plan_and_knows_nothing_of_it(agents: Agents) -> None:
     first = agents.admit("claude:a", HERE, NOW)
-    agents.keep(but(first, seen="e1"))
+    agents.keep(replace(first, seen="e1"))
 
     heir = agents.admit("claude:b", HERE, NOW + 1, heir=True)
 
@@ -128,7 +128,7 @@ def test_one_whose_process_is_not_known_this_time_is_the_same(agents: Agents) ->
     first = agents.admit("claude:a", HERE, NOW)
 
     assert agents.admit("claude:a", 0, NOW + 1) == first
-    assert agents.admit("claude:a", 0, NOW + HOUR) == but(first, at=NOW + HOUR)
+    assert agents.admit("claude:a", 0, NOW + HOUR) == replace(first, at=NOW + HOUR)
 
 
 def test_an_agent_is_heard_of_again_every_hour(agents: Agents) -> None:

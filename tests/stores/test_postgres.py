@@ -31,7 +31,7 @@ from tildone.log.events import Actor, Event, Nudged, PlanChanged
 from tildone.log.health import Health
 from tildone.log.store import Store
 from tildone.log.tree import Place
-from tildone.value import but
+from tildone.value import replace
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
@@ -243,7 +243,7 @@ def test_a_whole_history_is_read_in_a_few_questions(store: PostgresStore, work: 
 def test_large_plans_are_read_a_few_at_a_time(store: PostgresStore, work: Work) -> None:
     """No answer holds much more than a million bytes, unless one event does."""
     large = PlanChanged(flat(*(Task("x" * 1000) for _ in range(600))))
-    events = [but(event, fact=large) for event in in_a_row(7)]
+    events = [replace(event, fact=large) for event in in_a_row(7)]
     store.adopt("s", events, Place("6"))
     work.rows.clear()
 

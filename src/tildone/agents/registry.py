@@ -13,7 +13,7 @@ from _thread import get_ident
 from tildone.errors import StoreError
 from tildone.log.scan import parse, quoted
 from tildone.typing import TYPE_CHECKING
-from tildone.value import but, value
+from tildone.value import replace, value
 
 try:
     # What `hashlib` gives, without the rest of it: that takes longer to load than a hook takes to run.
@@ -109,7 +109,7 @@ class Agents:
         if agent.session == self._project:
             self.forget(agent.key)
         else:
-            self.keep(but(agent, pid=0, at=0, born=0))
+            self.keep(replace(agent, pid=0, at=0, born=0))
 
     def jot(self, key: str, what: str, text: str) -> None:
         """Keep a word about an agent, apart from the rest: others may be writing that at the same moment."""
@@ -143,7 +143,7 @@ class Agents:
             before = agent or self._before(key, pid, heir=heir)
             if before is not None and handle in (None, before.session):
                 seen = None if heir and agent is None else before.seen
-                agent = but(before, key=key, seen=seen, pid=pid or before.pid, at=now, born=born(pid or before.pid))
+                agent = replace(before, key=key, seen=seen, pid=pid or before.pid, at=now, born=born(pid or before.pid))
             else:
                 self._sweep(now)
                 agent = Agent(key, handle or self._free_session(key, now), pid=pid, at=now, born=born(pid))

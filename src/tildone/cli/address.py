@@ -8,7 +8,7 @@ from tildone.cli.place import settings_for
 from tildone.config import JSONL, is_url
 from tildone.errors import NotFound
 from tildone.typing import TYPE_CHECKING
-from tildone.value import but
+from tildone.value import replace
 from tildone.wiring import open_store
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def settings_at(typed: Typed, store: str) -> Settings:
     """The settings that hold here, but for the store."""
-    return settings_for(but(typed, options={**typed.options, "store": store}))
+    return settings_for(replace(typed, options={**typed.options, "store": store}))
 
 
 def path_of(store: str) -> str | None:

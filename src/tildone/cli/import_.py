@@ -15,7 +15,7 @@ from tildone.errors import UsageError
 from tildone.formats.losses import Remark
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
-from tildone.value import but
+from tildone.value import replace
 from tildone.views.harmless import seen
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _into(typed: Typed) -> Typed:
         return typed
     if typed.options.get("session", name) != name:
         raise UsageError("--into and --session name two sessions; say one of them")
-    return but(typed, options={**typed.options, "session": name})
+    return replace(typed, options={**typed.options, "session": name})
 
 
 def _together(plans: Sequence[FoundPlan]) -> FoundPlan:
@@ -68,8 +68,8 @@ def _together(plans: Sequence[FoundPlan]) -> FoundPlan:
     for found in plans:
         stem = os.path.splitext(os.path.basename(os.path.abspath(found.path)))[0]
         name = "standard input" if found.path == STREAM else stem
-        phases += [but(phase, name=phase.name or name) for phase in found.plan.phases]
-        said += [but(remark, what=f"{remark.what} ({shown(found.path)})") for remark in found.said]
+        phases += [replace(phase, name=phase.name or name) for phase in found.plan.phases]
+        said += [replace(remark, what=f"{remark.what} ({shown(found.path)})") for remark in found.said]
         if any(not phase.name for phase in found.plan.phases):
             said.append(Remark(f"tasks without a phase in {shown(found.path)} are in phase “{name}”"))
     return FoundPlan(", ".join(shown(found.path) for found in plans), plans[0].form, Plan(tuple(phases)), tuple(said))

@@ -10,7 +10,7 @@ from tildone.log import codec
 from tildone.log.events import PlanChanged
 from tildone.log.refs import SHORT, labelled, resolve, unfit
 from tildone.typing import TYPE_CHECKING
-from tildone.value import but
+from tildone.value import replace
 from tildone.views.harmless import seen
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _list(typed: Typed, session: Session) -> int:
     if typed.has("json"):
         put(codec.dump([_as_data(event, row, names) for event, row in found]))
     elif found:
-        put_spans(line for _, row in found for line in row_lines(but(row, after=None), columns()))
+        put_spans(line for _, row in found for line in row_lines(replace(row, after=None), columns()))
     else:
         put("No event has a name. Give one to where the plan stands now with: tildone label NAME")
     return 0

@@ -8,7 +8,7 @@ from tildone.cli.screen import put
 from tildone.core.query import open_tasks
 from tildone.log.events import Course
 from tildone.typing import TYPE_CHECKING
-from tildone.value import but, value
+from tildone.value import replace, value
 from tildone.views.harmless import seen
 from tildone.wiring import BY_HAND, now, open_agents, open_session, open_store
 
@@ -75,7 +75,7 @@ def concerned(settings: Settings) -> tuple[list[Agent], list[Session]]:
         names += [agent.session for agent in agents]
     chosen = dict.fromkeys(names)
     at_work = [agent for agent in agents if agent.session in chosen]
-    return at_work, [open_session(but(settings, session=name), BY_HAND, store) for name in chosen]
+    return at_work, [open_session(replace(settings, session=name), BY_HAND, store) for name in chosen]
 
 
 def agent_line(agent: Agent, state: State) -> str:

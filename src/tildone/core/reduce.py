@@ -17,7 +17,7 @@ from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.rules import Focus, Rules, first_too_long
 from tildone.core.spots import Spot, end, phase_index, place, resolve, spots_where, task_at
 from tildone.typing import TYPE_CHECKING
-from tildone.value import but, value
+from tildone.value import replace, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -70,11 +70,11 @@ def settle(plan: Plan, rules: Rules) -> Plan:
         return plan
     active = spots_where(plan, lambda task: task.status is Status.IN_PROGRESS)
     if len(active) > 1:
-        return _change(plan, active[1:], lambda task: but(task, status=Status.PENDING))
+        return _change(plan, active[1:], lambda task: replace(task, status=Status.PENDING))
     if active or rules.focus is Focus.AT_MOST_ONE:
         return plan
     pending = spots_where(plan, lambda task: task.status is Status.PENDING)
-    return _change(plan, pending[:1], lambda task: but(task, status=Status.IN_PROGRESS))
+    return _change(plan, pending[:1], lambda task: replace(task, status=Status.IN_PROGRESS))
 
 
 def _apply(plan: Plan, step: Step, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
@@ -117,7 +117,7 @@ def _append(plan: Plan, tasks: tuple[Task, ...], name: str | None, rules: Rules)
     if where is None:
         return Plan((*plan.phases, Phase(name or "", fresh))), doubles
     phase = plan.phases[where]
-    return _with_phase(plan, where, but(phase, tasks=phase.tasks + fresh)), doubles
+    return _with_phase(plan, where, replace(phase, tasks=phase.tasks + fresh)), doubles
 
 
 def _insert(plan: Plan, tasks: tuple[Task, ...], at: int, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
@@ -134,7 +134,7 @@ def _insert(plan: Plan, tasks: tuple[Task, ...], at: int, rules: Rules) -> tuple
         return Plan((Phase("", tasks),)), ()
     where, offset = place(plan, at)
     phase = plan.phases[where]
-    return _with_phase(plan, where, but(phase, tasks=phase.tasks[:offset] + tasks + phase.tasks[offset:])), ()
+    return _with_phase(plan, where, replace(phase, tasks=phase.tasks[:offset] + tasks + phase.tasks[offset:])), ()
 
 
 def _mark(plan: Plan, target: Selector, status: Status, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
@@ -143,7 +143,7 @@ def _mark(plan: Plan, target: Selector, status: Status, rules: Rules) -> tuple[P
         return plan, (spots,)
     if status is Status.IN_PROGRESS and rules.focus is not Focus.ANY:
         others = [spot for spot in spots_where(plan, lambda task: task.status is status) if spot not in spots]
-        plan = _change(plan, others, lambda task: but(task, status=Status.PENDING))
+        plan = _change(plan, others, lambda task: replace(task, status=Status.PENDING))
     return _change(plan, spots, lambda task: Task(task.text, status, task.notes, task.number)), ()
 
 
@@ -162,7 +162,7 @@ def _move(plan: Plan, target: Selector, before: Selector | None) -> tuple[Plan, 
     offset -= sum(i == where and j < offset for i, j in set(spots))
     tasks = rest.phases[where].tasks
     moved = tuple(task_at(plan, spot) for spot in dict.fromkeys(spots))
-    return _with_phase(rest, where, but(rest.phases[where], tasks=tasks[:offset] + moved + tasks[offset:])), ()
+    return _with_phase(rest, where, replace(rest.phases[where], tasks=tasks[:offset] + moved + tasks[offset:])), ()
 
 
 def _remove(plan: Plan, target: Selector) -> tuple[Plan, tuple[Fault, ...]]:
@@ -178,7 +178,7 @@ def _note(plan: Plan, target: Named | At | Numbered, text: str) -> tuple[Plan, t
         return plan, (spots,)
     if not text:
         return plan, (EmptyNote(),)
-    return _change(plan, spots, lambda task: but(task, notes=(*task.notes, text))), ()
+    return _change(plan, spots, lambda task: replace(task, notes=(*task.notes, text))), ()
 
 
 def _begun_anew(plan: Plan) -> Plan:
@@ -188,7 +188,7 @@ def _begun_anew(plan: Plan) -> Plan:
 def _without(plan: Plan, spots: Iterable[Spot]) -> Plan:
     gone = set(spots)
     phases = tuple(
-        but(phase, tasks=tuple(task for j, task in enumerate(phase.tasks) if (i, j) not in gone))
+        replace(phase, tasks=tuple(task for j, task in enumerate(phase.tasks) if (i, j) not in gone))
         for i, phase in enumerate(plan.phases)
     )
     return Plan(phases)

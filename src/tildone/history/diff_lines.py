@@ -6,7 +6,7 @@ from tildone.history.difference import Sign
 from tildone.kit.text import width, wrapped
 from tildone.kit.theme import Role, Span, plain
 from tildone.typing import TYPE_CHECKING
-from tildone.value import but
+from tildone.value import replace
 from tildone.views.harmless import seen, seen_lines
 from tildone.views.plain import UNNAMED
 from tildone.views.rows import INDENT
@@ -97,9 +97,9 @@ def _fitted(lead: Line, text: Span, aside: str, room: int | None) -> Iterator[Li
     beside = room is None or margin + width(last + aside) <= room
     before = lead
     for line in above:
-        yield (*before, but(text, text=line))
+        yield (*before, replace(text, text=line))
         before = (Span(" " * margin),)
-    yield (*before, but(text, text=last), *((Span(aside, Role.MUTED),) if beside and aside else ()))
+    yield (*before, replace(text, text=last), *((Span(aside, Role.MUTED),) if beside and aside else ()))
     if room is not None and not beside:
         under = Span(" " * (margin + len(INDENT)))
         for line in wrapped(aside.lstrip(": "), room - margin - len(INDENT)):

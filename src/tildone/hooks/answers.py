@@ -12,7 +12,7 @@ from tildone.hooks.quick import COST, LASTING
 from tildone.hooks.said import ADDS, HALTS, TELLS, Said, can_say, harmless, phrased
 from tildone.log.events import Course
 from tildone.typing import TYPE_CHECKING
-from tildone.value import but, value
+from tildone.value import replace, value
 from tildone.wiring import BY_HAND, dialect_named, dialect_of_session, now, open_agents, open_session, open_store
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def answer(heard: Heard, settings: Settings, pid: int) -> str:
     agents = open_agents(settings)
     heir = heard.moment == hosts.START and heard.text("source") in LASTING
     agent = agents.admit(heard.key(pid), pid, now(), settings.handle, heir=heir)
-    here = but(settings, session=agent.session)
+    here = replace(settings, session=agent.session)
     store = open_store(here, patience=PATIENCE)
     session = open_session(here, NATIVE, store)
     if not mirrored(session):
@@ -155,4 +155,4 @@ def _called(work: Work) -> str:
 def _saw(work: Work, head: str | None) -> None:
     """Remember the head as the model has seen it."""
     if head != work.agent.seen:
-        work.agents.keep(but(work.agent, seen=head))
+        work.agents.keep(replace(work.agent, seen=head))

@@ -12,7 +12,7 @@ from tildone.log.events import Sight
 from tildone.loop.asking import asks
 from tildone.loop.machine import GiveUp, GoOn, Rest, Turn, decide
 from tildone.typing import TYPE_CHECKING
-from tildone.value import but
+from tildone.value import replace
 from tildone.views.bounds import why_let_go
 from tildone.wiring import now
 
@@ -34,11 +34,11 @@ def stopped(heard: Heard, session: Session, agents: Agents, key: str, settings: 
     Files are looked at only if it matters: that takes longer than all the rest.
     """
     turn, before = _turn(heard, agents, key), session.state
-    if isinstance(decide(before, session.patience, but(turn, at=now())), Rest):
+    if isinstance(decide(before, session.patience, replace(turn, at=now())), Rest):
         return None
     apart = (settings.store.removeprefix(JSONL), settings.agents_dir, settings.session_dir)
-    sight = but(turn.sight, files=mark(settings.project, apart))
-    verdict = session.turn_ended(but(turn, sight=sight))
+    sight = replace(turn.sight, files=mark(settings.project, apart))
+    verdict = session.turn_ended(replace(turn, sight=sight))
     match verdict.decision:
         case GoOn():
             return Said(STOPS, verdict.prompt or "")

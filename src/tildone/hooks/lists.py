@@ -8,7 +8,7 @@ from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.log.events import PlanChanged
 from tildone.log.scan import parse
 from tildone.typing import TYPE_CHECKING
-from tildone.value import but
+from tildone.value import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -90,14 +90,14 @@ def merged(base: Sequence[Task], plan: Plan, theirs: Sequence[Task]) -> Plan:
     """
     was = {task.text: task.status for task in base}
     new = {task.text: task.status for task in theirs}
-    phases = [but(phase, tasks=_kept(phase, was, new)) for phase in plan.phases] or [Phase("")]
+    phases = [replace(phase, tasks=_kept(phase, was, new)) for phase in plan.phases] or [Phase("")]
     known = was.keys() | {task.text for task in plan.tasks}
     fresh = tuple(task for task in theirs if task.text not in known)
-    phases[-1] = but(phases[-1], tasks=phases[-1].tasks + fresh)
+    phases[-1] = replace(phases[-1], tasks=phases[-1].tasks + fresh)
     if len(phases) == 1:
         order = {text: position for position, text in enumerate(new)}
         tasks = sorted(phases[0].tasks, key=lambda task: order.get(task.text, len(order)))
-        phases = [but(phases[0], tasks=tuple(tasks))]
+        phases = [replace(phases[0], tasks=tuple(tasks))]
     return Plan(tuple(phase for phase in phases if phase.tasks or phase.name))
 
 
@@ -105,10 +105,10 @@ def followed(plan: Plan, theirs: Sequence[Task]) -> Plan:
     """A person's plan, with what a model has begun or finished of it; nothing is added, and nothing opened again."""
     new = {task.text: task.status for task in theirs if task.status is not Status.PENDING}
     phases = [
-        but(
+        replace(
             phase,
             tasks=tuple(
-                but(task, status=new.get(task.text, task.status)) if task.status.is_open else task
+                replace(task, status=new.get(task.text, task.status)) if task.status.is_open else task
                 for task in phase.tasks
             ),
         )
@@ -123,12 +123,14 @@ def revised(plan: Plan, text: str, subject: object, word: object) -> Plan:
     chosen = next((task for task in same if task.status.is_open), same[0] if same else None)
     if chosen is None:
         return plan
-    new = but(
+    new = replace(
         chosen,
         text=subject.strip() if isinstance(subject, str) and subject.strip() else text,
         status=chosen.status if word is None else status(word),
     )
-    phases = [but(phase, tasks=tuple(new if task is chosen else task for task in phase.tasks)) for phase in plan.phases]
+    phases = [
+        replace(phase, tasks=tuple(new if task is chosen else task for task in phase.tasks)) for phase in plan.phases
+    ]
     return Plan(tuple(phases))
 
 
@@ -137,7 +139,7 @@ def _kept(phase: Phase, was: Mapping[str, Status], new: Mapping[str, Status]) ->
     for task in phase.tasks:
         wanted = new.get(task.text)
         if wanted is not None and wanted is not was.get(task.text):
-            kept.append(but(task, status=wanted))
+            kept.append(replace(task, status=wanted))
         elif wanted is not None or task.text not in was:
             kept.append(task)
     return tuple(kept)

@@ -13,7 +13,7 @@ from time import time_ns
 from tildone.agents.registry import CALLER, Agents
 from tildone.hooks import hosts
 from tildone.typing import TYPE_CHECKING
-from tildone.value import but, value
+from tildone.value import replace, value
 
 if TYPE_CHECKING:
     import apsw
@@ -147,9 +147,9 @@ def _let_go(heard: Heard, agents: Agents, key: str, pid: int) -> None:
         return
     if heard.moment == hosts.FORGET:
         if heard.host.forgets in ("", heard.text("trigger")):
-            agents.keep(but(agent, seen=None))
+            agents.keep(replace(agent, seen=None))
     elif heard.text("reason") in LASTING:
-        agents.keep(but(agent, key=f"{heard.host.name}:pid:{pid}", seen=None))
+        agents.keep(replace(agent, key=f"{heard.host.name}:pid:{pid}", seen=None))
         agents.forget(key)
     else:
         agents.leave(agent)

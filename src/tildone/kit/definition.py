@@ -10,7 +10,7 @@ from typing import Any
 from tildone.kit.components import Component, RenderOptions
 from tildone.kit.schema import Problem
 from tildone.kit.signal import AbortSignal
-from tildone.value import but, value
+from tildone.value import replace, value
 
 LONGEST_NAME = 64
 FAILED = "Operation failed"
@@ -150,8 +150,8 @@ def wrapped(inner: ToolDefinition, around: Around | None = None, **changes: Any)
     Raises:
         InvalidDefinition: the tool cannot be registered like this.
     """
-    changed = but(inner, **changes)
-    return checked(changed if around is None else but(changed, execute=_through(changed.execute, around)))
+    changed = replace(inner, **changes)
+    return checked(changed if around is None else replace(changed, execute=_through(changed.execute, around)))
 
 
 def by_action(actions: Mapping[str, Execute]) -> Execute:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.core.plan import Plan
 from tildone.log.events import Course, Labelled, Nudged, PlanChanged, Sight, Steered, Tripped
 from tildone.typing import TYPE_CHECKING
-from tildone.value import but, value
+from tildone.value import replace, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,9 +43,9 @@ def advance(state: State, event: Event) -> State:
         case Steered(course):
             return State(event.id, state.plan, course=course)
         case Tripped():
-            return but(state, head=event.id, tripped=True)
+            return replace(state, head=event.id, tripped=True)
         case Labelled():  # exhaustive
-            return but(state, head=event.id)
+            return replace(state, head=event.id)
 
 
 def recall(newest_first: Iterable[Event]) -> State:

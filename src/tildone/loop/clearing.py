@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.query import Located
-from tildone.value import but, value
+from tildone.value import replace, value
 
 DEFAULT_DELAY_MS = 60_000
 
@@ -58,7 +58,7 @@ def cleared(plan: Plan, waiting: Schedule, now: int) -> Cleared:
     due = {key for key, moment in waiting.due if moment <= now}
     later = Schedule(tuple((key, moment) for key, moment in waiting.due if moment > now))
     gone: list[Located] = []
-    phases = [but(phase, tasks=_kept(phase, due, gone)) for phase in plan.phases]
+    phases = [replace(phase, tasks=_kept(phase, due, gone)) for phase in plan.phases]
     if not gone:
         return Cleared(plan, later)
     return Cleared(Plan(tuple(phase for phase in phases if phase.tasks)), later, tuple(gone))

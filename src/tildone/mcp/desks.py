@@ -16,7 +16,7 @@ from tildone.log.store import Store
 from tildone.mcp.whose import CODEX, OPENCODE, Caller, Memory, nameless
 from tildone.mcp.worker import Worker
 from tildone.session import Session
-from tildone.value import but, value
+from tildone.value import replace, value
 from tildone.views.harmless import seen
 from tildone.wiring import now, open_agents, open_session
 
@@ -104,7 +104,7 @@ class Desk:
             reply = session.call(tool, arguments)
             if self._caller.memory is Memory.KEPT and session.seen != agent.seen:
                 # When the answer is on its way: nobody asks for this before the model has read it.
-                self._to_keep = but(agent, seen=session.seen)
+                self._to_keep = replace(agent, seen=session.seen)
                 self._worker.then(self._keep)
             return reply
         except Exception as error:  # noqa: BLE001  the outermost function of a call: the model is told, and a person
@@ -117,7 +117,7 @@ class Desk:
     def _session_of(self, agent: Agent) -> Session:
         """The agent's session, which knows what its model has seen."""
         if self._session is None or self._session.name != agent.session:
-            self._session = open_session(but(self._settings, session=agent.session), self._dialect, self._store)
+            self._session = open_session(replace(self._settings, session=agent.session), self._dialect, self._store)
         if self._caller.memory is not Memory.CONNECTED:
             self._session.saw(agent.seen)
         return self._session
@@ -141,7 +141,7 @@ class Desk:
                 complain(error)
                 return Agent(key, handle or self._settings.project, self._session.seen if self._session else None)
         self._key = agent.key
-        return agent if self._caller.memory is Memory.KEPT else but(agent, seen=None)
+        return agent if self._caller.memory is Memory.KEPT else replace(agent, seen=None)
 
     def _named(self) -> str:
         """Which agent hooks of opencode say it is that calls now: its process may have several. Empty if they don't."""

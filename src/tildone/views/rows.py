@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.kit.text import clipped, width
 from tildone.kit.theme import Span, plain
 from tildone.typing import TYPE_CHECKING
-from tildone.value import but
+from tildone.value import replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ def cut(line: Line, columns: int) -> Line:
     for span in line:
         text = plain((span,))
         if width(text) > columns:
-            return (*kept, but(span, text=clipped(text, columns)))
+            return (*kept, replace(span, text=clipped(text, columns)))
         columns -= width(text)
         kept.append(span)
     return tuple(kept)
@@ -53,4 +53,4 @@ def _fitted(text: Span, aside: Line, room: int | None) -> Line:
     words = plain((text,))
     if room is None or width(words) + width(plain(aside)) <= room:
         return text, *aside
-    return but(text, text=clipped(words, max(room - width(plain(aside)), 1))), *aside
+    return replace(text, text=clipped(words, max(room - width(plain(aside)), 1))), *aside

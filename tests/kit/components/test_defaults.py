@@ -17,7 +17,7 @@ from tildone.kit.components.defaults import (
 from tildone.kit.components.drawing import draw, markup
 from tildone.kit.definition import ImageContent, TextContent, ToolDefinition, ToolResult, error_result, text_result
 from tildone.kit.theme import Role, plain
-from tildone.value import but
+from tildone.value import replace
 
 
 async def nothing(*_five: object) -> ToolResult:
@@ -148,14 +148,14 @@ def test_a_failure_without_words_gets_some() -> None:
 
 
 def test_a_tool_shows_itself_if_it_can() -> None:
-    own = but(TOOL, render_call=lambda args: Text(args["name"]), render_result=lambda result, _: Text(result.text))
+    own = replace(TOOL, render_call=lambda args: Text(args["name"]), render_result=lambda result, _: Text(result.text))
 
     assert shown_call(own, {"name": "a"}) == Text("a")
     assert shown_result(own, text_result("b"), RenderOptions()) == Text("b")
 
 
 def test_a_renderer_that_gives_nothing_leaves_it_to_the_default() -> None:
-    own = but(TOOL, render_call=lambda _: None, render_result=lambda _result, _options: None)
+    own = replace(TOOL, render_call=lambda _: None, render_result=lambda _result, _options: None)
 
     for tool in (own, TOOL):
         assert shown_call(tool, {"name": "a"}) == default_call(TOOL, {"name": "a"})

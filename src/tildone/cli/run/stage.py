@@ -20,7 +20,7 @@ from tildone.host.ui import UI
 from tildone.kit.sizes import format_count
 from tildone.log.events import Course
 from tildone.log.store import Store
-from tildone.value import but, value
+from tildone.value import replace, value
 from tildone.wiring import BY_HAND, now, open_conversations, open_host, open_session, open_store
 
 INTERRUPTED = 130
@@ -80,7 +80,7 @@ class Stage:
         """How the last run of the host ended."""
         answers = [said for said in host.transcript.messages() if said["role"] == "assistant"]
         reason = answers[-1]["stopReason"] if answers else "stop"
-        state = open_session(but(self._order.settings, session=host.transcript.id), BY_HAND, self._store).state
+        state = open_session(replace(self._order.settings, session=host.transcript.id), BY_HAND, self._store).state
         again = f"tildone resume --session {host.transcript.id}"
         if reason == "aborted" and state.course is Course.STOP:
             return Verdict(1, f"stopped by tildone stop; to go on: {again}", heard=False)

@@ -17,7 +17,7 @@ from tildone.kit.definition import ToolDefinition, ToolResult, result_from_json
 from tildone.kit.keys import Keys
 from tildone.kit.sizes import format_count
 from tildone.kit.theme import Role, Span, plain
-from tildone.value import but, value
+from tildone.value import replace, value
 from tildone.views.harmless import seen
 from tildone.wiring import TOOLS
 
@@ -91,7 +91,7 @@ class Story:
 
     def begin_now(self) -> None:
         """What is under way has waited for an answer, and begins only now."""
-        self.running = {name: but(call, since=time.monotonic()) for name, call in self.running.items()}
+        self.running = {name: replace(call, since=time.monotonic()) for name, call in self.running.items()}
 
     def put(self, component: Component) -> None:
         """Tell something that is not an event."""
@@ -165,7 +165,7 @@ class Story:
         call = self.running.get(event["toolCallId"])
         if call is not None:
             so_far = result_from_json(event["partialResult"]).text
-            self.running[event["toolCallId"]] = but(call, so_far=so_far)
+            self.running[event["toolCallId"]] = replace(call, so_far=so_far)
             self._screen.refresh()
 
     def _ended(self, event: Event) -> None:

@@ -6,7 +6,7 @@ from enum import Enum
 
 from tildone.core.reduce import Step
 from tildone.core.rules import Focus, Rules
-from tildone.value import but, value
+from tildone.value import replace, value
 
 
 class Level(Enum):
@@ -84,7 +84,7 @@ class Answer:
 
     def rules(self, own: Rules) -> Rules:
         """The rules for these steps in a session that has rules of its own: its limits always hold."""
-        return own if self.settles else but(own, focus=Focus.ANY, unique_texts=False)
+        return own if self.settles else replace(own, focus=Focus.ANY, unique_texts=False)
 
 
 def status(text: str) -> tuple[Message, ...]:

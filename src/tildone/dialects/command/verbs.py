@@ -24,7 +24,7 @@ from tildone.dialects.command.typed import capitalized, phases_like, tasks_like,
 from tildone.formats.markdown import checklist, document, read
 from tildone.formats.whitespace import JS_SPACES
 from tildone.typing import TYPE_CHECKING
-from tildone.value import but
+from tildone.value import replace
 from tildone.views.harmless import one_line
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def _read(text: str, unnamed: str, success: str, failure: str) -> Answer:
         lines = "".join(f"\n  {problem}" for problem in reading.problems)
         return refused(Trouble.UNREADABLE, f"{failure}:{lines}")
     tasks = reading.plan.tasks
-    phases = tuple(but(phase, name=phase.name or unnamed) for phase in reading.plan.phases)
+    phases = tuple(replace(phase, name=phase.name or unnamed) for phase in reading.plan.phases)
     counted = f"{len(tasks)} {_plural('task', len(tasks))} in {len(phases)} {_plural('phase', len(phases))}"
     return Answer(status(f"{success}: {counted}"), (Write(phases),))
 

@@ -6,7 +6,7 @@ from tildone.core.plan import Plan
 from tildone.core.reduce import settle
 from tildone.dialects.phased.params import RULES
 from tildone.formats.markdown import Reading, read
-from tildone.value import but
+from tildone.value import replace
 
 UNNAMED = "Todos"
 
@@ -14,5 +14,5 @@ UNNAMED = "Todos"
 def from_markdown(text: str) -> Reading:
     """What the document says, under the rules of this dialect: every phase has a name, one task is in progress."""
     reading = read(text)
-    phases = tuple(but(phase, name=phase.name or UNNAMED) for phase in reading.plan.phases)
-    return but(reading, plan=settle(Plan(phases), RULES))
+    phases = tuple(replace(phase, name=phase.name or UNNAMED) for phase in reading.plan.phases)
+    return replace(reading, plan=settle(Plan(phases), RULES))

@@ -26,7 +26,7 @@ from tildone.extensions.phases.notebook import Notebook
 from tildone.formats.markdown import read
 from tildone.host.api import ExtensionAPI
 from tildone.host.context import Context
-from tildone.value import but
+from tildone.value import replace
 from tildone.views.faults import sentence
 
 Copy = Callable[[str], bool]
@@ -90,7 +90,7 @@ class TodoCommand:
         """Make the changes, if any: in the plan, in the session, and for the model to read. What to say of it."""
         if answer.steps is None:
             return answer.messages
-        outcome = self._notebook.edit(base, answer.steps, but(answer.rules(PHASED.rules), atomic=True))
+        outcome = self._notebook.edit(base, answer.steps, replace(answer.rules(PHASED.rules), atomic=True))
         if outcome.faults:
             return refused(Trouble.UNMATCHED, "; ".join(map(sentence, outcome.faults))).messages
         self._api.append_entry(EDIT, {"phases": phases_out(outcome.after)})

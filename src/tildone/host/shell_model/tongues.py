@@ -13,7 +13,7 @@ from tildone.dialects.indexed import INDEXED
 from tildone.dialects.indexed.params import ACTIONS
 from tildone.dialects.phased import PHASED
 from tildone.host.shell_model.script import Script
-from tildone.value import but, value
+from tildone.value import replace, value
 
 Call = tuple[str, dict[str, Any]]
 
@@ -58,7 +58,7 @@ def _declared_write(script: Script) -> Call:
 
 
 def _declared_mark(script: Script, plan: Plan, text: str, status: Status) -> Call:
-    return _declared(script, [but(task, status=status) if task.text == text else task for task in plan.tasks])
+    return _declared(script, [replace(task, status=status) if task.text == text else task for task in plan.tasks])
 
 
 def _declared(script: Script, tasks: list[Task]) -> Call:

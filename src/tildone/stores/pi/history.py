@@ -10,7 +10,7 @@ from tildone.stores.pi import entries as pi
 from tildone.stores.pi.outline import Outline
 from tildone.stores.pi.tree import MISSING, ROOT
 from tildone.typing import TYPE_CHECKING
-from tildone.value import but
+from tildone.value import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -151,7 +151,7 @@ class History:
                 event = codec.revive(exact)
             except codec.Unreadable as error:
                 raise self.outline.damage(at, f"is damaged: {error}") from error
-        return event if event.parent == parent else but(event, parent=parent)
+        return event if event.parent == parent else replace(event, parent=parent)
 
     def way(self, at: int, most: int) -> list[Event]:
         """The event at a position and those above it, newest first, as many as are wanted and can be read."""

@@ -1,0 +1,36 @@
+"""Registries import their members one at a time."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tildone.registry import Registry
+
+
+def test_a_member_is_imported_when_it_is_asked_for_and_no_sooner() -> None:
+    show = (
+        "import sys; from tildone.registry import Registry;"
+        "members = Registry('wsgiref', 'BaseHandler', {'handlers': None, 'validate': None});"
+        "print('wsgiref.handlers' in sys.modules, members['handlers'].__name__, 'wsgiref.validate' in sys.modules)"
+    )
+
+    answer = subprocess.run([sys.executable, "-I", "-c", show], capture_output=True, text=True, check=True)
+
+    assert answer.stdout.split() == ["False", "BaseHandler", "False"]
+
+
+def test_a_registry_lists_its_members_in_order_without_importing_them() -> None:
+    members: Registry[object, int] = Registry("nowhere", "NOTHING", {"second": 2, "first": 1})
+
+    assert list(members) == ["second", "first"]
+    assert "first" in members
+    assert "third" not in members
+    assert members.entries["first"] == 1
+
+
+def test_a_name_that_is_not_registered_is_a_key_error_even_if_there_is_such_a_module() -> None:
+    members: Registry[object, None] = Registry("wsgiref", "BaseHandler", {})
+
+    with pytest.raises(KeyError):
+        members["handlers"]

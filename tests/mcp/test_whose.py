@@ -1,9 +1,9 @@
 """Which plan a call means: each agent has its own, whatever its host tells of it, and shares one only if told to."""
 
 import asyncio
+import dataclasses
 import os
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,7 +36,7 @@ def head(room: Room, session: str | None = None) -> str | None:
 
 def in_claude(room: Room, session_id: str, process: int = OURS) -> Room:
     """The room of an agent of Claude Code."""
-    return replace(room, environ={CLAUDE: session_id}, process=process)
+    return dataclasses.replace(room, environ={CLAUDE: session_id}, process=process)
 
 
 async def add(room: Room, text: str, mode: str = "auto", name: str = "test", *, session: str = "") -> str:
@@ -145,14 +145,14 @@ async def test_a_meta_field_of_another_kind_says_nothing(room: Room) -> None:
 
 
 async def test_an_agent_of_opencode_is_known_by_its_process(room: Room) -> None:
-    await add(replace(room, environ={"OPENCODE_PID": "1"}), "One")
+    await add(dataclasses.replace(room, environ={"OPENCODE_PID": "1"}), "One")
 
     assert (agent(room, "opencode:pid:1").pid, room.texts()) == (1, ["One"])
 
 
 async def test_a_process_of_opencode_may_have_several_agents(room: Room) -> None:
     """Its plugin says which of them is about to call."""
-    room = replace(room, environ={"OPENCODE_PID": str(OURS)})
+    room = dataclasses.replace(room, environ={"OPENCODE_PID": str(OURS)})
     process = f"opencode:pid:{OURS}"
     async with room.client("auto", "opencode") as client:
         for session, text in (("A", "One"), ("B", "Two"), ("A", "Three")):
@@ -165,7 +165,7 @@ async def test_a_process_of_opencode_may_have_several_agents(room: Room) -> None
 
 @pytest.mark.parametrize("odd", ["", "x", "-1", "１２x"])
 async def test_an_odd_process_id_is_none(room: Room, odd: str) -> None:
-    async with replace(room, environ={"OPENCODE_PID": odd}).client() as client:
+    async with dataclasses.replace(room, environ={"OPENCODE_PID": odd}).client() as client:
         await settled(client)
 
         assert [known.key for known in room.agents.all()] == [f"pid:{OURS}"]
@@ -271,7 +271,7 @@ async def test_where_agents_cannot_be_written_down_the_plan_is_still_served(
 
 async def test_an_agent_without_a_name_makes_room_when_its_server_ends(room: Room) -> None:
     """Its process may be a terminal that stays open for days; its plan is found again if it comes back."""
-    nameless, another = replace(room, process=OURS), replace(room, process=ANOTHER)
+    nameless, another = dataclasses.replace(room, process=OURS), dataclasses.replace(room, process=ANOTHER)
     async with another.client() as first, nameless.client() as second:
         for client, text in ((first, "First"), (second, "Second")):
             await client.call_tool("todo", {"add": [text]})

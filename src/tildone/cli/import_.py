@@ -9,7 +9,7 @@ from tildone.cli.desk import standing
 from tildone.cli.formats import STREAM, FoundHistory, FoundPlan, checked, find_all, shown
 from tildone.cli.place import editing, named, settings_for
 from tildone.cli.screen import columns, put, put_spans
-from tildone.cli.taking import as_data, counted, replace, said_of, take_over
+from tildone.cli.taking import as_data, counted, replace_plan, said_of, take_over
 from tildone.core.plan import Phase, Plan
 from tildone.errors import UsageError
 from tildone.formats.losses import Remark
@@ -40,7 +40,7 @@ def import_(typed: Typed) -> int:
         raise UsageError("several histories do not fit into one session; import them one by one, or without --session")
     done = [take_over(typed, each) for each in histories]
     if plans:
-        done.append(replace(editing(typed), _together(plans), typed))
+        done.append(replace_plan(editing(typed), _together(plans), typed))
     _tell(typed, done)
     return 0
 

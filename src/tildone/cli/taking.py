@@ -39,7 +39,7 @@ class Imported:
     new: int | None = None
 
 
-def replace(session: Session, found: FoundPlan, typed: Typed) -> Imported:
+def replace_plan(session: Session, found: FoundPlan, typed: Typed) -> Imported:
     """Put a plan in place of the session's.
 
     Raises:

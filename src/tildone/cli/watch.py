@@ -9,7 +9,7 @@ import time
 from tildone.cli.args import Typed
 from tildone.cli.formats import STREAM, FoundHistory, find
 from tildone.cli.place import named, settings_for
-from tildone.cli.taking import Imported, as_data, counted, replace, said_of, take_over
+from tildone.cli.taking import Imported, as_data, counted, replace_plan, said_of, take_over
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.history.changes import changes, told
 from tildone.log import codec
@@ -147,7 +147,7 @@ class Follower:
         if isinstance(found, FoundHistory):
             return take_over(self._typed, found, self._store)
         dialect = dialect_of_session(self._settings, self._store)
-        return replace(open_session(self._settings, dialect, self._store), found, self._typed)
+        return replace_plan(open_session(self._settings, dialect, self._store), found, self._typed)
 
     def _tell(self, done: Imported, *, first: bool) -> None:
         """One line a change."""

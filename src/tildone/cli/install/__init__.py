@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
-from tildone.cli.args import Typed
 from tildone.cli.install import diff, files
 from tildone.cli.install.hosts import HOSTS, PROJECT, USER, Host, Site
 from tildone.cli.install.plugin import plugin
-from tildone.cli.place import settings_for
-from tildone.cli.screen import columns, put, put_spans
+from tildone.cli.opening import settings_for
+from tildone.cli.output.screen import columns, put, put_spans
+from tildone.cli.parsing.args import Typed
 from tildone.config import nearest
 from tildone.errors import Refused, UsageError
 from tildone.kit.theme import Role, Span

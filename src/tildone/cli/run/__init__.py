@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from tildone.cli.args import Typed
+from tildone.cli.parsing.args import Typed
 from tildone.cli.run.order import ordered
 from tildone.cli.run.stage import Stage
 

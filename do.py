@@ -30,7 +30,7 @@ LOCK = ROOT / "requirements.lock"
 STAMP = VENV / "tildone-setup.json"
 
 OLDEST = (3, 11)
-PURE_ROOMS = ("core", "kit", "log", "loop", "views", "history", "formats", "dialects")
+PURE_ROOMS = ("core", "kit", "log", "loop", "views", "history", "formats", "dialects", "commands")
 
 
 class Stop(Exception):

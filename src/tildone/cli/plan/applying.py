@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.cli.screen import put
+from tildone.cli.output.screen import put
 from tildone.commands.answer import Trouble
 from tildone.core.plan import Status
 from tildone.core.query import next_task, progress

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from base64 import b64encode
 
-from tildone.cli.args import Typed
-from tildone.cli.desk import ME, carry_out
-from tildone.cli.place import reading
-from tildone.cli.screen import on_terminal, put, put_raw
+from tildone.cli.opening import reading
+from tildone.cli.output.screen import on_terminal, put, put_raw
+from tildone.cli.parsing.args import Typed
+from tildone.cli.plan.applying import ME, carry_out
 from tildone.commands.answer import CopyText
 from tildone.commands.verbs import copy as wanted
 from tildone.commands.verbs import resumed

@@ -9,11 +9,11 @@ import subprocess
 import sys
 import tempfile
 
-from tildone.cli.args import Typed
-from tildone.cli.asking import line
-from tildone.cli.desk import carry_out
-from tildone.cli.place import editing
-from tildone.cli.screen import put
+from tildone.cli.opening import editing
+from tildone.cli.output.prompts import line
+from tildone.cli.output.screen import put
+from tildone.cli.parsing.args import Typed
+from tildone.cli.plan.applying import carry_out
 from tildone.commands.answer import Answer, OpenEditor
 from tildone.commands.verbs import draft, failed, resumed
 from tildone.errors import Refused, TildoneError, UsageError

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from tildone.cli.args import Typed
-from tildone.cli.desk import ME, carry_out
-from tildone.cli.place import editing, reading
-from tildone.cli.screen import put_raw
+from tildone.cli.opening import editing, reading
+from tildone.cli.output.screen import put_raw
+from tildone.cli.parsing.args import Typed
+from tildone.cli.plan.applying import ME, carry_out
 from tildone.commands.answer import Answer, ReadFile, WriteFile
 from tildone.commands.verbs import FILE, failed, resumed
 from tildone.commands.verbs import export as exported

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tildone.cli.args import Typed, called
-from tildone.cli.desk import ME, carry_out
-from tildone.cli.place import editing
+from tildone.cli.opening import editing
+from tildone.cli.parsing.args import Typed, called
+from tildone.cli.plan.applying import ME, carry_out
 from tildone.commands import verbs
 from tildone.core.plan import Status
 from tildone.errors import UsageError

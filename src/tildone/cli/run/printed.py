@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from tildone.cli.output.screen import put_raw
-from tildone.cli.run.headless import carried_out
+from tildone.cli.run.headless import run_headless
 from tildone.cli.run.lines import Lines
 from tildone.cli.run.stage import Stage
 from tildone.cli.run.story import Story
@@ -24,7 +24,7 @@ async def run(stage: Stage) -> int:
         story = Story(host, Lines(sys.stderr))
         # What the model says is left out: the last of it is the answer, and that is printed.
         host.listen(lambda event: story.hear(event) if event["type"] != "message_update" else None)
-    verdict = await carried_out(stage, host)
+    verdict = await run_headless(stage, host)
     answer = last_answer(host)
     if answer:
         put_raw(answer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from tildone.cli.run.headless import carried_out
+from tildone.cli.run.headless import run_headless
 from tildone.cli.run.stage import Stage
 from tildone.host.bus import Event
 
@@ -15,7 +15,7 @@ async def run(stage: Stage) -> int:
     host = stage.open()
     _put(host.transcript.header)
     host.listen(_put)
-    return (await carried_out(stage, host)).exit()
+    return (await run_headless(stage, host)).exit()
 
 
 def _put(record: Event) -> None:

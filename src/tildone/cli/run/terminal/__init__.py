@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tildone.cli.run.headless import carried_out
+from tildone.cli.run.headless import run_headless
 from tildone.cli.run.lines import Lines
 from tildone.cli.run.stage import Stage, Verdict
 from tildone.cli.run.story import Story
@@ -30,7 +30,7 @@ async def run(stage: Stage) -> int:
     host = stage.open(notices)
     story = notices.story = Story(host, Lines(sys.stdout))
     host.listen(story.hear)
-    return farewell(stage, host, story, await carried_out(stage, host))
+    return farewell(stage, host, story, await run_headless(stage, host))
 
 
 class Notices(NoUI):

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Coroutine
 from typing import Any
 
-from tildone.cli.run.headless import caught, closing
+from tildone.cli.run.headless import closing, on_signals
 from tildone.cli.run.stage import INTERRUPTED, Stage, Verdict
 from tildone.cli.run.story import Story
 from tildone.cli.run.terminal.footer import footer
@@ -59,7 +59,7 @@ class AtTerminal:
             ticking = asyncio.ensure_future(self._tick())
             try:
                 async with closing(self.host):
-                    with caught(self._signalled):
+                    with on_signals(self._signalled):
                         await self.host.start()
                         await self._begin()
                         verdict = await self._until_over()

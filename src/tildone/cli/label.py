@@ -11,7 +11,7 @@ from tildone.log.events import PlanChanged
 from tildone.log.refs import SHORT, labelled, resolve, unfit
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from tildone.history.timeline import Row
@@ -47,7 +47,7 @@ def _give(session: Session, name: str, target: str | None, *, force: bool) -> in
         raise Refused("there is no event to name before the first change")
     events = list(session.store.events(session.name))
     wrong = unfit(name) or (f"{name!r} is the id of an event" if any(event.id == name for event in events) else None)
-    if wrong or seen(name) != name:
+    if wrong or printable(name) != name:
         raise UsageError(wrong or "a name is one line of letters that can be seen")
     names = labelled(events)
     other = names.get(name)
@@ -60,7 +60,7 @@ def _give(session: Session, name: str, target: str | None, *, force: bool) -> in
         session.label(other, "")
     former = next((known for known, event in names.items() if event == target), None)
     session.label(target, name)
-    put(f"Named {_short(target)} “{name}”." + (f" It was called “{seen(former)}”." if former else ""))
+    put(f"Named {_short(target)} “{name}”." + (f" It was called “{printable(former)}”." if former else ""))
     put(f"To come back to it: tildone checkout {_typed(name)}")
     return 0
 
@@ -108,7 +108,7 @@ def _newest_change(session: Session) -> str | None:
 
 
 def _short(event_id: str) -> str:
-    return seen(event_id[:SHORT])
+    return printable(event_id[:SHORT])
 
 
 def _typed(name: str) -> str:

@@ -9,7 +9,7 @@ from tildone.core.query import open_tasks
 from tildone.log.events import Course
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 from tildone.wiring import BY_HAND, now, open_agents, open_session, open_store
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def agent_line(agent: Agent, state: State) -> str:
     """An agent at work, as a list of them shows it."""
     host, _, own = agent.key.partition(":")
     left = len(open_tasks(state.plan))
-    return f"  {seen(host)} {seen(own)[:36]}: {left} of {len(state.plan.tasks)} tasks open"
+    return f"  {printable(host)} {printable(own)[:36]}: {left} of {len(state.plan.tasks)} tasks open"
 
 
 def _steer(typed: Typed, course: Course) -> int:

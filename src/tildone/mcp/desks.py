@@ -17,7 +17,7 @@ from tildone.mcp.whose import CODEX, OPENCODE, Caller, Memory, nameless
 from tildone.mcp.worker import Worker
 from tildone.session import Session
 from tildone.value import replace, value
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 from tildone.wiring import now, open_agents, open_session
 
 MOST_DESKS = 200
@@ -202,4 +202,4 @@ def told(error: Exception) -> str:
 def complain(error: Exception) -> None:
     """Tell a person, in one line."""
     said = str(error) if isinstance(error, TildoneError) else repr(error)
-    sys.stderr.write(f"tildone mcp: {seen(said)}\n")
+    sys.stderr.write(f"tildone mcp: {printable(said)}\n")

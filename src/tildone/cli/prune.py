@@ -12,6 +12,7 @@ from tildone.cli.place import settings_for
 from tildone.cli.screen import on_terminal, put, put_spans
 from tildone.core.query import open_tasks
 from tildone.errors import HeadMoved, StoreError, UsageError
+from tildone.ids import now
 from tildone.kit.theme import Role, Span
 from tildone.log import codec
 from tildone.log.state import recall
@@ -19,7 +20,6 @@ from tildone.stores.sqlite import SqliteStore
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.sanitize import printable
-from tildone.wiring import now
 
 if TYPE_CHECKING:
     from tildone.log.store import Store

@@ -10,6 +10,7 @@ from tildone.agents.registry import CALLER, HOUR, Agent, Agents
 from tildone.config import Settings
 from tildone.dialects.base import Dialect, Reply
 from tildone.errors import StoreError, TildoneError
+from tildone.ids import now
 from tildone.kit.schema import Problem
 from tildone.log.state import State, recall
 from tildone.log.store import Store
@@ -18,7 +19,7 @@ from tildone.mcp.worker import Worker
 from tildone.session import Session
 from tildone.value import replace, value
 from tildone.views.sanitize import printable
-from tildone.wiring import now, open_agents, open_session
+from tildone.wiring import open_agents, open_session
 
 MOST_DESKS = 200
 PATIENCE = 1.0

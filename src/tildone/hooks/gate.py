@@ -10,8 +10,8 @@ from tildone.hooks.quick import COST
 from tildone.hooks.said import STOPS, TELLS, Said
 from tildone.ids import now
 from tildone.log.events import Sight
-from tildone.loop.asking import asks
-from tildone.loop.machine import GiveUp, GoOn, Rest, Turn, decide
+from tildone.loop.decision import GiveUp, GoOn, Rest, Turn, decide
+from tildone.loop.questions import asks
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.bounds import why_let_go

@@ -22,7 +22,7 @@ from tildone.formats import markdown
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.log.events import Bound
-from tildone.loop.machine import GiveUp, GoOn, Patience, Rest, Turn, Why
+from tildone.loop.decision import GiveUp, GoOn, Patience, Rest, Turn, Why
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite import SqliteStore
 from tildone.views import harmless

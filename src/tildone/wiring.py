@@ -11,7 +11,7 @@ from tildone.core.rules import Rules
 from tildone.dialects.base import Dialect, Reply
 from tildone.errors import TildoneError, UsageError
 from tildone.log.events import PlanChanged
-from tildone.loop.machine import Patience
+from tildone.loop.decision import Patience
 from tildone.session import Session
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace

@@ -20,13 +20,13 @@ from tildone.core.query import next_task, open_tasks
 from tildone.hooks.hosts import AFTER, BEFORE, END, FORGET, PROMPT, START, STOP
 from tildone.hooks.quick import Glance, glance
 from tildone.log.events import Actor, Call, Course
-from tildone.loop.machine import Turn
+from tildone.loop.decision import Turn
 from tildone.session import Session
 from tildone.stores.sqlite import SqliteStore
 from tildone.wiring import BY_HAND, now, session_in
 
 LIGHT = {"tildone", "tildone.cli", "tildone.errors", "tildone.config", "tildone.value", "tildone.log", "tildone.stores"}
-LIGHT |= {"tildone.log.scan", "tildone.agents.registry", "tildone.hooks", "tildone.hooks.hosts", "tildone.hooks.heard"}
+LIGHT |= {"tildone.log.json_scanner", "tildone.agents.registry", "tildone.hooks", "tildone.hooks.hosts", "tildone.hooks.heard"}
 LIGHT |= {"tildone.hooks.quick"}
 SLOW = {"re", "enum", "json", "typing", "functools", "subprocess", "threading", "hashlib", "tomllib"}
 SHOW = """

@@ -6,7 +6,7 @@ import pytest
 
 from tildone.config import load
 from tildone.errors import UsageError
-from tildone.loop.machine import Patience
+from tildone.loop.decision import Patience
 from tildone.stores.memory import MemoryStore
 from tildone.wiring import BY_HAND, open_session
 

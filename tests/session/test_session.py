@@ -15,7 +15,7 @@ from tildone.core.plan import Phase, Plan, Task, flat
 from tildone.dialects.door import MAX_ARGUMENTS
 from tildone.errors import HeadMoved, Refused, UnknownEvent
 from tildone.log.events import Actor, Bound, Call, Event, Labelled, Nudged, PlanChanged, Tripped
-from tildone.loop.machine import GiveUp, GoOn, Manner, Patience, Rest, Turn, Why
+from tildone.loop.decision import GiveUp, GoOn, Manner, Patience, Rest, Turn, Why
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 

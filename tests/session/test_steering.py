@@ -5,7 +5,7 @@ import pytest
 from tests.plans import session_on
 from tildone.core.plan import Plan, Task, flat
 from tildone.log.events import Bound, Course
-from tildone.loop.machine import GiveUp, GoOn, Rest, Why
+from tildone.loop.decision import GiveUp, GoOn, Rest, Why
 from tildone.session import Session
 
 ADD_TWO = {"mode": "append", "todos": [{"text": "a"}, {"text": "b"}]}

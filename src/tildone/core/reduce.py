@@ -15,7 +15,7 @@ from tildone.core.numbers import numbered
 from tildone.core.ops import Append, At, Insert, Mark, Move, Named, Note, Numbered, Op, Remove, Selector, Write
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.rules import Focus, Rules, first_too_long
-from tildone.core.spots import Spot, end, phase_index, place, resolve, spots_where, task_at
+from tildone.core.selection import Spot, end, phase_index, place, resolve, spots_where, task_at
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 

@@ -22,7 +22,7 @@ from tildone.kit.components import RenderOptions, Text
 from tildone.kit.definition import ToolResult
 from tildone.log.events import Actor, Bound, Course
 from tildone.loop.countdown import Tick, countdown
-from tildone.loop.machine import GiveUp, GoOn, Manner, Rest, Turn
+from tildone.loop.decision import GiveUp, GoOn, Manner, Rest, Turn
 from tildone.session import Session
 from tildone.views import board, themed
 from tildone.views.bounds import why_let_go

@@ -8,7 +8,7 @@ from tildone.core.query import Located
 from tildone.errors import StoreError
 from tildone.extensions.phases.notebook import Notebook
 from tildone.host.context import Context
-from tildone.loop.clearing import Schedule, next_moment, schedule
+from tildone.loop.auto_clear import Schedule, next_moment, schedule
 
 PATIENCE_MS = 5_000
 

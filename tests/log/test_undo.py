@@ -5,7 +5,7 @@ import pytest
 from tests.plans import plan_of
 from tildone.errors import Refused
 from tildone.log.events import Actor, Event, Labelled, Nudged, PlanChanged
-from tildone.log.moves import redone, undone
+from tildone.log.undo import redone, undone
 from tildone.log.tree import Place
 
 CHANGED = PlanChanged(plan_of("x"))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.loop.asking import REQUESTS, asks
+from tildone.loop.questions import REQUESTS, asks
 
 QUESTIONS = [
     "Which database should I use?",

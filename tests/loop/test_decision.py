@@ -6,7 +6,7 @@ from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Plan, Task, flat
 from tildone.log.events import Bound, Course, Sight
 from tildone.log.state import State
-from tildone.loop.machine import GiveUp, GoOn, Manner, Patience, Rest, Turn, Why, decide, progressed
+from tildone.loop.decision import GiveUp, GoOn, Manner, Patience, Rest, Turn, Why, decide, progressed
 
 OPEN = flat(Task("a", COMPLETED), Task("b"), Task("c", IN_PROGRESS))
 DONE = flat(Task("a", COMPLETED))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plans
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.query import Located
-from tildone.loop.clearing import Cleared, Schedule, cleared, next_moment, schedule
+from tildone.loop.auto_clear import Cleared, Schedule, cleared, next_moment, schedule
 
 WIRED, TESTED = Task("wire", COMPLETED), Task("test", ABANDONED)
 ACTIVE = Task("write", IN_PROGRESS)

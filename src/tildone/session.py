@@ -10,9 +10,9 @@ from tildone.dialects.door import read
 from tildone.errors import HeadMoved, UnknownEvent
 from tildone.log import codec
 from tildone.log.events import Actor, Call, Course, Event, Labelled, Nudged, PlanChanged, Steered, Tripped
-from tildone.log.undo import redone, undone
 from tildone.log.state import State, advance, recall
 from tildone.log.tree import Place
+from tildone.log.undo import redone, undone
 from tildone.loop.decision import Decision, GiveUp, GoOn, Manner, Patience, Rest, Turn, decide, progressed
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value

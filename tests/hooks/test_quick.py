@@ -26,7 +26,13 @@ from tildone.stores.sqlite import SqliteStore
 from tildone.wiring import BY_HAND, now, session_in
 
 LIGHT = {"tildone", "tildone.cli", "tildone.errors", "tildone.config", "tildone.value", "tildone.log", "tildone.stores"}
-LIGHT |= {"tildone.log.json_scanner", "tildone.agents.registry", "tildone.hooks", "tildone.hooks.hosts", "tildone.hooks.heard"}
+LIGHT |= {
+    "tildone.log.json_scanner",
+    "tildone.agents.registry",
+    "tildone.hooks",
+    "tildone.hooks.hosts",
+    "tildone.hooks.heard",
+}
 LIGHT |= {"tildone.hooks.quick"}
 SLOW = {"re", "enum", "json", "typing", "functools", "subprocess", "threading", "hashlib", "tomllib"}
 SHOW = """

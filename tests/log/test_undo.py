@@ -5,8 +5,8 @@ import pytest
 from tests.plans import plan_of
 from tildone.errors import Refused
 from tildone.log.events import Actor, Event, Labelled, Nudged, PlanChanged
-from tildone.log.undo import redone, undone
 from tildone.log.tree import Place
+from tildone.log.undo import redone, undone
 
 CHANGED = PlanChanged(plan_of("x"))
 NEWEST_FIRST = [

@@ -9,8 +9,8 @@ from tildone.core.query import open_tasks, progress
 from tildone.hooks.quick import COST
 from tildone.hooks.said import STOPS, TELLS, Said
 from tildone.log.events import Sight
-from tildone.loop.questions import asks
 from tildone.loop.decision import GiveUp, GoOn, Rest, Turn, decide
+from tildone.loop.questions import asks
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.bounds import why_let_go

@@ -10,7 +10,7 @@ from tildone.hooks import hosts
 from tildone.hooks.lists import mirrored
 from tildone.hooks.quick import COST, LASTING
 from tildone.hooks.said import ADDS, HALTS, TELLS, Said, can_say, harmless, phrased
-from tildone.log.events import Course
+from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 from tildone.wiring import BY_HAND, dialect_named, dialect_of_session, now, open_agents, open_session, open_store
@@ -58,7 +58,7 @@ def answer(heard: Heard, settings: Settings, pid: int) -> str:
         dialect = dialect_of_session(here, store)
         session.dialect = dialect_named(USUAL) if dialect is BY_HAND else dialect
     if session.state.head is None and agent.session != settings.session:
-        session.steer(open_session(settings, NATIVE, store).state.course)
+        session.set_directive(open_session(settings, NATIVE, store).state.directive)
     work = Work(heard, here, agents, agent, session)
     if heard.moment == hosts.LINE:
         return _line(work)
@@ -90,7 +90,7 @@ def _answered(work: Work) -> Said | None:
             return None
         case hosts.AFTER | hosts.TASK:
             _followed(work)
-    return Said(HALTS, STOPPED) if work.session.state.course is Course.STOP else None
+    return Said(HALTS, STOPPED) if work.session.state.directive is Directive.STOP else None
 
 
 def _reminded(work: Work) -> Said | None:
@@ -108,8 +108,8 @@ def _reminded(work: Work) -> Said | None:
 def _prompted(work: Work) -> Said | None:
     """What became of the plan since the model last saw it. A person's word counts anew after the gate has let go."""
     state = work.session.state
-    if state.tripped and state.course is Course.GO and work.heard.from_person:
-        work.session.steer(Course.GO)
+    if state.tripped and state.directive is Directive.GO and work.heard.from_person:
+        work.session.set_directive(Directive.GO)
     known = work.session.plan_at(work.agent.seen)
     if known is None:
         return _reminded(work)

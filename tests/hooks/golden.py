@@ -17,9 +17,9 @@ from typing import Any
 from tests.cli.person import Answer
 from tests.hooks.agent import Desk, Tasks, dumped, in_subprocess
 from tildone.hooks.hosts import HOSTS, Host
+from tildone.ids import now
 from tildone.log.events import Directive
 from tildone.value import replace
-from tildone.wiring import now
 
 FOLDER = Path(__file__).parent / "golden"
 FILES = sorted(FOLDER.glob("*/*.json"))

@@ -11,8 +11,9 @@ from tildone.agents.registry import digest
 from tildone.core.ops import Append, Write
 from tildone.core.plan import Status, Task
 from tildone.hooks.hosts import AFTER, CLAUDE, CURSOR, END, HOSTS, LINE, PROMPT, SAID, START, STOP, Host
+from tildone.ids import now
 from tildone.log.events import Actor, Bound, Directive, DirectiveSet, Event, Nudged, Tripped
-from tildone.wiring import BY_HAND, now, open_session, open_store
+from tildone.wiring import BY_HAND, open_session, open_store
 
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 

@@ -19,11 +19,12 @@ from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.query import next_task, open_tasks
 from tildone.hooks.hosts import AFTER, BEFORE, END, FORGET, PROMPT, START, STOP
 from tildone.hooks.quick import Glance, glance
+from tildone.ids import now
 from tildone.log.events import Actor, Call, Directive
 from tildone.loop.decision import Turn
 from tildone.session import Session
 from tildone.stores.sqlite import SqliteStore
-from tildone.wiring import BY_HAND, now, session_in
+from tildone.wiring import BY_HAND, session_in
 
 LIGHT = {"tildone", "tildone.cli", "tildone.errors", "tildone.config", "tildone.value", "tildone.log", "tildone.stores"}
 LIGHT |= {

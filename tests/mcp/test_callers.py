@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tests.mcp.room import Room, said
 from tildone.agents.registry import CALLER
-from tildone.wiring import now
+from tildone.ids import now
 
 OURS = os.getpid()
 PROCESS = f"opencode:pid:{OURS}"

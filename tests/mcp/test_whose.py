@@ -11,8 +11,8 @@ from mcp import Client
 
 from tests.mcp.room import CLAUDE, MODES, PATIENCE, Room, meta, said, settled
 from tildone.agents.registry import CALLER, Agent, digest
+from tildone.ids import now
 from tildone.value import replace
-from tildone.wiring import now
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 OURS, ANOTHER = os.getpid(), os.getppid()

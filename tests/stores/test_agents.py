@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tildone.agents.registry import HOUR, MONTH, WEEK, Agent, Agents, agent_process, born, digest
 from tildone.errors import StoreError
+from tildone.ids import now
 from tildone.value import replace
-from tildone.wiring import now
 
 PROJECT = "/projects/parser"
 NOW = now()

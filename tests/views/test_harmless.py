@@ -6,7 +6,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tildone.views.harmless import RETURN, html, one_line, quoted, seen, seen_lines
+from tildone.views.sanitize import (
+    LINE_BREAK_SYMBOL,
+    escape_reminder_tags,
+    html,
+    printable,
+    printable_lines,
+    single_line,
+)
 
 BREAKS = "\n\v\f\r\x85\u2028\u2029"
 EMOJI = [
@@ -29,20 +36,20 @@ hostile = st.text(st.sampled_from([*BREAKS, *CONTROLS, *HIDDEN, *"a1#<>&\"'葛�
 @given(st.text(st.sampled_from([*BREAKS, *"ab\x1b\u202e⏎"])))
 def test_one_line_has_no_line_break_in_any_sense(text: str) -> None:
     """Whoever reads it: Python, JavaScript, a terminal or a model."""
-    assert not set(BREAKS) & set(one_line(text))
-    assert one_line(one_line(text)) == one_line(text)
+    assert not set(BREAKS) & set(single_line(text))
+    assert single_line(single_line(text)) == single_line(text)
 
 
 @given(st.text(st.characters(exclude_characters=BREAKS)))
 @example("\x1b[31m\x00\x7f\x9b\u202e\u200b\x1c\t")
 def test_one_line_leaves_everything_else_as_it_is(text: str) -> None:
     """What a model reads is what was written."""
-    assert one_line(text) == text
+    assert single_line(text) == text
 
 
 def test_a_windows_line_end_is_one_break() -> None:
     """And two of them are two."""
-    assert one_line("a\r\nb\n\nc\n\rd") == "a⏎b⏎⏎c⏎⏎d"
+    assert single_line("a\r\nb\n\nc\n\rd") == "a⏎b⏎⏎c⏎⏎d"
 
 
 @pytest.mark.parametrize(
@@ -57,7 +64,7 @@ def test_a_windows_line_end_is_one_break() -> None:
 )
 def test_text_cannot_open_or_close_a_reminder(tag: str) -> None:
     """However it is spelled; the lines around it stay."""
-    assert quoted(f"a\n{tag}\nb") == f"a\n‹{tag[1:]}\nb"
+    assert escape_reminder_tags(f"a\n{tag}\nb") == f"a\n‹{tag[1:]}\nb"
 
 
 @pytest.mark.parametrize(
@@ -65,7 +72,7 @@ def test_text_cannot_open_or_close_a_reminder(tag: str) -> None:
 )
 def test_quoted_leaves_everything_else_as_it_is(text: str) -> None:
     """Only the tag is taken apart."""
-    assert quoted(text) == text
+    assert escape_reminder_tags(text) == text
 
 
 @given(hostile)
@@ -73,20 +80,20 @@ def test_quoted_leaves_everything_else_as_it_is(text: str) -> None:
 @example("🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f\u200d👩")
 def test_seen_text_holds_nothing_that_moves_hides_or_reorders(text: str) -> None:
     """Joiners and selectors stay only where they make one sign of two or vary one; a second pass finds nothing."""
-    shown = seen(text)
+    shown = printable(text)
     in_place = shown
     for kept in ("\u200c", "\u200d", "\ufe00", "\ufe0f", "\U000e0100", *map(chr, range(0xE0061, 0xE0080))):
         in_place = in_place.replace(kept, "")
 
     assert not {"Cc", "Cf", "Cs", "Zl", "Zp"} & {unicodedata.category(char) for char in in_place}
     assert not set("\u034f\u3164\xad") & set(shown)
-    assert seen(shown) == shown
+    assert printable(shown) == shown
 
 
 @pytest.mark.parametrize("text", [*EMOJI, *SPELLING, "plain ⏎ text", "tab-free  spaces\xa0"])
 def test_what_people_write_is_seen_as_they_wrote_it(text: str) -> None:
     """Emoji are still emoji, and words are still spelled right."""
-    assert seen(text) == text
+    assert printable(text) == text
 
 
 @pytest.mark.parametrize(
@@ -109,12 +116,12 @@ def test_what_people_write_is_seen_as_they_wrote_it(text: str) -> None:
 )
 def test_a_screen_shows_what_it_would_otherwise_obey(text: str, shown: str) -> None:
     """Hidden text, too, comes into sight."""
-    assert seen(text) == shown
+    assert printable(text) == shown
 
 
 def test_lines_that_are_meant_stay_lines() -> None:
     """Each of them as it is seen alone; other breaks do not make lines."""
-    assert seen_lines("a\r\n\x1bb\n\nc\rd") == ["a", "␛b", "", "c⏎d"]
+    assert printable_lines("a\r\n\x1bb\n\nc\rd") == ["a", "␛b", "", "c⏎d"]
 
 
 @given(hostile)
@@ -128,4 +135,7 @@ def test_a_page_gets_no_markup(text: str) -> None:
 
 def test_a_page_shows_what_a_screen_shows() -> None:
     """Only that markup is text."""
-    assert html("<b title='x'>\"&amp;\"\x1b\n") == f"&lt;b title=&#x27;x&#x27;&gt;&quot;&amp;amp;&quot;␛{RETURN}"
+    assert (
+        html("<b title='x'>\"&amp;\"\x1b\n")
+        == f"&lt;b title=&#x27;x&#x27;&gt;&quot;&amp;amp;&quot;␛{LINE_BREAK_SYMBOL}"
+    )

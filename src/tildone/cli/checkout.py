@@ -7,7 +7,7 @@ from tildone.cli.desk import standing
 from tildone.cli.place import reading
 from tildone.cli.screen import moment, put
 from tildone.log.refs import ROOT, SHORT_ID_LENGTH, resolve
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 
 
 def checkout(typed: Typed) -> int:
@@ -24,7 +24,7 @@ def checkout(typed: Typed) -> int:
         put("Went back to before the first change.")
     else:
         event = next(session.store.history(session.name, event_id))
-        put(f"Went to {seen(event_id[:SHORT_ID_LENGTH])}, {moment(event.at)}.")
+        put(f"Went to {printable(event_id[:SHORT_ID_LENGTH])}, {moment(event.at)}.")
     put(standing(plan))
-    put(f"To come back: tildone checkout {ROOT if left is None else seen(left)}")
+    put(f"To come back: tildone checkout {ROOT if left is None else printable(left)}")
     return 0

@@ -10,7 +10,7 @@ from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.log.events import Actor
 from tildone.typing import TYPE_CHECKING
 from tildone.views.faults import sentence
-from tildone.views.harmless import seen, seen_lines
+from tildone.views.sanitize import printable, printable_lines
 
 if TYPE_CHECKING:
     from tildone.core.plan import Plan
@@ -66,9 +66,9 @@ def standing(plan: Plan) -> str:
         return f"{far.closed} of {far.total} closed: nothing is left to do."
     task = upcoming[1]
     word = "In progress" if task.status is Status.IN_PROGRESS else "Next"
-    return f"{far.closed} of {far.total} closed. {word}: {seen(task.text)}"
+    return f"{far.closed} of {far.total} closed. {word}: {printable(task.text)}"
 
 
 def _say(answer: Answer) -> None:
     for message in answer.messages:
-        put("\n".join(seen_lines(message.text)))
+        put("\n".join(printable_lines(message.text)))

@@ -16,8 +16,8 @@ from tildone.log.events import PlanChanged
 from tildone.log.refs import HEAD, ROOT, SHORT_ID_LENGTH, resolve
 from tildone.log.state import latest_state
 from tildone.typing import TYPE_CHECKING
-from tildone.views.harmless import seen
 from tildone.views.rows import cut
+from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from tildone.session import Session
@@ -63,4 +63,4 @@ def _plan(session: Session, event_id: str | None) -> Plan:
 
 
 def _shown(event_id: str | None) -> str:
-    return ROOT if event_id is None else seen(event_id[:SHORT_ID_LENGTH])
+    return ROOT if event_id is None else printable(event_id[:SHORT_ID_LENGTH])

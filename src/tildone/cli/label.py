@@ -11,7 +11,7 @@ from tildone.log.events import PlanChanged
 from tildone.log.refs import SHORT_ID_LENGTH, events_by_label, label_problem, resolve
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from tildone.history.timeline import Row
@@ -49,7 +49,7 @@ def _give(session: Session, name: str, target: str | None, *, force: bool) -> in
     wrong = label_problem(name) or (
         f"{name!r} is the id of an event" if any(event.id == name for event in events) else None
     )
-    if wrong or seen(name) != name:
+    if wrong or printable(name) != name:
         raise UsageError(wrong or "a name is one line of letters that can be seen")
     names = events_by_label(events)
     other = names.get(name)
@@ -62,7 +62,7 @@ def _give(session: Session, name: str, target: str | None, *, force: bool) -> in
         session.label(other, "")
     former = next((known for known, event in names.items() if event == target), None)
     session.label(target, name)
-    put(f"Named {_short(target)} “{name}”." + (f" It was called “{seen(former)}”." if former else ""))
+    put(f"Named {_short(target)} “{name}”." + (f" It was called “{printable(former)}”." if former else ""))
     put(f"To come back to it: tildone checkout {_typed(name)}")
     return 0
 
@@ -110,7 +110,7 @@ def _newest_change(session: Session) -> str | None:
 
 
 def _short(event_id: str) -> str:
-    return seen(event_id[:SHORT_ID_LENGTH])
+    return printable(event_id[:SHORT_ID_LENGTH])
 
 
 def _typed(name: str) -> str:

@@ -57,7 +57,7 @@ def _events(typed: Typed, session: Session, limit: int) -> int:
 def _tasks(typed: Typed, session: Session) -> int:
     from tildone.history.duration_table import times_lines  # noqa: PLC0415  see above
     from tildone.history.lifetimes import lives  # noqa: PLC0415  see above
-    from tildone.wiring import now  # noqa: PLC0415  see above
+    from tildone.ids import now  # noqa: PLC0415  see above
 
     at = now()
     events = list(session.store.history(session.name))

@@ -6,11 +6,12 @@ from tildone.cli.args import Typed
 from tildone.cli.place import named, settings_for
 from tildone.cli.screen import put
 from tildone.core.query import open_tasks
+from tildone.ids import now
 from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
-from tildone.views.harmless import seen
-from tildone.wiring import BY_HAND, now, open_agents, open_session, open_store
+from tildone.views.sanitize import printable
+from tildone.wiring import BY_HAND, open_agents, open_session, open_store
 
 if TYPE_CHECKING:
     from tildone.agents.registry import Agent
@@ -82,7 +83,7 @@ def agent_line(agent: Agent, state: State) -> str:
     """An agent at work, as a list of them shows it."""
     host, _, own = agent.key.partition(":")
     left = len(open_tasks(state.plan))
-    return f"  {seen(host)} {seen(own)[:36]}: {left} of {len(state.plan.tasks)} tasks open"
+    return f"  {printable(host)} {printable(own)[:36]}: {left} of {len(state.plan.tasks)} tasks open"
 
 
 def _steer(typed: Typed, course: Directive) -> int:

@@ -22,7 +22,7 @@ from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.backup import open_backup
 from tildone.stores.sqlite.schema import is_foreign
 from tildone.typing import TYPE_CHECKING
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 from tildone.wiring import open_store
 
 if TYPE_CHECKING:
@@ -89,9 +89,9 @@ def _put_back(source: Store, settings: Settings, path: str, only: str | None) ->
         report(copied, f"Put back from {path}")
     if moved:
         put(f"Where {many(len(moved), 'session')} stood before is another branch now: tildone log --all")
-        _list([seen(name) for name in moved])
+        _list([printable(name) for name in moved])
     if aside is not None:
-        put(f"The damaged store is kept: {seen(aside)}")
+        put(f"The damaged store is kept: {printable(aside)}")
     return 0
 
 
@@ -103,7 +103,7 @@ def _begun_anew(settings: Settings, error: StoreDamaged) -> tuple[Store, str]:
     aside = f"{path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}"
     while os.path.exists(aside):
         aside += "+"
-    print(f"{seen(str(error))}\nIt is moved aside to {seen(aside)}", file=sys.stderr)
+    print(f"{printable(str(error))}\nIt is moved aside to {printable(aside)}", file=sys.stderr)
     for suffix in BESIDE:
         if os.path.exists(f"{path}{suffix}"):
             os.rename(f"{path}{suffix}", f"{aside}{suffix}")
@@ -116,7 +116,7 @@ def _foretell(source: Store, settings: Settings, only: str | None) -> int:
     try:
         found = [each for each in outlook(source, target, only) if each.changes]
     except StoreDamaged as error:
-        put(f"The store would be moved aside and begun anew: {seen(str(error))}")
+        put(f"The store would be moved aside and begun anew: {printable(str(error))}")
         found = [each for each in outlook(source, MemoryStore(), only) if each.changes]
     target.close()
     if not found:
@@ -135,19 +135,19 @@ def _as_it_is(settings: Settings) -> Store:
     try:
         return existing(settings)
     except StoreDamaged as error:
-        put(f"{seen(shown(settings.store))} would be moved aside and begun anew: {seen(str(error))}")
+        put(f"{printable(shown(settings.store))} would be moved aside and begun anew: {printable(str(error))}")
         return MemoryStore()
 
 
 def _told(each: Outlook) -> str:
     if each.new == each.events:
-        return f"{seen(each.name)}: would be here again, with {many(each.events, 'event')}"
+        return f"{printable(each.name)}: would be here again, with {many(each.events, 'event')}"
     parts = [f"would get {many(each.new, 'event')}"] if each.new else []
     if each.now.head != each.then.head:
         parts.append("would stand where it stood in the backup; where it stands now would be another branch")
     elif not parts:
         parts.append("would have another way forward")
-    return f"{seen(each.name)}: {', and '.join(parts)}"
+    return f"{printable(each.name)}: {', and '.join(parts)}"
 
 
 def _list(lines: list[str], most: int = LISTED) -> None:

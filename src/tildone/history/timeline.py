@@ -15,8 +15,8 @@ from tildone.log.tree import by_id, labels
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.bounds import why_let_go
-from tildone.views.harmless import seen
 from tildone.views.rows import led
+from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -80,7 +80,7 @@ def timeline(
     """
     known = by_id(events)
     here = _way(known, head)
-    short = {whole: seen(some) for whole, some in short_ids(known).items()}
+    short = {whole: printable(some) for whole, some in short_ids(known).items()}
     names = labels(known.values())
     stands: dict[str | None, _Stand] = {None: _Stand(Plan(), {})}
     rows: list[Row] = []
@@ -96,7 +96,7 @@ def timeline(
                 when(event.at),
                 event.actor.value,
                 tuple(text for text, _ in told),
-                seen(names[event.id]) if event.id in names else None,
+                printable(names[event.id]) if event.id in names else None,
                 None if event.parent == before else "nothing" if event.parent is None else short[event.parent],
                 tuple(took for _, took in told),
             )
@@ -188,9 +188,9 @@ def _what(fact: Nudged | Tripped | DirectiveSet | Labelled, short: Mapping[str, 
         case Labelled(target, ""):
             return f"took the name off {_short(target, short)}"
         case Labelled(target, label):  # exhaustive
-            return f"named {_short(target, short)} “{seen(label)}”"
+            return f"named {_short(target, short)} “{printable(label)}”"
 
 
 def _short(target: str, short: Mapping[str, str]) -> str:
     """An event's short id; it may be older than what is told, or of a session from elsewhere."""
-    return short.get(target) or seen(target[:SHORT_ID_LENGTH])
+    return short.get(target) or printable(target[:SHORT_ID_LENGTH])

@@ -102,10 +102,10 @@ def _complain(error: BaseException) -> None:
     """One line, in which nothing can pass for another; for a bug, which kind of error it is as well."""
     try:
         from tildone.errors import TildoneError  # noqa: PLC0415  nothing but an error needs it
-        from tildone.views.harmless import seen  # noqa: PLC0415  the same
+        from tildone.views.sanitize import printable  # noqa: PLC0415  the same
 
         known = isinstance(error, TildoneError | ValueError) and str(error)
-        _say(seen(str(error) if known else f"{type(error).__name__}: {error}"))
+        _say(printable(str(error) if known else f"{type(error).__name__}: {error}"))
     except BaseException:  # noqa: BLE001, S110  there is nobody left to tell
         pass
 

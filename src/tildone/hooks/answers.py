@@ -10,10 +10,11 @@ from tildone.hooks import hosts
 from tildone.hooks.lists import mirrored
 from tildone.hooks.quick import COST, LASTING
 from tildone.hooks.said import ADDS, HALTS, TELLS, Said, can_say, harmless, phrased
+from tildone.ids import now
 from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
-from tildone.wiring import BY_HAND, dialect_named, dialect_of_session, now, open_agents, open_session, open_store
+from tildone.wiring import BY_HAND, dialect_named, dialect_of_session, open_agents, open_session, open_store
 
 if TYPE_CHECKING:
     from tildone.agents.registry import Agent, Agents

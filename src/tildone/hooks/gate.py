@@ -8,13 +8,13 @@ from tildone.config import JSONL
 from tildone.core.query import open_tasks, progress
 from tildone.hooks.quick import COST
 from tildone.hooks.said import STOPS, TELLS, Said
+from tildone.ids import now
 from tildone.log.events import StopFingerprint
 from tildone.loop.decision import GiveUp, GoOn, Rest, Turn, decide
 from tildone.loop.questions import ends_with_question
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.bounds import why_let_go
-from tildone.wiring import now
 
 if TYPE_CHECKING:
     from tildone.agents.registry import Agents

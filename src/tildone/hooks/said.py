@@ -6,7 +6,7 @@ from tildone.hooks.hosts import EVENT, TEXT
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.harmless import quoted, seen_lines
+from tildone.views.sanitize import escape_reminder_tags, printable_lines
 
 if TYPE_CHECKING:
     from typing import Any
@@ -37,9 +37,9 @@ def phrased(heard: Heard, said: Said) -> str:
 
 def harmless(text: str) -> str:
     """Text that models and people read: it can neither move a terminal nor pass for what its host says around it."""
-    shown = "\n".join(seen_lines(text))
+    shown = "\n".join(printable_lines(text))
     # Compiling a pattern is worth a look first.
-    return quoted(shown) if "<" in shown else shown
+    return escape_reminder_tags(shown) if "<" in shown else shown
 
 
 def _template(heard: Heard, what: str) -> object:

@@ -10,6 +10,7 @@ from tildone.agents.registry import CALLER, HOUR, Agent, Agents
 from tildone.config import Settings
 from tildone.dialects.base import Dialect, Reply
 from tildone.errors import StoreError, TildoneError
+from tildone.ids import now
 from tildone.kit.schema import Problem
 from tildone.log.state import State, latest_state
 from tildone.log.store import Store
@@ -17,8 +18,8 @@ from tildone.mcp.whose import CODEX, OPENCODE, Caller, Memory, nameless
 from tildone.mcp.worker import Worker
 from tildone.session import Session
 from tildone.value import replace, value
-from tildone.views.harmless import seen
-from tildone.wiring import now, open_agents, open_session
+from tildone.views.sanitize import printable
+from tildone.wiring import open_agents, open_session
 
 MOST_DESKS = 200
 PATIENCE = 1.0
@@ -202,4 +203,4 @@ def told(error: Exception) -> str:
 def complain(error: Exception) -> None:
     """Tell a person, in one line."""
     said = str(error) if isinstance(error, TildoneError) else repr(error)
-    sys.stderr.write(f"tildone mcp: {seen(said)}\n")
+    sys.stderr.write(f"tildone mcp: {printable(said)}\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.core.query import next_task, progress
 from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from tildone.log.state import State
@@ -23,7 +23,7 @@ def status_line(state: State, longest: int = LONGEST) -> str:
     parts = [f"{SIGN} {far.closed}/{far.total}"] if far.total else []
     if upcoming is not None:
         task = upcoming[1]
-        text = seen(task.text)
+        text = printable(task.text)
         text = text if len(text) <= longest else f"{text[: longest - 1]}…"
         parts.append(f"{task.number} {text}" if task.number else text)
     if COURSES[state.directive]:

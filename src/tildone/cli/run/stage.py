@@ -17,11 +17,12 @@ from tildone.host.shell_model.script import read_script
 from tildone.host.tools.confine import Policy
 from tildone.host.transcript import Transcript
 from tildone.host.ui import UI
+from tildone.ids import now
 from tildone.kit.sizes import format_count
 from tildone.log.events import Directive
 from tildone.log.store import Store
 from tildone.value import replace, value
-from tildone.wiring import BY_HAND, now, open_conversations, open_host, open_session, open_store
+from tildone.wiring import BY_HAND, open_conversations, open_host, open_session, open_store
 
 INTERRUPTED = 130
 

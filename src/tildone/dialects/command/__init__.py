@@ -11,7 +11,7 @@ from tildone.dialects.command.answer import Answer, Trouble, refused, status
 from tildone.dialects.command.typed import verb_and_rest, words
 from tildone.dialects.command.verbs import append, copy, edit, export, import_, mark, remove, show, start
 from tildone.formats.markdown import checklist
-from tildone.views.harmless import one_line, quoted
+from tildone.views.sanitize import escape_reminder_tags, single_line
 
 HELP = """\
 /todo                         show the plan
@@ -53,7 +53,7 @@ def command(text: str, plan: Plan) -> Answer:
         case "help" | "?":
             return Answer(status(HELP))
         case _:
-            return refused(Trouble.MISUSED, f'"{one_line(verb)}" is no verb of /todo.\n{HELP}')
+            return refused(Trouble.MISUSED, f'"{single_line(verb)}" is no verb of /todo.\n{HELP}')
 
 
 def edit_reminder(plan: Plan) -> str:
@@ -61,7 +61,7 @@ def edit_reminder(plan: Plan) -> str:
     if plan.phases:
         said = (
             "The user changed the todo list by hand. It is now:\n\n"
-            f"{quoted(checklist(plan))}\nWork from it; do not bring back what is gone."
+            f"{escape_reminder_tags(checklist(plan))}\nWork from it; do not bring back what is gone."
         )
     else:
         said = "The user cleared the todo list by hand. Leave it empty unless asked for a new one."

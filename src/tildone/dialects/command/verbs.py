@@ -25,7 +25,7 @@ from tildone.formats.markdown import checklist, document, read
 from tildone.formats.whitespace import JS_SPACES
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
-from tildone.views.harmless import one_line
+from tildone.views.sanitize import single_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,7 @@ def append(plan: Plan, phase: str | None, texts: Sequence[str], *, me: str = ME)
     if not tasks or not all(task.text for task in tasks):
         return refused(Trouble.MISUSED, f"What is to be done? {me} append [PHASE] TEXT")
     name, where = _phase_for(plan, phase)
-    added = "; ".join(one_line(task.text) for task in tasks)
+    added = "; ".join(single_line(task.text) for task in tasks)
     return Answer(status(f"Added{where}: {added}"), (Append(tasks, name),), settles=False)
 
 
@@ -166,10 +166,10 @@ def _phase_for(plan: Plan, phase: str | None) -> tuple[str | None, str]:
         if not plan.phases:
             return FIRST_PHASE, f" to {FIRST_PHASE}"
         last = plan.phases[-1].name
-        return None, f" to {one_line(last)}" if last else ""
+        return None, f" to {single_line(last)}" if last else ""
     found = phases_like(plan, phase)
     if len(found) == 1:
-        return found[0].name, f" to {one_line(found[0].name)}"
+        return found[0].name, f" to {single_line(found[0].name)}"
     name = title(phase)
     return name, f" to the new phase {name}"
 
@@ -180,7 +180,7 @@ def _task(plan: Plan, query: str, *, numbered: bool) -> tuple[Named | At, str] |
         return _task_at(plan, int(query))
     tasks = tasks_like(plan, query)
     if len(tasks) == 1:
-        return Named(tasks[0].text), one_line(tasks[0].text)
+        return Named(tasks[0].text), single_line(tasks[0].text)
     return _unclear("task", query, [task.text for task in tasks])
 
 
@@ -191,7 +191,7 @@ def _task_or_phase(plan: Plan, query: str, *, numbered: bool) -> tuple[Selector,
         return found
     phases = phases_like(plan, query)
     if len(phases) == 1:
-        return InPhase(phases[0].name), f"all of {one_line(phases[0].name)}"
+        return InPhase(phases[0].name), f"all of {single_line(phases[0].name)}"
     candidates = [task.text for task in tasks_like(plan, query)] + [phase.name for phase in phases]
     return _unclear("task or phase", query, candidates)
 
@@ -203,14 +203,14 @@ def _task_at(plan: Plan, position: int) -> tuple[Named | At, str] | Answer:
         known = f"they are numbered 0 to {len(texts) - 1}" if texts else "there is none"
         return refused(Trouble.UNMATCHED, f"No task has the number {position}: {known}")
     text = texts[position]
-    return Named(text) if texts.count(text) == 1 else At((position,)), one_line(text)
+    return Named(text) if texts.count(text) == 1 else At((position,)), single_line(text)
 
 
 def _unclear(kind: str, query: str, candidates: list[str]) -> Answer:
-    wanted = one_line(query)
+    wanted = single_line(query)
     if not candidates:
         return refused(Trouble.UNMATCHED, f'No {kind} has "{wanted}" in it')
-    listed = "; ".join(one_line(text) for text in candidates[:LISTED])
+    listed = "; ".join(single_line(text) for text in candidates[:LISTED])
     more = "; …" if len(candidates) > LISTED else ""
     return refused(Trouble.UNMATCHED, f'"{wanted}" fits {len(candidates)}: {listed}{more}')
 

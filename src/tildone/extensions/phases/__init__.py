@@ -27,7 +27,7 @@ from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import TextContent, ToolResult
 from tildone.log.events import Directive
 from tildone.views import tree
-from tildone.views.harmless import quoted, seen
+from tildone.views.sanitize import escape_reminder_tags, printable
 
 (TODO_WRITE,) = PHASED.tools
 
@@ -209,12 +209,12 @@ def first_text(result: ToolResult) -> str | None:
 def failure_warning(content: Sequence[Mapping[str, Any]]) -> str:
     """What tells the person that an update did not get through: why, in a line."""
     why = next((block["text"] for block in content if block["type"] == "text" and block["text"]), "no reason given")
-    return f"Todo update failed, the list may be out of date: {seen(why.partition(LINE)[0])}"
+    return f"Todo update failed, the list may be out of date: {printable(why.partition(LINE)[0])}"
 
 
 def failure_reminder(why: str) -> str:
     """What tells the model, a turn later, that its update did not get through."""
-    because = f": {quoted(why)}" if why else "."
+    because = f": {escape_reminder_tags(why)}" if why else "."
     return (
         f"<system-reminder>\nA todo_write failed{because}\n"
         "The user does not see its progress until a call succeeds: put it right.\n</system-reminder>"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-RETURN = "⏎"
+LINE_BREAK_SYMBOL = "⏎"
 
-_BREAKS = str.maketrans(dict.fromkeys("\n\v\f\r\x85\u2028\u2029", RETURN))
+_BREAKS = str.maketrans(dict.fromkeys("\n\v\f\r\x85\u2028\u2029", LINE_BREAK_SYMBOL))
 _HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 
 # Patterns are text that `re` compiles when it first needs them: a hook, which draws nothing, never pays for them.
@@ -44,35 +44,35 @@ _SLY = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\u
 )
 
 
-def one_line(text: str) -> str:
+def single_line(text: str) -> str:
     """For a list that a model reads: a line break in the text cannot begin a line of its own."""
     if text.isprintable():
         return text
     return text.replace("\r\n", "\n").translate(_BREAKS)
 
 
-def quoted(text: str) -> str:
+def escape_reminder_tags(text: str) -> str:
     """For text inside a `<system-reminder>`: it can neither close one nor open another. Lines are kept."""
     return re.sub(_REMINDER, "‹", text)
 
 
-def seen(text: str) -> str:
+def printable(text: str) -> str:
     """For a screen: one line, and every character that would move, hide or reorder others is shown instead."""
-    line = one_line(text)
+    line = single_line(text)
     # Most text needs no more than this look, and compiling the pattern takes longer than showing a plan.
     if line.isprintable() and _SLY.isdisjoint(line):
         return line
     return re.sub(_UNSEEN, _picture, line)
 
 
-def seen_lines(text: str) -> list[str]:
-    """For a screen, where lines are meant to be lines: each of them as `seen` shows it."""
-    return [seen(line) for line in text.replace("\r\n", "\n").split("\n")]
+def printable_lines(text: str) -> list[str]:
+    """For a screen, where lines are meant to be lines: each of them as `printable` shows it."""
+    return [printable(line) for line in text.replace("\r\n", "\n").split("\n")]
 
 
 def html(text: str) -> str:
-    """For a page, between tags or inside a quoted attribute: what `seen` shows, and no markup."""
-    return seen(text).translate(_HTML)
+    """For a page, between tags or inside a quoted attribute: what `printable` shows, and no markup."""
+    return printable(text).translate(_HTML)
 
 
 def _picture(match: re.Match[str]) -> str:

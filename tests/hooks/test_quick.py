@@ -17,8 +17,8 @@ from tildone.agents.registry import agent_process
 from tildone.core.ops import Write
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.query import next_task, open_tasks
+from tildone.hooks.fast_path import Glance, glance
 from tildone.hooks.hosts import AFTER, BEFORE, END, FORGET, PROMPT, START, STOP
-from tildone.hooks.quick import Glance, glance
 from tildone.ids import now
 from tildone.log.events import Actor, Call, Directive
 from tildone.loop.decision import Turn
@@ -32,9 +32,9 @@ LIGHT |= {
     "tildone.agents.registry",
     "tildone.hooks",
     "tildone.hooks.hosts",
-    "tildone.hooks.heard",
+    "tildone.hooks.event",
 }
-LIGHT |= {"tildone.hooks.quick"}
+LIGHT |= {"tildone.hooks.fast_path"}
 SLOW = {"re", "enum", "json", "typing", "functools", "subprocess", "threading", "hashlib", "tomllib"}
 SHOW = """
 import atexit, sys

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 
-from tildone.cli.install.edits import Edit, Whole
-from tildone.cli.install.hosts import CLAUDE_EVENTS, SECONDS, Site
+from tildone.integrations.settings.edits import Edit, Whole
+from tildone.integrations.settings.hosts import CLAUDE_EVENTS, SECONDS, Site
 
 COMMAND = """---
 description: Plan a task with tildone and work through it

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 
-from tildone.cli.install.scanning import Node, Scanner, Unreadable, scan
+from tildone.integrations.settings.jsonc_scanner import Node, Scanner, Unreadable, scan
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tildone.cli.install.files import Change
+    from tildone.integrations.settings.files import Change
 
     Line = tuple[Span, ...]
 

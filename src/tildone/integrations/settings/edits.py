@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import tomllib
 
-from tildone.cli.install import jsonc
-from tildone.cli.install.scanning import Unreadable
 from tildone.errors import Refused
+from tildone.integrations.settings import jsonc
+from tildone.integrations.settings.jsonc_scanner import Unreadable
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 

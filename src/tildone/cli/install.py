@@ -6,21 +6,22 @@ import os
 import sys
 
 from tildone.cli.args import Typed
-from tildone.cli.install import diff, files
-from tildone.cli.install.hosts import HOSTS, PROJECT, USER, Host, Site
-from tildone.cli.install.plugin import plugin
 from tildone.cli.place import settings_for
 from tildone.cli.screen import columns, put, put_spans
 from tildone.config import nearest
-from tildone.errors import Refused, UsageError
+from tildone.errors import UsageError
+from tildone.integrations.settings import diff, files
+from tildone.integrations.settings.health import is_found, is_installed
+from tildone.integrations.settings.hosts import HOSTS, PROJECT, USER, Host, Site
+from tildone.integrations.settings.plugin import plugin
 from tildone.kit.theme import Role, Span
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tildone.cli.install.edits import Edit
-    from tildone.cli.install.files import Change
+    from tildone.integrations.settings.edits import Edit
+    from tildone.integrations.settings.files import Change
 
 ALL = "all"
 WIDE = 60
@@ -43,22 +44,6 @@ def uninstall(typed: Typed) -> int:
     return _each(typed, site, files.uninstalling, files.uninstall, "Taken out of", "has nothing of ours")
 
 
-def is_installed(host: Host, site: Site) -> bool:
-    """Whether everything that an installation puts in is there."""
-    try:
-        return not files.installing(host.edits(site))
-    except (Refused, UsageError):
-        return False
-
-
-def is_found(host: Host, site: Site) -> bool:
-    """Whether the host seems to be on this machine."""
-    # Late, because most of an installation does without it.
-    from shutil import which  # noqa: PLC0415  see above
-
-    return os.path.isdir(host.folder(site)) or bool(host.program and which(host.program))
-
-
 def here(scope: str = USER, arguments: tuple[str, ...] = ("mcp",), project: str = "") -> Site:
     """An installation on this machine, with this tildone.
 
@@ -66,6 +51,15 @@ def here(scope: str = USER, arguments: tuple[str, ...] = ("mcp",), project: str 
         UsageError: it can't be told how a host would start this tildone.
     """
     return Site(os.path.expanduser("~"), project or os.getcwd(), scope, os.environ, _program(), arguments)
+
+
+def sites(project: str) -> list[Site]:
+    """The places where this tildone may be installed: for the person, and for a project.
+
+    Raises:
+        UsageError: it can't be told how a host would start this tildone.
+    """
+    return [here(scope, project=project) for scope in (USER, PROJECT)]
 
 
 def _site(typed: Typed) -> Site:
@@ -91,7 +85,8 @@ def _site(typed: Typed) -> Site:
 
 def _program() -> str:
     """Where the command is that hosts are to run: the very one that runs now."""
-    from shutil import which  # noqa: PLC0415  see is_found
+    # Late, because most verbs do without it.
+    from shutil import which  # noqa: PLC0415  see above
 
     typed = os.path.abspath(sys.argv[0])
     stem = os.path.splitext(os.path.basename(typed))[0]

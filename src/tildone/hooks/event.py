@@ -30,7 +30,7 @@ FINISHED = frozenset({"completed", "complete", "done", "failed", "error", "kille
 
 
 @value
-class Heard:
+class HookEvent:
     """One event: from which host, what it calls it and what we do, and all that it said."""
 
     host: Host

@@ -11,25 +11,25 @@ from tildone.views.sanitize import escape_reminder_tags, printable_lines
 if TYPE_CHECKING:
     from typing import Any
 
-    from tildone.hooks.heard import Heard
+    from tildone.hooks.event import HookEvent
 
 STOPS, ADDS, HALTS, TELLS = "keeps it going", "is added", "halts it", "is for the person"
 
 
 @value
-class Said:
+class HookReply:
     """Words, and what they are for."""
 
     what: str
     text: str
 
 
-def can_say(heard: Heard, what: str) -> bool:
+def can_say(heard: HookEvent, what: str) -> bool:
     """Whether the host has a place for such words at this moment."""
     return _template(heard, what) is not None
 
 
-def phrased(heard: Heard, said: Said) -> str:
+def phrased(heard: HookEvent, said: HookReply) -> str:
     """The words as the host reads them; empty where it has no place for them."""
     template = _template(heard, said.what)
     return "" if template is None else f"{codec.dump(_filled(template, harmless(said.text), heard.event))}\n"
@@ -42,7 +42,7 @@ def harmless(text: str) -> str:
     return escape_reminder_tags(shown) if "<" in shown else shown
 
 
-def _template(heard: Heard, what: str) -> object:
+def _template(heard: HookEvent, what: str) -> object:
     host = heard.host
     match what:
         case "keeps it going":

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import apsw
 
     from tildone.config import Settings
-    from tildone.hooks.heard import Heard
+    from tildone.hooks.event import HookEvent
 
 LOOK_BACK = 200
 PATIENCE_MS = 250
@@ -55,7 +55,7 @@ class Glance:
     let_go: bool = False
 
 
-def settled(heard: Heard, settings: Settings, pid: int) -> bool:
+def settled(heard: HookEvent, settings: Settings, pid: int) -> bool:
     """Whether all is done that this event asks for. If not, or if that can't be told from here, more has to be loaded.
 
     What is wrong with the store is for whoever looks closer to say.
@@ -120,7 +120,7 @@ def _session(agents: Agents, key: str, pid: int, settings: Settings) -> str | No
     return settings.session if next(agents.all(), None) is None else None
 
 
-def _is_silent(heard: Heard, found: Glance, agents: Agents, key: str) -> bool:
+def _is_silent(heard: HookEvent, found: Glance, agents: Agents, key: str) -> bool:
     match heard.moment:
         case hosts.STOP:
             return not found.to_do or found.directive != "go"
@@ -140,7 +140,7 @@ def _is_silent(heard: Heard, found: Glance, agents: Agents, key: str) -> bool:
             return False
 
 
-def _let_go(heard: Heard, agents: Agents, key: str, pid: int) -> None:
+def _let_go(heard: HookEvent, agents: Agents, key: str, pid: int) -> None:
     """The model will forget its plan, or the session is over: then its agent is forgotten, and the plan stays."""
     agent = agents.known(key)
     if agent is None:

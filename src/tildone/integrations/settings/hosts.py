@@ -10,8 +10,8 @@ import os
 import shlex
 import sys
 
-from tildone.cli.install.edits import Block, Edit, Item, Member, Whole
 from tildone.errors import UsageError
+from tildone.integrations.settings.edits import Block, Edit, Item, Member, Whole
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 USER, PROJECT = "user", "project"
 SECONDS = 10
 LOOPS = 50
-SHIMS = os.path.join(os.path.dirname(__file__), "shims")
+SHIMS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "shims")
 
 CLAUDE_EVENTS = (
     "Stop",

@@ -4,31 +4,40 @@ from __future__ import annotations
 
 import os
 import re
+from shutil import which
 
-from tildone.cli.install import files, here, is_found, is_installed
-from tildone.cli.install.hosts import HOSTS, PROJECT, USER, Host, Site
 from tildone.errors import Refused, UsageError
+from tildone.integrations.settings import files
+from tildone.integrations.settings.hosts import HOSTS, USER, Host, Site
 from tildone.log.health import Finding, Health
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _PROGRAM = re.compile(r"""(?:[A-Za-z]:)?[/\\][^"'\n]*?tildone(?:\.exe)?(?=["' ])""")
 
 
-def findings(project: str) -> Iterator[Finding]:
-    """One for each host that is here, for the person and for the project."""
-    try:
-        sites = [here(scope, project=project) for scope in (USER, PROJECT)]
-    except UsageError as error:
-        yield Finding(Health.ODD, str(error), "")
-        return
+def findings(sites: Sequence[Site]) -> Iterator[Finding]:
+    """One for each host that is here, at each of the sites."""
     for host in HOSTS.values():
         said = [finding for site in sites for finding in _of(host, site)]
         if not said and is_found(host, sites[0]):
             said = [Finding(Health.FINE, f"{host.title} is here, without a plan", f"tildone install {host.name}")]
         yield from said
+
+
+def is_installed(host: Host, site: Site) -> bool:
+    """Whether everything that an installation puts in is there."""
+    try:
+        return not files.installing(host.edits(site))
+    except (Refused, UsageError):
+        return False
+
+
+def is_found(host: Host, site: Site) -> bool:
+    """Whether the host seems to be on this machine."""
+    return os.path.isdir(host.folder(site)) or bool(host.program and which(host.program))
 
 
 def _of(host: Host, site: Site) -> Iterator[Finding]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from tildone.cli.install.edits import Edit, put_in, take_out
 from tildone.errors import Refused
+from tildone.integrations.settings.edits import Edit, put_in, take_out
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 

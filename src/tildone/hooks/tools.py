@@ -44,6 +44,5 @@ def called(heard: HookEvent, settings: Settings, store: Store, seen: str | None)
     session = open_session(settings, dialect_named(dialect), store)
     session.set_seen_head(seen)
     reply = session.call(tool, arguments(heard.get("input")))
-    failed = reply.is_error or bool(reply.details.get("error"))
-    told = {"text": reply.text, "failed": failed, "line": status_line(session.state)}
+    told = {"text": reply.text, "failed": reply.failed, "line": status_line(session.state)}
     return f"{codec.dump(told)}\n", session.seen_head

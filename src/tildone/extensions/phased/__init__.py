@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tildone.commands import edit_reminder
 from tildone.core.plan import Plan
 from tildone.core.query import TaskInPhase, open_tasks
 from tildone.dialects.base import Reply, Tool
-from tildone.dialects.command import edit_reminder
 from tildone.dialects.phased import PHASED
 from tildone.dialects.phased.entries import SNAPSHOT, phases_in, phases_out
 from tildone.dialects.phased.words import reminder
 from tildone.extensions.clipboard import copied
 from tildone.extensions.memory import OpenSession
-from tildone.extensions.phases.clearing import SelfClearing
-from tildone.extensions.phases.notebook import Notebook
-from tildone.extensions.phases.settings import Settings
-from tildone.extensions.phases.todo import DESCRIPTION, NAME, Copy, TodoCommand
+from tildone.extensions.phased.clearing import SelfClearing
+from tildone.extensions.phased.notebook import Notebook
+from tildone.extensions.phased.settings import Settings
+from tildone.extensions.phased.todo import DESCRIPTION, NAME, Copy, TodoCommand
 from tildone.extensions.tools import definition
 from tildone.host.api import ExtensionAPI
 from tildone.host.bus import Event

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MAX_ARGUMENTS = 1_000_000
 
 
-def read(tool: Tool, arguments: str | Mapping[str, Any]) -> tuple[Any, Sequence[Problem]]:
+def read_arguments(tool: Tool, arguments: str | Mapping[str, Any]) -> tuple[Any, Sequence[Problem]]:
     """The arguments as data, and what is wrong with them."""
     params: Any = arguments
     if isinstance(arguments, str):

@@ -10,9 +10,9 @@ from tildone.core.reduce import Step
 from tildone.core.rules import Rules
 from tildone.dialects.phased import PHASED
 from tildone.dialects.phased.entries import EDIT, phases_out
-from tildone.extensions.phases import PANEL, phases
-from tildone.extensions.phases.settings import Settings
-from tildone.extensions.phases.todo import CHANGED, EDITING, Copy
+from tildone.extensions.phased import PANEL, phases
+from tildone.extensions.phased.settings import Settings
+from tildone.extensions.phased.todo import CHANGED, EDITING, Copy
 from tildone.log.events import Actor, Event
 from tildone.stores.memory import MemoryStore
 

@@ -7,8 +7,8 @@ from tildone.core.ops import Append
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.dialects.phased import PHASED
 from tildone.dialects.phased.entries import SNAPSHOT, phases_out
-from tildone.extensions.phases import NEWS, PANEL, phases
-from tildone.extensions.phases.settings import Settings
+from tildone.extensions.phased import NEWS, PANEL, phases
+from tildone.extensions.phased.settings import Settings
 from tildone.host.transcript import Transcript, header
 
 HALF_DONE = Plan((Phase("A", (Task("wire", Status.COMPLETED), Task("test", Status.IN_PROGRESS))),))

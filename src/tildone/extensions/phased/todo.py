@@ -6,9 +6,8 @@ import asyncio
 import os
 from collections.abc import Callable
 
-from tildone.core.plan import Plan
-from tildone.dialects.command import command, edit_reminder
-from tildone.dialects.command.answer import (
+from tildone.commands import command, edit_reminder
+from tildone.commands.answer import (
     Answer,
     CopyText,
     Level,
@@ -19,10 +18,11 @@ from tildone.dialects.command.answer import (
     WriteFile,
     refused,
 )
-from tildone.dialects.command.verbs import failed, resumed
+from tildone.commands.verbs import failed, resumed
+from tildone.core.plan import Plan
 from tildone.dialects.phased import PHASED
 from tildone.dialects.phased.entries import EDIT, phases_out
-from tildone.extensions.phases.notebook import Notebook
+from tildone.extensions.phased.notebook import Notebook
 from tildone.formats.markdown import read
 from tildone.host.api import ExtensionAPI
 from tildone.host.context import Context

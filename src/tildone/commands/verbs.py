@@ -6,9 +6,7 @@ it takes `numbered`, a number is the position of a task, for lists that show it.
 
 from __future__ import annotations
 
-from tildone.core.ops import Append, At, Everything, InPhase, Mark, Named, Note, Remove, Write
-from tildone.core.plan import Plan, Status, Task
-from tildone.dialects.command.answer import (
+from tildone.commands.answer import (
     Answer,
     CopyText,
     OpenEditor,
@@ -20,7 +18,9 @@ from tildone.dialects.command.answer import (
     status,
     warned,
 )
-from tildone.dialects.command.typed import capitalized, phases_like, tasks_like, title
+from tildone.commands.typed import capitalized, phases_like, tasks_like, title
+from tildone.core.ops import Append, At, Everything, InPhase, Mark, Named, Note, Remove, Write
+from tildone.core.plan import Plan, Status, Task
 from tildone.formats.markdown import checklist, document, read
 from tildone.formats.whitespace import JS_SPACES
 from tildone.typing import TYPE_CHECKING

@@ -4,12 +4,8 @@ import pytest
 from hypothesis import given
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of, plans, rules
-from tildone.core.ops import Append, At, InPhase, Mark, Named, Note, Write
-from tildone.core.plan import Phase, Plan, Task
-from tildone.core.reduce import reduce
-from tildone.core.rules import Focus, Rules
-from tildone.dialects.command import HELP, command, edit_reminder
-from tildone.dialects.command.answer import (
+from tildone.commands import HELP, command, edit_reminder
+from tildone.commands.answer import (
     Answer,
     CopyText,
     Level,
@@ -20,7 +16,7 @@ from tildone.dialects.command.answer import (
     Trouble,
     WriteFile,
 )
-from tildone.dialects.command.verbs import (
+from tildone.commands.verbs import (
     append,
     copy,
     edit,
@@ -34,6 +30,10 @@ from tildone.dialects.command.verbs import (
     show,
     start,
 )
+from tildone.core.ops import Append, At, InPhase, Mark, Named, Note, Write
+from tildone.core.plan import Phase, Plan, Task
+from tildone.core.reduce import reduce
+from tildone.core.rules import Focus, Rules
 from tildone.formats.markdown import document
 
 PLAN = Plan((Phase("Build", (Task("Parse", IN_PROGRESS), Task("Wire up"))), Phase("Ship", (Task("Tell"),))))

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+from tildone.commands import command, edit_reminder
+from tildone.commands.answer import Answer, CopyText, OpenEditor, ReadFile, Request, WriteFile
+from tildone.commands.verbs import failed, resumed
 from tildone.core.plan import Plan
 from tildone.core.reduce import reduce
-from tildone.dialects.command import command, edit_reminder
-from tildone.dialects.command.answer import Answer, CopyText, OpenEditor, ReadFile, Request, WriteFile
-from tildone.dialects.command.verbs import failed, resumed
 from tildone.dialects.phased import PHASED
 from tildone.dialects.phased.entries import phases_in, phases_out
 from tildone.dialects.phased.entries import resumed as left_open

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.world import CommandWorld
 from tests.conformance.judge import VECTORS, Vector, Verdict, judge, vectors
-from tests.dialects.command.world import CommandWorld
 
 RECORDED = [vector for vector in vectors(VECTORS) if vector["kind"] == "ph.command"]
 

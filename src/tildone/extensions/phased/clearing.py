@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from tildone.core.query import TaskInPhase
 from tildone.errors import StoreError
-from tildone.extensions.phases.notebook import Notebook
+from tildone.extensions.phased.notebook import Notebook
 from tildone.host.context import Context
 from tildone.loop.auto_clear import Schedule, next_moment, schedule
 

@@ -6,10 +6,10 @@ Nothing happens here. A shell applies the answer's steps, shows its messages and
 
 from __future__ import annotations
 
+from tildone.commands.answer import Answer, Trouble, refused, status
+from tildone.commands.typed import verb_and_rest, words
+from tildone.commands.verbs import append, copy, edit, export, import_, mark, remove, show, start
 from tildone.core.plan import Plan, Status
-from tildone.dialects.command.answer import Answer, Trouble, refused, status
-from tildone.dialects.command.typed import verb_and_rest, words
-from tildone.dialects.command.verbs import append, copy, edit, export, import_, mark, remove, show, start
 from tildone.formats.markdown import checklist
 from tildone.views.sanitize import escape_reminder_tags, single_line
 

@@ -7,9 +7,9 @@ from tildone.core.ops import Append, Mark, Named, Remove
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.dialects.phased import PHASED
 from tildone.errors import StoreBusy
-from tildone.extensions.phases import PANEL, phases
-from tildone.extensions.phases.clearing import PATIENCE_MS
-from tildone.extensions.phases.settings import Settings
+from tildone.extensions.phased import PANEL, phases
+from tildone.extensions.phased.clearing import PATIENCE_MS
+from tildone.extensions.phased.settings import Settings
 from tildone.log.events import Actor, Event, PlanChanged
 from tildone.log.tree import SessionHead
 from tildone.stores.memory import MemoryStore

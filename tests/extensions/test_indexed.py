@@ -5,7 +5,7 @@ from tests.plans import plan_of
 from tildone.core.ops import Append
 from tildone.core.plan import Plan, Task
 from tildone.dialects.indexed import INDEXED
-from tildone.extensions.til_done import til_done
+from tildone.extensions.indexed import til_done
 from tildone.host import messages
 
 

@@ -11,8 +11,8 @@ from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.dialects.phased import PHASED
 from tildone.dialects.phased.entries import phases_out
 from tildone.errors import UsageError
-from tildone.extensions.phases import FAILED, NEWS, PANEL, phases
-from tildone.extensions.phases.settings import Settings
+from tildone.extensions.phased import FAILED, NEWS, PANEL, phases
+from tildone.extensions.phased.settings import Settings
 from tildone.host import messages
 from tildone.host.api import ExtensionAPI
 from tildone.kit.components import RenderOptions, Text

@@ -26,7 +26,7 @@ def test_every_bound_may_be_said_in_a_file_and_nearer_in_the_environment(tmp_pat
 
     said = patience(tmp_path, TILDONE_MAX_COST="4.5", TILDONE_MAX_SAME="0")
 
-    assert (said.nudges, said.same, said.minutes, said.cost) == (1, 0, 3, 4.5)
+    assert (said.nudges, said.repeats, said.minutes, said.cost) == (1, 0, 3, 4.5)
 
 
 @pytest.mark.parametrize(("word", "held"), [("on", True), ("off", False)])

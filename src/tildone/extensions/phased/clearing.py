@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tildone.core.query import Located
+from tildone.core.query import TaskInPhase
 from tildone.errors import StoreError
 from tildone.extensions.phased.notebook import Notebook
 from tildone.host.context import Context
@@ -12,7 +12,7 @@ from tildone.loop.auto_clear import Schedule, next_moment, schedule
 
 PATIENCE_MS = 5_000
 
-Gone = Callable[[Sequence[Located], Context], None]
+Gone = Callable[[Sequence[TaskInPhase], Context], None]
 
 
 class SelfClearing:

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 
-from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plans
 from tests.formats import hostile_plans
+from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plans
 from tildone.core.plan import Phase, Plan, Task
 from tildone.kit.theme import ansi, markup, plain
 from tildone.views import tree

@@ -7,8 +7,8 @@ from typing import Any
 from tests.clock import FakeClock
 from tildone.dialects.base import Dialect
 from tildone.host import messages
-from tildone.host.agent import Extension, Host
-from tildone.host.bus import Event
+from tildone.host.host import Extension, Host
+from tildone.host.dispatcher import Event
 from tildone.host.messages import Message
 from tildone.host.model import Delta, Request
 from tildone.host.transcript import Entry, Transcript, header

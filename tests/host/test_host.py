@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tildone.host import messages
-from tildone.host.agent import Host, HostBusy
-from tildone.host.api import ExtensionAPI
-from tildone.host.bus import Event
+from tildone.host.host import Host, HostBusy
+from tildone.host.extension_api import ExtensionAPI
+from tildone.host.dispatcher import Event
 from tildone.host.model import Delta, ModelFailure, Request
 from tildone.host.retry import RetryPolicy
 from tildone.host.transcript import Transcript, header

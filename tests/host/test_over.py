@@ -5,9 +5,9 @@ from typing import Any
 
 from tests.clock import FakeClock
 from tests.host.test_host import Script, extend, host_with, tool
-from tildone.host.agent import Host
-from tildone.host.api import ExtensionAPI
-from tildone.host.holds import Holds
+from tildone.host.host import Host
+from tildone.host.extension_api import ExtensionAPI
+from tildone.host.pending_work import Holds
 from tildone.kit.definition import ToolResult, text_result
 from tildone.kit.signal import AbortSignal
 

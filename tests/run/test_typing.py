@@ -3,7 +3,7 @@
 import pytest
 
 from tildone.cli.run.terminal.keys import Decoder, Key
-from tildone.cli.run.terminal.line import TypedLine
+from tildone.cli.run.terminal.line_editor import TypedLine
 
 
 def typed(*chunks: bytes) -> TypedLine:

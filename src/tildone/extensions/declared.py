@@ -15,9 +15,9 @@ from tildone.dialects.declared import DECLARED
 from tildone.dialects.declared.envelope import broken
 from tildone.extensions.memory import AS_IT_IS, OpenSession, overtaken
 from tildone.extensions.tools import definition
-from tildone.host.api import ExtensionAPI
-from tildone.host.bus import Event
-from tildone.host.context import Context
+from tildone.host.extension_api import ExtensionAPI
+from tildone.host.dispatcher import Event
+from tildone.host.extension_context import Context
 from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import ToolResult
 from tildone.kit.theme import Role

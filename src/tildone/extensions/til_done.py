@@ -15,9 +15,9 @@ from tildone.dialects.indexed import INDEXED
 from tildone.dialects.indexed.entries import STATUSES
 from tildone.extensions.memory import OpenSession, overtaken
 from tildone.extensions.tools import definition
-from tildone.host.api import ExtensionAPI
-from tildone.host.bus import Event
-from tildone.host.context import Context
+from tildone.host.extension_api import ExtensionAPI
+from tildone.host.dispatcher import Event
+from tildone.host.extension_context import Context
 from tildone.kit.components import RenderOptions, Text
 from tildone.kit.definition import ToolResult
 from tildone.log.events import Actor, Bound, Course

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tildone.dialects.base import Reply, Tool
-from tildone.host.context import Context
+from tildone.host.extension_context import Context
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult
 from tildone.kit.schema import Problem
 

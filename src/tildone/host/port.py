@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Protocol
 
-from tildone.host.bus import Bus, Event
-from tildone.host.holds import Holds
+from tildone.host.dispatcher import Bus, Event
+from tildone.host.pending_work import Holds
 from tildone.host.messages import Message
 from tildone.host.model import Model
 from tildone.host.retry import RetryPolicy

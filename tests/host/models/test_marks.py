@@ -26,9 +26,9 @@ from pydantic_ai.usage import RequestUsage
 
 from tildone.host import messages
 from tildone.host.model import ModelFailure
-from tildone.host.providers.failures import failure
-from tildone.host.providers.incoming import Deltas, answer, block_of
-from tildone.host.providers.outgoing import history, sound
+from tildone.host.providers.error_mapping import failure
+from tildone.host.providers.decoding import Deltas, answer, block_of
+from tildone.host.providers.encoding import history, sound
 from tildone.log import codec
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from tildone.host.context import Context
+from tildone.host.extension_context import Context
 from tildone.host.port import HostPort
 from tildone.host.tools import builtin_tools
-from tildone.host.tools.confine import Answer, Policy
+from tildone.host.tools.permissions import Answer, Policy
 from tildone.host.transcript import Transcript, header
 from tildone.host.ui import UI, NoUI
 from tildone.kit.definition import OnUpdate, ToolResult

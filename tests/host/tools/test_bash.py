@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from tests.host.tools.desk import Desk, mark, marked_processes, size_of, sleepers, until
-from tildone.host.tools import family, output
-from tildone.host.tools.failure import Failed
-from tildone.host.tools.output import Output
+from tildone.host.tools import command_output
+from tildone.host.tools import process_tree
+from tildone.host.tools.tool_failure import Failed
+from tildone.host.tools.command_output import Output
 from tildone.kit.definition import ToolResult
 from tildone.kit.signal import AbortController
 
@@ -172,7 +173,7 @@ async def test_where_there_is_no_table_of_processes_the_group_is_ended(
     desk: Desk, marked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on systems other than Linux."""
-    monkeypatch.setattr(family, "_PROC", "/nowhere")
+    monkeypatch.setattr(process_tree, "_PROC", "/nowhere")
 
     result = await desk.bash(f"trap '' TERM; sleep {marked} & (sleep {marked} &); wait", timeout=0.2)
 
@@ -281,7 +282,7 @@ def test_a_character_that_comes_in_two_parts_is_one(tmp_path: Path) -> None:
 
 def test_what_never_stops_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The end is still told, and what comes after the end is forgotten."""
-    monkeypatch.setattr(output, "KEPT_AT_MOST", 95_000)
+    monkeypatch.setattr(command_output, "KEPT_AT_MOST", 95_000)
     written = Output(lambda: ((tmp_path / "all").open("wb"), "all"))
 
     told = []

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tildone.host.tools.commands import not_allowed, simple_commands
+from tildone.host.tools.shell_syntax import not_allowed, simple_commands
 
 GIT = ("git *",)
 

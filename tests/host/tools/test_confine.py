@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.host.tools.desk import ANY_COMMAND, Desk, Person
-from tildone.host.tools.confine import Answer, Denied, Policy
-from tildone.host.tools.failure import Failed
+from tildone.host.tools.permissions import Answer, Denied, Policy
+from tildone.host.tools.tool_failure import Failed
 from tildone.kit.signal import AbortController, Aborted
 
 BEYOND = "../outside.txt"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.tools.desk import Desk
-from tildone.host.tools.failure import Failed
+from tildone.host.tools.tool_failure import Failed
 
 
 def put(desk: Desk, data: str | bytes, name: str = "a.py") -> Path:

@@ -6,10 +6,10 @@ from typing import Any
 
 from tests.host.tools.desk import Desk, mark, sleepers, until
 from tildone.host import messages
-from tildone.host.agent import Host
+from tildone.host.host import Host
 from tildone.host.model import Delta, Request
 from tildone.host.tools import builtin_tools
-from tildone.host.tools.confine import Policy
+from tildone.host.tools.permissions import Policy
 from tildone.host.transcript import Transcript, header
 from tildone.kit.signal import AbortSignal
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.host.tools.desk import Desk
 from tildone.host.tools import files, read
-from tildone.host.tools.failure import Failed
+from tildone.host.tools.tool_failure import Failed
 from tildone.kit.definition import ImageContent, TextContent
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.host.tools.desk import Desk
 from tildone.host.tools import builtin_tools
-from tildone.host.tools.confine import Policy
+from tildone.host.tools.permissions import Policy
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.defaults import shown_call, shown_result
 from tildone.kit.components.drawing import markup

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from tests.host.tools.desk import Desk
-from tildone.host.tools.failure import Failed
+from tildone.host.tools.tool_failure import Failed
 
 
 async def test_a_file_is_made_with_the_folders_it_is_in(desk: Desk) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from tildone.cli.args import Typed
-from tildone.cli.run.order import ordered
-from tildone.cli.run.stage import Stage
+from tildone.cli.run.arguments import ordered
+from tildone.cli.run.setup import Stage
 
 MODES = {
     "terminal": "tildone.cli.run.terminal",
-    "print": "tildone.cli.run.printed",
-    "json": "tildone.cli.run.records",
+    "print": "tildone.cli.run.print_mode",
+    "json": "tildone.cli.run.json_mode",
     "rpc": "tildone.rpc.run",
 }
 """Where each mode is, as a name: one of them is a shell of its own, and shells do not import each other."""

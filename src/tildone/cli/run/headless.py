@@ -7,8 +7,8 @@ import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
-from tildone.cli.run.stage import Stage, Verdict
-from tildone.host.agent import Host
+from tildone.cli.run.setup import Stage, Verdict
+from tildone.host.host import Host
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 PATIENCE = 3.0

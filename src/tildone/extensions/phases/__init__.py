@@ -19,9 +19,9 @@ from tildone.extensions.phases.notebook import Notebook
 from tildone.extensions.phases.settings import Settings
 from tildone.extensions.phases.todo import DESCRIPTION, NAME, Copy, TodoCommand
 from tildone.extensions.tools import definition
-from tildone.host.api import ExtensionAPI
-from tildone.host.bus import Event
-from tildone.host.context import Context
+from tildone.host.extension_api import ExtensionAPI
+from tildone.host.dispatcher import Event
+from tildone.host.extension_context import Context
 from tildone.host.messages import tool_calls
 from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import TextContent, ToolResult

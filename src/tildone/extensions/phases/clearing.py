@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from tildone.core.query import Located
 from tildone.errors import StoreError
 from tildone.extensions.phases.notebook import Notebook
-from tildone.host.context import Context
+from tildone.host.extension_context import Context
 from tildone.loop.clearing import Schedule, next_moment, schedule
 
 PATIENCE_MS = 5_000

@@ -24,8 +24,8 @@ from tildone.dialects.phased import PHASED
 from tildone.dialects.phased.entries import EDIT, phases_out
 from tildone.extensions.phases.notebook import Notebook
 from tildone.formats.markdown import read
-from tildone.host.api import ExtensionAPI
-from tildone.host.context import Context
+from tildone.host.extension_api import ExtensionAPI
+from tildone.host.extension_context import Context
 from tildone.value import replace
 from tildone.views.faults import sentence
 

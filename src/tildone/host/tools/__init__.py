@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.host.tools.bash import bash_tool
-from tildone.host.tools.confine import Guard, Policy
+from tildone.host.tools.permissions import Guard, Policy
 from tildone.host.tools.edit import edit_tool
 from tildone.host.tools.files import Doors
 from tildone.host.tools.read import read_tool

@@ -6,12 +6,12 @@ from signal import strsignal
 from time import monotonic
 from typing import Any, NotRequired, TypedDict
 
-from tildone.host.context import Context
-from tildone.host.tools.confine import Guard
-from tildone.host.tools.failure import Failed
-from tildone.host.tools.output import Output, Told
-from tildone.host.tools.processes import Command, Ending
-from tildone.host.tools.shown import argument, result_view
+from tildone.host.extension_context import Context
+from tildone.host.tools.permissions import Guard
+from tildone.host.tools.tool_failure import Failed
+from tildone.host.tools.command_output import Output, Told
+from tildone.host.tools.shell_command import Command, Ending
+from tildone.host.tools.result_view import argument, result_view
 from tildone.kit.components import Component, Item, RenderOptions, Text, ToolCallHeader
 from tildone.kit.components.defaults import failure, waiting
 from tildone.kit.definition import OnUpdate, TextContent, ToolDefinition, ToolResult, text_result, update

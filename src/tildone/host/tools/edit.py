@@ -9,12 +9,12 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any, NotRequired, TypedDict
 
-from tildone.host.context import Context
-from tildone.host.tools.confine import Guard, shown_path
+from tildone.host.extension_context import Context
+from tildone.host.tools.permissions import Guard, shown_path
 from tildone.host.tools.diffs import Replacement, hunks, replaced, unified
-from tildone.host.tools.failure import Failed
+from tildone.host.tools.tool_failure import Failed
 from tildone.host.tools.files import Doors, encoding_of, is_binary, replace, whole
-from tildone.host.tools.shown import argument, diff_view
+from tildone.host.tools.result_view import argument, diff_view
 from tildone.host.tools.write import utf8
 from tildone.kit.components import Component, RenderOptions, Text, ToolCallHeader
 from tildone.kit.components.defaults import failure, waiting

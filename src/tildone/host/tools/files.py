@@ -10,7 +10,7 @@ import stat
 from threading import Lock
 from weakref import WeakValueDictionary
 
-from tildone.host.tools.failure import Failed, because
+from tildone.host.tools.tool_failure import Failed, because
 from tildone.kit.sizes import format_size
 from tildone.value import value
 

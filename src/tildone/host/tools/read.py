@@ -9,12 +9,12 @@ import shlex
 from collections.abc import Sequence
 from typing import Any, NotRequired, TypedDict
 
-from tildone.host.context import Context
-from tildone.host.tools.confine import Guard, readable, shown_path
-from tildone.host.tools.failure import Failed, because
+from tildone.host.extension_context import Context
+from tildone.host.tools.permissions import Guard, readable, shown_path
+from tildone.host.tools.tool_failure import Failed, because
 from tildone.host.tools.files import encoding_of, is_binary, whole
-from tildone.host.tools.nearby import near
-from tildone.host.tools.shown import argument, result_view
+from tildone.host.tools.similar_paths import near
+from tildone.host.tools.result_view import argument, result_view
 from tildone.kit.components import Component, RenderOptions, Text, ToolCallHeader
 from tildone.kit.components.defaults import failure, waiting
 from tildone.kit.definition import ImageContent, OnUpdate, TextContent, ToolDefinition, ToolResult, text_result

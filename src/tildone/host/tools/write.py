@@ -6,11 +6,11 @@ import asyncio
 import os
 from typing import Any, TypedDict
 
-from tildone.host.context import Context
-from tildone.host.tools.confine import Guard, shown_path
-from tildone.host.tools.failure import Failed
+from tildone.host.extension_context import Context
+from tildone.host.tools.permissions import Guard, shown_path
+from tildone.host.tools.tool_failure import Failed
 from tildone.host.tools.files import Doors, replace
-from tildone.host.tools.shown import argument
+from tildone.host.tools.result_view import argument
 from tildone.kit.components import Component, Item, RenderOptions, Text, ToolCallHeader
 from tildone.kit.components.defaults import PREVIEW, failure, waiting
 from tildone.kit.definition import OnUpdate, ToolDefinition, ToolResult, text_result

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 
 from tildone.cli.run.headless import carried_out
-from tildone.cli.run.lines import Lines
-from tildone.cli.run.stage import Stage, Verdict
-from tildone.cli.run.story import Story
-from tildone.cli.run.terminal.person import AtTerminal
+from tildone.cli.run.line_output import Lines
+from tildone.cli.run.setup import Stage, Verdict
+from tildone.cli.run.event_renderer import Story
+from tildone.cli.run.terminal.interactive import AtTerminal
 from tildone.cli.run.terminal.tty import is_interactive
 from tildone.cli.run.terminal.ui import ROLES
 from tildone.errors import UsageError
-from tildone.host.agent import Host
+from tildone.host.host import Host
 from tildone.host.ui import NoUI
 from tildone.kit.components import Text
 from tildone.kit.theme import Role

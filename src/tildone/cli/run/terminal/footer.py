@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from tildone.cli.run.story import Running, Story
-from tildone.cli.run.terminal.line import TypedLine
-from tildone.cli.run.terminal.live import Footer
+from tildone.cli.run.event_renderer import Running, Story
+from tildone.cli.run.terminal.line_editor import TypedLine
+from tildone.cli.run.terminal.live_area import Footer
 from tildone.cli.run.terminal.ui import TerminalUI
 from tildone.kit.components.drawing import Line
 from tildone.kit.text import clipped

@@ -11,12 +11,12 @@ from collections.abc import Coroutine
 from typing import Any
 
 from tildone.cli.run.headless import caught, closing
-from tildone.cli.run.stage import INTERRUPTED, Stage, Verdict
-from tildone.cli.run.story import Story
+from tildone.cli.run.setup import INTERRUPTED, Stage, Verdict
+from tildone.cli.run.event_renderer import Story
 from tildone.cli.run.terminal.footer import footer
 from tildone.cli.run.terminal.keys import Decoder, Key
-from tildone.cli.run.terminal.line import TypedLine
-from tildone.cli.run.terminal.live import Footer, LiveScreen
+from tildone.cli.run.terminal.line_editor import TypedLine
+from tildone.cli.run.terminal.live_area import Footer, LiveScreen
 from tildone.cli.run.terminal.tty import Tty
 from tildone.cli.run.terminal.ui import TerminalUI
 from tildone.kit.components import Component, Text

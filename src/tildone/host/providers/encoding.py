@@ -27,7 +27,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from tildone.host.messages import Block, Message, Speaker, arguments_of, tool_calls
 from tildone.host.model import Request, ToolSpec
-from tildone.host.providers.keepsakes import REDACTED, recalled
+from tildone.host.providers.provider_state import REDACTED, recalled
 
 KNOWS_ERRORS = {"anthropic-messages", "bedrock-converse-stream"}
 """Protocols that mark a failed result as such. In the others the library would wrap its text."""

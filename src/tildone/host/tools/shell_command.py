@@ -15,10 +15,10 @@ from functools import partial
 from threading import Thread
 from typing import TypeVar
 
-from tildone.host.tools.commands import WINDOWS
-from tildone.host.tools.failure import Failed
-from tildone.host.tools.family import Family, Process
-from tildone.host.tools.output import Output
+from tildone.host.tools.shell_syntax import WINDOWS
+from tildone.host.tools.tool_failure import Failed
+from tildone.host.tools.process_tree import Family, Process
+from tildone.host.tools.command_output import Output
 from tildone.kit.signal import AbortSignal
 
 T = TypeVar("T")

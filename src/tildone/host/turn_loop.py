@@ -11,8 +11,8 @@ from tildone.host import messages
 from tildone.host.messages import Message
 from tildone.host.model import ModelFailure, Request, ToolSpec
 from tildone.host.port import HostPort
-from tildone.host.prompt import PREAMBLE, system_prompt
-from tildone.host.toolcalls import carried_out
+from tildone.host.system_prompt import PREAMBLE, system_prompt
+from tildone.host.tool_execution import carried_out
 from tildone.kit.signal import Aborted, AbortSignal
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tildone.host.bus import Handler
+from tildone.host.dispatcher import Handler
 from tildone.host.port import Command, CommandRun, Delivery, HostPort, Renderer
 from tildone.kit.definition import ToolDefinition
 

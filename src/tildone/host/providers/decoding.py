@@ -27,7 +27,7 @@ from pydantic_ai.usage import RequestUsage
 
 from tildone.host.messages import Block, Message, Speaker, Usage, assistant, empty_usage, text, tool_call
 from tildone.host.model import Delta, ModelFailure
-from tildone.host.providers.keepsakes import REDACTED, marks
+from tildone.host.providers.provider_state import REDACTED, marks
 from tildone.log import codec
 
 STOP_REASONS = {"stop": "stop", "length": "length", "tool_call": "toolUse"}

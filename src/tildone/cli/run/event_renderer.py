@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from tildone.cli.run.lines import ENDLESS
-from tildone.host.agent import Host
-from tildone.host.bus import Event
+from tildone.cli.run.line_output import ENDLESS
+from tildone.host.host import Host
+from tildone.host.dispatcher import Event
 from tildone.host.messages import Message, text_of
 from tildone.kit.components import Component, Container, Markdown, RenderOptions, Text
 from tildone.kit.components.defaults import default_call, default_result, shown_call, shown_result

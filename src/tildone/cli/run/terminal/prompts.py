@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from tildone.cli.run.terminal.keys import Key
-from tildone.cli.run.terminal.line import TypedLine
-from tildone.host.tools.confine import Answer
+from tildone.cli.run.terminal.line_editor import TypedLine
+from tildone.host.tools.permissions import Answer
 from tildone.kit.components import Text
 from tildone.kit.components.drawing import Line, draw
 from tildone.kit.theme import Role, Span

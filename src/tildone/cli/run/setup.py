@@ -7,14 +7,14 @@ import shlex
 from functools import partial
 
 from tildone.cli.address import shown
-from tildone.cli.run.order import ID, SHELL, Order
+from tildone.cli.run.arguments import ID, SHELL, Order
 from tildone.core.query import open_tasks, progress
 from tildone.errors import NotFound, TildoneError, UsageError
-from tildone.host.agent import Host
+from tildone.host.host import Host
 from tildone.host.model import Model
 from tildone.host.shell_model import ShellModel
 from tildone.host.shell_model.script import read_script
-from tildone.host.tools.confine import Policy
+from tildone.host.tools.permissions import Policy
 from tildone.host.transcript import Transcript
 from tildone.host.ui import UI
 from tildone.ids import now

@@ -12,9 +12,9 @@ from pydantic_ai.models import Model as Inner
 from pydantic_ai.settings import ModelSettings
 
 from tildone.host.model import Delta, Request
-from tildone.host.providers.failures import failure
-from tildone.host.providers.incoming import Deltas, answer, usage_of
-from tildone.host.providers.outgoing import history, parameters
+from tildone.host.providers.error_mapping import failure
+from tildone.host.providers.decoding import Deltas, answer, usage_of
+from tildone.host.providers.encoding import history, parameters
 from tildone.kit.signal import AbortSignal
 
 APIS = {

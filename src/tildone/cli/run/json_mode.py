@@ -6,8 +6,8 @@ import json
 import sys
 
 from tildone.cli.run.headless import carried_out
-from tildone.cli.run.stage import Stage
-from tildone.host.bus import Event
+from tildone.cli.run.setup import Stage
+from tildone.host.dispatcher import Event
 
 
 async def run(stage: Stage) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 
 from tildone.cli.run.headless import carried_out
-from tildone.cli.run.lines import Lines
-from tildone.cli.run.stage import Stage
-from tildone.cli.run.story import Story
+from tildone.cli.run.line_output import Lines
+from tildone.cli.run.setup import Stage
+from tildone.cli.run.event_renderer import Story
 from tildone.cli.screen import put_raw
-from tildone.host.agent import Host
+from tildone.host.host import Host
 from tildone.host.messages import text_of
 
 

@@ -9,16 +9,16 @@ from typing import Any
 
 from tildone.errors import TildoneError
 from tildone.host import messages
-from tildone.host.api import ExtensionAPI
-from tildone.host.bus import Bus, Event
-from tildone.host.context import Context
-from tildone.host.holds import Holds
+from tildone.host.extension_api import ExtensionAPI
+from tildone.host.dispatcher import Bus, Event
+from tildone.host.extension_context import Context
+from tildone.host.pending_work import Holds
 from tildone.host.messages import Message
 from tildone.host.model import Model
 from tildone.host.port import After, Command, Delivery, Renderer
 from tildone.host.retry import RetryPolicy
 from tildone.host.transcript import Entry, Transcript
-from tildone.host.turns import Run
+from tildone.host.turn_loop import Run
 from tildone.host.ui import UI, NoUI
 from tildone.kit.definition import ToolDefinition, checked
 from tildone.kit.signal import AbortController, AbortSignal

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from enum import Enum
 from typing import Any, BinaryIO, Literal, TypeVar
 
-from tildone.host.context import Context
-from tildone.host.tools.commands import WINDOWS, not_allowed, simple_commands
-from tildone.host.tools.failure import Failed
+from tildone.host.extension_context import Context
+from tildone.host.tools.shell_syntax import WINDOWS, not_allowed, simple_commands
+from tildone.host.tools.tool_failure import Failed
 from tildone.kit.signal import AbortSignal
 from tildone.value import value
 from tildone.views.sanitize import printable, printable_lines

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from tildone.agents.registry import Agents
     from tildone.core.plan import Plan
-    from tildone.host.host import Extension, Host
     from tildone.host.conversations import Conversations
+    from tildone.host.host import Extension, Host
     from tildone.host.model import Model
-    from tildone.host.tools.permissions import Policy
+    from tildone.host.tools.permissions import PermissionPolicy
     from tildone.host.transcript import Transcript
     from tildone.host.ui import UI
     from tildone.log.store import Store
@@ -210,7 +210,7 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     model: Model,
     mode: str,
     ui: UI | None = None,
-    policy: Policy | None = None,
+    policy: PermissionPolicy | None = None,
 ) -> Host:
     """A host for one conversation, with the extension of its dialect, and the built-in tools if a policy is given.
 

@@ -11,7 +11,7 @@ Handler = Callable[[Event, Any], Awaitable[Any] | Any]
 Complaint = Callable[[str, str, Exception], None]
 
 
-class Bus:
+class Dispatcher:
     """Who listens to what."""
 
     def __init__(self, complain: Complaint) -> None:

@@ -11,7 +11,7 @@ from tildone.host.ui import UI
 from tildone.kit.signal import AbortSignal
 
 
-class SessionView:
+class ConversationView:
     """The session, to be read."""
 
     def __init__(self, host: HostPort) -> None:
@@ -36,12 +36,12 @@ class SessionView:
         return self._host.transcript.entries
 
 
-class Context:
+class ExtensionContext:
     """One host, as its extensions see it."""
 
     def __init__(self, host: HostPort) -> None:
         self._host = host
-        self.session = SessionView(host)
+        self.session = ConversationView(host)
 
     @property
     def has_ui(self) -> bool:

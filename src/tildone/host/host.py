@@ -9,12 +9,12 @@ from typing import Any
 
 from tildone.errors import TildoneError
 from tildone.host import messages
+from tildone.host.dispatcher import Dispatcher, Event
 from tildone.host.extension_api import ExtensionAPI
-from tildone.host.dispatcher import Bus, Event
-from tildone.host.extension_context import Context
-from tildone.host.pending_work import Holds
+from tildone.host.extension_context import ExtensionContext
 from tildone.host.messages import Message
 from tildone.host.model import Model
+from tildone.host.pending_work import PendingWork
 from tildone.host.port import After, Command, Delivery, Renderer
 from tildone.host.retry import RetryPolicy
 from tildone.host.transcript import Entry, Transcript
@@ -56,7 +56,7 @@ class Host:
         self.mode = mode
         self.retry = retry or RetryPolicy()
         self.preamble = preamble
-        self.after: After = after or loop_timer
+        self.after: After = after or event_loop_timer
         self.tools: dict[str, ToolDefinition] = {}
         self.inactive: set[str] = set()
         self.commands: dict[str, Command] = {}
@@ -64,9 +64,9 @@ class Host:
         self.steering: deque[Message] = deque()
         self.following: deque[Message] = deque()
         self.next_turn: deque[Message] = deque()
-        self.holds = Holds()
-        self.bus = Bus(self._complain)
-        self.ctx = Context(self)
+        self.holds = PendingWork()
+        self.bus = Dispatcher(self._complain)
+        self.ctx = ExtensionContext(self)
         self._listeners: list[Listener] = []
         self._controller: AbortController | None = None
         self._run: Run | None = None
@@ -258,7 +258,7 @@ class Host:
         self.tell({"type": "extension_error", "extensionPath": extension, "event": event, "error": str(error)})
 
 
-def loop_timer(delay_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
+def event_loop_timer(delay_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
     """Call back after a while, on the running event loop; call the answer to forget it."""
     return asyncio.get_running_loop().call_later(delay_ms / 1000, callback).cancel
 

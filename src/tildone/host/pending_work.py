@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 
-class Holds:
+class PendingWork:
     """How many things are about to begin by themselves. True while there is any."""
 
     def __init__(self) -> None:

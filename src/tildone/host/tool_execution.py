@@ -17,7 +17,7 @@ from tildone.kit.signal import Aborted, AbortSignal
 Call = dict[str, Any]
 
 
-async def carried_out(host: HostPort, calls: Sequence[Call], signal: AbortSignal) -> list[Message]:
+async def execute_calls(host: HostPort, calls: Sequence[Call], signal: AbortSignal) -> list[Message]:
     """The results, in the order of the calls; neighbours run side by side unless one of them is exclusive."""
     results: list[Message] = []
     numbered = list(enumerate(calls))

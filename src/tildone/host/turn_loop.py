@@ -9,10 +9,10 @@ from typing import Any
 
 from tildone.host import messages
 from tildone.host.messages import Message
-from tildone.host.model import ModelFailure, Request, ToolSpec
+from tildone.host.model import ChatRequest, ModelFailure, ToolSpec
 from tildone.host.port import HostPort
 from tildone.host.system_prompt import PREAMBLE, system_prompt
-from tildone.host.tool_execution import carried_out
+from tildone.host.tool_execution import execute_calls
 from tildone.kit.signal import Aborted, AbortSignal
 
 
@@ -84,7 +84,7 @@ class Run:
                 await self._say(message)
             self.opening = []
             answer = await self._answered()
-            results = await carried_out(host, messages.tool_calls(answer), self.signal) if _goes_on(answer) else []
+            results = await execute_calls(host, messages.tool_calls(answer), self.signal) if _goes_on(answer) else []
             for result in results:
                 await self._say(result)
             await host.emit({"type": "turn_end", "message": answer, "toolResults": results})
@@ -126,7 +126,7 @@ class Run:
     async def _streamed(self) -> Message:
         host = self.host
         self.signal.raise_if_aborted()
-        request = Request(
+        request = ChatRequest(
             self.system,
             await self._conversation(),
             tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in host.offered()),

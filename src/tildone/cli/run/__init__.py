@@ -8,8 +8,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from tildone.cli.args import Typed
-from tildone.cli.run.arguments import ordered
-from tildone.cli.run.setup import Stage
+from tildone.cli.run.arguments import parse_arguments
+from tildone.cli.run.setup import RunSetup
 
 MODES = {
     "terminal": "tildone.cli.run.terminal",
@@ -22,6 +22,6 @@ MODES = {
 
 def run(typed: Typed) -> int:
     """Run the agent until it is done; the exit code says whether it was."""
-    order = ordered(typed)
-    mode: Callable[[Stage], Coroutine[Any, Any, int]] = importlib.import_module(MODES[order.mode]).run
-    return asyncio.run(mode(Stage(order)))
+    order = parse_arguments(typed)
+    mode: Callable[[RunSetup], Coroutine[Any, Any, int]] = importlib.import_module(MODES[order.mode]).run
+    return asyncio.run(mode(RunSetup(order)))

@@ -30,7 +30,7 @@ Without a model, tildone runs a plan whose tasks carry commands: tildone run PLA
 
 
 @value
-class Work:
+class Assignment:
     """What is to be done: the words for it, and the plan that they stand in if it is a file."""
 
     prompt: str
@@ -39,13 +39,13 @@ class Work:
 
 
 @value
-class Order:
+class RunArguments:
     """Everything that was asked for. No work means that the person types it; `store` is one that was named here."""
 
     settings: Settings
     mode: str
     model: str
-    work: Work | None
+    work: Assignment | None
     cwd: str
     store: str | None = None
     session: str | None = None
@@ -58,7 +58,7 @@ class Order:
     tools: bool = True
 
 
-def ordered(typed: Typed) -> Order:
+def parse_arguments(typed: Typed) -> RunArguments:
     """What the command line asks for.
 
     Raises:
@@ -78,7 +78,7 @@ def ordered(typed: Typed) -> Order:
         raise UsageError(NO_MODEL)
     if model == SHELL and (work is None or work.plan is None):
         raise UsageError("the shell model works through a plan: tildone run PLAN.md")
-    return Order(
+    return RunArguments(
         settings=settings,
         mode=mode,
         model=model,
@@ -107,16 +107,16 @@ def _check(typed: Typed) -> None:
         raise UsageError(f"{given[0]} goes on with a conversation that is kept; --no-session keeps none")
 
 
-def _work(words: tuple[str, ...]) -> Work | None:
+def _work(words: tuple[str, ...]) -> Assignment | None:
     if not words:
         return None
     if len(words) == 1 and words[0].lower().endswith(PLANS) and " " not in words[0]:
         plan = _read(words[0])
-        return Work(f"Work through this plan, task by task:\n\n{plan.strip()}", plan, os.path.basename(words[0]))
+        return Assignment(f"Work through this plan, task by task:\n\n{plan.strip()}", plan, os.path.basename(words[0]))
     text = sys.stdin.buffer.read().decode("utf-8", "replace") if words == (STREAM,) else " ".join(words)
     if not text.strip():
         raise UsageError("what is to be done? The task is empty")
-    return Work(text.strip())
+    return Assignment(text.strip())
 
 
 def _read(path: str) -> str:

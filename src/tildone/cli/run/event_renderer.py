@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from tildone.cli.run.line_output import ENDLESS
-from tildone.host.host import Host
+from tildone.cli.run.line_output import UNLIMITED_COLUMNS
 from tildone.host.dispatcher import Event
+from tildone.host.host import Host
 from tildone.host.messages import Message, text_of
 from tildone.kit.components import Component, Container, Markdown, RenderOptions, Text
 from tildone.kit.components.defaults import default_call, default_result, shown_call, shown_result
@@ -31,7 +31,7 @@ NARROWEST = 8
 
 
 @value
-class Running:
+class RunningCall:
     """A call whose result has not come: its header, since when it runs, and what it has given so far."""
 
     header: tuple[Line, ...]
@@ -39,7 +39,7 @@ class Running:
     so_far: str = ""
 
 
-class Screen(Protocol):
+class LineSink(Protocol):
     """Where the story is told."""
 
     live: bool
@@ -56,11 +56,11 @@ class Screen(Protocol):
         """What is under way has changed."""
 
 
-class Story:
+class EventRenderer:
     """Tells what a host does. `running` and `unfinished` are what is under way, `waiting` is what will be said."""
 
-    def __init__(self, host: Host, screen: Screen) -> None:
-        self.running: dict[str, Running] = {}
+    def __init__(self, host: Host, screen: LineSink) -> None:
+        self.running: dict[str, RunningCall] = {}
         self.waiting: list[str] = []
         self._host = host
         self._screen = screen
@@ -155,7 +155,7 @@ class Story:
 
     def _called(self, event: Event) -> None:
         header = tuple(self._lines(self._call(event["toolName"], event["args"])))
-        self.running[event["toolCallId"]] = Running(header, time.monotonic())
+        self.running[event["toolCallId"]] = RunningCall(header, time.monotonic())
         if self._screen.live:
             self._screen.refresh()
         elif not self._is_merged(event["toolName"]):
@@ -207,9 +207,9 @@ class Story:
         shown = _shown(self._host.tools.get(name), result, RenderOptions(is_error=is_error))
         if name in PLAN_TOOLS and not is_error:
             # A plan is shown with every change; only what is new in it is worth telling.
-            told = set(map(plain, _drawn(self._plan, ENDLESS)))
+            told = set(map(plain, _drawn(self._plan, UNLIMITED_COLUMNS)))
             self._plan = shown
-            new = [Text(tuple(line)) for line in _drawn(shown, ENDLESS) if plain(line) not in told]
+            new = [Text(tuple(line)) for line in _drawn(shown, UNLIMITED_COLUMNS) if plain(line) not in told]
             shown = Container(tuple(new))
         return [line for line in self._lines(shown, indented=True) if plain(line).strip()]
 

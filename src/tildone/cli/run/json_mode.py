@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import sys
 
-from tildone.cli.run.headless import carried_out
-from tildone.cli.run.setup import Stage
+from tildone.cli.run.headless import run_headless
+from tildone.cli.run.setup import RunSetup
 from tildone.host.dispatcher import Event
 
 
-async def run(stage: Stage) -> int:
+async def run(stage: RunSetup) -> int:
     """Do what is to be done, and tell every step of it."""
     host = stage.open()
     _put(host.transcript.header)
     host.listen(_put)
-    return (await carried_out(stage, host)).exit()
+    return (await run_headless(stage, host)).exit()
 
 
 def _put(record: Event) -> None:

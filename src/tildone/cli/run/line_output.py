@@ -9,11 +9,11 @@ from tildone.cli.screen import colored, columns
 from tildone.kit.components.drawing import Line
 from tildone.kit.theme import ansi
 
-ENDLESS = 1_000_000
+UNLIMITED_COLUMNS = 1_000_000
 """As wide as a line may be where nobody has to see it at once."""
 
 
-class Lines:
+class LineOutput:
     """A stream that is written to. A terminal gets colours and lines that fit."""
 
     live = False
@@ -25,7 +25,7 @@ class Lines:
     @property
     def columns(self) -> int:
         """The width of the terminal, if it is one."""
-        return columns(self._stream) or ENDLESS
+        return columns(self._stream) or UNLIMITED_COLUMNS
 
     def put(self, lines: Sequence[Line]) -> None:
         """Write the lines, and let nobody wait for them."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from tildone.cli.run.headless import carried_out
-from tildone.cli.run.line_output import Lines
-from tildone.cli.run.setup import Stage
-from tildone.cli.run.event_renderer import Story
+from tildone.cli.run.event_renderer import EventRenderer
+from tildone.cli.run.headless import run_headless
+from tildone.cli.run.line_output import LineOutput
+from tildone.cli.run.setup import RunSetup
 from tildone.cli.screen import put_raw
 from tildone.host.host import Host
 from tildone.host.messages import text_of
 
 
-async def run(stage: Stage) -> int:
+async def run(stage: RunSetup) -> int:
     """Do what is to be done; somebody who watches standard error sees how it goes.
 
     Raises:
@@ -21,10 +21,10 @@ async def run(stage: Stage) -> int:
     """
     host = stage.open()
     if sys.stderr.isatty():
-        story = Story(host, Lines(sys.stderr))
+        story = EventRenderer(host, LineOutput(sys.stderr))
         # What the model says is left out: the last of it is the answer, and that is printed.
         host.listen(lambda event: story.hear(event) if event["type"] != "message_update" else None)
-    verdict = await carried_out(stage, host)
+    verdict = await run_headless(stage, host)
     answer = last_answer(host)
     if answer:
         put_raw(answer)

@@ -7,14 +7,14 @@ import shlex
 from functools import partial
 
 from tildone.cli.address import shown
-from tildone.cli.run.arguments import ID, SHELL, Order
+from tildone.cli.run.arguments import ID, SHELL, RunArguments
 from tildone.core.query import open_tasks, progress
 from tildone.errors import NotFound, TildoneError, UsageError
 from tildone.host.host import Host
 from tildone.host.model import Model
 from tildone.host.shell_model import ShellModel
 from tildone.host.shell_model.script import read_script
-from tildone.host.tools.permissions import Policy
+from tildone.host.tools.permissions import PermissionPolicy
 from tildone.host.transcript import Transcript
 from tildone.host.ui import UI
 from tildone.ids import now
@@ -28,7 +28,7 @@ INTERRUPTED = 130
 
 
 @value
-class Verdict:
+class RunOutcome:
     """How a run ended: its exit code, why it is not 0, and whether whoever watched has heard why."""
 
     code: int
@@ -46,10 +46,10 @@ class Verdict:
         return self.code
 
 
-class Stage:
+class RunSetup:
     """One run, before and after the curtain."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: RunArguments) -> None:
         """Choose the conversation and the model; nothing is written yet.
 
         Raises:
@@ -74,27 +74,27 @@ class Stage:
             model=self._model,
             mode=order.mode,
             ui=ui,
-            policy=Policy(order.allow, outside=order.outside) if order.tools else None,
+            policy=PermissionPolicy(order.allow, outside=order.outside) if order.tools else None,
         )
 
-    def verdict(self, host: Host) -> Verdict:
+    def verdict(self, host: Host) -> RunOutcome:
         """How the last run of the host ended."""
         answers = [said for said in host.transcript.messages() if said["role"] == "assistant"]
         reason = answers[-1]["stopReason"] if answers else "stop"
         state = open_session(replace(self._order.settings, session=host.transcript.id), BY_HAND, self._store).state
         again = f"tildone resume --session {host.transcript.id}"
         if reason == "aborted" and state.course is Course.STOP:
-            return Verdict(1, f"stopped by tildone stop; to go on: {again}", heard=False)
+            return RunOutcome(1, f"stopped by tildone stop; to go on: {again}", heard=False)
         if reason == "aborted":
-            return Verdict(INTERRUPTED, "interrupted")
+            return RunOutcome(INTERRUPTED, "interrupted")
         if reason == "error":
-            return Verdict(1, answers[-1].get("errorMessage") or "the model failed")
+            return RunOutcome(1, answers[-1].get("errorMessage") or "the model failed")
         left = len(open_tasks(state.plan))
         if left:
             paused = f"; paused, to go on: {again}" if state.course is Course.PAUSE else ""
             far = f"{left} of {format_count(progress(state.plan).total, 'task')} left open"
-            return Verdict(1, f"{far}{paused}", heard=False)
-        return Verdict(0)
+            return RunOutcome(1, f"{far}{paused}", heard=False)
+        return RunOutcome(0)
 
     def hint(self, host: Host) -> str | None:
         """Where to read what happened; nothing where nothing is kept."""
@@ -138,7 +138,7 @@ class Stage:
         return open_conversations(self._order.settings, self._order.cwd, new_id=partial(str, name)).new()
 
 
-def _model(order: Order) -> Model:
+def _model(order: RunArguments) -> Model:
     if order.model == SHELL and order.work is not None and order.work.plan is not None:
         return ShellModel(read_script(order.work.plan, order.work.name), now)
     # Late, because the library behind it takes seconds to load, and a plan with commands needs none of it.

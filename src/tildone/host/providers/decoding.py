@@ -25,9 +25,9 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
-from tildone.host.messages import Block, Message, Speaker, Usage, assistant, empty_usage, text, tool_call
+from tildone.host.messages import Block, Message, ModelIdentity, Usage, assistant, empty_usage, text, tool_call
 from tildone.host.model import Delta, ModelFailure
-from tildone.host.providers.provider_state import REDACTED, marks
+from tildone.host.providers.provider_state import REDACTED, state_fields
 from tildone.log import codec
 
 STOP_REASONS = {"stop": "stop", "length": "length", "tool_call": "toolUse"}
@@ -98,19 +98,19 @@ def block_of(part: ModelResponsePart) -> Block | None:
     """A part as a block of our messages; None for what they do not know."""
     match part:
         case TextPart(content=content):
-            return text(content) | marks(part, "textSignature")
+            return text(content) | state_fields(part, "textSignature")
         case ThinkingPart(content=content, id=part_id, signature=signature):
             block = {"type": "thinking", "thinking": content}
             if part_id == REDACTED:
                 return block | {"thinkingSignature": signature, "redacted": True}
-            return block | marks(part, "thinkingSignature")
+            return block | state_fields(part, "thinkingSignature")
         case ToolCallPart(tool_name=name, args=arguments, tool_call_id=call_id):
-            return tool_call(call_id, name, arguments or "") | marks(part, "thoughtSignature")
+            return tool_call(call_id, name, arguments or "") | state_fields(part, "thoughtSignature")
         case _:
             return None
 
 
-def answer(response: ModelResponse, speaker: Speaker) -> Message:
+def answer(response: ModelResponse, speaker: ModelIdentity) -> Message:
     """The whole answer.
 
     Raises:

@@ -25,9 +25,9 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
-from tildone.host.messages import Block, Message, Speaker, arguments_of, tool_calls
-from tildone.host.model import Request, ToolSpec
-from tildone.host.providers.provider_state import REDACTED, recalled
+from tildone.host.messages import Block, Message, ModelIdentity, arguments_of, tool_calls
+from tildone.host.model import ChatRequest, ToolSpec
+from tildone.host.providers.provider_state import REDACTED, read_state
 
 KNOWS_ERRORS = {"anthropic-messages", "bedrock-converse-stream"}
 """Protocols that mark a failed result as such. In the others the library would wrap its text."""
@@ -35,7 +35,7 @@ KNOWS_ERRORS = {"anthropic-messages", "bedrock-converse-stream"}
 ID_LENGTH = 40
 
 
-def parameters(request: Request) -> ModelRequestParameters:
+def parameters(request: ChatRequest) -> ModelRequestParameters:
     """What goes with a conversation: the system prompt and the tools."""
     return ModelRequestParameters(
         function_tools=[_tool(spec) for spec in request.tools],
@@ -43,7 +43,7 @@ def parameters(request: Request) -> ModelRequestParameters:
     )
 
 
-def history(messages: Sequence[Message], speaker: Speaker) -> list[ModelMessage]:
+def history(messages: Sequence[Message], speaker: ModelIdentity) -> list[ModelMessage]:
     """The conversation. Each message stays one of its own, but the results of one answer's calls go together."""
     ids = _foreign_ids(messages, speaker)
     told: list[ModelMessage] = []
@@ -96,19 +96,19 @@ def _piece(block: Block) -> str | BinaryContent:
     return str(sound(block["text"]))
 
 
-def _foreign_ids(messages: Sequence[Message], speaker: Speaker) -> dict[str, str]:
+def _foreign_ids(messages: Sequence[Message], speaker: ModelIdentity) -> dict[str, str]:
     """Ids of other models' calls, in a form that every provider takes; a model's own come back to it as they were."""
     answers = [message for message in messages if message["role"] == "assistant" and not _own(message, speaker)]
     ids = [call["id"] for answer in answers for call in tool_calls(answer)]
     return {call_id: re.sub(r"[^a-zA-Z0-9_-]", "_", call_id)[:ID_LENGTH] for call_id in ids}
 
 
-def _own(message: Message, speaker: Speaker) -> bool:
+def _own(message: Message, speaker: ModelIdentity) -> bool:
     said_by = message.get("api"), message.get("provider"), message.get("model")
     return said_by == (speaker.api, speaker.provider, speaker.id)
 
 
-def _result(message: Message, speaker: Speaker, ids: Mapping[str, str]) -> ToolReturnPart:
+def _result(message: Message, speaker: ModelIdentity, ids: Mapping[str, str]) -> ToolReturnPart:
     pieces = [_piece(block) for block in message["content"]]
     words = [piece for piece in pieces if isinstance(piece, str)]
     failed = message["isError"] and speaker.api in KNOWS_ERRORS
@@ -120,7 +120,7 @@ def _result(message: Message, speaker: Speaker, ids: Mapping[str, str]) -> ToolR
     )
 
 
-def _response(message: Message, speaker: Speaker, ids: Mapping[str, str]) -> ModelResponse:
+def _response(message: Message, speaker: ModelIdentity, ids: Mapping[str, str]) -> ModelResponse:
     provider = speaker.provider if _own(message, speaker) else None
     parts = [part for block in message["content"] if (part := _part(block, provider, ids)) is not None]
     return ModelResponse(parts, model_name=message.get("model"), provider_name=provider)
@@ -144,10 +144,10 @@ def _part(block: Block, provider: str | None, ids: Mapping[str, str]) -> ModelRe
 def _thinking(block: Block, provider: str) -> ThinkingPart | None:
     if block.get("redacted"):
         return ThinkingPart("", id=REDACTED, signature=block.get("thinkingSignature"), provider_name=provider)
-    kept = recalled(block, "thinkingSignature", "id", "signature", "provider_details")
+    kept = read_state(block, "thinkingSignature", "id", "signature", "provider_details")
     return ThinkingPart(sound(block["thinking"]), provider_name=provider, **kept) if kept else None
 
 
 def _kept(block: Block, field: str, provider: str | None) -> dict[str, Any]:
-    kept = recalled(block, field, "id", "provider_details") if provider is not None else None
+    kept = read_state(block, field, "id", "provider_details") if provider is not None else None
     return {"provider_name": provider, **kept} if kept else {}

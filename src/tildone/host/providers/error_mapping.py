@@ -20,7 +20,7 @@ from tildone.host.model import ModelFailure
 MAY_PASS = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
 
 
-def failure(error: Exception, address: str | None = None) -> ModelFailure:
+def to_model_failure(error: Exception, address: str | None = None) -> ModelFailure:
     """The failure that an error of the library means, at a provider of that address."""
     match error:
         case ModelFailure():

@@ -11,10 +11,10 @@ from pydantic_ai.direct import model_request_stream
 from pydantic_ai.models import Model as Inner
 from pydantic_ai.settings import ModelSettings
 
-from tildone.host.model import Delta, Request
-from tildone.host.providers.error_mapping import failure
+from tildone.host.model import ChatRequest, Delta
 from tildone.host.providers.decoding import Deltas, answer, usage_of
 from tildone.host.providers.encoding import history, parameters
+from tildone.host.providers.error_mapping import to_model_failure
 from tildone.kit.signal import AbortSignal
 
 APIS = {
@@ -49,7 +49,7 @@ class ProviderModel:
         self._open = contextlib.AsyncExitStack()
         self._entered = False
 
-    async def stream(self, request: Request, signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
+    async def stream(self, request: ChatRequest, signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
         """The answer as it comes. Closing the stream, or the signal, closes the connection."""
         signal = signal or AbortSignal()
         if not self._entered:
@@ -76,7 +76,7 @@ class ProviderModel:
         self._entered = False
         await self._open.aclose()
 
-    async def _listen(self, request: Request, arrived: asyncio.Queue[Delta | None]) -> None:
+    async def _listen(self, request: ChatRequest, arrived: asyncio.Queue[Delta | None]) -> None:
         deltas = Deltas()
         try:
             asked = history(request.messages, self), parameters(request)
@@ -89,5 +89,5 @@ class ProviderModel:
                         arrived.put_nowait(delta | usage)
                 message = answer(response.get(), self)
         except Exception as error:  # a library this size raises anything, and whatever it is ends this request only
-            raise failure(error, self._inner.base_url) from error
+            raise to_model_failure(error, self._inner.base_url) from error
         arrived.put_nowait({"type": "done", "reason": message["stopReason"], "message": message})

@@ -15,7 +15,7 @@ REDACTED = "redacted_thinking"
 """The id by which the library tells thinking that came encrypted."""
 
 
-def marks(part: Any, field: str) -> dict[str, Any]:
+def state_fields(part: Any, field: str) -> dict[str, Any]:
     """The marks of a part, as fields of its block; `field` is where a signature stands."""
     facts = {name: getattr(part, name, None) for name in ("id", "signature", "provider_details")}
     told = {name: fact for name, fact in facts.items() if fact}
@@ -24,7 +24,7 @@ def marks(part: Any, field: str) -> dict[str, Any]:
     return {field: told["signature"]} if "signature" in told else {}
 
 
-def recalled(block: dict[str, Any], field: str, *names: str) -> dict[str, Any] | None:
+def read_state(block: dict[str, Any], field: str, *names: str) -> dict[str, Any] | None:
     """The marks of these names again; None if another program wrote them in a form of its own."""
     told = block.get(OURS)
     if told is None:

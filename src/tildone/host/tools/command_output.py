@@ -24,7 +24,7 @@ Keep = Callable[[], tuple[BinaryIO, str]]
 
 
 @value
-class Told:
+class OutputExcerpt:
     """The last part of an output, how much of it there was, and where all of it is if this is not all."""
 
     text: str
@@ -35,7 +35,7 @@ class Told:
     kept_bytes: int
 
 
-class Output:
+class CommandOutput:
     """Fed by one thread, told to another."""
 
     def __init__(self, keep: Keep) -> None:
@@ -70,7 +70,7 @@ class Output:
             if len(self._end) > 2 * _AT_HAND:
                 del self._end[:-_AT_HAND]
 
-    def told(self) -> Told:
+    def told(self) -> OutputExcerpt:
         """What there is to tell so far, as text that harms no screen."""
         with self._lock:
             end, whole_lines, total = bytes(self._end), self._feeds, self._bytes
@@ -80,7 +80,7 @@ class Output:
         text = codecs.getincrementaldecoder("utf-8")("replace").decode(end, final=closed)
         part = last_part(_CONTROLS.sub("\ufffd", _ESCAPES.sub("", text)))
         total_lines = whole_lines + (not end.endswith(b"\n") and bool(end))
-        return Told(part.content, total_lines, total, part.output_lines, path, kept)
+        return OutputExcerpt(part.content, total_lines, total, part.output_lines, path, kept)
 
     def close(self) -> None:
         """Let go of the file; what comes later is not kept."""

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from enum import Enum
 from typing import Any, BinaryIO, Literal, TypeVar
 
-from tildone.host.extension_context import Context
+from tildone.host.extension_context import ExtensionContext
 from tildone.host.tools.shell_syntax import WINDOWS, not_allowed, simple_commands
-from tildone.host.tools.tool_failure import Failed
+from tildone.host.tools.tool_failure import ToolFailure
 from tildone.kit.signal import AbortSignal
 from tildone.value import value
 from tildone.views.sanitize import printable, printable_lines
@@ -21,7 +21,7 @@ T = TypeVar("T")
 Touch = Literal["read", "write"]
 
 
-class Answer(Enum):
+class PermissionAnswer(Enum):
     """What a person says when asked."""
 
     ONCE = "Allow once"
@@ -29,23 +29,23 @@ class Answer(Enum):
     NO = "Deny"
 
 
-Ask = Callable[[Context, str], Awaitable[Answer | None]]
+Ask = Callable[[ExtensionContext, str], Awaitable[PermissionAnswer | None]]
 
 
-class Denied(Failed):
+class PermissionDenied(ToolFailure):
     """Nobody allowed it; the words say how to."""
 
 
-async def ask_person(ctx: Context, question: str) -> Answer | None:
+async def ask_person(ctx: ExtensionContext, question: str) -> PermissionAnswer | None:
     """Ask whoever watches; None when nobody does. A person who does not choose has said no."""
     if not ctx.has_ui:
         return None
-    chosen = await ctx.ui.select(question, [answer.value for answer in Answer])
-    return next((answer for answer in Answer if answer.value == chosen), Answer.NO)
+    chosen = await ctx.ui.select(question, [answer.value for answer in PermissionAnswer])
+    return next((answer for answer in PermissionAnswer if answer.value == chosen), PermissionAnswer.NO)
 
 
 @value
-class Policy:
+class PermissionPolicy:
     """What is allowed without asking, and who is asked for the rest; without `ask`, nobody is.
 
     `allow` are patterns for commands, like `git *`; `*` and `bash` allow all of them. `outside` lets files be read and
@@ -57,16 +57,16 @@ class Policy:
     ask: Ask | None = ask_person
 
 
-class Guard:
+class PermissionGuard:
     """A policy at work, and what people have said so far, session by session."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: PermissionPolicy) -> None:
         self.policy = policy
         self._granted: dict[str, set[str]] = {}
         self._asking = asyncio.Lock()
         self._kept: set[str] = set()
 
-    async def file(self, path: str, touch: Touch, ctx: Context, signal: AbortSignal | None) -> str:
+    async def file(self, path: str, touch: Touch, ctx: ExtensionContext, signal: AbortSignal | None) -> str:
         """Where the path leads, links followed, if it may be touched like this.
 
         Raises:
@@ -83,7 +83,7 @@ class Guard:
         await self._permitted(f"{touch} {real}", question, refusal, ctx, signal)
         return real
 
-    async def command(self, line: str, ctx: Context, signal: AbortSignal | None) -> None:
+    async def command(self, line: str, ctx: ExtensionContext, signal: AbortSignal | None) -> None:
         """See that the command may run.
 
         Raises:
@@ -105,24 +105,24 @@ class Guard:
         return os.fdopen(descriptor, "wb"), real
 
     async def _permitted(
-        self, what: str, question: str, refusal: str, ctx: Context, signal: AbortSignal | None
+        self, what: str, question: str, refusal: str, ctx: ExtensionContext, signal: AbortSignal | None
     ) -> None:
         answer = await unless_aborted(self._answer(what, question, ctx), signal)
         if answer is None:
-            raise Denied(f"Not allowed: {refusal}")
-        if answer is Answer.NO:
-            raise Denied(f"Denied by the person who was asked: {refusal}")
+            raise PermissionDenied(f"Not allowed: {refusal}")
+        if answer is PermissionAnswer.NO:
+            raise PermissionDenied(f"Denied by the person who was asked: {refusal}")
 
-    async def _answer(self, what: str, question: str, ctx: Context) -> Answer | None:
+    async def _answer(self, what: str, question: str, ctx: ExtensionContext) -> PermissionAnswer | None:
         """One question at a time, so that an answer for the whole session spares the next one."""
         async with self._asking:
             granted = self._granted.setdefault(ctx.session.id, set())
             if what in granted:
-                return Answer.SESSION
+                return PermissionAnswer.SESSION
             if self.policy.ask is None:
                 return None
             answer = await self.policy.ask(ctx, question)
-            if answer is Answer.SESSION:
+            if answer is PermissionAnswer.SESSION:
                 granted.add(what)
             return answer
 
@@ -134,11 +134,11 @@ def resolved(path: str, cwd: str) -> str:
         Failed: it is no path.
     """
     if not path.strip():
-        raise Failed("The path is empty")
+        raise ToolFailure("The path is empty")
     try:
         return os.path.realpath(os.path.join(cwd, os.path.expanduser(path)))
     except (OSError, ValueError) as error:
-        raise Failed(f"{path!r} is no path: {error}") from error
+        raise ToolFailure(f"{path!r} is no path: {error}") from error
 
 
 def is_below(real: str, folder: str) -> bool:

@@ -23,7 +23,7 @@ _ENDED = b"ZX"
 
 
 @value
-class Process:
+class ProcessInfo:
     """One row of the system's table."""
 
     pid: int
@@ -33,19 +33,19 @@ class Process:
     name: str
 
 
-class Family:
+class ProcessTree:
     """A process that leads a session, all that is in the session, and all that left it but came from there."""
 
     def __init__(self, leader: int) -> None:
         self._leader = leader
         self._sessions = {leader}
 
-    def alive(self) -> list[Process]:
+    def alive(self) -> list[ProcessInfo]:
         """Who is still there; where the system has no table to read, the leader stands for its group."""
         if not os.path.isdir(_PROC):
-            return [Process(self._leader, 0, self._leader, self._leader, "")] if self._group_exists() else []
+            return [ProcessInfo(self._leader, 0, self._leader, self._leader, "")] if self._group_exists() else []
         table = list(_table())
-        members: dict[int, Process] = {}
+        members: dict[int, ProcessInfo] = {}
         grown = True
         while grown:
             found = {
@@ -103,7 +103,7 @@ class Family:
         return True
 
 
-def _table() -> Iterator[Process]:
+def _table() -> Iterator[ProcessInfo]:
     """The processes that run; those that have ended and wait for their parent to notice do not count."""
     for entry in os.listdir(_PROC):
         if not entry.isdigit():
@@ -114,7 +114,7 @@ def _table() -> Iterator[Process]:
             state, parent, group, session = rest.split()[:4]
             if state not in _ENDED:
                 name = front.partition(b"(")[2].decode("utf-8", "replace")
-                yield Process(int(entry), int(parent), int(group), int(session), name)
+                yield ProcessInfo(int(entry), int(parent), int(group), int(session), name)
 
 
 _KILL = signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL

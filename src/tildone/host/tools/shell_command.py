@@ -15,10 +15,10 @@ from functools import partial
 from threading import Thread
 from typing import TypeVar
 
+from tildone.host.tools.command_output import CommandOutput
+from tildone.host.tools.process_tree import ProcessInfo, ProcessTree
 from tildone.host.tools.shell_syntax import WINDOWS
-from tildone.host.tools.tool_failure import Failed
-from tildone.host.tools.process_tree import Family, Process
-from tildone.host.tools.command_output import Output
+from tildone.host.tools.tool_failure import ToolFailure
 from tildone.kit.signal import AbortSignal
 
 T = TypeVar("T")
@@ -40,10 +40,10 @@ class Ending(Enum):
     ABORT = "abort"
 
 
-class Command:
+class ShellCommand:
     """One command. Its output is read by a thread of its own, so that no amount of it holds up the event loop."""
 
-    def __init__(self, line: str, cwd: str, output: Output) -> None:
+    def __init__(self, line: str, cwd: str, output: CommandOutput) -> None:
         """Start it.
 
         Raises:
@@ -55,7 +55,7 @@ class Command:
         self._drained: asyncio.Future[None] = self._loop.create_future()
         self._news = asyncio.Event()
         self._pipe, self._process = _started(line, cwd)
-        self._family = Family(self._process.pid)
+        self._family = ProcessTree(self._process.pid)
         # Daemons: what a command leaves in the background may hold its end of the pipe for as long as it likes.
         Thread(target=self._listen, daemon=True).start()
         Thread(target=self._wait, daemon=True).start()
@@ -84,7 +84,7 @@ class Command:
         """As the shell gave it; below zero is the number of the signal that ended the shell itself."""
         return self._exited.result() if self._exited.done() else None
 
-    def left_behind(self) -> list[Process]:
+    def left_behind(self) -> list[ProcessInfo]:
         """What the command started and did not wait for."""
         return self._family.alive()
 
@@ -163,8 +163,8 @@ def _started(line: str, cwd: str) -> tuple[int, subprocess.Popen[bytes]]:
     except (OSError, ValueError) as error:
         os.close(read)
         if not os.path.isdir(cwd):
-            raise Failed(f"The working directory {cwd} is not there") from error
-        raise Failed(f"The command cannot be started: {getattr(error, 'strerror', None) or error}") from error
+            raise ToolFailure(f"The working directory {cwd} is not there") from error
+        raise ToolFailure(f"The command cannot be started: {getattr(error, 'strerror', None) or error}") from error
     finally:
         os.close(write)
 

@@ -12,7 +12,7 @@ _FOLDERS_SEARCHED = 500
 _SKIPPED = {"node_modules", "__pycache__"}
 
 
-def near(real: str, root: str) -> list[str]:
+def similar_paths(real: str, root: str) -> list[str]:
     """Paths that are spelled much like this one, then files of its name elsewhere below the root."""
     folder, missing = os.path.split(real)
     while not os.path.isdir(folder) and os.path.dirname(folder) != folder:

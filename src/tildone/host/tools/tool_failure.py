@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 
-class Failed(Exception):
+class ToolFailure(Exception):
     """Why a call came to nothing, in words for the model: the host tells it these words and no more."""
 
 
-def because(shown: str, error: OSError) -> Failed:
+def os_failure(shown: str, error: OSError) -> ToolFailure:
     """What the system said of a path, without its error numbers."""
-    return Failed(f"{shown}: {error.strerror or type(error).__name__}")
+    return ToolFailure(f"{shown}: {error.strerror or type(error).__name__}")

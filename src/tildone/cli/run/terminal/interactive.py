@@ -10,13 +10,13 @@ import sys
 from collections.abc import Coroutine
 from typing import Any
 
-from tildone.cli.run.headless import caught, closing
-from tildone.cli.run.setup import INTERRUPTED, Stage, Verdict
-from tildone.cli.run.event_renderer import Story
+from tildone.cli.run.event_renderer import EventRenderer
+from tildone.cli.run.headless import closing, on_signals
+from tildone.cli.run.setup import INTERRUPTED, RunOutcome, RunSetup
 from tildone.cli.run.terminal.footer import footer
 from tildone.cli.run.terminal.keys import Decoder, Key
-from tildone.cli.run.terminal.line_editor import TypedLine
-from tildone.cli.run.terminal.live_area import Footer, LiveScreen
+from tildone.cli.run.terminal.line_editor import LineEditor
+from tildone.cli.run.terminal.live_area import Footer, LiveArea
 from tildone.cli.run.terminal.tty import Tty
 from tildone.cli.run.terminal.ui import TerminalUI
 from tildone.kit.components import Component, Text
@@ -30,18 +30,18 @@ COMMAND = re.compile(r"/(?P<name>[a-z]\w*)\b.*", re.DOTALL)
 OWN_COMMANDS = (("/help", "show this"), ("/quit", "leave; ctrl+d does, too"))
 
 
-class AtTerminal:
+class InteractiveRun:
     """One run at a terminal. Without work to do it goes on until the person leaves."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: RunSetup) -> None:
         self._stage = stage
         self._tty = Tty()
-        self._line = TypedLine()
+        self._line = LineEditor()
         self._decoder = Decoder()
         self._ui = TerminalUI(self._tell, self._soon, self._edited)
         self.host = stage.open(self._ui)
-        self._screen = LiveScreen(sys.stdout, self._footer, self._soon)
-        self._story = Story(self.host, self._screen)
+        self._screen = LiveArea(sys.stdout, self._footer, self._soon)
+        self._story = EventRenderer(self.host, self._screen)
         self._types_on = stage.prompt is None
         self._loop = asyncio.get_running_loop()
         self._leaving: asyncio.Future[int] = self._loop.create_future()
@@ -49,7 +49,7 @@ class AtTerminal:
         self._drawing: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    async def watched(self) -> Verdict:
+    async def watched(self) -> RunOutcome:
         """Everything from the first line to the last; how it ended."""
         self.host.listen(self._story.hear)
         with self._tty.entered():
@@ -59,7 +59,7 @@ class AtTerminal:
             ticking = asyncio.ensure_future(self._tick())
             try:
                 async with closing(self.host):
-                    with caught(self._signalled):
+                    with on_signals(self._signalled):
                         await self.host.start()
                         await self._begin()
                         verdict = await self._until_over()
@@ -75,11 +75,11 @@ class AtTerminal:
             return
         self._tell(Text(f"{self.host.model.id}: say what is to be done; /help lists commands", Role.DIM))
 
-    async def _until_over(self) -> Verdict:
+    async def _until_over(self) -> RunOutcome:
         while True:
             await self._or_leaving(self.host.over())
             if self._leaving.done():
-                return Verdict(self._leaving.result())
+                return RunOutcome(self._leaving.result())
             if not self._types_on:
                 return self._stage.verdict(self.host)
             self._screen.draw()

@@ -9,7 +9,7 @@ from tildone.views.sanitize import printable
 PROMPT = "> "
 
 
-class TypedLine:
+class LineEditor:
     """Text with a cursor in it."""
 
     def __init__(self) -> None:

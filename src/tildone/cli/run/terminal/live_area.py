@@ -25,7 +25,7 @@ class Footer:
     cursor: int | None = None
 
 
-class LiveScreen:
+class LiveArea:
     """Standard output, if it is a terminal. `footer(columns, rows)` says what stands at the bottom now."""
 
     live = True

@@ -9,14 +9,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from tildone.cli.run.terminal.keys import Key
-from tildone.cli.run.terminal.line_editor import TypedLine
-from tildone.host.tools.permissions import Answer
+from tildone.cli.run.terminal.line_editor import LineEditor
+from tildone.host.tools.permissions import PermissionAnswer
 from tildone.kit.components import Text
 from tildone.kit.components.drawing import Line, draw
 from tildone.kit.theme import Role, Span
 from tildone.views.sanitize import printable
 
-PERMISSION = {Answer.ONCE.value: "y", Answer.SESSION.value: "a", Answer.NO.value: "n"}
+PERMISSION = {PermissionAnswer.ONCE.value: "y", PermissionAnswer.SESSION.value: "a", PermissionAnswer.NO.value: "n"}
 """Yes, always, no: the letters for what is asked most."""
 
 WORDS = {"yes": "y", "always": "a", "no": "n"}
@@ -28,7 +28,7 @@ class Question:
 
     def __init__(self, title: str, choices: Mapping[str, str] | None = None) -> None:
         self.answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        self.line = TypedLine()
+        self.line = LineEditor()
         self._title = title
         self._choices = choices
 

@@ -26,9 +26,9 @@ from pydantic_ai.usage import RequestUsage
 
 from tildone.host import messages
 from tildone.host.model import ModelFailure
-from tildone.host.providers.error_mapping import failure
 from tildone.host.providers.decoding import Deltas, answer, block_of
 from tildone.host.providers.encoding import history, sound
+from tildone.host.providers.error_mapping import to_model_failure
 from tildone.log import codec
 
 
@@ -205,7 +205,7 @@ def test_a_price_that_a_gateway_told_is_the_price() -> None:
     ],
 )
 def test_whatever_is_raised_becomes_a_failure_with_words(error: Exception, words: str, *, transient: bool) -> None:
-    made = failure(error)
+    made = to_model_failure(error)
 
     assert (str(made), made.transient) == (words, transient)
 

@@ -5,15 +5,15 @@ from typing import Any
 
 from tests.clock import FakeClock
 from tests.host.test_host import Script, extend, host_with, tool
-from tildone.host.host import Host
 from tildone.host.extension_api import ExtensionAPI
-from tildone.host.pending_work import Holds
+from tildone.host.host import Host
+from tildone.host.pending_work import PendingWork
 from tildone.kit.definition import ToolResult, text_result
 from tildone.kit.signal import AbortSignal
 
 
 async def test_whoever_waits_is_told_when_the_last_lets_go() -> None:
-    holds = Holds()
+    holds = PendingWork()
     first, second = holds.take(), holds.take()
     waiting = asyncio.ensure_future(holds.released())
 

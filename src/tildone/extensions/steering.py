@@ -14,9 +14,8 @@ from tildone.agents.registry import Agent, Agents, born
 from tildone.dialects.native import STOPPED
 from tildone.errors import StoreError
 from tildone.extensions.memory import OpenSession
-from tildone.host.api import ExtensionAPI
-from tildone.host.bus import Event
-from tildone.host.context import Context
+from tildone.host.dispatcher import Event
+from tildone.host.extension_api import ExtensionAPI
 from tildone.log.events import Directive
 from tildone.session import Session
 

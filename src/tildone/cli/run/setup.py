@@ -84,7 +84,7 @@ class RunSetup:
         state = open_session(replace(self._order.settings, session=host.transcript.id), BY_HAND, self._store).state
         again = f"tildone resume --session {host.transcript.id}"
         if reason == "aborted" and state.directive is Directive.STOP:
-            return Verdict(1, f"stopped by tildone stop; to go on: {again}", heard=False)
+            return RunOutcome(1, f"stopped by tildone stop; to go on: {again}", heard=False)
         if reason == "aborted":
             return RunOutcome(INTERRUPTED, "interrupted")
         if reason == "error":

@@ -161,7 +161,7 @@ class Phases:
         self.clearing.plan_changed(ctx)
         self._show(self.notebook.plan, ctx)
 
-    def gone(self, tasks: Sequence[TaskInPhase], ctx: Context) -> None:
+    def gone(self, tasks: Sequence[TaskInPhase], ctx: ExtensionContext) -> None:
         """Finished tasks have left the plan."""
         for found in tasks:
             self.api.tell({"type": "todo_auto_clear", "phase": found.phase, "content": found.task.text})

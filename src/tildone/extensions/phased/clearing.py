@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from tildone.core.query import TaskInPhase
 from tildone.errors import StoreError
 from tildone.extensions.phased.notebook import Notebook
-from tildone.host.context import Context
+from tildone.host.extension_context import ExtensionContext
 from tildone.loop.auto_clear import Schedule, next_moment, schedule
 
 PATIENCE_MS = 5_000
 
-Gone = Callable[[Sequence[TaskInPhase], Context], None]
+Gone = Callable[[Sequence[TaskInPhase], ExtensionContext], None]
 
 
 class SelfClearing:

@@ -12,7 +12,7 @@ from tildone.dialects.indexed.entries import STATUSES, is_item
 from tildone.dialects.indexed.words import WORDS
 from tildone.extensions.indexed import til_done
 from tildone.host.host import Host
-from tildone.host.model import Delta
+from tildone.host.model import ChatRequest, Delta
 from tildone.host.port import Delivery
 from tildone.host.transcript import Entry, Transcript
 from tildone.kit.components import Component, RenderOptions

@@ -16,6 +16,7 @@ from tildone.errors import StoreError
 from tildone.extensions.memory import OpenSession
 from tildone.host.dispatcher import Event
 from tildone.host.extension_api import ExtensionAPI
+from tildone.host.extension_context import ExtensionContext
 from tildone.log.events import Directive
 from tildone.session import Session
 

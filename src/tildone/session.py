@@ -72,7 +72,7 @@ class Session:
     @property
     def state(self) -> State:
         """What is true now."""
-        head = self.store.place(self.name).head
+        head = self.store.head(self.name).head
         if head != self._known.head:
             self._known = recall(self.store.history(self.name, head)) if head else State()
         return self._known
@@ -255,23 +255,23 @@ class Session:
 
     def _append(self, state: State, actor: Actor, fact: Fact) -> None:
         """Write down a fact. Only a change of the plan closes the way forward that undoing left open."""
-        place = Place() if isinstance(fact, PlanChanged) else self.store.place(self.name)
+        place = Place() if isinstance(fact, PlanChanged) else self.store.head(self.name)
         event = Event(self._new_id(), state.head, self._now(), actor, fact)
         self.store.append(self.name, event)
         self._known = advance(state, event)
         if place.ahead and place.head == state.head:
             try:
-                self.store.move(self.name, replace(place, head=event.id), expected=event.id)
+                self.store.move_head(self.name, replace(place, head=event.id), expected=event.id)
             except HeadMoved:
                 return
 
     def _move(self, choose: Callable[[Place], Place]) -> None:
         while True:
             course = self.state.course
-            place = self.store.place(self.name)
+            place = self.store.head(self.name)
             to = choose(place)
             try:
-                self.store.move(self.name, to, expected=place.head)
+                self.store.move_head(self.name, to, expected=place.head)
             except HeadMoved:
                 continue
             if self.state.course is not course:

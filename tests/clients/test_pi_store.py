@@ -131,7 +131,7 @@ def worked_on(session: Session) -> Session:
 
 def kept(session: Session) -> Kept:
     store, name = session.store, session.name
-    return Kept(list(store.events(name)), store.place(name), store.leaves(name), session.plan)
+    return Kept(list(store.events(name)), store.head(name), store.leaves(name), session.plan)
 
 
 def labelled(tree: list[dict[str, Any]]) -> list[dict[str, Any]]:

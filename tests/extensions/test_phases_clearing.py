@@ -38,9 +38,9 @@ class WatchedStore(MemoryStore):
 
     looks = 0
 
-    def place(self, session: str) -> Place:
+    def head(self, session: str) -> Place:
         self.looks += 1
-        return super().place(session)
+        return super().head(session)
 
 
 async def on_stage(*script: Answer, store: MemoryStore | None = None, **settings: Any) -> Stage:

@@ -59,13 +59,13 @@ def test_a_store_can_take_it_over() -> None:
     session.turn_ended()
     session.undo()
     events = tuple(session.store.events("s"))
-    whole = Archive("s", session.store.place("s"), events)
+    whole = Archive("s", session.store.head("s"), events)
     other = session_on(name="copy").store
 
     read = archive.read(archive.write(whole))
-    other.adopt("copy", read.events, read.place)
+    other.import_events("copy", read.events, read.place)
 
-    assert (tuple(other.events("copy")), other.place("copy")) == (events, whole.place)
+    assert (tuple(other.events("copy")), other.head("copy")) == (events, whole.place)
 
 
 def test_a_plan_that_was_edited_by_hand_is_noticed() -> None:

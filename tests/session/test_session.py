@@ -145,17 +145,17 @@ class Contended(MemoryStore):
     def append(self, session: str, event: Event) -> None:
         if self.times:
             self.times -= 1
-            place = self.place(session)
+            place = self.head(session)
             fact = PlanChanged(flat(*(Task(f"theirs {i}") for i in range(self.times + 1))))
             super().append(session, Event(f"x{next(self.theirs)}", place.head, 0, Actor.USER, fact))
             raise HeadMoved(session)
         super().append(session, event)
 
-    def move(self, session: str, to: Any, *, expected: str | None) -> None:
+    def move_head(self, session: str, to: Any, *, expected: str | None) -> None:
         if self.times:
             self.times -= 1
             raise HeadMoved(session)
-        super().move(session, to, expected=expected)
+        super().move_head(session, to, expected=expected)
 
 
 def test_whoever_comes_second_thinks_again() -> None:

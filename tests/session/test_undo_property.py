@@ -20,7 +20,7 @@ from tildone.log.store import Store
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 from tildone.stores.pi.store import JsonlStore
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import plan_in_entry
 
 Keeper = Callable[[], AbstractContextManager[Store]]
@@ -107,7 +107,7 @@ class Walker:
             self.plan = self.ahead.pop()
 
     def checkout(self, number: int) -> None:
-        target = self.session.store.place("s").head if number >= len(self.events) else self.events[number].id
+        target = self.session.store.head("s").head if number >= len(self.events) else self.events[number].id
         self.session.checkout(target)
         way = [event.fact.plan for event in self.branch(target) if isinstance(event.fact, PlanChanged)]
         self.back = [Plan(), *way][:-1]
@@ -128,10 +128,10 @@ class Walker:
         return list(self.session.store.history("s", head))[::-1] if head is not None else []
 
     def refused(self, step: Callable[[int], object], count: int) -> None:
-        before = self.session.store.place("s")
+        before = self.session.store.head("s")
         with pytest.raises(Refused):
             step(count)
-        assert self.session.store.place("s") == before
+        assert self.session.store.head("s") == before
 
     def see_that_nothing_is_lost(self) -> None:
         events = list(self.session.store.events("s"))
@@ -166,19 +166,19 @@ def test_k_changes_undone_at_once_are_the_same_as_one_by_one(
         seen = [Plan(), *(outcome.after for outcome in outcomes if outcome.changed)]
         count = data.draw(st.integers(0, len(seen) - 1))
         ago = resolve(store, "s", f"head~{count}")
-        head = store.place("s").head
+        head = store.head("s").head
 
         for _ in range(count):
             session.undo()
-        one_by_one = store.place("s")
+        one_by_one = store.head("s")
         forth = [session.redo().after for _ in range(count)]
 
         assert one_by_one.head == ago
         assert forth == seen[len(seen) - count :]
-        assert store.place("s").head == head
+        assert store.head("s").head == head
         if count:
             assert session.undo(count).after == seen[-1 - count]
-            assert store.place("s") == one_by_one
+            assert store.head("s") == one_by_one
             part = data.draw(st.integers(1, count))
             assert session.redo(part).after == seen[-1 - count + part]
             assert part == count or session.redo(count - part).after == seen[-1]

@@ -138,7 +138,7 @@ def test_an_exported_session_opens_where_it_stood(path: str, tmp_path: Path, pla
     write_history(path, "s", "/p", [planned("a", None, "x"), planned("b", "a", "y")], place)
 
     store = JsonlStore(tmp_path, plan_in_entry)
-    assert store.place("s") == place
+    assert store.head("s") == place
     store.append("s", planned("c", place.head, "z"))
 
     assert ids(store.events("s")) == ["a", "b", "c"]

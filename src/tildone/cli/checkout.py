@@ -13,7 +13,7 @@ from tildone.views.sanitize import printable
 def checkout(typed: Typed) -> int:
     """Move the head, and say how to come back."""
     session = reading(typed)
-    left = session.store.place(session.name).head
+    left = session.store.head(session.name).head
     event_id = resolve(session.store, session.name, typed.words[0])
     if event_id == left:
         put("You are there already.")

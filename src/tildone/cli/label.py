@@ -79,7 +79,7 @@ def _list(typed: Typed, session: Session) -> int:
     from tildone.history.timeline import row_lines, timeline  # noqa: PLC0415  see above
 
     events = list(session.store.events(session.name))
-    rows = timeline(events, session.store.place(session.name).head, moment)
+    rows = timeline(events, session.store.head(session.name).head, moment)
     found = [(event, row) for event, row in zip(events, rows, strict=True) if row.label is not None][::-1]
     names = {event: name for name, event in labelled(events).items()}
     if typed.has("json"):

@@ -36,7 +36,7 @@ def resolve(store: Store, session: str, word: str) -> str | None:
         raise NotFound("an empty word names no event")
     match base.lower():
         case "" | "head":
-            return _before(store, session, store.place(session).head, back, word)
+            return _before(store, session, store.head(session).head, back, word)
         case "root":
             return _before(store, session, None, back, word)
         case _:

@@ -26,7 +26,7 @@ class MemoryStore:
         self._places: dict[str, Place] = {}
         self._by_last_write: dict[str, None] = {}
 
-    def place(self, session: str) -> Place:
+    def head(self, session: str) -> Place:
         """Where the session stands."""
         return self._places.get(session, Place())
 
@@ -37,7 +37,7 @@ class MemoryStore:
             UnknownEvent: `head` is not in this session.
         """
         events = self._events.get(session, {})
-        newest = self.place(session).head if head is None else head
+        newest = self.head(session).head if head is None else head
         if newest is not None and newest not in events:
             raise UnknownEvent(newest)
         return _backwards(events, newest)
@@ -53,7 +53,7 @@ class MemoryStore:
             HeadMoved: `event.parent` is no longer the head.
         """
         with self._changed:
-            if self.place(session).head != event.parent:
+            if self.head(session).head != event.parent:
                 raise HeadMoved(session)
             events = self._events.setdefault(session, {})
             if event.id in events:
@@ -61,7 +61,7 @@ class MemoryStore:
             events[event.id] = event
             self._written(session, Place(event.id))
 
-    def move(self, session: str, to: Place, *, expected: str | None) -> None:
+    def move_head(self, session: str, to: Place, *, expected: str | None) -> None:
         """Make another event the head.
 
         Raises:
@@ -69,7 +69,7 @@ class MemoryStore:
             UnknownEvent: the place names an event that is not in this session.
         """
         with self._changed:
-            if self.place(session).head != expected:
+            if self.head(session).head != expected:
                 raise HeadMoved(session)
             events = self._events.get(session)
             if to.head is not None and to.head not in (events or {}):
@@ -78,7 +78,7 @@ class MemoryStore:
                 self._places[session] = to
             self._changed.notify_all()
 
-    def adopt(self, session: str, events: Iterable[Event], to: Place) -> int:
+    def import_events(self, session: str, events: Iterable[Event], to: Place) -> int:
         """Take over events as another store has them, wherever the head is, and stand at `to`: all of it or nothing.
 
         Raises:
@@ -103,14 +103,14 @@ class MemoryStore:
                 self._changed.notify_all()
             return len(new)
 
-    def forget(self, session: str, *, expected: str | None) -> None:
+    def delete(self, session: str, *, expected: str | None) -> None:
         """Remove the session and all its events.
 
         Raises:
             HeadMoved: the head is not `expected`: somebody is at work on it.
         """
         with self._changed:
-            if self.place(session).head != expected:
+            if self.head(session).head != expected:
                 raise HeadMoved(session)
             for kept in (self._events, self._places, self._by_last_write):
                 kept.pop(session, None)
@@ -128,9 +128,9 @@ class MemoryStore:
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head is not `head`; False when `timeout` seconds passed first."""
         with self._changed:
-            return self._changed.wait_for(lambda: self.place(session).head != head, timeout)
+            return self._changed.wait_for(lambda: self.head(session).head != head, timeout)
 
-    def examine(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[Finding]:
         """Nothing can be wrong with what was never written down."""
         return iter(())
 

@@ -120,7 +120,7 @@ def outlook(source: Store, target: Store, only: str | None = None) -> Iterator[O
         for event in events:
             count += 1
             new += not _has(target, info.name, event.id)
-        yield Outlook(info.name, count, new, target.place(info.name), place)
+        yield Outlook(info.name, count, new, target.head(info.name), place)
 
 
 class _Progress:
@@ -156,21 +156,21 @@ def _oldest_first(source: Store, only: str | None) -> list[SessionInfo]:
 
 def _is_up_to_date(source: Store, info: SessionInfo, taken: dict[str, _Taken]) -> bool:
     copied = taken.get(info.name)
-    return copied is not None and copied.events >= info.events and copied.place == source.place(info.name)
+    return copied is not None and copied.events >= info.events and copied.place == source.head(info.name)
 
 
 def _taken_over(source: Store, target: Store, info: SessionInfo, here: int | None, progress: _Progress) -> _Taken:
     name = info.name
     place, events = _snapshot(source, name)
     new = count = 0
-    if here == info.events and target.place(name) == place:
+    if here == info.events and target.head(name) == place:
         # What looks the same may be the same: then there is nothing to do but to compare.
         count = info.events
         progress.add(COPYING, count)
     else:
         for batch, is_last in _batches(events):
             # Until all is there, the session stands where it stood.
-            new += _adopted(target, name, batch, place if is_last else target.place(name))
+            new += _adopted(target, name, batch, place if is_last else target.head(name))
             count += len(batch)
             progress.add(COPYING, len(batch))
     return _Taken(count, place, new, _compared(source, target, name, count, place, progress))
@@ -179,10 +179,10 @@ def _taken_over(source: Store, target: Store, info: SessionInfo, here: int | Non
 def _snapshot(source: Store, name: str) -> tuple[Place, Iterator[Event]]:
     """Where a session stands, and its events at that very moment."""
     while True:
-        place = source.place(name)
+        place = source.head(name)
         events = source.events(name)
         first = list(islice(events, 1))
-        if source.place(name) == place:
+        if source.head(name) == place:
             return place, _again(first, events)
 
 
@@ -206,7 +206,7 @@ def _batches(events: Iterator[Event]) -> Iterator[tuple[list[Event], bool]]:
 
 def _adopted(target: Store, name: str, batch: list[Event], to: Place) -> int:
     try:
-        return target.adopt(name, batch, to)
+        return target.import_events(name, batch, to)
     except (StoreError, UnknownEvent) as error:
         kind = type(error) if isinstance(error, StoreError) else StoreError
         raise kind(f"session {name!r} can't be taken over: {error}") from error
@@ -217,7 +217,7 @@ def _compared(source: Store, target: Store, name: str, count: int, place: Place,
     sent = _digest(progress.through(COMPARING, islice(source.events(name), count)), place)
     if not _stands_at(target, name, place):
         raise StoreBusy(f"session {name!r} was moved in the target while it was copied; do it again")
-    if _digest(target.events(name), target.place(name)) == sent:
+    if _digest(target.events(name), target.head(name)) == sent:
         return sent
     # The target may have more than that, or in another order: what counts is that it has these.
     try:
@@ -231,7 +231,7 @@ def _compared(source: Store, target: Store, name: str, count: int, place: Place,
 
 def _stands_at(target: Store, name: str, place: Place) -> bool:
     """Whether the session stands there, or somebody has gone on from there already."""
-    if target.place(name) == place or place.head is None:
+    if target.head(name) == place or place.head is None:
         return True
     return any(event.id == place.head for event in islice(target.history(name), LOOK_BACK))
 

@@ -17,7 +17,7 @@ from tildone.dialects.indexed import INDEXED
 from tildone.dialects.phased import PHASED
 from tildone.differences import DIFFERENCES
 from tildone.errors import Refused
-from tildone.extensions.til_done import til_done
+from tildone.extensions.indexed import til_done
 from tildone.formats import markdown
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.drawing import markup

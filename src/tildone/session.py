@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import islice
 
 from tildone.core.reduce import Outcome, Step, reduce
+from tildone.dialects.arguments import read_arguments
 from tildone.dialects.base import Done, Reply
-from tildone.dialects.door import read
 from tildone.errors import HeadMoved, UnknownEvent
 from tildone.log import codec
 from tildone.log.events import Actor, Call, Course, Event, Labelled, Nudged, PlanChanged, Steered, Tripped
@@ -93,7 +93,7 @@ class Session:
         if tool is None:
             known = ", ".join(tool.name for tool in self.dialect.tools)
             return Reply(f"Error: unknown tool {tool_name!r}; known are {known}", {}, is_error=True)
-        params, wrong = read(tool, arguments)
+        params, wrong = read_arguments(tool, arguments)
         if wrong:
             return self.dialect.refuse(tool, wrong, params)
         return self.execute(tool, params)

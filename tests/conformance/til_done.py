@@ -10,7 +10,7 @@ from tildone.core.plan import Plan, Task, flat
 from tildone.dialects.indexed import INDEXED
 from tildone.dialects.indexed.entries import STATUSES, is_item
 from tildone.dialects.indexed.words import WORDS
-from tildone.extensions.til_done import til_done
+from tildone.extensions.indexed import til_done
 from tildone.host.agent import Host
 from tildone.host.model import Delta, Request
 from tildone.host.port import Delivery

@@ -13,9 +13,9 @@ from tildone.dialects.indexed import INDEXED
 from tildone.dialects.native import STOPPED
 from tildone.dialects.phased import PHASED
 from tildone.extensions.declared import declared
-from tildone.extensions.phases import phases
+from tildone.extensions.indexed import til_done
+from tildone.extensions.phased import phases
 from tildone.extensions.steering import NOTICE, steering
-from tildone.extensions.til_done import til_done
 from tildone.host import messages
 from tildone.log.events import Course
 

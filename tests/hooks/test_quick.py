@@ -17,8 +17,8 @@ from tildone.agents.registry import agent_process
 from tildone.core.ops import Write
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.query import next_task, open_tasks
+from tildone.hooks.fast_path import Glance, glance
 from tildone.hooks.hosts import AFTER, BEFORE, END, FORGET, PROMPT, START, STOP
-from tildone.hooks.quick import Glance, glance
 from tildone.ids import now
 from tildone.log.events import Actor, Call, Course
 from tildone.loop.machine import Turn
@@ -27,8 +27,8 @@ from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import BY_HAND, session_in
 
 LIGHT = {"tildone", "tildone.cli", "tildone.errors", "tildone.config", "tildone.value", "tildone.log", "tildone.stores"}
-LIGHT |= {"tildone.log.scan", "tildone.agents.registry", "tildone.hooks", "tildone.hooks.hosts", "tildone.hooks.heard"}
-LIGHT |= {"tildone.hooks.quick"}
+LIGHT |= {"tildone.log.scan", "tildone.agents.registry", "tildone.hooks", "tildone.hooks.hosts", "tildone.hooks.event"}
+LIGHT |= {"tildone.hooks.fast_path"}
 SLOW = {"re", "enum", "json", "typing", "functools", "subprocess", "threading", "hashlib", "tomllib"}
 SHOW = """
 import atexit, sys

@@ -12,7 +12,7 @@ from tests import plans
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of, session_on
 from tildone.core.ops import Append, At, Mark, Op, Write
 from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.dialects.door import MAX_ARGUMENTS
+from tildone.dialects.arguments import MAX_ARGUMENTS
 from tildone.errors import HeadMoved, Refused, UnknownEvent
 from tildone.log.events import Actor, Bound, Call, Event, Labelled, Nudged, PlanChanged, Tripped
 from tildone.loop.machine import GiveUp, GoOn, Manner, Patience, Rest, Turn, Why

@@ -6,8 +6,8 @@ from tildone.agents.registry import digest
 from tildone.agents.worktree import mark
 from tildone.config import JSONL
 from tildone.core.query import open_tasks, progress
-from tildone.hooks.quick import COST
-from tildone.hooks.said import STOPS, TELLS, Said
+from tildone.hooks.fast_path import COST
+from tildone.hooks.reply import STOPS, TELLS, HookReply
 from tildone.ids import now
 from tildone.log.events import Sight
 from tildone.loop.asking import asks
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tildone.agents.registry import Agents
     from tildone.config import Settings
     from tildone.core.plan import Plan
-    from tildone.hooks.heard import Heard
+    from tildone.hooks.event import HookEvent
     from tildone.session import Session
 
 ERRORS = frozenset({"error", "errored", "failed"})
@@ -28,7 +28,7 @@ ABORTS = frozenset({"aborted", "abort", "cancelled", "canceled", "interrupted"})
 WORDS, ASKED, LENGTH = "words", "asked", "length"
 
 
-def stopped(heard: Heard, session: Session, agents: Agents, key: str, settings: Settings) -> Said | None:
+def stopped(heard: HookEvent, session: Session, agents: Agents, key: str, settings: Settings) -> HookReply | None:
     """What to say now that the agent has stopped: that it goes on, or, once, why it is let go with work left.
 
     Files are looked at only if it matters: that takes longer than all the rest.
@@ -41,20 +41,20 @@ def stopped(heard: Heard, session: Session, agents: Agents, key: str, settings: 
     verdict = session.turn_ended(replace(turn, sight=sight))
     match verdict.decision:
         case GoOn():
-            return Said(STOPS, verdict.prompt or "")
+            return HookReply(STOPS, verdict.prompt or "")
         case GiveUp(bound, limit) if not before.tripped:
-            return Said(TELLS, f"tildone lets the agent go: {why_let_go(bound, limit)}. {_left(session.plan)}")
+            return HookReply(TELLS, f"tildone lets the agent go: {why_let_go(bound, limit)}. {_left(session.plan)}")
         case _:
             return None
 
 
-def note_words(heard: Heard, agents: Agents, key: str) -> None:
+def note_words(heard: HookEvent, agents: Agents, key: str) -> None:
     """Keep what is to be known of an agent's words, where its host does not tell them when it stops."""
     words = heard.text("words")
     agents.jot(key, WORDS, f"{digest(words)} {ASKED if asks(words) else ''}")
 
 
-def _turn(heard: Heard, agents: Agents, key: str) -> Turn:
+def _turn(heard: HookEvent, agents: Agents, key: str) -> Turn:
     """What is known of the turn that has ended, but for the files."""
     words, status = _words(heard, agents, key), heard.text("status").lower()
     sight, asked = (digest(words) if words else "", asks(words))
@@ -71,7 +71,7 @@ def _turn(heard: Heard, agents: Agents, key: str) -> Turn:
     )
 
 
-def _words(heard: Heard, agents: Agents, key: str) -> str:
+def _words(heard: HookEvent, agents: Agents, key: str) -> str:
     """What the agent said in this turn, also where its host tells all that it said since it was last let go."""
     words = heard.text("words")
     if not heard.host.adds_up:

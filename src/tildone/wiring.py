@@ -12,7 +12,7 @@ from tildone.dialects.base import Dialect, Reply
 from tildone.errors import TildoneError, UsageError
 from tildone.ids import id_maker, new_conversation_id, now
 from tildone.log.events import PlanChanged
-from tildone.loop.machine import Patience
+from tildone.loop.decision import Patience
 from tildone.session import Session
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace

@@ -30,7 +30,7 @@ from tildone.errors import StoreDamaged, StoreError, StoreTooNew, UnknownEvent, 
 from tildone.log.events import Actor, Event, Nudged, PlanChanged
 from tildone.log.health import Health
 from tildone.log.store import Store
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 from tildone.value import replace
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
@@ -172,7 +172,7 @@ def test_a_change_is_one_question(store: PostgresStore, work: Work) -> None:
     work.statements.clear()
 
     store.append("s", planned("b", "a", "x"))
-    store.move_head("s", Place("a", ("b",)), expected="b")
+    store.move_head("s", SessionHead("a", ("b",)), expected="b")
     store.delete("s", expected="a")
 
     assert len(work.statements) == 3
@@ -182,9 +182,9 @@ def test_a_change_is_one_question(store: PostgresStore, work: Work) -> None:
 @pytest.mark.parametrize("length", [5, 300])
 def test_the_newest_plan_is_one_question(store: PostgresStore, work: Work, length: int, nudges: int) -> None:
     """However long the history is, no more is read than there is since that plan."""
-    store.import_events("s", in_a_row(length), Place(str(length - 1)))
+    store.import_events("s", in_a_row(length), SessionHead(str(length - 1)))
     for number in range(nudges):
-        head = store.head("s").head
+        head = store.session_head("s").head
         store.append("s", Event(f"n{number}", head, 1, Actor.TIMER, Nudged(number, number)))
     work.statements.clear()
     work.rows.clear()
@@ -199,7 +199,7 @@ def test_the_newest_plan_is_one_question(store: PostgresStore, work: Work, lengt
     "read",
     [
         pytest.param(lambda store: store.sessions(), id="all sessions"),
-        pytest.param(lambda store: store.head("s"), id="the place"),
+        pytest.param(lambda store: store.session_head("s"), id="the place"),
         pytest.param(lambda store: list(store.events("other")), id="the events of another session"),
         pytest.param(lambda store: store.leaves("other"), id="the leaves of another session"),
         pytest.param(lambda store: store.append("other", planned("new", "2", "x")), id="an event elsewhere"),
@@ -213,7 +213,7 @@ def test_the_length_of_a_session_costs_nothing(url: str, work: Work, read: Calla
     for length in (20, 300):
         store = PostgresStore(url)
         chain(store, "other", "0", "1", "2")
-        store.import_events("s", in_a_row(length), Place(str(length - 1)))
+        store.import_events("s", in_a_row(length), SessionHead(str(length - 1)))
         work.statements.clear()
         work.rows.clear()
 
@@ -221,7 +221,7 @@ def test_the_length_of_a_session_costs_nothing(url: str, work: Work, read: Calla
 
         asked.append((list(work.statements), list(work.rows)))
         for info in store.sessions():
-            store.delete(info.name, expected=store.head(info.name).head)
+            store.delete(info.name, expected=store.session_head(info.name).head)
         store.close()
 
     assert asked[0] == asked[1]
@@ -231,7 +231,7 @@ def test_the_length_of_a_session_costs_nothing(url: str, work: Work, read: Calla
 def test_a_whole_history_is_read_in_a_few_questions(store: PostgresStore, work: Work) -> None:
     """Each brings more than the one before."""
     events = in_a_row(3000)
-    store.import_events("s", events, Place("2999"))
+    store.import_events("s", events, SessionHead("2999"))
     work.statements.clear()
 
     backwards, forwards = list(store.history("s")), list(store.events("s"))
@@ -245,7 +245,7 @@ def test_large_plans_are_read_a_few_at_a_time(store: PostgresStore, work: Work) 
     """No answer holds much more than a million bytes, unless one event does."""
     large = PlanChanged(flat(*(Task("x" * 1000) for _ in range(600))))
     events = [replace(event, fact=large) for event in in_a_row(7)]
-    store.import_events("s", events, Place("6"))
+    store.import_events("s", events, SessionHead("6"))
     work.rows.clear()
 
     assert list(store.history("s")) == events[::-1]
@@ -255,7 +255,7 @@ def test_large_plans_are_read_a_few_at_a_time(store: PostgresStore, work: Work) 
 
 def test_a_session_that_is_removed_while_it_is_read_is_told(store: PostgresStore) -> None:
     """Rather than being taken for a shorter one."""
-    store.import_events("s", in_a_row(1500), Place("1499"))
+    store.import_events("s", in_a_row(1500), SessionHead("1499"))
     history, events = store.history("s"), store.events("s")
     next(history)
     next(events)
@@ -290,13 +290,13 @@ def test_connections_that_nobody_needs_any_more_are_closed(
     """When work has been less for a while; one stays."""
     with ThreadPoolExecutor(4) as pool, psycopg.connect(url) as holder:
         holder.execute("LOCK TABLE tildone.sessions")
-        reading = [pool.submit(store.head, "s") for _ in range(4)]
+        reading = [pool.submit(store.session_head, "s") for _ in range(4)]
         until(lambda: execute(url, f"SELECT count(*) {OURS} AND wait_event_type = 'Lock'") == [(4,)])
         holder.rollback()
-        assert [reader.result() for reader in reading] == [Place()] * 4
+        assert [reader.result() for reader in reading] == [SessionHead()] * 4
 
     monkeypatch.setattr(connections, "IDLE_SECONDS", 0.0)
-    store.head("s")
+    store.session_head("s")
 
     until(lambda: execute(url, f"SELECT count(*) {OURS}") == [(1,)])
 
@@ -419,7 +419,7 @@ def test_a_waiter_hears_of_other_processes(url: str, store: PostgresStore) -> No
     with waiting(store, "e0") as [woken], program("toggle", url, 0, 1) as other:
         ended(other)
         assert woken.result(LONG_ENOUGH)
-        assert store.head("s").head == "0-0"
+        assert store.session_head("s").head == "0-0"
 
 
 @pytest.mark.usefixtures("patient")
@@ -463,7 +463,7 @@ def test_closing_a_store_wakes_those_who_wait(url: str, store: PostgresStore) ->
     assert "tildone listener" not in [thread.name for thread in threading.enumerate()]
     until(lambda: execute(url, f"SELECT count(*) {OURS}") == [(0,)])
     with pytest.raises(StoreError, match="was closed"):
-        store.head("s")
+        store.session_head("s")
     store.close()
 
 
@@ -621,7 +621,7 @@ def test_what_is_wrong_with_a_store_is_found(
 ) -> None:
     """Each flaw by itself, and what can be done about it."""
     chain(own_store, "s", "a", "b", "c")
-    own_store.move_head("s", Place("a", ("b", "c")), expected="c")
+    own_store.move_head("s", SessionHead("a", ("b", "c")), expected="c")
     execute(own_url, damage)
 
     flaws = [finding for finding in own_store.check() if finding.health is not Health.FINE]
@@ -631,7 +631,7 @@ def test_what_is_wrong_with_a_store_is_found(
 
 
 def test_many_flaws_are_not_told_one_by_one(url: str, store: PostgresStore) -> None:
-    store.import_events("s", [planned(str(number), None, "x") for number in range(1200)], Place("0"))
+    store.import_events("s", [planned(str(number), None, "x") for number in range(1200)], SessionHead("0"))
     execute(url, "UPDATE tildone.events SET body = '{' WHERE number > 900")
 
     flaws = [finding for finding in store.check() if finding.health is Health.BAD]

@@ -3,7 +3,7 @@
 import os
 
 from tests.cli.person import Person
-from tests.views.histories import history
+from tests.history.histories import history
 from tildone.core.plan import Plan
 from tildone.log.events import Actor, Event, Labelled
 from tildone.log.tree import SessionHead

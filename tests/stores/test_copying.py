@@ -8,11 +8,11 @@ import pytest
 
 from tests.stores.contract import WILD, chain, ids, planned
 from tildone.errors import HeadMoved, NotFound, StoreBusy, StoreDamaged, StoreError
+from tildone.log import copying
 from tildone.log.copying import EVENTS_AT_ONCE, Copied, Outlook, copy, outlook
 from tildone.log.events import Actor, Event, Labelled, Nudged
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead
-from tildone.stores import copying
 from tildone.stores.memory import MemoryStore
 
 

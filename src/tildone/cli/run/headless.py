@@ -7,15 +7,15 @@ import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
-from tildone.cli.run.stage import Stage, Verdict
-from tildone.host.agent import Host
+from tildone.cli.run.setup import RunOutcome, RunSetup
+from tildone.host.host import Host
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 PATIENCE = 3.0
 """How many seconds a tool has to let go when the program ends."""
 
 
-async def run_headless(stage: Stage, host: Host) -> Verdict:
+async def run_headless(stage: RunSetup, host: Host) -> RunOutcome:
     """Let the host do what is to be done; how it ended."""
     came: asyncio.Queue[int] = asyncio.Queue()
     async with closing(host):
@@ -26,7 +26,7 @@ async def run_headless(stage: Stage, host: Host) -> Verdict:
             await asyncio.wait({over, signalled}, return_when=asyncio.FIRST_COMPLETED)
             if signalled.done():
                 await stop(host)
-                return Verdict(128 + signalled.result())
+                return RunOutcome(128 + signalled.result())
             signalled.cancel()
             over.result()
             return stage.verdict(host)

@@ -25,7 +25,7 @@ from mcp_types import (
 )
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from tildone.agents.registry import Agents
+from tildone.agents.registry import AgentRegistry
 from tildone.config import Settings, load
 from tildone.core.plan import Plan
 from tildone.log.state import recall
@@ -56,7 +56,7 @@ class Room:
         return SqliteStore(self.settings().store)
 
     @property
-    def agents(self) -> Agents:
+    def agents(self) -> AgentRegistry:
         """What is written down of the agents."""
         return open_agents(self.settings())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.agents.assignment import assign_session
 from tildone.dialects.native import NATIVE, STOPPED, news
 from tildone.dialects.native import context as recalled
 from tildone.hooks import hosts
@@ -16,7 +17,7 @@ from tildone.value import replace, value
 from tildone.wiring import BY_HAND, dialect_named, dialect_of_session, now, open_agents, open_session, open_store
 
 if TYPE_CHECKING:
-    from tildone.agents.registry import Agent, Agents
+    from tildone.agents.registry import Agent, AgentRegistry
     from tildone.config import Settings
     from tildone.hooks.heard import Heard
     from tildone.session import Session
@@ -37,7 +38,7 @@ class Work:
 
     heard: Heard
     settings: Settings
-    agents: Agents
+    agents: AgentRegistry
     agent: Agent
     session: Session
 
@@ -49,8 +50,8 @@ def answer(heard: Heard, settings: Settings, pid: int) -> str:
 
         return offered(settings.dialect or USUAL)
     agents = open_agents(settings)
-    heir = heard.moment == hosts.START and heard.text("source") in LASTING
-    agent = agents.admit(heard.key(pid), pid, now(), settings.handle, heir=heir)
+    successor = heard.moment == hosts.START and heard.text("source") in LASTING
+    agent = assign_session(agents, heard.agent_id(pid), pid, now(), settings.named_session, successor=successor)
     here = replace(settings, session=agent.session)
     store = open_store(here, patience=PATIENCE)
     session = open_session(here, NATIVE, store)
@@ -78,7 +79,7 @@ def _answered(work: Work) -> Said | None:
         case hosts.STOP:
             from tildone.hooks.gate import stopped  # noqa: PLC0415  see above
 
-            return stopped(work.heard, work.session, work.agents, work.agent.key, work.settings)
+            return stopped(work.heard, work.session, work.agents, work.agent.id, work.settings)
         case hosts.START:
             return _reminded(work)
         case hosts.PROMPT:
@@ -86,7 +87,7 @@ def _answered(work: Work) -> Said | None:
         case hosts.SAID:
             from tildone.hooks.gate import note_words  # noqa: PLC0415  see above
 
-            note_words(work.heard, work.agents, work.agent.key)
+            note_words(work.heard, work.agents, work.agent.id)
             return None
         case hosts.AFTER | hosts.TASK:
             _followed(work)
@@ -110,7 +111,7 @@ def _prompted(work: Work) -> Said | None:
     state = work.session.state
     if state.tripped and state.course is Course.GO and work.heard.from_person:
         work.session.steer(Course.GO)
-    known = work.session.plan_at(work.agent.seen)
+    known = work.session.plan_at(work.agent.seen_head)
     if known is None:
         return _reminded(work)
     if known == work.session.plan:
@@ -139,7 +140,7 @@ def _line(work: Work) -> str:
 
     cost = work.heard.get("cost")
     if isinstance(cost, int | float) and not isinstance(cost, bool):
-        work.agents.jot(work.agent.key, COST, str(float(cost)))
+        work.agents.set_note(work.agent.id, COST, str(float(cost)))
     return f"{status_line(work.session.state)}\n"
 
 
@@ -147,12 +148,12 @@ def _called(work: Work) -> str:
     """What a call of a tool of ours has come to; the model knows the plan then."""
     from tildone.hooks.tools import called  # noqa: PLC0415  see _answered
 
-    told, seen = called(work.heard, work.settings, work.session.store, work.agent.seen)
+    told, seen = called(work.heard, work.settings, work.session.store, work.agent.seen_head)
     _saw(work, seen)
     return told
 
 
 def _saw(work: Work, head: str | None) -> None:
     """Remember the head as the model has seen it."""
-    if head != work.agent.seen:
-        work.agents.keep(replace(work.agent, seen=head))
+    if head != work.agent.seen_head:
+        work.agents.save(replace(work.agent, seen_head=head))

@@ -6,14 +6,16 @@ import sys
 from collections import OrderedDict
 from time import monotonic
 
-from tildone.agents.registry import CALLER, HOUR, Agent, Agents
+from tildone.agents.assignment import assign_session
+from tildone.agents.identity import AgentId
+from tildone.agents.registry import CALLER_NOTE, Agent, AgentRegistry
 from tildone.config import Settings
 from tildone.dialects.base import Dialect, Reply
 from tildone.errors import StoreError, TildoneError
 from tildone.kit.schema import Problem
 from tildone.log.state import State, recall
 from tildone.log.store import Store
-from tildone.mcp.whose import CODEX, OPENCODE, Caller, Memory, nameless
+from tildone.mcp.whose import CODEX, HTTP_CALLER, OPENCODE, Caller, Memory
 from tildone.mcp.worker import Worker
 from tildone.session import Session
 from tildone.value import replace, value
@@ -65,16 +67,18 @@ class Desks:
 class Desk:
     """One agent's place. Its calls wait for each other; those of other agents do not wait for them."""
 
-    def __init__(self, caller: Caller, settings: Settings, dialect: Dialect, store: Store, agents: Agents) -> None:
+    def __init__(
+        self, caller: Caller, settings: Settings, dialect: Dialect, store: Store, agents: AgentRegistry
+    ) -> None:
         self._caller = caller
         self._settings = settings
         self._dialect = dialect
         self._store = store
         self._agents = agents
-        self._key = caller.key
+        self._id = caller.id
         self._session: Session | None = None
         self._to_keep: Agent | None = None
-        self._worker = Worker(caller.key)
+        self._worker = Worker(str(caller.id))
 
     async def call(self, tool: str, arguments: dict[str, object]) -> Reply:
         """Carry out a tool call. Whatever goes wrong comes back as a reply, in the words of the dialect."""
@@ -102,9 +106,9 @@ class Desk:
             agent = self._agent()
             session = self._session_of(agent)
             reply = session.call(tool, arguments)
-            if self._caller.memory is Memory.KEPT and session.seen != agent.seen:
+            if self._caller.memory is Memory.KEPT and session.seen != agent.seen_head:
                 # When the answer is on its way: nobody asks for this before the model has read it.
-                self._to_keep = replace(agent, seen=session.seen)
+                self._to_keep = replace(agent, seen_head=session.seen)
                 self._worker.then(self._keep)
             return reply
         except Exception as error:  # noqa: BLE001  the outermost function of a call: the model is told, and a person
@@ -119,50 +123,55 @@ class Desk:
         if self._session is None or self._session.name != agent.session:
             self._session = open_session(replace(self._settings, session=agent.session), self._dialect, self._store)
         if self._caller.memory is not Memory.CONNECTED:
-            self._session.saw(agent.seen)
+            self._session.saw(agent.seen_head)
         return self._session
 
     def _agent(self) -> Agent:
         """What is known of the agent. Where that can't be written down it works on the plan it would have got first."""
         self._keep()
-        named, handle = self._named(), self._caller.handle
-        key = named or self._key
-        if self._caller.memory is not Memory.KEPT and handle:
-            return Agent(key, handle)
-        known = self._agents.known(key)
+        noted, named_session = self._noted(), self._caller.named_session
+        agent_id = noted or self._id
+        if self._caller.memory is not Memory.KEPT and named_session:
+            return Agent(agent_id, named_session)
+        known = self._agents.get(agent_id)
         pid = self._caller.pid or (known.pid if known else 0)
-        if known and known.pid == pid and now() - known.at < HOUR and handle in (None, known.session):
-            # As it would be admitted, without reading the same file twice.
+        if known and known.pid == pid and known.is_fresh(pid, now()) and named_session in (None, known.session):
+            # What `assign_session` would return, without reading the same file twice.
             agent = known
         else:
             try:
-                agent = self._agents.admit(key if named or known else self._recognised(), pid, now(), handle)
+                found = agent_id if noted or known else self._recognised()
+                agent = assign_session(self._agents, found, pid, now(), named_session)
             except StoreError as error:
                 complain(error)
-                return Agent(key, handle or self._settings.project, self._session.seen if self._session else None)
-        self._key = agent.key
-        return agent if self._caller.memory is Memory.KEPT else replace(agent, seen=None)
+                seen_head = self._session.seen if self._session else None
+                return Agent(agent_id, named_session or self._settings.project, seen_head)
+        self._id = agent.id
+        return agent if self._caller.memory is Memory.KEPT else replace(agent, seen_head=None)
 
-    def _named(self) -> str:
-        """Which agent hooks of opencode say it is that calls now: its process may have several. Empty if they don't."""
-        if not self._caller.key.startswith(f"{OPENCODE}:"):
-            return ""
-        key = self._agents.jotted(self._caller.key, CALLER)
-        other = self._agents.known(key) if key else None
-        return "" if other is not None and other.pid != self._caller.pid else key
+    def _noted(self) -> AgentId | None:
+        """The agent that opencode's hooks have noted as the one that calls now: its process may run several."""
+        if self._caller.id.integration != OPENCODE:
+            return None
+        note = self._agents.note(self._caller.id, CALLER_NOTE)
+        try:
+            noted = AgentId.parse(note)
+        except ValueError:
+            return None
+        other = self._agents.get(noted)
+        return None if other is not None and other.pid != self._caller.pid else noted
 
-    def _recognised(self) -> str:
+    def _recognised(self) -> AgentId:
         """What an agent is known by now whose key is not known, or no longer.
 
         Hooks may have given it another: they were told a session where we were not, or a new one for the same agent.
         Codex has many agents in a process, and tells with each call whose it is; for opencode, see `_named`.
         """
-        key, pid = self._caller.key, self._caller.pid
-        host = f"{key.partition(':')[0]}:"
-        if not pid or host == f"{CODEX}:":
-            return key
-        same = (agent.key for agent in self._agents.at_work(now()) if agent.pid == pid)
-        return next((other for other in same if key == nameless(pid) or other.startswith(host)), key)
+        own, pid = self._caller.id, self._caller.pid
+        if not pid or own.integration == CODEX or own == HTTP_CALLER:
+            return own
+        same = (agent.id for agent in self._agents.active(now()) if agent.pid == pid)
+        return next((other for other in same if own.integration in ("", other.integration)), own)
 
     def _keep(self) -> None:
         """Write down what the model has seen, if that is still to be done."""
@@ -170,7 +179,7 @@ class Desk:
         if agent is None:
             return
         try:
-            self._agents.keep(agent)
+            self._agents.save(agent)
         except StoreError as error:
             complain(error)
 
@@ -180,10 +189,10 @@ class Desk:
         Its process may be a terminal or an editor, which goes on for days. Whoever has a name is left to its hooks, or
         to the end of its process.
         """
-        if self._key == nameless(self._caller.pid):
+        if self._id == AgentId(pid=self._caller.pid):
             self._keep()
             try:
-                self._agents.forget(self._key)
+                self._agents.remove(self._id)
             except StoreError as error:
                 complain(error)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from mcp.server.lowlevel import Server
 
-from tildone.agents.registry import agent_process
+from tildone.agents.processes import agent_process
 from tildone.config import Settings
 from tildone.mcp.desks import Desks
 from tildone.mcp.listening import Listeners

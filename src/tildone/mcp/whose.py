@@ -10,7 +10,7 @@ from typing import Any
 from mcp.server.context import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from tildone.agents.registry import digest
+from tildone.agents.identity import AgentId, agent_id
 from tildone.config import Settings
 from tildone.value import value
 
@@ -23,7 +23,9 @@ OTHER_HOSTS = ("gemini", CODEX, OPENCODE, CLAUDE)
 
 HEADER, QUERY = "tildone-session", "session"
 LONGEST_NAME = 500
-LONGEST_ID = 200
+
+HTTP_CALLER = AgentId(conversation="http")
+"""All callers over HTTP that reveal no conversation id."""
 
 
 class Memory(Enum):
@@ -38,9 +40,9 @@ class Memory(Enum):
 class Caller:
     """An agent: what it is known by, its process (0 if unknown), the plan it named itself, if it did."""
 
-    key: str
+    id: AgentId
     pid: int = 0
-    handle: str | None = None
+    named_session: str | None = None
     memory: Memory = Memory.KEPT
     connection: str = ""
 
@@ -51,13 +53,13 @@ def on_pipes(settings: Settings, environ: Mapping[str, str], process: int) -> Wh
     def whose(asked: Asked) -> Caller:
         codex = _codex_session(asked)
         if codex:
-            return Caller(_key(CODEX, codex), process, settings.handle)
+            return Caller(agent_id(CODEX, codex, process), process, settings.named_session)
         claude, opencode = (_said(environ, asked, *where) for where in _TOLD)
         if claude:
-            return Caller(_key(CLAUDE, claude), process, settings.handle)
+            return Caller(agent_id(CLAUDE, claude, process), process, settings.named_session)
         if opencode.isdecimal():
-            return Caller(_key(OPENCODE, nameless(int(opencode))), int(opencode), settings.handle)
-        return Caller(nameless(process), process, settings.handle)
+            return Caller(AgentId(OPENCODE, pid=int(opencode)), int(opencode), settings.named_session)
+        return Caller(AgentId(pid=process), process, settings.named_session)
 
     return whose
 
@@ -66,28 +68,18 @@ def over_http(settings: Settings) -> Whose:
     """Callers of a server that many may reach. Who names no plan gets the one that is meant for such."""
 
     def whose(asked: Asked) -> Caller:
-        handle = handle_of(asked.request) or settings.handle
+        named_session = named_session_of(asked.request) or settings.named_session
         codex = _codex_session(asked)
         if codex:
-            return Caller(_key(CODEX, codex), 0, handle)
+            return Caller(agent_id(CODEX, codex, 0), 0, named_session)
         connection = _connection(asked)
         memory = Memory.CONNECTED if connection else Memory.NONE
-        return Caller("http", os.getpid(), handle, memory, connection)
+        return Caller(HTTP_CALLER, os.getpid(), named_session, memory, connection)
 
     return whose
 
 
-def nameless(pid: int) -> str:
-    """What an agent is known by of which nothing is known but its process."""
-    return f"pid:{pid}"
-
-
-def _key(host: str, session: str) -> str:
-    """What an agent is known by, here and to hooks."""
-    return f"{host}:{session if len(session) <= LONGEST_ID else digest(session)}"
-
-
-def handle_of(request: Any) -> str | None:
+def named_session_of(request: Any) -> str | None:
     """The plan that an HTTP request names: in its header, else in its address."""
     said: str = _utf8(request.headers.get(HEADER, "")) or request.query_params.get(QUERY, "")
     return said.strip()[:LONGEST_NAME] or None

@@ -17,9 +17,9 @@ from tests.mcp.web import Served, serving
 from tests.mcp.wire import INITIALIZED, Record, initialize, request
 from tildone.agents.identity import AgentId
 from tildone.errors import UsageError
-from tildone.mcp.http import run
+from tildone.mcp.http_server import run
 from tildone.mcp.resources import address_of
-from tildone.mcp.stdio import LONGEST
+from tildone.mcp.stdio_streams import LONGEST
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 every_mode = pytest.mark.parametrize("mode", MODES)

@@ -14,8 +14,8 @@ from tildone.agents.identity import AgentId, agent_id
 from tildone.config import Settings
 from tildone.value import value
 
-Asked = ServerRequestContext[Any, Any]
-Whose = Callable[[Asked], "Caller"]
+Request = ServerRequestContext[Any, Any]
+CallerResolver = Callable[[Request], "Caller"]
 
 CLAUDE, OPENCODE, CODEX = "claude", "opencode", "codex"
 OTHER_HOSTS = ("gemini", CODEX, OPENCODE, CLAUDE)
@@ -47,10 +47,10 @@ class Caller:
     connection: str = ""
 
 
-def on_pipes(settings: Settings, environ: Mapping[str, str], process: int) -> Whose:
+def stdio_callers(settings: Settings, environ: Mapping[str, str], process: int) -> CallerResolver:
     """Callers of a server that a host, a process, has started for itself. There may be several agents in it."""
 
-    def whose(asked: Asked) -> Caller:
+    def whose(asked: Request) -> Caller:
         codex = _codex_session(asked)
         if codex:
             return Caller(agent_id(CODEX, codex, process), process, settings.named_session)
@@ -64,10 +64,10 @@ def on_pipes(settings: Settings, environ: Mapping[str, str], process: int) -> Wh
     return whose
 
 
-def over_http(settings: Settings) -> Whose:
+def http_callers(settings: Settings) -> CallerResolver:
     """Callers of a server that many may reach. Who names no plan gets the one that is meant for such."""
 
-    def whose(asked: Asked) -> Caller:
+    def whose(asked: Request) -> Caller:
         named_session = named_session_of(asked.request) or settings.named_session
         codex = _codex_session(asked)
         if codex:
@@ -93,7 +93,7 @@ def _utf8(header: str) -> str:
         return header
 
 
-def client_name(asked: Asked) -> str:
+def client_name(asked: Request) -> str:
     """What the client calls itself; empty if it does not say."""
     params = asked.session.client_params
     return params.client_info.name.lower() if params else ""
@@ -102,14 +102,14 @@ def client_name(asked: Asked) -> str:
 _TOLD = ((CLAUDE, "CLAUDE_CODE_SESSION_ID"), (OPENCODE, "OPENCODE_PID"))
 
 
-def _said(environ: Mapping[str, str], asked: Asked, host: str, variable: str) -> str:
+def _said(environ: Mapping[str, str], asked: Request, host: str, variable: str) -> str:
     """What a host has told in the environment, unless the client is another that was started from within it."""
     name = client_name(asked)
     others = tuple(other for other in OTHER_HOSTS if other != host)
     return "" if name.startswith(others) else environ.get(variable, "")
 
 
-def _codex_session(asked: Asked) -> str:
+def _codex_session(asked: Request) -> str:
     """The session that Codex tells with every call."""
     meta = (asked.params or {}).get("_meta")
     if not isinstance(meta, Mapping):
@@ -118,7 +118,7 @@ def _codex_session(asked: Asked) -> str:
     return told if isinstance(told, str) else ""
 
 
-def _connection(asked: Asked) -> str:
+def _connection(asked: Request) -> str:
     """The connection that a request belongs to; the newest protocol has none."""
     if asked.request is None or asked.protocol_version in MODERN_PROTOCOL_VERSIONS:
         return ""

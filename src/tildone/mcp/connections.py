@@ -15,8 +15,8 @@ from tildone.errors import StoreError, TildoneError
 from tildone.kit.schema import Problem
 from tildone.log.state import State, recall
 from tildone.log.store import Store
-from tildone.mcp.whose import CODEX, HTTP_CALLER, OPENCODE, Caller, Memory
-from tildone.mcp.worker import Worker
+from tildone.mcp.callers import CODEX, HTTP_CALLER, OPENCODE, Caller, Memory
+from tildone.mcp.executor import SerialExecutor
 from tildone.session import Session
 from tildone.value import replace, value
 from tildone.views.harmless import seen
@@ -27,14 +27,14 @@ PATIENCE = 1.0
 
 
 @value
-class Found:
+class SessionView:
     """A session as it was found."""
 
     session: str
     state: State
 
 
-class Desks:
+class Connections:
     """Every desk that is in use, all on one store."""
 
     def __init__(self, settings: Settings, dialect: Dialect, store: Store) -> None:
@@ -42,13 +42,13 @@ class Desks:
         self.store = store
         self._settings = settings
         self._agents = open_agents(settings)
-        self._desks: OrderedDict[Caller, Desk] = OrderedDict()
+        self._desks: OrderedDict[Caller, Connection] = OrderedDict()
 
-    def of(self, caller: Caller) -> Desk:
+    def of(self, caller: Caller) -> Connection:
         """The caller's desk."""
         desk = self._desks.get(caller)
         if desk is None:
-            desk = self._desks[caller] = Desk(caller, self._settings, self.dialect, self.store, self._agents)
+            desk = self._desks[caller] = Connection(caller, self._settings, self.dialect, self.store, self._agents)
             if len(self._desks) > MOST_DESKS:
                 _, idle = self._desks.popitem(last=False)
                 idle.close()
@@ -64,7 +64,7 @@ class Desks:
             self.store.close()
 
 
-class Desk:
+class Connection:
     """One agent's place. Its calls wait for each other; those of other agents do not wait for them."""
 
     def __init__(
@@ -78,13 +78,13 @@ class Desk:
         self._id = caller.id
         self._session: Session | None = None
         self._to_keep: Agent | None = None
-        self._worker = Worker(str(caller.id))
+        self._worker = SerialExecutor(str(caller.id))
 
     async def call(self, tool: str, arguments: dict[str, object]) -> Reply:
         """Carry out a tool call. Whatever goes wrong comes back as a reply, in the words of the dialect."""
         return await self._worker.do(lambda: self._call(tool, arguments))
 
-    async def look(self, session: str | None = None) -> Found:
+    async def look(self, session: str | None = None) -> SessionView:
         """The agent's own session as it is now, or another."""
         return await self._worker.do(lambda: self._look(session))
 
@@ -114,9 +114,9 @@ class Desk:
         except Exception as error:  # noqa: BLE001  the outermost function of a call: the model is told, and a person
             return self._broken(tool, arguments, error)
 
-    def _look(self, name: str | None) -> Found:
+    def _look(self, name: str | None) -> SessionView:
         name = name or self._agent().session
-        return Found(name, recall(self._store.history(name)))
+        return SessionView(name, recall(self._store.history(name)))
 
     def _session_of(self, agent: Agent) -> Session:
         """The agent's session, which knows what its model has seen."""
@@ -143,7 +143,7 @@ class Desk:
                 found = agent_id if noted or known else self._recognised()
                 agent = assign_session(self._agents, found, pid, now(), named_session)
             except StoreError as error:
-                complain(error)
+                log_error(error)
                 seen_head = self._session.seen if self._session else None
                 return Agent(agent_id, named_session or self._settings.project, seen_head)
         self._id = agent.id
@@ -181,7 +181,7 @@ class Desk:
         try:
             self._agents.save(agent)
         except StoreError as error:
-            complain(error)
+            log_error(error)
 
     def _leave(self) -> None:
         """Let others have the project's plan, if this agent has it and nobody but us would ever know that it is gone.
@@ -194,21 +194,21 @@ class Desk:
             try:
                 self._agents.remove(self._id)
             except StoreError as error:
-                complain(error)
+                log_error(error)
 
     def _broken(self, tool: str, arguments: dict[str, object], error: Exception) -> Reply:
-        complain(error)
+        log_error(error)
         known = self._dialect.tool(tool)
-        why = told(error)
+        why = client_message(error)
         return self._dialect.refuse(known, [Problem("", why)], arguments) if known else Reply(why, {}, is_error=True)
 
 
-def told(error: Exception) -> str:
+def client_message(error: Exception) -> str:
     """What went wrong, as much as a client may know of it."""
     return str(error) if isinstance(error, TildoneError) else f"tildone itself is at fault: {type(error).__name__}"
 
 
-def complain(error: Exception) -> None:
+def log_error(error: Exception) -> None:
     """Tell a person, in one line."""
     said = str(error) if isinstance(error, TildoneError) else repr(error)
     sys.stderr.write(f"tildone mcp: {seen(said)}\n")

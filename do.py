@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Sets up the checkout and runs its tasks: `python3 do.py VERB`, with nothing but Python 3.11 and this file.
+"""Set up this checkout and run its tasks: `python3 do.py VERB`, with Python 3.11 or newer and nothing else.
 
-The first call makes `.venv/` and installs what `requirements.lock` pins; later calls find it stamped and
-start at once. `uv` does the installing when it is on PATH, `venv` and pip when it is not.
+The first call creates `.venv/` and installs the versions that `requirements.lock` pins. It leaves a stamp there, so
+later calls start at once. `uv` installs the packages if it is on PATH; otherwise `venv` and pip do.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
-VENV = ROOT / ".venv"
+VENV = ROOT / os.environ.get("TILDONE_VENV", ".venv")
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 EXE = ".exe" if os.name == "nt" else ""
 PYTHON = BIN / f"python{EXE}"
@@ -30,11 +30,14 @@ LOCK = ROOT / "requirements.lock"
 STAMP = VENV / "tildone-setup.json"
 
 OLDEST = (3, 11)
-PURE_ROOMS = ("core", "kit", "log", "loop", "views", "history", "formats", "dialects")
+NEWEST = (3, 13)
+"""The Python releases that pyproject.toml claims; CI runs the tests on both ends of the range."""
+
+PURE_ROOMS = ("core", "kit", "log", "loop", "views", "history", "formats", "dialects", "commands")
 
 
 class Stop(Exception):
-    """The one sentence a person needs before anything else can be done."""
+    """A condition that the person must correct first, as one sentence."""
 
 
 def main(argv: list[str]) -> int:
@@ -72,7 +75,7 @@ def argument_parser() -> argparse.ArgumentParser:
 
 
 def setup() -> int:
-    """Make .venv and install what requirements.lock pins; a second call does nothing."""
+    """Create .venv and install what requirements.lock pins; a second call does nothing."""
     wanted = fingerprint()
     if PYTHON.exists() and STAMP.exists() and STAMP.read_text(encoding="utf-8") == wanted:
         return 0
@@ -90,8 +93,8 @@ def setup() -> int:
 
 
 def fingerprint() -> str:
-    """What the environment was made from; another fingerprint means it must be made again."""
-    import tomllib  # noqa: PLC0415 -- absent before Python 3.11, which `main` must live to say
+    """Describe what the environment is made from; if this changes, the environment is made again."""
+    import tomllib  # noqa: PLC0415 -- absent before Python 3.11, where `main` must still print its message
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     facts = {
@@ -126,16 +129,12 @@ def install_with_pip() -> None:
 
 
 def made_for_this_python() -> bool:
-    """Whether .venv is there and runs the Python series this script runs on."""
-    if not PYTHON.exists():
-        return False
-    series = "import sys; print(*sys.version_info[:2])"
-    answer = subprocess.run([str(PYTHON), "-c", series], capture_output=True, text=True, check=False)
-    return answer.stdout.split() == [str(part) for part in sys.version_info[:2]]
+    """Return whether .venv exists and has the same Python release series as this script."""
+    return PYTHON.exists() and release_series(str(PYTHON)) == sys.version_info[:2]
 
 
 def quietly(command: list[str]) -> None:
-    """Run a step of the set-up and show what it printed only if it failed."""
+    """Run a step of the set-up; show its output only if it fails."""
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
         print(done.stdout, file=sys.stderr, end="")
@@ -143,7 +142,7 @@ def quietly(command: list[str]) -> None:
 
 
 def check() -> int:
-    """Check format, lint, types and the direction of imports."""
+    """Check format, lint, types and import contracts."""
     setup()
     return run_all(checks())
 
@@ -153,7 +152,7 @@ def checks() -> list[tuple[str, list[str]]]:
         ("format", [tool("ruff"), "format", "--check"]),
         ("lint", [tool("ruff"), "check"]),
         ("types", [tool("mypy")]),
-        ("rooms", [tool("lint-imports"), "--no-logo"]),
+        ("import contracts", [tool("lint-imports"), "--no-logo"]),
     ]
 
 
@@ -165,21 +164,88 @@ def test() -> int:
     gate = ["report", f"--include={pure}", "--fail-under=100", "--show-missing", "--skip-covered"]
     steps = [
         *checks(),
-        # Only where nobody waits for it: the clients take up more than a gigabyte.
+        # Only in CI: the clients take up more than a gigabyte.
         *([installing_clients()] if os.environ.get("CI") else []),
-        # One more than there are cores: many tests wait for a process, a server or a clock.
-        ("tests", [python, "-m", "pytest", "-n", str((os.cpu_count() or 1) + 1), "--cov", "--cov-report="]),
+        ("tests", [*pytest(), "--cov", "--cov-report="]),
         ("coverage of the pure rooms", [python, "-m", "coverage", *gate]),
     ]
     more_vectors = os.environ.get("TILDONE_CONFORMANCE")
     if more_vectors:
         replay = [python, str(Path(more_vectors, "run.py")), more_vectors, "tests.conformance.adapters"]
         steps.append(("conformance", replay))
+    if os.environ.get("CI"):
+        steps += on_other_pythons("quick")
     return run_all(steps)
 
 
+def quick() -> int:
+    """Run the tests that take milliseconds rather than seconds, without real coding agents."""
+    setup()
+    return run_all([("quick tests", [*pytest(), "-m", "not slow", "--ignore", "tests/clients"])])
+
+
+def pythons() -> int:
+    """Run every test on the oldest and on the newest Python that tildone supports."""
+    setup()
+    return run_all([("tests", pytest()), *on_other_pythons("test")])
+
+
+def pytest() -> list[str]:
+    # One worker more than there are cores: many tests wait for a process, a server or a clock.
+    return [str(PYTHON), "-m", "pytest", "-n", str((os.cpu_count() or 1) + 1)]
+
+
+IN_OWN_VENV = """
+import os, sys
+os.environ.update(TILDONE_VENV=sys.argv[1], CI="")
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+"""
+
+
+def on_other_pythons(verb: str) -> list[tuple[str, list[str]]]:
+    """Return the steps that run a verb on the oldest and newest Python, other than the one that runs this script.
+
+    Each has its own environment below .venv/. A release that is not installed is skipped, and the output says so.
+    """
+    steps = []
+    for series in (OLDEST, NEWEST):
+        name = ".".join(map(str, series))
+        python = None if sys.version_info[:2] == series else find_python(series)
+        if python is not None:
+            command = [python, "-c", IN_OWN_VENV, f".venv/python{name}", str(ROOT / "do.py"), verb]
+            steps.append((f"{verb} on Python {name}", command))
+        elif sys.version_info[:2] != series:
+            say(f"Python {name} is not installed: its tests are skipped")
+    return steps
+
+
+def find_python(series: tuple[int, int]) -> str | None:
+    """Return a Python of that release series: from PATH, from pyenv, or from uv."""
+    name = ".".join(map(str, series))
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    candidates = [f"python{name}", *(str(path) for path in sorted(pyenv.glob(f"{name}*/bin/python"), reverse=True))]
+    uv = shutil.which("uv")
+    if uv:
+        found = subprocess.run(
+            [uv, "python", "find", "--no-python-downloads", name], capture_output=True, text=True, check=False
+        )
+        candidates += found.stdout.split("\n")[:1]
+    for candidate in filter(None, candidates):
+        path = shutil.which(candidate)
+        if path and release_series(path) == series:
+            return path
+    return None
+
+
+def release_series(python: str) -> tuple[int, ...]:
+    """Return the release series of a Python, such as (3, 11); empty if it does not run."""
+    show = "import sys; print(*sys.version_info[:2])"
+    answer = subprocess.run([python, "-c", show], capture_output=True, text=True, check=False)
+    return tuple(int(part) for part in answer.stdout.split()) if answer.returncode == 0 else ()
+
+
 def clients(*names: str) -> int:
-    """Install the real agents that tests run, or those named, into .clients (needs npm)."""
+    """Install the coding agents that tests run, or those named, into .clients (needs npm)."""
     setup()
     return run_all([installing_clients(*names)])
 
@@ -189,13 +255,13 @@ def installing_clients(*names: str) -> tuple[str, list[str]]:
 
 
 def fmt() -> int:
-    """Format the code and make the lint fixes that are safe."""
+    """Format the code and apply the safe lint fixes."""
     setup()
     return run_all([("lint fixes", [tool("ruff"), "check", "--fix"]), ("format", [tool("ruff"), "format"])])
 
 
 def docs() -> int:
-    """Rewrite what the documents show of the command line: the CLI reference and console output."""
+    """Regenerate the generated parts of the documentation: references, tables and console output."""
     setup()
     return run_all([("docs", [str(PYTHON), "-m", "tests.project.rewrite_docs"])])
 
@@ -207,11 +273,11 @@ def bench() -> int:
 
 
 def lock() -> int:
-    """Resolve the dependencies anew and rewrite requirements.lock (needs uv)."""
+    """Resolve the dependencies again and rewrite requirements.lock (needs uv)."""
     uv = shutil.which("uv")
     if uv is None:
         raise Stop("`lock` needs uv on PATH")
-    # uv.lock names the registry it was made from, so it is made elsewhere and only the export is kept.
+    # uv.lock names the package registry it was made from, so only its export is kept.
     with tempfile.TemporaryDirectory() as scratch:
         shutil.copy(ROOT / "pyproject.toml", scratch)
         export = [
@@ -236,7 +302,7 @@ DEMO = (
 
 
 def demo() -> int:
-    """Run the example plan for real, then show what happened; in a folder and a store of its own."""
+    """Run the example plan in a temporary folder and store, then show its log."""
     setup()
     with tempfile.TemporaryDirectory() as scratch:
         shutil.copytree(ROOT / "examples", Path(scratch, "examples"))
@@ -252,7 +318,7 @@ def demo() -> int:
 
 
 def run_all(steps: list[tuple[str, list[str]]]) -> int:
-    """Run every step, even after one that failed, and say at the end which did."""
+    """Run every step, even after a failure, and name the failed ones at the end."""
     failed = []
     for name, command in steps:
         say(name)
@@ -275,6 +341,8 @@ VERBS: dict[str, Callable[..., int]] = {
     "setup": setup,
     "check": check,
     "test": test,
+    "quick": quick,
+    "pythons": pythons,
     "clients": clients,
     "fmt": fmt,
     "demo": demo,

@@ -7,10 +7,10 @@ from pathlib import Path
 from bench.calls import BASE, appending
 from bench.measure import Row, medians
 from bench.plans import PLAN
+from tildone.ids import id_maker, now
 from tildone.log import codec
 from tildone.log.events import Actor, Call, Event, PlanChanged
 from tildone.stores.sqlite import SqliteStore
-from tildone.wiring import id_maker, now
 
 AIM = 2.0
 FACT = PlanChanged(PLAN, Call("edit_todos", '{"action":"start","indices":[3]}'))

@@ -5,9 +5,9 @@ from itertools import cycle
 
 from tildone.core.plan import Plan, Task, flat
 from tildone.dialects.indexed import INDEXED
+from tildone.ids import id_maker, now
 from tildone.log.store import Store
 from tildone.session import Session
-from tildone.wiring import id_maker, now
 
 PLAN: Plan = flat(*(Task(f"Task number {number} of a plan of ten") for number in range(10)))
 

@@ -10,8 +10,9 @@ from tildone.config import JSONL, Settings, is_url, nearest
 from tildone.core.rules import Rules
 from tildone.dialects.base import Dialect, Reply
 from tildone.errors import TildoneError, UsageError
+from tildone.ids import id_maker, new_conversation_id, now
 from tildone.log.events import PlanChanged
-from tildone.loop.machine import Patience
+from tildone.loop.decision import Patience
 from tildone.session import Session
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -52,37 +53,6 @@ BY_HAND = Dialect(
 
 LOOK_BACK = 200
 PATIENCE = 30.0
-DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
-ID_LENGTH = 20
-CHANCE_BITS = 50
-
-
-def now() -> int:
-    """Milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
-
-
-def id_maker(clock: Callable[[], int], chance: Callable[[int], bytes]) -> Callable[[], str]:
-    """A source of short ids that sort by the time they were made, whatever the clock does."""
-    newest = 0
-
-    def new_id() -> str:
-        nonlocal newest
-        drawn = int.from_bytes(chance(8), "big") >> (64 - CHANCE_BITS)
-        newest = max((clock() << CHANCE_BITS) | drawn, newest + 1)
-        return "".join([DIGITS[(newest >> 5 * place) & 31] for place in reversed(range(ID_LENGTH))])
-
-    return new_id
-
-
-def conversation_id() -> str:
-    """A UUID of version 7, which sorts by the time it was made, as pi names its sessions."""
-    # Late, because only a new conversation needs one.
-    from uuid import UUID  # noqa: PLC0415  see above
-
-    chance = int.from_bytes(os.urandom(10), "big")
-    marked = chance & ~(0xF << 76) & ~(0x3 << 62) | 0x7 << 76 | 0x2 << 62
-    return str(UUID(int=now() << 80 | marked))
 
 
 def open_store(settings: Settings, *, kept: bool = True, patience: float = PATIENCE) -> Store:
@@ -219,7 +189,7 @@ def dialect_of_conversation(transcript: Transcript) -> str | None:
 
 
 def open_conversations(
-    settings: Settings, cwd: str, *, kept: bool = True, new_id: Callable[[], str] = conversation_id
+    settings: Settings, cwd: str, *, kept: bool = True, new_id: Callable[[], str] = new_conversation_id
 ) -> Conversations:
     """The conversations held in a working folder; those that are not `kept` leave no file."""
     # In one file with plans, each would take what the other adds for a branch that was left.
@@ -269,13 +239,13 @@ def _extension(settings: Settings, name: str, store: Store) -> Extension:
 
     match name:
         case "indexed":
-            from tildone.extensions.til_done import til_done  # noqa: PLC0415  only the one that is needed
+            from tildone.extensions.indexed import til_done  # noqa: PLC0415  only the one that is needed
             from tildone.loop.countdown import countdown  # noqa: PLC0415  the same
 
             return til_done(session, countdown(settings.countdown))
         case "phased":
-            from tildone.extensions.phases import phases  # noqa: PLC0415  only the one that is needed
-            from tildone.extensions.phases.settings import Settings as Phases  # noqa: PLC0415  the same
+            from tildone.extensions.phased import phases  # noqa: PLC0415  only the one that is needed
+            from tildone.extensions.phased.settings import Settings as Phases  # noqa: PLC0415  the same
 
             bound = {} if settings.max_nudges is None else {"todo.reminders.max": settings.max_nudges}
             return phases(session, Phases.from_mapping(dict(settings.phases) | bound))

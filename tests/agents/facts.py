@@ -3,7 +3,7 @@
 import os
 
 from tildone.agents.identity import AgentId
-from tildone.wiring import now
+from tildone.ids import now
 
 PROJECT = "/projects/parser"
 NOW = now()

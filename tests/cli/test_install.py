@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.cli.person import PROGRAM, Person
-from tildone.cli.install.hosts import HOSTS, PROJECT, USER, Site
 from tildone.errors import UsageError
+from tildone.integrations.settings.hosts import HOSTS, PROJECT, USER, Site
 
 CONFIGS = Path(__file__).parent / "configs"
 EVERY = pytest.mark.parametrize("host", HOSTS)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.cli.install.jsonc import append, drop, found, prune, put
-from tildone.cli.install.scanning import Unreadable, scan
+from tildone.integrations.settings.jsonc import append, drop, found, prune, put
+from tildone.integrations.settings.jsonc_scanner import Unreadable, scan
 
 PATH = ("mcp Servers", "tildone")
 HELD = {"command": "/bin/tildone", "args": ["mcp"]}

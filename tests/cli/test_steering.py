@@ -10,7 +10,7 @@ from tildone.agents.identity import AgentId
 from tildone.agents.processes import start_time
 from tildone.agents.registry import Agent, AgentRegistry
 from tildone.config import load
-from tildone.wiring import now
+from tildone.ids import now
 
 PAUSED = "An agent that comes to the end of its turn is left alone; until then it works on.\n"
 STOPPED = "An agent ends its turn before its next tool call, or after the one that is running.\n"

@@ -1,7 +1,5 @@
 """The parts are put together by name, and only those that are needed are loaded."""
 
-import itertools
-import os
 import subprocess
 import sys
 
@@ -16,13 +14,11 @@ from tildone.log.events import Actor
 from tildone.stores.memory import MemoryStore
 from tildone.wiring import (
     BY_HAND,
-    ID_LENGTH,
     LOOK_BACK,
     TOOLS,
     dialect_named,
     dialect_of_session,
     dialect_of_tool,
-    id_maker,
     open_session,
     open_store,
 )
@@ -51,34 +47,6 @@ def test_one_dialect_is_loaded_without_the_others(name: str) -> None:
 
     loaded = {module.split(".")[2] for module in answer.stdout.split() if module.startswith("tildone.dialects.")}
     assert loaded & TOOLS.keys() == {name}
-
-
-def test_ids_are_short_and_sort_by_time() -> None:
-    clock = itertools.count(1_700_000_000_000, 7)
-    new_id = id_maker(lambda: next(clock), os.urandom)
-
-    ids = [new_id() for _ in range(100)]
-
-    assert ids == sorted(set(ids))
-    assert {len(each) for each in ids} == {ID_LENGTH}
-    assert all(each.isalnum() and each == each.lower() for each in ids)
-
-
-def test_ids_go_on_rising_when_the_clock_does_not() -> None:
-    """Chance alone could give a smaller one within the same millisecond, and clocks are set back."""
-    moments = iter([1000, 1000, 1000, 999, 1, 1000])
-    chances = iter([b"\xff" * 8, b"\x00" * 8, b"\x80" * 8, b"\xff" * 8, b"\x00" * 8, b"\x01" * 8])
-    new_id = id_maker(lambda: next(moments), lambda _: next(chances))
-
-    ids = [new_id() for _ in range(6)]
-
-    assert ids == sorted(set(ids))
-
-
-def test_two_makers_do_not_meet() -> None:
-    one, other = id_maker(lambda: 5, os.urandom), id_maker(lambda: 5, os.urandom)
-
-    assert {one() for _ in range(50)}.isdisjoint({other() for _ in range(50)})
 
 
 @pytest.mark.parametrize("scheme", ["mysql", "file", "PostgreSQL"])

@@ -19,9 +19,9 @@ from tests.hooks.agent import Desk, Tasks, dumped, in_subprocess
 from tildone.agents.assignment import assign_session
 from tildone.agents.identity import AgentId
 from tildone.hooks.hosts import HOSTS, Host
-from tildone.log.events import Course
+from tildone.ids import now
+from tildone.log.events import Directive
 from tildone.value import replace
-from tildone.wiring import now
 
 FOLDER = Path(__file__).parent / "golden"
 FILES = sorted(FOLDER.glob("*/*.json"))
@@ -67,7 +67,7 @@ class Golden:
             agent = assign_session(desk.agents, AgentId.parse(key), os.getpid(), now())
             desk.agents.save(replace(agent, seen_head=desk.session.state.head))
         desk.plan(*map(tuple, said.get("plan", said.get("seen", []))))
-        desk.session.steer(Course(said.get("course", "go")))
+        desk.session.set_directive(Directive(said.get("course", "go")))
 
 
 def golden(path: Path) -> Golden:

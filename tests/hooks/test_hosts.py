@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tildone.agents.identity import AgentId
-from tildone.hooks.heard import MOST, PIECE, Heard, read
+from tildone.hooks.event import MOST, PIECE, HookEvent, read
 from tildone.hooks.hosts import CLAUDE, CURSOR, GEMINI, HOSTS, PROMPT, STOP, Host
 
 JSON = st.recursive(
@@ -19,8 +19,8 @@ JSON = st.recursive(
 )
 
 
-def heard(said: object, host: Host = CLAUDE, moment: str = STOP, **environ: str) -> Heard:
-    return Heard(host, "", moment, said if isinstance(said, dict) else {}, environ)
+def heard(said: object, host: Host = CLAUDE, moment: str = STOP, **environ: str) -> HookEvent:
+    return HookEvent(host, "", moment, said if isinstance(said, dict) else {}, environ)
 
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)

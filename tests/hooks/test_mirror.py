@@ -13,7 +13,7 @@ from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.dialects.brief import BRIEF
 from tildone.dialects.indexed import INDEXED
 from tildone.hooks.hosts import AFTER, CLAUDE, CODEX, COPILOT, CURSOR, GEMINI, OPENCODE, QWEN, START, STOP, TASK, Host
-from tildone.hooks.lists import arguments, followed, listed, merged, revised
+from tildone.hooks.native_lists import arguments, followed, listed, merged, revised
 from tildone.log.events import Actor, Call, PlanChanged
 
 TASKS = [("Parse", "completed"), ("Wire", "in_progress"), ("Measure", "pending")]

@@ -8,9 +8,9 @@ from tests.hooks.agent import Desk, Hooked
 from tildone.core.ops import Append, Mark, Named, Remove, Write
 from tildone.core.plan import Phase, Status, Task
 from tildone.dialects.brief import BRIEF
-from tildone.hooks.heard import Heard
+from tildone.hooks.event import HookEvent
 from tildone.hooks.hosts import COPILOT, CURSOR, FORGET, GEMINI, PROMPT, START, Host
-from tildone.hooks.said import Said, phrased
+from tildone.hooks.reply import HookReply, phrased
 
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 
@@ -153,4 +153,4 @@ def test_the_dialect_of_the_plan_says_how_its_tasks_are_named(agent: Hooked) -> 
 
 
 def test_what_a_host_has_no_form_for_is_nothing() -> None:
-    assert phrased(Heard(COPILOT, "userPromptSubmitted", PROMPT, {}, {}), Said("is added", "words")) == ""
+    assert phrased(HookEvent(COPILOT, "userPromptSubmitted", PROMPT, {}, {}), HookReply("is added", "words")) == ""

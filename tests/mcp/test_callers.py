@@ -7,7 +7,7 @@ from tests.mcp.room import Room, said
 from tildone.agents.assignment import assign_session
 from tildone.agents.identity import AgentId
 from tildone.agents.registry import CALLER_NOTE
-from tildone.wiring import now
+from tildone.ids import now
 
 OURS = os.getpid()
 PROCESS = AgentId("opencode", pid=OURS)

@@ -13,8 +13,8 @@ from tests.mcp.room import CLAUDE, MODES, PATIENCE, Room, meta, said, settled
 from tildone.agents.assignment import assign_session
 from tildone.agents.identity import AgentId, digest
 from tildone.agents.registry import CALLER_NOTE, Agent
+from tildone.ids import now
 from tildone.value import replace
-from tildone.wiring import now
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 OURS, ANOTHER = os.getpid(), os.getppid()
@@ -31,7 +31,7 @@ def agent(room: Room, key: str) -> Agent:
 def head(room: Room, session: str | None = None) -> str | None:
     store = room.store
     try:
-        return store.place(session or str(room.project)).head
+        return store.session_head(session or str(room.project)).head
     finally:
         store.close()
 

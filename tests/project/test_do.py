@@ -1,9 +1,11 @@
 """The task script: says what it can do, does nothing twice, and fails with one clear sentence."""
 
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import NoReturn
 
@@ -154,3 +156,60 @@ def fake_venv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def forbidden(*command: object, **_: object) -> NoReturn:
     raise AssertionError(f"nothing should be run: {command}")
+
+
+@pytest.mark.parametrize(("ci", "runs"), [("true", True), ("", False)])
+def test_ci_runs_the_quick_tests_on_the_other_end_of_the_supported_range(
+    ci: str, steps: Steps, monkeypatch: pytest.MonkeyPatch, *, runs: bool
+) -> None:
+    monkeypatch.setenv("CI", ci)
+    monkeypatch.setattr(do, "find_python", lambda series: f"/opt/python{series[0]}.{series[1]}")
+    monkeypatch.setattr(sys, "version_info", (*do.OLDEST, 7))
+
+    assert do.main(["test"]) == 0
+
+    newest = f"quick on Python {do.NEWEST[0]}.{do.NEWEST[1]}"
+    assert (newest in dict(steps)) is runs
+
+
+def test_a_run_on_another_python_has_an_environment_of_its_own(tmp_path: Path) -> None:
+    """And is no CI run, which would start a run on yet another Python."""
+    script = tmp_path / "show.py"
+    script.write_text("import os, sys; print(os.environ['TILDONE_VENV'], repr(os.environ['CI']), *sys.argv[1:])")
+    command = [sys.executable, "-c", do.IN_OWN_VENV, ".venv/other", str(script), "quick"]
+
+    answer = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "CI": "true"})
+
+    assert answer.stdout.split() == [".venv/other", "''", "quick"]
+
+
+def test_a_python_that_is_not_installed_is_skipped_with_a_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(do, "find_python", lambda _: None)
+    monkeypatch.setattr(sys, "version_info", (*do.NEWEST, 0))
+
+    assert do.on_other_pythons("quick") == []
+    assert "Python 3.11 is not installed: its tests are skipped" in capsys.readouterr().out
+
+
+def test_a_python_is_taken_only_if_it_is_of_the_release_series(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A launcher on PATH may exist and still run nothing, or another release."""
+    broken = tmp_path / "python3.99"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.setattr(shutil, "which", lambda name, which=shutil.which: None if name == "uv" else which(name))
+
+    assert do.find_python((3, 99)) is None
+    assert do.release_series(sys.executable) == sys.version_info[:2]
+
+
+def test_the_supported_range_is_the_one_that_the_package_claims() -> None:
+    project = tomllib.loads((do.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    prefix = "Programming Language :: Python :: 3."
+    claimed = sorted(int(line.removeprefix(prefix)) for line in project["classifiers"] if line.startswith(prefix))
+
+    assert [(3, claimed[0]), (3, claimed[-1])] == [do.OLDEST, do.NEWEST]
+    assert project["requires-python"] == f">=3.{claimed[0]}"

@@ -8,7 +8,7 @@ from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of, pla
 from tildone.core.plan import Phase, Plan, Task, flat
 from tildone.kit.text import width
 from tildone.kit.theme import Span, ansi, markup, plain
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 from tildone.views.themed import NARROWEST, edit_call, list_call, message, plan_lines, result, todo_list, write_call
 
 STATUSES = {"todo": PENDING, "doing": IN_PROGRESS, "done": COMPLETED, "out": ABANDONED}
@@ -40,7 +40,7 @@ def test_a_list_shows_each_status_in_its_colour() -> None:
 
 def test_a_text_cannot_forge_a_line_of_a_drawn_list() -> None:
     """The break between tasks is the only one."""
-    text = ansi(todo_list(plan_of("a\n✓ [1] b\x1b[2J", "c")), color=False, safe=seen)
+    text = ansi(todo_list(plan_of("a\n✓ [1] b\x1b[2J", "c")), color=False, safe=printable)
 
     assert text == "– [0] a⏎✓ [1] b␛[2J\n– [1] c"
 
@@ -122,7 +122,7 @@ def test_whatever_arrives_can_be_shown(given: object, text: str) -> None:
         result(text, {"todos": [given, {"text": text, "status": given}]}, STATUSES),
         message(text, text),
     ):
-        assert isinstance(ansi(spans, color=True, safe=seen), str)
+        assert isinstance(ansi(spans, color=True, safe=printable), str)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_whatever_arrives_can_be_shown(given: object, text: str) -> None:
 def test_a_message_stands_after_the_sign_of_its_kind(kind: str, shown: str) -> None:
     """Its lines are lines."""
     assert markup(message(kind, "one\ntwo")) == shown
-    assert ansi(message(kind, "one\ntwo"), color=False, safe=seen).endswith("one\ntwo")
+    assert ansi(message(kind, "one\ntwo"), color=False, safe=printable).endswith("one\ntwo")
 
 
 def test_a_person_sees_phases_tasks_and_notes() -> None:
@@ -195,4 +195,4 @@ def test_no_line_is_wider_than_the_terminal(plan: Plan, columns: int) -> None:
 @given(plans)
 def test_what_a_person_sees_is_already_harmless(plan: Plan) -> None:
     """Drawing it changes nothing any more, so its width is what was measured."""
-    assert all(ansi(line, color=False, safe=seen) == plain(line) for line in plan_lines(plan))
+    assert all(ansi(line, color=False, safe=printable) == plain(line) for line in plan_lines(plan))

@@ -19,7 +19,7 @@ from _thread import get_ident
 from tildone.agents.identity import AgentId, digest
 from tildone.agents.processes import is_running, start_time
 from tildone.errors import StoreError
-from tildone.log.scan import parse, quoted
+from tildone.log.json_scanner import parse, quoted
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 

@@ -81,7 +81,7 @@ def _forget_output() -> None:
 
 def _complain(message: str, code: int) -> int:
     # Late, because nothing but an error needs it.
-    from tildone.views.harmless import seen_lines  # noqa: PLC0415  see above
+    from tildone.views.sanitize import printable_lines  # noqa: PLC0415  see above
 
-    print("tildone:", "\n".join(seen_lines(message)), file=sys.stderr)
+    print("tildone:", "\n".join(printable_lines(message)), file=sys.stderr)
     return code

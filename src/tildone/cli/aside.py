@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from tildone.typing import TYPE_CHECKING
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,9 +21,9 @@ def aside(title: str, said: Sequence[Remark], *, everything: bool) -> None:
         return
     # In the order of a reader: what was done, then what was not.
     sys.stdout.flush()
-    print(f"{seen(title)}:", file=sys.stderr)
+    print(f"{printable(title)}:", file=sys.stderr)
     for remark in said if everything else said[:LISTED]:
-        print(f"  {seen(remark.told() if everything else str(remark))}", file=sys.stderr)
+        print(f"  {printable(remark.told() if everything else str(remark))}", file=sys.stderr)
     more = len(said) - LISTED
     if more > 0 and not everything:
         print(f"  and {more} more, which --verbose shows", file=sys.stderr)

@@ -16,15 +16,15 @@ from tildone.cli.progress import Progress
 from tildone.cli.screen import put
 from tildone.config import data_folder
 from tildone.errors import NotFound, Refused, UsageError
-from tildone.stores.copying import copy
+from tildone.log.copying import copy
 from tildone.stores.sqlite import SqliteStore
 from tildone.stores.sqlite.backup import finish
 from tildone.typing import TYPE_CHECKING
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
+    from tildone.log.copying import Copied
     from tildone.log.store import Store
-    from tildone.stores.copying import Copied
 
 FOLDER = "backups"
 LEFT_BEHIND = ("", "-wal", "-shm", "-journal")
@@ -51,7 +51,7 @@ def backup(typed: Typed) -> int:
     sum_up(copied, f"Wrote {path} ({size(os.path.getsize(path))})")
     if copied.went_on:
         print(f"{went_on(copied)}; what came last is not in it", file=sys.stderr)
-    put(f"To put it back: tildone restore {seen(path)}")
+    put(f"To put it back: tildone restore {printable(path)}")
     return 0
 
 

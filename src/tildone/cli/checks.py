@@ -11,7 +11,7 @@ from tildone.agents.open_files import holders
 from tildone.cli.address import file_of, path_of, shown
 from tildone.cli.amounts import size
 from tildone.config import KEYS, origins
-from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreTooNew, TildoneError
+from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreTooNew, TildoneError, UsageError
 from tildone.kit.text import clipped
 from tildone.log.health import Finding, Health
 from tildone.typing import TYPE_CHECKING
@@ -132,9 +132,13 @@ def others(ground: Ground) -> Iterator[Finding]:
 def hosts(ground: Ground) -> Iterator[Finding]:
     """The agents that people use here, and whether the plan is in them."""
     # Late, because only this asks.
-    from tildone.cli.install.health import findings  # noqa: PLC0415  see above
+    from tildone.cli.install import sites  # noqa: PLC0415  see above
+    from tildone.integrations.settings.health import findings  # noqa: PLC0415  see above
 
-    yield from findings(ground.settings.project)
+    try:
+        yield from findings(sites(ground.settings.project))
+    except UsageError as error:
+        yield Finding(Health.ODD, str(error), "")
 
 
 CHECKS: tuple[Check, ...] = (

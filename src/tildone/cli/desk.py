@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from tildone.cli.screen import put
+from tildone.commands.answer import Trouble
 from tildone.core.plan import Status
 from tildone.core.query import next_task, progress
-from tildone.dialects.command.answer import Trouble
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.log.events import Actor
 from tildone.typing import TYPE_CHECKING
 from tildone.views.faults import sentence
-from tildone.views.harmless import seen, seen_lines
+from tildone.views.sanitize import printable, printable_lines
 
 if TYPE_CHECKING:
+    from tildone.commands.answer import Answer
     from tildone.core.plan import Plan
-    from tildone.dialects.command.answer import Answer
     from tildone.session import Session
 
 ME = "tildone todo"
@@ -66,9 +66,9 @@ def standing(plan: Plan) -> str:
         return f"{far.closed} of {far.total} closed: nothing is left to do."
     task = upcoming[1]
     word = "In progress" if task.status is Status.IN_PROGRESS else "Next"
-    return f"{far.closed} of {far.total} closed. {word}: {seen(task.text)}"
+    return f"{far.closed} of {far.total} closed. {word}: {printable(task.text)}"
 
 
 def _say(answer: Answer) -> None:
     for message in answer.messages:
-        put("\n".join(seen_lines(message.text)))
+        put("\n".join(printable_lines(message.text)))

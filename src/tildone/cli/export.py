@@ -19,7 +19,7 @@ from tildone.log import archive
 from tildone.log.archive import Archive
 from tildone.log.events import PlanChanged
 from tildone.typing import TYPE_CHECKING
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from tildone.session import Session
@@ -35,7 +35,7 @@ def export(typed: Typed) -> int:
     session = reading(typed)
     if form == PI:
         _save_pi(session, path, settings_for(typed).project)
-        put(f"Wrote the session to {seen(path)}")
+        put(f"Wrote the session to {printable(path)}")
         return 0
     written = _written(session, form)
     if path == STREAM:
@@ -44,7 +44,7 @@ def export(typed: Typed) -> int:
         if not typed.has("force"):
             _spare(session, path, form)
         save(path, written.text)
-        put(f"Wrote the {'session' if form == JSON else 'plan'} to {seen(path)}")
+        put(f"Wrote the {'session' if form == JSON else 'plan'} to {printable(path)}")
     aside(f"What is written otherwise in {form}", written.said, everything=typed.has("verbose"))
     return 0
 
@@ -83,7 +83,7 @@ def _whole(session: Session) -> Archive:
         Refused: that is nothing.
     """
     # In this order: what is written meanwhile is among the events, and the place is one of them.
-    place = session.store.place(session.name)
+    place = session.store.session_head(session.name)
     events = tuple(session.store.events(session.name))
     if not events:
         raise Refused(f"nothing has happened in {named(session.name)} yet; begin with: tildone todo append TEXT")
@@ -97,7 +97,7 @@ def _save_pi(session: Session, path: str, project: str) -> None:
     whole = _whole(session)
     if os.path.lexists(path):
         raise Refused(f"{path} is there already, and a session of pi's is never replaced: name another")
-    write_history(path, whole.session, project, whole.events, whole.place)
+    write_history(path, whole.session, project, whole.events, whole.session_head)
 
 
 def _spare(session: Session, path: str, form: str) -> None:

@@ -16,7 +16,7 @@ from tildone.formats.losses import Remark
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,7 @@ def _tell(typed: Typed, done: Sequence[Imported]) -> None:
     here = settings_for(typed).session
     for each in done:
         verb = "Would import" if typed.has("dry-run") else "Imported"
-        put(f"{verb} {seen(shown(each.found.path))}: {counted(each)}{_where(each.session, here)}")
+        put(f"{verb} {printable(shown(each.found.path))}: {counted(each)}{_where(each.session, here)}")
         if typed.has("dry-run"):
             _show(each.after)
         else:
@@ -100,7 +100,7 @@ def _show(plan: Plan) -> None:
 
 
 def _where(session: str, here: str) -> str:
-    return "" if session == here else f", into {seen(named(session))}"
+    return "" if session == here else f", into {printable(named(session))}"
 
 
 def _quoted(session: str) -> str:
@@ -108,4 +108,4 @@ def _quoted(session: str) -> str:
     # Late, because most imports are into the session at hand.
     from shlex import quote  # noqa: PLC0415  see above
 
-    return quote(seen(session))
+    return quote(printable(session))

@@ -41,7 +41,7 @@ def _events(typed: Typed, session: Session, limit: int) -> int:
     from tildone.history.timeline import recent, row_lines, timeline  # noqa: PLC0415  see above
 
     store, name = session.store, session.name
-    head = store.place(name).head
+    head = store.session_head(name).head
     events = list(store.events(name)) if typed.has("all") else recent(store.history(name), limit)
     rows = timeline(events, head, moment, session.patience.nudges)
     shown = list(zip(events, rows, strict=True))[::-1][:limit]
@@ -57,7 +57,7 @@ def _events(typed: Typed, session: Session, limit: int) -> int:
 def _tasks(typed: Typed, session: Session) -> int:
     from tildone.history.duration_table import times_lines  # noqa: PLC0415  see above
     from tildone.history.lifetimes import lives  # noqa: PLC0415  see above
-    from tildone.wiring import now  # noqa: PLC0415  see above
+    from tildone.ids import now  # noqa: PLC0415  see above
 
     at = now()
     events = list(session.store.history(session.name))

@@ -14,13 +14,13 @@ from tildone.cli.place import settings_for
 from tildone.cli.progress import Progress
 from tildone.cli.screen import put
 from tildone.errors import StoreBusy, UsageError
-from tildone.stores.copying import copy
+from tildone.log.copying import copy
 from tildone.typing import TYPE_CHECKING
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 from tildone.wiring import open_store
 
 if TYPE_CHECKING:
-    from tildone.stores.copying import Copied
+    from tildone.log.copying import Copied
 
 
 def migrate(typed: Typed) -> int:
@@ -41,13 +41,13 @@ def migrate(typed: Typed) -> int:
         source.close()
         target.close()
     if not copied.sessions and not copied.went_on:
-        put(f"There is no session in {seen(shown(here.store))} yet: nothing was copied.")
+        put(f"There is no session in {printable(shown(here.store))} yet: nothing was copied.")
         return 0
     report(copied, f"Copied to {shown(there.store)}")
     if copied.went_on:
         raise StoreBusy(f"{went_on(copied)}; to bring the rest, give the same command again")
     word = "set" if os.name == "nt" else "export"
-    put(f"To use it from now on: {word} TILDONE_STORE={shlex.quote(seen(shown(there.store)))}")
+    put(f"To use it from now on: {word} TILDONE_STORE={shlex.quote(printable(shown(there.store)))}")
     if shown(there.store) != there.store:
         put("What is left out of the address here (a password, options) belongs there, too.")
     return 0
@@ -62,11 +62,11 @@ def report(copied: Copied, done: str) -> None:
 def sum_up(copied: Copied, done: str, *more: str) -> None:
     """The same, without saying how much was new."""
     much = f"{many(copied.sessions, 'session')} with {many(copied.events, 'event')}"
-    put(f"{seen(done)}: {', '.join((much, *more))}.")
+    put(f"{printable(done)}: {', '.join((much, *more))}.")
     put(f"Compared on both sides: sha256 {copied.digest}")
 
 
 def went_on(copied: Copied) -> str:
     """Which sessions the copy has not kept up with."""
-    names = ", ".join(seen(name) for name in copied.went_on)
+    names = ", ".join(printable(name) for name in copied.went_on)
     return f"{many(len(copied.went_on), 'session')} went on meanwhile: {names}"

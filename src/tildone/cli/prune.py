@@ -12,14 +12,14 @@ from tildone.cli.place import settings_for
 from tildone.cli.screen import on_terminal, put, put_spans
 from tildone.core.query import open_tasks
 from tildone.errors import HeadMoved, StoreError, UsageError
+from tildone.ids import now
 from tildone.kit.theme import Role, Span
 from tildone.log import codec
-from tildone.log.state import recall
+from tildone.log.state import latest_state
 from tildone.stores.sqlite import SqliteStore
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.harmless import seen
-from tildone.wiring import now
+from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from tildone.log.store import Store
@@ -81,14 +81,14 @@ def _older_than(store: Store, span: int) -> list[Old]:
     found = []
     for info in store.sessions():
         if moment - info.updated > span:
-            state = recall(store.history(info.name))
+            state = latest_state(store.history(info.name))
             found.append(Old(info, state.head, moment - info.updated, len(open_tasks(state.plan))))
     return sorted(found, key=lambda old: old.age, reverse=True)
 
 
 def _show(found: list[Old], chosen: list[Old], which: str) -> None:
     if not found:
-        put(f"No session {seen(which)}.")
+        put(f"No session {printable(which)}.")
         return
     ages = [age(old.age) for old in found]
     put_spans(
@@ -125,14 +125,14 @@ def _freed(store: Store) -> str:
     try:
         freed = store.compact()
     except StoreError as error:
-        return f" Their space is kept for new plans: {seen(str(error))}"
+        return f" Their space is kept for new plans: {printable(str(error))}"
     return f" {size(freed)} are free again." if freed else " Their space is kept for new plans."
 
 
 def _tell(chosen: list[Old], removed: list[Old], freed: str) -> None:
     for old in chosen:
         if old not in removed:
-            put(f"Somebody has gone on with {seen(old.info.name)}: it was left.")
+            put(f"Somebody has gone on with {printable(old.info.name)}: it was left.")
     events = sum(old.info.events for old in removed)
     done = f"Removed {many(len(removed), 'session')} with {many(events, 'event')}.{freed}"
     put(done if removed else "Nothing was removed.")

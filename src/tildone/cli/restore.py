@@ -16,19 +16,19 @@ from tildone.cli.place import settings_for
 from tildone.cli.progress import Progress
 from tildone.cli.screen import put
 from tildone.errors import StoreDamaged, UsageError
+from tildone.log.copying import copy, outlook
 from tildone.log.health import Health
-from tildone.stores.copying import copy, outlook
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.backup import open_backup
 from tildone.stores.sqlite.schema import is_foreign
 from tildone.typing import TYPE_CHECKING
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 from tildone.wiring import open_store
 
 if TYPE_CHECKING:
     from tildone.config import Settings
+    from tildone.log.copying import Outlook
     from tildone.log.store import Store
-    from tildone.stores.copying import Outlook
     from tildone.stores.sqlite import SqliteStore
 
 BESIDE = ("", "-wal", "-shm", "-journal")
@@ -69,7 +69,7 @@ def _put_back(source: Store, settings: Settings, path: str, only: str | None) ->
     except StoreDamaged as error:
         target, aside = _begun_anew(settings, error)
     try:
-        stood = {info.name: target.place(info.name).head for info in target.sessions()}
+        stood = {info.name: target.session_head(info.name).head for info in target.sessions()}
         with Progress() as progress:
             copied = copy(source, target, progress, only)
     except StoreDamaged as error:
@@ -81,7 +81,7 @@ def _put_back(source: Store, settings: Settings, path: str, only: str | None) ->
         stood = {}
         with Progress() as progress:
             copied = copy(source, target, progress, only)
-    moved = [name for name, head in stood.items() if target.place(name).head != head]
+    moved = [name for name, head in stood.items() if target.session_head(name).head != head]
     target.close()
     if not copied.new and not moved:
         put("Nothing changed: all of it was there.")
@@ -89,9 +89,9 @@ def _put_back(source: Store, settings: Settings, path: str, only: str | None) ->
         report(copied, f"Put back from {path}")
     if moved:
         put(f"Where {many(len(moved), 'session')} stood before is another branch now: tildone log --all")
-        _list([seen(name) for name in moved])
+        _list([printable(name) for name in moved])
     if aside is not None:
-        put(f"The damaged store is kept: {seen(aside)}")
+        put(f"The damaged store is kept: {printable(aside)}")
     return 0
 
 
@@ -103,7 +103,7 @@ def _begun_anew(settings: Settings, error: StoreDamaged) -> tuple[Store, str]:
     aside = f"{path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}"
     while os.path.exists(aside):
         aside += "+"
-    print(f"{seen(str(error))}\nIt is moved aside to {seen(aside)}", file=sys.stderr)
+    print(f"{printable(str(error))}\nIt is moved aside to {printable(aside)}", file=sys.stderr)
     for suffix in BESIDE:
         if os.path.exists(f"{path}{suffix}"):
             os.rename(f"{path}{suffix}", f"{aside}{suffix}")
@@ -116,7 +116,7 @@ def _foretell(source: Store, settings: Settings, only: str | None) -> int:
     try:
         found = [each for each in outlook(source, target, only) if each.changes]
     except StoreDamaged as error:
-        put(f"The store would be moved aside and begun anew: {seen(str(error))}")
+        put(f"The store would be moved aside and begun anew: {printable(str(error))}")
         found = [each for each in outlook(source, MemoryStore(), only) if each.changes]
     target.close()
     if not found:
@@ -135,19 +135,19 @@ def _as_it_is(settings: Settings) -> Store:
     try:
         return existing(settings)
     except StoreDamaged as error:
-        put(f"{seen(shown(settings.store))} would be moved aside and begun anew: {seen(str(error))}")
+        put(f"{printable(shown(settings.store))} would be moved aside and begun anew: {printable(str(error))}")
         return MemoryStore()
 
 
 def _told(each: Outlook) -> str:
     if each.new == each.events:
-        return f"{seen(each.name)}: would be here again, with {many(each.events, 'event')}"
+        return f"{printable(each.name)}: would be here again, with {many(each.events, 'event')}"
     parts = [f"would get {many(each.new, 'event')}"] if each.new else []
     if each.now.head != each.then.head:
         parts.append("would stand where it stood in the backup; where it stands now would be another branch")
     elif not parts:
         parts.append("would have another way forward")
-    return f"{seen(each.name)}: {', and '.join(parts)}"
+    return f"{printable(each.name)}: {', and '.join(parts)}"
 
 
 def _list(lines: list[str], most: int = LISTED) -> None:

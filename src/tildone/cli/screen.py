@@ -32,9 +32,9 @@ def put_raw(text: str) -> None:
     """Print text that others wrote: exact into a pipe or a file, harmless on a terminal."""
     if on_terminal():
         # Late, because a pipe does not need it.
-        from tildone.views.harmless import seen_lines  # noqa: PLC0415  see above
+        from tildone.views.sanitize import printable_lines  # noqa: PLC0415  see above
 
-        text = "\n".join(seen_lines(text))
+        text = "\n".join(printable_lines(text))
     put(text)
 
 
@@ -42,11 +42,11 @@ def put_spans(lines: Iterable[Iterable[Span]]) -> None:
     """Print styled lines: in colour if wanted, and harmless either way."""
     # Late, because not every verb draws.
     from tildone.kit.theme import ansi  # noqa: PLC0415  see above
-    from tildone.views.harmless import seen  # noqa: PLC0415  see above
+    from tildone.views.sanitize import printable  # noqa: PLC0415  see above
 
     color = colored()
     for line in lines:
-        put(ansi(line, color=color, safe=seen))
+        put(ansi(line, color=color, safe=printable))
 
 
 def on_terminal(stream: TextIO | None = None) -> bool:

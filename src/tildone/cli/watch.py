@@ -14,7 +14,7 @@ from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.history.changes import changes, told
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 from tildone.wiring import dialect_of_session, open_session, open_store
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def watch(typed: Typed, form: str | None) -> int:
     try:
         follower.follow()
     except KeyboardInterrupt:
-        follower.say(f"Stopped following {seen(path)}.")
+        follower.say(f"Stopped following {printable(path)}.")
         raise
 
 
@@ -99,7 +99,7 @@ class Follower:
 
     def follow(self) -> NoReturn:
         """Look at the file again and again, without end."""
-        self.say(f"Following {seen(self._path)}. Ctrl-C ends it.")
+        self.say(f"Following {printable(self._path)}. Ctrl-C ends it.")
         while True:
             self.look()
             time.sleep(PAUSE)
@@ -154,7 +154,7 @@ class Follower:
         if self._typed.has("json"):
             print(codec.dump(as_data(done)), flush=True)
         elif first:
-            self.say(f"Imported {seen(self._path)}: {counted(done)}, into {seen(named(done.session))}")
+            self.say(f"Imported {printable(self._path)}: {counted(done)}, into {printable(named(done.session))}")
         elif done.new or done.before != done.after:
             what = told(changes(done.before, done.after)) or [counted(done)]
             self.say(f"{time.strftime('%H:%M:%S')}  {'; '.join(what)}")
@@ -169,7 +169,7 @@ class Follower:
         if trouble != self._trouble:
             self._trouble = trouble
             sys.stdout.flush()
-            print(f"tildone: {seen(trouble)}; waiting for its next change", file=sys.stderr, flush=True)
+            print(f"tildone: {printable(trouble)}; waiting for its next change", file=sys.stderr, flush=True)
 
 
 def _look(path: str) -> Look | None:
@@ -195,4 +195,4 @@ def _is_fresh(look: Look | None) -> bool:
 
 
 def _content(found: Found) -> object:
-    return (found.events, found.place) if isinstance(found, FoundHistory) else found.plan
+    return (found.events, found.session_head) if isinstance(found, FoundHistory) else found.plan

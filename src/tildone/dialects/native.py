@@ -10,7 +10,7 @@ from tildone.core.query import open_tasks, progress
 from tildone.core.rules import Rules
 from tildone.dialects.base import Dialect, Reply
 from tildone.typing import TYPE_CHECKING
-from tildone.views.harmless import one_line
+from tildone.views.sanitize import single_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ def news(told: Sequence[str]) -> str:
 
 def _listed(plan: Plan) -> str:
     tasks = [task for _, task in open_tasks(plan)]
-    lines = [f"- {_clipped(one_line(task.text))}{_state(task)}" for task in tasks[:MOST]]
+    lines = [f"- {_clipped(single_line(task.text))}{_state(task)}" for task in tasks[:MOST]]
     if len(tasks) > MOST:
         lines.append(f"- and {len(tasks) - MOST} more")
     return "\n".join(lines)
@@ -61,7 +61,7 @@ def _state(task: Task) -> str:
         case Status.IN_PROGRESS:
             return " (in progress)"
         case Status.BLOCKED if task.notes:
-            return f" (waits: {_clipped(one_line(task.notes[-1]))})"
+            return f" (waits: {_clipped(single_line(task.notes[-1]))})"
         case Status.BLOCKED:
             return " (waits for somebody else)"
         case _:

@@ -24,7 +24,7 @@ from tildone.kit.theme import Role
 from tildone.log.events import Actor
 from tildone.session import Session
 from tildone.views import board
-from tildone.views.harmless import quoted
+from tildone.views.sanitize import escape_reminder_tags
 
 (TODO_WRITE,) = DECLARED.tools
 
@@ -97,7 +97,7 @@ class Declared:
         said = self.session.context()
         if said is None:
             return None
-        content = f"<system-reminder>\nTodos: {quoted(said)}\n</system-reminder>"
+        content = f"<system-reminder>\nTodos: {escape_reminder_tags(said)}\n</system-reminder>"
         return {"messages": [*event["messages"], {"role": "custom", "customType": RECAP, "content": content}]}
 
     def _keep(self, plan: Plan) -> None:

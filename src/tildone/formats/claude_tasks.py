@@ -9,7 +9,7 @@ from tildone.formats.losses import Remarks, Taken
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -95,10 +95,10 @@ def _task(text: str, data: Json, number: int, remarks: Remarks) -> Task:
     word = data.get("status", "pending")
     status = STATUSES.get(word) if isinstance(word, str) else None
     if status is None:
-        remarks.add(f"the status “{seen(_text(word))}” is not known; it is taken as pending", number)
+        remarks.add(f"the status “{printable(_text(word))}” is not known; it is taken as pending", number)
     for field in data:
         if field not in _FIELDS:
-            remarks.add(f"{seen(field)} has no place in a plan and is left out", number)
+            remarks.add(f"{printable(field)} has no place in a plan and is left out", number)
     return Task(text, status or Status.PENDING, tuple(_notes(text, data, number, remarks)))
 
 

@@ -14,7 +14,7 @@ from tildone.formats.whitespace import JS_SPACES
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.harmless import one_line, seen
+from tildone.views.sanitize import printable, single_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -152,7 +152,7 @@ def _quoted(lines: list[str]) -> list[str]:
 
 def _shown(text: str) -> str:
     """As a checklist shows it: on one line, and in characters that a file can hold."""
-    return re.sub(_HALVES, "\ufffd", one_line(text))
+    return re.sub(_HALVES, "\ufffd", single_line(text))
 
 
 def _shown_in_note(line: str) -> str:
@@ -166,7 +166,7 @@ def _visible(text: str) -> str:
 
 
 def _visible_in_note(line: str) -> str:
-    return seen(line).replace(_OPENING, f"‹{_OPENING[1:]}").rstrip(JS_SPACES)
+    return printable(line).replace(_OPENING, f"‹{_OPENING[1:]}").rstrip(JS_SPACES)
 
 
 def _comment(exact: str | list[str] | list[str | list[str]]) -> str:
@@ -284,7 +284,7 @@ class _Reader:
         if not self._phases:
             self._phases.append(("", []))
         if mark not in STATUSES:
-            return f"unknown mark [{seen(mark)}]; known are [ ], [/], [x], [-] and [!]"
+            return f"unknown mark [{printable(mark)}]; known are [ ], [/], [x], [-] and [!]"
         if text is None:
             return "a task without text"
         self._draft = _Draft(text, STATUSES[mark])

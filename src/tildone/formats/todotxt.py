@@ -14,7 +14,7 @@ from tildone.formats.losses import Remarks, Taken, Written
 from tildone.formats.whitespace import JS_SPACES
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +84,7 @@ def write(plan: Plan) -> Written:
 
 
 def _named(phase: Phase) -> str:
-    return f"phase “{seen(phase.name)}”" if phase.name else "a phase without a name"
+    return f"phase “{printable(phase.name)}”" if phase.name else "a phase without a name"
 
 
 def _line(task: Task, phase: str) -> tuple[str, list[str]]:
@@ -102,7 +102,7 @@ def _line(task: Task, phase: str) -> tuple[str, list[str]]:
     if phase:
         tag = _tag(phase)
         fields.insert(0, f"+{tag}" if tag == phase else f"+{tag} phase:{_encoded(phase)}")
-    line = _put(task, dates, seen(task.text), fields)
+    line = _put(task, dates, printable(task.text), fields)
     if _reads_as(line, task, phase):
         return line, lost
     lost.append(f"a text that would be taken for something else is changed, and exactly written as text:…, {_SHOWN}")
@@ -243,12 +243,12 @@ def _is_tag(word: str) -> bool:
 
 def _tag(phase: str) -> str:
     """A phase's name as one word."""
-    return re.sub(r"\s", "_", seen(phase))
+    return re.sub(r"\s", "_", printable(phase))
 
 
 def _visible(text: str) -> str:
     """What stands on a line for a text that cannot: it is on one line, and no part of it means anything."""
-    words = re.sub(_FORGED_FIELD, "\\3：", re.sub(_FORGED_TAG, "＋", seen(text).strip(JS_SPACES)))
+    words = re.sub(_FORGED_FIELD, "\\3：", re.sub(_FORGED_TAG, "＋", printable(text).strip(JS_SPACES)))
     # Looked at with something behind it, as it will be.
     done, _, completed, created, rest = _parts(f"{words} {_GUARD}")
     forged = done or completed or created or rest == _GUARD or rest.startswith(" ")
@@ -261,7 +261,7 @@ def _encoded(text: str) -> str:
 
 
 def _escaped(char: str) -> str:
-    if char not in "%:" and not char.isspace() and seen(char) == char:
+    if char not in "%:" and not char.isspace() and printable(char) == char:
         return char
     return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
 

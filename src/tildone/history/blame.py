@@ -7,8 +7,8 @@ from tildone.history.durations import ENDS, spent
 from tildone.kit.theme import Role, Span
 from tildone.log.events import PlanChanged
 from tildone.typing import TYPE_CHECKING
-from tildone.views.harmless import seen
 from tildone.views.rows import INDENT, cut, led
+from tildone.views.sanitize import printable
 from tildone.views.themed import task_line
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ def blame_lines(
     lines: list[Line] = []
     for life in found:
         lines += [()] if lines and whole else []
-        phase = (Span(f"  {seen(life.phase)}", Role.MUTED),) if life.phase else ()
+        phase = (Span(f"  {printable(life.phase)}", Role.MUTED),) if life.phase else ()
         title = (*task_line(life.task, life.position), *phase)
         lines.append(title if columns is None else cut(title, columns))
         for step in life.steps if whole else _ends(life):
             lead = (
                 Span(INDENT),
-                Span(seen(short[step.event.id]), Role.WARNING),
+                Span(printable(short[step.event.id]), Role.WARNING),
                 Span(f"  {when(step.event.at)}  {step.event.actor.value}", Role.MUTED),
             )
             lines += led(lead, _all(step) if whole else [_briefly(step)], columns)
@@ -62,11 +62,11 @@ def said(change: Change) -> str:
     """A change as it is told under the task that it happened to."""
     match change.what:
         case What.NOTED:
-            return f"noted: {seen(change.detail or '')}"
+            return f"noted: {printable(change.detail or '')}"
         case What.UNNOTED:
-            return f"took off the note: {seen(change.detail or '')}"
+            return f"took off the note: {printable(change.detail or '')}"
         case What.MOVED if change.detail:
-            return f"moved to {seen(change.detail)}"
+            return f"moved to {printable(change.detail)}"
         case _:
             return change.what.verb
 
@@ -80,7 +80,7 @@ def _ends(life: Life) -> list[Step]:
 def _briefly(step: Step) -> Said:
     call = call_of(step)
     brief = [said(change) for change in step.changes if change.what not in (What.NOTED, What.UNNOTED)]
-    tool = (Span(f"  {seen(call.tool)}", Role.DIM),) if call else ()
+    tool = (Span(f"  {printable(call.tool)}", Role.DIM),) if call else ()
     return Span(", ".join(brief), Role.TEXT), (*_took(step), *tool)
 
 
@@ -90,9 +90,9 @@ def _all(step: Step) -> list[Said]:
     ]
     call = call_of(step)
     if call:
-        arguments = seen(call.arguments)
+        arguments = printable(call.arguments)
         shown = arguments if len(arguments) <= LONGEST else f"{arguments[:LONGEST]}…"
-        told.append((Span(f"{seen(call.tool)} {shown}", Role.DIM), ()))
+        told.append((Span(f"{printable(call.tool)} {shown}", Role.DIM), ()))
     return told
 
 

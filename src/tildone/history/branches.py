@@ -12,8 +12,8 @@ from tildone.log.refs import ROOT, short_ids
 from tildone.log.tree import by_id, labels, leaves
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.harmless import seen
 from tildone.views.rows import cut, led
+from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -73,10 +73,10 @@ def branch_lines(
     lines: list[Line] = []
     for branch in found:
         end = branch.end
-        name = "" if branch.label is None else seen(branch.label) + (f"+{branch.since}" if branch.since else "")
+        name = "" if branch.label is None else printable(branch.label) + (f"+{branch.since}" if branch.since else "")
         lead = (
             Span((Mark.HEAD if branch.current else Mark.ELSEWHERE).value, Role.ACCENT),
-            Span(f" {seen(short[end.id]) if end else ROOT}", Role.WARNING),
+            Span(f" {printable(short[end.id]) if end else ROOT}", Role.WARNING),
             Span(f"  {when(end.at)}" if end else "", Role.MUTED),
             Span(f"  {branch.far.closed}/{branch.far.total}"),
         )
@@ -86,7 +86,7 @@ def branch_lines(
 
 
 def _since(branch: Branch, short: Mapping[str, str]) -> Iterator[Line]:
-    place = ROOT if branch.parted is None else seen(short[branch.parted])
+    place = ROOT if branch.parted is None else printable(short[branch.parted])
     yield (Span("    goes on from here:" if branch.onward else f"    from {place}:", Role.MUTED),)
     did = branch.did or ("left the plan as it was",)
     for text in did[:LISTED]:

@@ -8,8 +8,8 @@ from tildone.core.plan import Status, Task
 from tildone.history.matching import longest_rising, matched, spots, task_at
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.harmless import seen
 from tildone.views.plain import UNNAMED
+from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -128,12 +128,12 @@ def _sentence(change: Change) -> str:
     if change.detail is None:
         return subject
     if change.what in (What.NOTED, What.UNNOTED):
-        return f"{subject}: {seen(change.detail)}"
+        return f"{subject}: {printable(change.detail)}"
     return f"{subject} to {_named(change.detail)}"
 
 
 def _named(name: str) -> str:
-    return f"“{seen(name)}”" if name else UNNAMED
+    return f"“{printable(name)}”" if name else UNNAMED
 
 
 def _phase_changes(match: Match) -> Iterator[Change]:

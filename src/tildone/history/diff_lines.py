@@ -7,9 +7,9 @@ from tildone.kit.text import width, wrapped
 from tildone.kit.theme import Role, Span, plain
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
-from tildone.views.harmless import seen, seen_lines
 from tildone.views.plain import UNNAMED
 from tildone.views.rows import INDENT
+from tildone.views.sanitize import printable, printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -66,27 +66,27 @@ def _entry_data(entry: Entry) -> dict[str, object]:
 
 def _heading(section: Section, room: int | None) -> Iterator[Line]:
     sign = (Span(f"{section.sign.value} ", _ROLES[section.sign]),) if section.sign else ()
-    asides = [f"was “{seen(section.was)}”"] if section.was else ["had no name"] if section.was == "" else []
+    asides = [f"was “{printable(section.was)}”"] if section.was else ["had no name"] if section.was == "" else []
     asides += ["moved"] if section.moved else []
     far = f" {section.far.closed}/{section.far.total}" if section.far else ""
     aside = far + (f" ({', '.join(asides)})" if asides else "")
-    yield from _fitted(sign, Span(seen(section.name) or UNNAMED, Role.ACCENT, bold=True), aside, room)
+    yield from _fitted(sign, Span(printable(section.name) or UNNAMED, Role.ACCENT, bold=True), aside, room)
 
 
 def _entry(entry: Entry, indent: Span, room: int | None) -> Iterator[Line]:
     lead = (indent, Span(f"{entry.sign.value} ", _ROLES[entry.sign]))
     said = [what.verb for what in entry.what]
     if entry.origin is not None:
-        said.append(f"moved from {seen(entry.origin) or UNNAMED}")
+        said.append(f"moved from {printable(entry.origin) or UNNAMED}")
     elif entry.moved:
         said.append("moved")
     if entry.was is not None:
-        said.append(f"was “{seen(entry.was)}”")
-    text = Span(seen(entry.text), Role.DIM if entry.sign is Sign.REMOVED else Role.TEXT)
+        said.append(f"was “{printable(entry.was)}”")
+    text = Span(printable(entry.text), Role.DIM if entry.sign is Sign.REMOVED else Role.TEXT)
     yield from _fitted(lead, text, f": {', '.join(said)}" if said else "", room)
     for sign, note in entry.notes:
         below = (indent, Span("  "), Span(f"{sign.value} ", _ROLES[sign]))
-        for line in seen_lines(note):
+        for line in printable_lines(note):
             yield from _fitted((*below, Span("│ ", Role.DIM)), Span(line, Role.MUTED), "", room)
 
 

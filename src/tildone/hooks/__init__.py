@@ -42,9 +42,9 @@ def answered(argv: Sequence[str]) -> None:
     from tildone.agents.processes import agent_process  # noqa: PLC0415  see above
     from tildone.config import load, nearest  # noqa: PLC0415  see above
     from tildone.errors import UsageError  # noqa: PLC0415  see above
-    from tildone.hooks.heard import Heard, read  # noqa: PLC0415  see above
+    from tildone.hooks.event import HookEvent, read  # noqa: PLC0415  see above
+    from tildone.hooks.fast_path import settled  # noqa: PLC0415  see above
     from tildone.hooks.hosts import HOSTS  # noqa: PLC0415  see above
-    from tildone.hooks.quick import settled  # noqa: PLC0415  see above
 
     words, flags = _typed(argv)
     name = words[0] if words else ""
@@ -56,13 +56,13 @@ def answered(argv: Sequence[str]) -> None:
     said = read(0)
     if said is None:
         return
-    event = words[1] if len(words) > 1 else Heard(host, "", "", said, os.environ).text("event")
+    event = words[1] if len(words) > 1 else HookEvent(host, "", "", said, os.environ).text("event")
     moment = host.moments.get(event)
     if moment is None:
         return
     # On Windows a shell stands in between, and is another one each time.
     pid = 0 if sys.platform == "win32" else agent_process()
-    heard = Heard(host, event, moment, said, os.environ)
+    heard = HookEvent(host, event, moment, said, os.environ)
     settings = load(flags, os.environ, heard.folder)
     if settled(heard, settings, pid):
         return
@@ -102,10 +102,10 @@ def _complain(error: BaseException) -> None:
     """One line, in which nothing can pass for another; for a bug, which kind of error it is as well."""
     try:
         from tildone.errors import TildoneError  # noqa: PLC0415  nothing but an error needs it
-        from tildone.views.harmless import seen  # noqa: PLC0415  the same
+        from tildone.views.sanitize import printable  # noqa: PLC0415  the same
 
         known = isinstance(error, TildoneError | ValueError) and str(error)
-        _say(seen(str(error) if known else f"{type(error).__name__}: {error}"))
+        _say(printable(str(error) if known else f"{type(error).__name__}: {error}"))
     except BaseException:  # noqa: BLE001, S110  there is nobody left to tell
         pass
 

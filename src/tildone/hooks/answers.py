@@ -8,18 +8,19 @@ from tildone.agents.assignment import assign_session
 from tildone.dialects.native import NATIVE, STOPPED, news
 from tildone.dialects.native import context as recalled
 from tildone.hooks import hosts
-from tildone.hooks.lists import mirrored
-from tildone.hooks.quick import COST, LASTING
-from tildone.hooks.said import ADDS, HALTS, TELLS, Said, can_say, harmless, phrased
-from tildone.log.events import Course
+from tildone.hooks.fast_path import COST, LASTING
+from tildone.hooks.native_lists import mirrored
+from tildone.hooks.reply import ADDS, HALTS, TELLS, HookReply, can_say, harmless, phrased
+from tildone.ids import now
+from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
-from tildone.wiring import BY_HAND, dialect_named, dialect_of_session, now, open_agents, open_session, open_store
+from tildone.wiring import BY_HAND, dialect_named, dialect_of_session, open_agents, open_session, open_store
 
 if TYPE_CHECKING:
     from tildone.agents.registry import Agent, AgentRegistry
     from tildone.config import Settings
-    from tildone.hooks.heard import Heard
+    from tildone.hooks.event import HookEvent
     from tildone.session import Session
 
 PATIENCE = 1.5
@@ -36,14 +37,14 @@ LONGEST = 4000
 class Work:
     """An agent at work: what its host has just told, and the plan."""
 
-    heard: Heard
+    heard: HookEvent
     settings: Settings
     agents: AgentRegistry
     agent: Agent
     session: Session
 
 
-def answer(heard: Heard, settings: Settings, pid: int) -> str:
+def answer(heard: HookEvent, settings: Settings, pid: int) -> str:
     """What to print: the answer in the host's own form, or nothing."""
     if heard.moment == hosts.TOOLS:
         from tildone.hooks.tools import offered  # noqa: PLC0415  see _answered
@@ -59,7 +60,7 @@ def answer(heard: Heard, settings: Settings, pid: int) -> str:
         dialect = dialect_of_session(here, store)
         session.dialect = dialect_named(USUAL) if dialect is BY_HAND else dialect
     if session.state.head is None and agent.session != settings.session:
-        session.steer(open_session(settings, NATIVE, store).state.course)
+        session.set_directive(open_session(settings, NATIVE, store).state.directive)
     work = Work(heard, here, agents, agent, session)
     if heard.moment == hosts.LINE:
         return _line(work)
@@ -73,7 +74,7 @@ def answer(heard: Heard, settings: Settings, pid: int) -> str:
     return phrased(heard, said)
 
 
-def _answered(work: Work) -> Said | None:
+def _answered(work: Work) -> HookReply | None:
     # Here and below, each moment loads what it needs and no more.
     match work.heard.moment:
         case hosts.STOP:
@@ -91,10 +92,10 @@ def _answered(work: Work) -> Said | None:
             return None
         case hosts.AFTER | hosts.TASK:
             _followed(work)
-    return Said(HALTS, STOPPED) if work.session.state.course is Course.STOP else None
+    return HookReply(HALTS, STOPPED) if work.session.state.directive is Directive.STOP else None
 
 
-def _reminded(work: Work) -> Said | None:
+def _reminded(work: Work) -> HookReply | None:
     """The plan, for a model that begins or has forgotten; where it can't be told now, it is with the next prompt."""
     text = work.session.context() or recalled(work.session.plan)
     if text is None:
@@ -103,14 +104,14 @@ def _reminded(work: Work) -> Said | None:
         _saw(work, None)
         return None
     _saw(work, work.session.state.head)
-    return Said(ADDS, text if len(text) <= LONGEST else recalled(work.session.plan) or "")
+    return HookReply(ADDS, text if len(text) <= LONGEST else recalled(work.session.plan) or "")
 
 
-def _prompted(work: Work) -> Said | None:
+def _prompted(work: Work) -> HookReply | None:
     """What became of the plan since the model last saw it. A person's word counts anew after the gate has let go."""
     state = work.session.state
-    if state.tripped and state.course is Course.GO and work.heard.from_person:
-        work.session.steer(Course.GO)
+    if state.tripped and state.directive is Directive.GO and work.heard.from_person:
+        work.session.set_directive(Directive.GO)
     known = work.session.plan_at(work.agent.seen_head)
     if known is None:
         return _reminded(work)
@@ -123,7 +124,7 @@ def _prompted(work: Work) -> Said | None:
     if not can_say(work.heard, ADDS):
         return None
     _saw(work, work.session.state.head)
-    return Said(ADDS, news(found))
+    return HookReply(ADDS, news(found))
 
 
 def _followed(work: Work) -> None:

@@ -6,22 +6,22 @@ from tildone.agents.identity import digest
 from tildone.agents.worktree import fingerprint
 from tildone.config import JSONL
 from tildone.core.query import open_tasks, progress
-from tildone.hooks.quick import COST
-from tildone.hooks.said import STOPS, TELLS, Said
-from tildone.log.events import Sight
-from tildone.loop.asking import asks
-from tildone.loop.machine import GiveUp, GoOn, Rest, Turn, decide
+from tildone.hooks.fast_path import COST
+from tildone.hooks.reply import STOPS, TELLS, HookReply
+from tildone.ids import now
+from tildone.log.events import StopFingerprint
+from tildone.loop.decision import GiveUp, GoOn, Rest, Turn, decide
+from tildone.loop.questions import ends_with_question
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.bounds import why_let_go
-from tildone.wiring import now
 
 if TYPE_CHECKING:
     from tildone.agents.identity import AgentId
     from tildone.agents.registry import AgentRegistry
     from tildone.config import Settings
     from tildone.core.plan import Plan
-    from tildone.hooks.heard import Heard
+    from tildone.hooks.event import HookEvent
     from tildone.session import Session
 
 ERRORS = frozenset({"error", "errored", "failed"})
@@ -30,8 +30,8 @@ WORDS, ASKED, LENGTH = "words", "asked", "length"
 
 
 def stopped(
-    heard: Heard, session: Session, agents: AgentRegistry, agent_id: AgentId, settings: Settings
-) -> Said | None:
+    heard: HookEvent, session: Session, agents: AgentRegistry, agent_id: AgentId, settings: Settings
+) -> HookReply | None:
     """What to say now that the agent has stopped: that it goes on, or, once, why it is let go with work left.
 
     Files are looked at only if it matters: that takes longer than all the rest.
@@ -40,27 +40,27 @@ def stopped(
     if isinstance(decide(before, session.patience, replace(turn, at=now())), Rest):
         return None
     apart = (settings.store.removeprefix(JSONL), settings.agents_dir, settings.session_dir)
-    sight = replace(turn.sight, files=fingerprint(settings.project, apart))
-    verdict = session.turn_ended(replace(turn, sight=sight))
+    sight = replace(turn.fingerprint, files=fingerprint(settings.project, apart))
+    verdict = session.turn_ended(replace(turn, fingerprint=sight))
     match verdict.decision:
         case GoOn():
-            return Said(STOPS, verdict.prompt or "")
+            return HookReply(STOPS, verdict.prompt or "")
         case GiveUp(bound, limit) if not before.tripped:
-            return Said(TELLS, f"tildone lets the agent go: {why_let_go(bound, limit)}. {_left(session.plan)}")
+            return HookReply(TELLS, f"tildone lets the agent go: {why_let_go(bound, limit)}. {_left(session.plan)}")
         case _:
             return None
 
 
-def note_words(heard: Heard, agents: AgentRegistry, agent_id: AgentId) -> None:
+def note_words(heard: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
     """Keep what is to be known of an agent's words, where its host does not tell them when it stops."""
     words = heard.text("words")
-    agents.set_note(agent_id, WORDS, f"{digest(words)} {ASKED if asks(words) else ''}")
+    agents.set_note(agent_id, WORDS, f"{digest(words)} {ASKED if ends_with_question(words) else ''}")
 
 
-def _turn(heard: Heard, agents: AgentRegistry, agent_id: AgentId) -> Turn:
+def _turn(heard: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> Turn:
     """What is known of the turn that has ended, but for the files."""
     words, status = _words(heard, agents, agent_id), heard.text("status").lower()
-    sight, asked = (digest(words) if words else "", asks(words))
+    sight, asked = (digest(words) if words else "", ends_with_question(words))
     if not words:
         sight, _, kept = agents.note(agent_id, WORDS).partition(" ")
         asked = kept == ASKED
@@ -69,12 +69,12 @@ def _turn(heard: Heard, agents: AgentRegistry, agent_id: AgentId) -> Turn:
         errored=status in ERRORS,
         asked=asked,
         busy=heard.busy,
-        sight=Sight(words=sight),
+        fingerprint=StopFingerprint(words=sight),
         cost=_number(agents.note(agent_id, COST)),
     )
 
 
-def _words(heard: Heard, agents: AgentRegistry, agent_id: AgentId) -> str:
+def _words(heard: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> str:
     """What the agent said in this turn, also where its host tells all that it said since it was last let go."""
     words = heard.text("words")
     if not heard.host.adds_up:

@@ -12,7 +12,18 @@ from tildone.core.plan import Plan, Task
 from tildone.core.query import open_tasks
 from tildone.core.rules import Rules
 from tildone.hooks.hosts import TASK
-from tildone.hooks.lists import BETWEEN, MOST, arguments, calls, followed, listed, merged, mirrored, revised, status
+from tildone.hooks.native_lists import (
+    BETWEEN,
+    MOST,
+    arguments,
+    calls,
+    followed,
+    listed,
+    merged,
+    mirrored,
+    revised,
+    status,
+)
 from tildone.log import codec
 from tildone.log.events import Actor, Call
 from tildone.typing import TYPE_CHECKING
@@ -22,7 +33,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tildone.core.reduce import Step
-    from tildone.hooks.heard import Heard
+    from tildone.hooks.event import HookEvent
     from tildone.hooks.hosts import Host
     from tildone.session import Session
 
@@ -30,7 +41,7 @@ CREATE, UPDATE, LIST, COMPLETED, DELETED = "TaskCreate", "TaskUpdate", "TaskList
 AS_IT_IS = Rules(max_tasks=MOST)
 
 
-def mirror(heard: Heard, session: Session) -> bool:
+def mirror(heard: HookEvent, session: Session) -> bool:
     """Bring the plan up to what the host's list says; whether the plan is now that list, and nothing else."""
     if _failed(heard.get("response")):
         return False

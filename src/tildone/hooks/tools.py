@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.errors import UsageError
-from tildone.hooks.lists import arguments
+from tildone.hooks.native_lists import arguments
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.views.status import status_line
@@ -11,7 +11,7 @@ from tildone.wiring import dialect_named, dialect_of_tool, open_session
 
 if TYPE_CHECKING:
     from tildone.config import Settings
-    from tildone.hooks.heard import Heard
+    from tildone.hooks.event import HookEvent
     from tildone.log.store import Store
 
 
@@ -31,7 +31,7 @@ def offered(dialect: str) -> str:
     return f"{codec.dump({'tools': tools})}\n"
 
 
-def called(heard: Heard, settings: Settings, store: Store, seen: str | None) -> tuple[str, str | None]:
+def called(heard: HookEvent, settings: Settings, store: Store, seen: str | None) -> tuple[str, str | None]:
     """Carry out the call of a model that has `seen` the session so far: what to print, and what it has seen then.
 
     Raises:
@@ -42,8 +42,7 @@ def called(heard: Heard, settings: Settings, store: Store, seen: str | None) -> 
     if dialect is None:
         raise UsageError(f"there is no tool {tool!r}")
     session = open_session(settings, dialect_named(dialect), store)
-    session.saw(seen)
+    session.set_seen_head(seen)
     reply = session.call(tool, arguments(heard.get("input")))
-    failed = reply.is_error or bool(reply.details.get("error"))
-    told = {"text": reply.text, "failed": failed, "line": status_line(session.state)}
-    return f"{codec.dump(told)}\n", session.seen
+    told = {"text": reply.text, "failed": reply.failed, "line": status_line(session.state)}
+    return f"{codec.dump(told)}\n", session.seen_head

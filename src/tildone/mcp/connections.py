@@ -12,15 +12,16 @@ from tildone.agents.registry import CALLER_NOTE, Agent, AgentRegistry
 from tildone.config import Settings
 from tildone.dialects.base import Dialect, Reply
 from tildone.errors import StoreError, TildoneError
+from tildone.ids import now
 from tildone.kit.schema import Problem
-from tildone.log.state import State, recall
+from tildone.log.state import State
 from tildone.log.store import Store
 from tildone.mcp.callers import CODEX, HTTP_CALLER, OPENCODE, Caller, Memory
 from tildone.mcp.executor import SerialExecutor
 from tildone.session import Session
 from tildone.value import replace, value
-from tildone.views.harmless import seen
-from tildone.wiring import now, open_agents, open_session
+from tildone.views.sanitize import printable
+from tildone.wiring import open_agents, open_session
 
 MOST_DESKS = 200
 PATIENCE = 1.0
@@ -106,9 +107,9 @@ class Connection:
             agent = self._agent()
             session = self._session_of(agent)
             reply = session.call(tool, arguments)
-            if self._caller.memory is Memory.KEPT and session.seen != agent.seen_head:
+            if self._caller.memory is Memory.KEPT and session.seen_head != agent.seen_head:
                 # When the answer is on its way: nobody asks for this before the model has read it.
-                self._to_keep = replace(agent, seen_head=session.seen)
+                self._to_keep = replace(agent, seen_head=session.seen_head)
                 self._worker.then(self._keep)
             return reply
         except Exception as error:  # noqa: BLE001  the outermost function of a call: the model is told, and a person
@@ -116,14 +117,14 @@ class Connection:
 
     def _look(self, name: str | None) -> SessionView:
         name = name or self._agent().session
-        return SessionView(name, recall(self._store.history(name)))
+        return SessionView(name, latest_state(self._store.history(name)))
 
     def _session_of(self, agent: Agent) -> Session:
         """The agent's session, which knows what its model has seen."""
         if self._session is None or self._session.name != agent.session:
             self._session = open_session(replace(self._settings, session=agent.session), self._dialect, self._store)
         if self._caller.memory is not Memory.CONNECTED:
-            self._session.saw(agent.seen_head)
+            self._session.set_seen_head(agent.seen_head)
         return self._session
 
     def _agent(self) -> Agent:
@@ -144,7 +145,7 @@ class Connection:
                 agent = assign_session(self._agents, found, pid, now(), named_session)
             except StoreError as error:
                 log_error(error)
-                seen_head = self._session.seen if self._session else None
+                seen_head = self._session.seen_head if self._session else None
                 return Agent(agent_id, named_session or self._settings.project, seen_head)
         self._id = agent.id
         return agent if self._caller.memory is Memory.KEPT else replace(agent, seen_head=None)
@@ -211,4 +212,4 @@ def client_message(error: Exception) -> str:
 def log_error(error: Exception) -> None:
     """Tell a person, in one line."""
     said = str(error) if isinstance(error, TildoneError) else repr(error)
-    sys.stderr.write(f"tildone mcp: {seen(said)}\n")
+    sys.stderr.write(f"tildone mcp: {printable(said)}\n")

@@ -88,11 +88,12 @@ class Handlers:
         )
 
     async def call_tool(self, asked: Request, params: types.CallToolRequestParams) -> types.CallToolResult:
-        if self._desks.dialect.tool(params.name) is None:
+        tool = self._desks.dialect.tool(params.name)
+        if tool is None:
             known = ", ".join(tool.name for tool in self._desks.dialect.tools)
             raise MCPError(INVALID_PARAMS, f"Unknown tool {replace_surrogates(params.name)!r:.100}; known are {known}")
         reply = await self._desk(asked).call(params.name, params.arguments or {})
-        return tool_result(params.name, reply, structured=wants_structure(asked))
+        return tool_result(tool, reply, structured=wants_structure(asked))
 
     async def list_resources(self, _asked: Request, _params: object) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=resources.RESOURCES)

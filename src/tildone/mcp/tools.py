@@ -7,10 +7,9 @@ from typing import Any
 
 import mcp_types as types
 
-from tildone.dialects.base import Reply
+from tildone.dialects.base import Reply, Tool
 from tildone.log import codec
 from tildone.mcp.callers import Request, client_name
-from tildone.mcp.shapes import shape_of
 
 TEXT_ONLY = ("claude-code", "codex", "gemini", "qwen", "visual studio code")
 """Clients that give a model the structured results in place of the text, or besides, by how their names begin.
@@ -27,13 +26,13 @@ def wants_structure(asked: Request) -> bool:
     return not client_name(asked).startswith(TEXT_ONLY)
 
 
-def tool_result(tool: str, reply: Reply, *, structured: bool) -> types.CallToolResult:
+def tool_result(tool: Tool, reply: Reply, *, structured: bool) -> types.CallToolResult:
     """The reply for a client; its details are left out where they would say nothing."""
-    shown = structured and bool(reply.details) and shape_of(tool).results is not None
+    shown = structured and bool(reply.details) and tool.output_schema is not None
     return types.CallToolResult(
         content=[types.TextContent(text=replace_surrogates(reply.text))],
         structured_content=_sendable(reply.details) if shown else None,
-        is_error=reply.is_error or bool(reply.details.get("error")),
+        is_error=reply.failed,
     )
 
 

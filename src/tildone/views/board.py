@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.core.plan import Status
 from tildone.core.query import progress
 from tildone.typing import TYPE_CHECKING
-from tildone.views.harmless import one_line
+from tildone.views.sanitize import single_line
 
 if TYPE_CHECKING:
     from tildone.core.plan import Plan
@@ -22,7 +22,7 @@ def summary(plan: Plan) -> str | None:
 def active(plan: Plan) -> str | None:
     """The tasks in progress, one a line; None when nothing is."""
     lines = [
-        f"[{position}] {one_line(task.text)}"
+        f"[{position}] {single_line(task.text)}"
         for position, task in enumerate(plan.tasks)
         if task.status is Status.IN_PROGRESS
     ]

@@ -18,7 +18,7 @@ from tildone.core.faults import (
     TooManyTasks,
     UnknownWord,
 )
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 
 
 def sentence(fault: Fault) -> str:
@@ -41,14 +41,14 @@ def sentence(fault: Fault) -> str:
         case TaskMissing(_, empty=True):
             return "there are no tasks yet"
         case TaskMissing(text):
-            return f"no task says “{seen(text)}”"
+            return f"no task says “{printable(text)}”"
         case PhaseMissing(name):
-            return f"no phase is named “{seen(name)}”"
+            return f"no phase is named “{printable(name)}”"
         case AlreadyThere(text):
-            return f"a task already says “{seen(text)}”"
+            return f"a task already says “{printable(text)}”"
         case EmptyNote():
             return "a note needs text"
         case Missing(field, operation):
             return f"{operation} needs {field}"
         case UnknownWord(field, word):  # exhaustive
-            return f"unknown {field} “{seen(word)}”"
+            return f"unknown {field} “{printable(word)}”"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.views.harmless import one_line
+from tildone.views.sanitize import single_line
 
 NUMERALS = (
     (1000, "M"),
@@ -33,4 +33,4 @@ def roman(number: int) -> str:
 
 def title(number: int, name: str) -> str:
     """The name of a phase with its place, counted from 1."""
-    return f"{roman(number)}. {one_line(name)}"
+    return f"{roman(number)}. {single_line(name)}"

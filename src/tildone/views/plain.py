@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.core.plan import Status
 from tildone.typing import TYPE_CHECKING
-from tildone.views.harmless import one_line
+from tildone.views.sanitize import single_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,4 +29,4 @@ def numbered(plan: Plan) -> str:
 
 def numbered_tasks(tasks: Iterable[tuple[int, Task]]) -> str:
     """These tasks, each with the position it was given."""
-    return "\n".join([f"{ICONS[task.status]} [{position}] {one_line(task.text)}" for position, task in tasks])
+    return "\n".join([f"{ICONS[task.status]} [{position}] {single_line(task.text)}" for position, task in tasks])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tildone.core.query import next_task, progress
-from tildone.log.events import Course
+from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from tildone.log.state import State
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 LONGEST = 60
 SIGN, BETWEEN = "✓", " · "
 
-COURSES = {Course.GO: "", Course.PAUSE: "paused", Course.STOP: "stopped"}
+COURSES = {Directive.GO: "", Directive.PAUSE: "paused", Directive.STOP: "stopped"}
 
 
 def status_line(state: State, longest: int = LONGEST) -> str:
@@ -23,9 +23,9 @@ def status_line(state: State, longest: int = LONGEST) -> str:
     parts = [f"{SIGN} {far.closed}/{far.total}"] if far.total else []
     if upcoming is not None:
         task = upcoming[1]
-        text = seen(task.text)
+        text = printable(task.text)
         text = text if len(text) <= longest else f"{text[: longest - 1]}…"
         parts.append(f"{task.number} {text}" if task.number else text)
-    if COURSES[state.course]:
-        parts.append(COURSES[state.course])
+    if COURSES[state.directive]:
+        parts.append(COURSES[state.directive])
     return BETWEEN.join(parts)

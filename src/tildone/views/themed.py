@@ -7,8 +7,8 @@ from tildone.core.query import progress
 from tildone.kit.text import width, wrapped
 from tildone.kit.theme import BREAK, Role, Span, plain
 from tildone.typing import TYPE_CHECKING
-from tildone.views.harmless import seen, seen_lines
 from tildone.views.plain import EMPTY, ICONS, UNNAMED
+from tildone.views.sanitize import printable, printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -111,7 +111,7 @@ def plan_lines(plan: Plan, columns: int | None = None) -> list[Line]:
 def task_line(task: Task, position: int | None = None) -> Line:
     """A task on one line, with its position if it has one."""
     icon, space, *place = _lead(position or 0, task)
-    return icon, space, *(() if position is None else place), _label(task)(seen(task.text))
+    return icon, space, *(() if position is None else place), _label(task)(printable(task.text))
 
 
 def _title(name: str) -> Line:
@@ -149,7 +149,7 @@ def _items(todos: list[object], statuses: Mapping[str, Status]) -> Iterator[tupl
 def _heading(phase: Phase, room: int | None) -> Iterator[Line]:
     far = progress(Plan((phase,)))
     count = f" {far.closed}/{far.total}"
-    name = seen(phase.name) or UNNAMED
+    name = printable(phase.name) or UNNAMED
     *above, last = _fitted(name, (Span(count),), room)
     for line in above:
         yield (Span(line, Role.ACCENT, bold=True),)
@@ -160,7 +160,7 @@ def _task_lines(position: int, task: Task, indent: Span, room: int | None) -> It
     lead = (indent, *_lead(position, task))
     under = Span(" " * width(plain(lead)))
     label = _label(task)
-    first, *more = _fitted(seen(task.text), lead, room)
+    first, *more = _fitted(printable(task.text), lead, room)
     yield *lead, label(first)
     for line in more:
         yield under, label(line)
@@ -168,7 +168,7 @@ def _task_lines(position: int, task: Task, indent: Span, room: int | None) -> It
     for index, note in enumerate(task.notes):
         if index:
             yield bar
-        for line in seen_lines(note):
+        for line in printable_lines(note):
             yield from ((*bar, Span(part, Role.MUTED)) for part in _fitted(line, bar, room))
 
 

@@ -6,8 +6,8 @@ from tildone.core.plan import Status
 from tildone.core.query import progress
 from tildone.kit.theme import BREAK, Role, Span, ansi
 from tildone.typing import TYPE_CHECKING
-from tildone.views.harmless import seen
 from tildone.views.phases import roman
+from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -64,7 +64,7 @@ def panel(plan: Plan) -> list[str] | None:
     if not far.total:
         return None
     lines = [(Span(f"Todos {far.closed}/{far.total}"),), *_tree(plan, expanded=False)]
-    return [ansi(line, color=False, safe=seen) for line in lines]
+    return [ansi(line, color=False, safe=printable) for line in lines]
 
 
 def _op(op: object) -> str:

@@ -10,9 +10,9 @@ from tildone.core.ops import Append, Everything, InPhase, Mark, Named, Note, Op,
 from tildone.core.plan import Phase, Task
 from tildone.dialects.phased.params import PARAMETERS, demands, steps
 from tildone.kit.schema import Problem, problems
-from tildone.views.harmless import one_line
+from tildone.views.sanitize import single_line
 
-WIRE, AUTH = Named("wire", one_line), InPhase("Auth", one_line)
+WIRE, AUTH = Named("wire", single_line), InPhase("Auth", single_line)
 
 
 def test_init_writes_every_phase_with_its_tasks() -> None:

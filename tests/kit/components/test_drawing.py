@@ -22,7 +22,7 @@ from tildone.kit.components import (
 from tildone.kit.components.drawing import TAB, draw, masked
 from tildone.kit.text import width
 from tildone.kit.theme import BREAK, Role, Span, ansi, plain
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 
 words = st.text(alphabet="ab 字é😀\u0301\n\r\t\x1b\u202e\u200d*`_>-#1.[]~|", max_size=40)
 styled = st.tuples(
@@ -42,7 +42,7 @@ bodies = st.builds(
 components = texts | headers | bodies | st.builds(Markdown, words) | st.builds(Spacer, st.integers(0, 3))
 
 
-@given(component=components, columns=st.integers(-1, 30), safe=st.sampled_from([masked, seen]))
+@given(component=components, columns=st.integers(-1, 30), safe=st.sampled_from([masked, printable]))
 def test_no_line_is_ever_wider_than_the_terminal(
     component: Component, columns: int, safe: Callable[[str], str]
 ) -> None:
@@ -115,7 +115,7 @@ def test_lines_are_parted_where_the_text_has_lines_and_nowhere_else() -> None:
     """A line break in a span that is one line is shown as something else."""
     assert [plain(line) for line in draw(Text("a\r\nb\n\nc"), 9)] == ["a", "b", "", "c"]
     assert [plain(line) for line in draw(Text((Span("a\nb"),)), 9)] == ["a\ufffdb"]
-    assert [plain(line) for line in draw(Text((Span("a\nb"),)), 9, safe=seen)] == ["a⏎b"]
+    assert [plain(line) for line in draw(Text((Span("a\nb"),)), 9, safe=printable)] == ["a⏎b"]
 
 
 def test_what_hangs_under_a_label_is_indented_as_far() -> None:
@@ -155,7 +155,7 @@ def test_every_text_passes_through_safe() -> None:
         Text((Span((Span(evil),)),)),
     )
 
-    shown = [ansi(line, color=True, safe=str) for line in draw(component, 80, safe=seen, keys={"app.exit": evil})]
+    shown = [ansi(line, color=True, safe=str) for line in draw(component, 80, safe=printable, keys={"app.exit": evil})]
 
     assert all("␛[2J" in line for line in shown if line)
     assert not any(evil in line for line in shown)

@@ -18,7 +18,7 @@ from tildone.kit.keys import Keys
 from tildone.kit.sizes import format_count
 from tildone.kit.theme import Role, Span, plain
 from tildone.value import replace, value
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 from tildone.wiring import TOOLS
 
 NO_KEYS: Keys = {"app.tools.expand": ""}
@@ -218,7 +218,7 @@ class Story:
 
 
 def _drawn(component: Component, columns: int) -> list[Line]:
-    return draw(component, columns, safe=seen, keys=NO_KEYS)
+    return draw(component, columns, safe=printable, keys=NO_KEYS)
 
 
 def _shown(tool: ToolDefinition | None, result: ToolResult, options: RenderOptions) -> Component:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.core.ops import Append, Mark, Move, Named, Note, Numbered
 from tildone.core.plan import Status, Task
 from tildone.typing import TYPE_CHECKING
-from tildone.views.harmless import one_line
+from tildone.views.sanitize import single_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -65,4 +65,4 @@ def _many(ids: Sequence[Id]) -> Iterator[Selector]:
 
 
 def _one(task: Id) -> Named | Numbered:
-    return Numbered((task,)) if isinstance(task, int) else Named(task, one_line)
+    return Numbered((task,)) if isinstance(task, int) else Named(task, single_line)

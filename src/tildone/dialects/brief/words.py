@@ -9,7 +9,7 @@ from tildone.core.query import next_task
 from tildone.dialects.base import Reply
 from tildone.typing import TYPE_CHECKING
 from tildone.views.faults import sentence
-from tildone.views.harmless import one_line
+from tildone.views.sanitize import single_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -96,19 +96,19 @@ def _by_text(ops: Iterable[Sequence[object]]) -> bool:
 
 def _touched(ops: Iterable[Sequence[object]], plan: Plan) -> list[int]:
     named = {one for op, *given in ops if op != "add" for one in given[:1]}
-    return [task.number for task in plan.tasks if task.text in named or one_line(task.text) in named]
+    return [task.number for task in plan.tasks if task.text in named or single_line(task.text) in named]
 
 
 def _phase_lines(phase: Phase) -> Iterator[str]:
     tasks = [_line(task) for task in phase.tasks if task.status in SIGNS]
     if tasks and phase.name:
-        yield f"{one_line(phase.name)}:"
+        yield f"{single_line(phase.name)}:"
     yield from tasks
 
 
 def _line(task: Task) -> str:
-    why = f" ({one_line(task.notes[-1])})" if task.status is Status.BLOCKED and task.notes else ""
-    return f"{task.number}{SIGNS[task.status]} {one_line(task.text)}{why}"
+    why = f" ({single_line(task.notes[-1])})" if task.status is Status.BLOCKED and task.notes else ""
+    return f"{task.number}{SIGNS[task.status]} {single_line(task.text)}{why}"
 
 
 def _ranges(numbers: Iterable[int]) -> str:
@@ -128,6 +128,8 @@ def _refusal(fault: Fault, plan: Plan) -> str:
             known = _ranges(task.number for task in numbered(plan, plan).tasks)
             return f"no {_ranges(numbers)}; " + (f"there are {known}" if known else "the plan is empty")
         case TaskMissing(text, empty):
-            return "the plan is empty" if empty else f"no task {one_line(text)!r:.60}; call without arguments to list"
+            return (
+                "the plan is empty" if empty else f"no task {single_line(text)!r:.60}; call without arguments to list"
+            )
         case other:
             return sentence(other)

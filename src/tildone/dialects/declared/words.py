@@ -7,7 +7,7 @@ from tildone.core.plan import Status
 from tildone.core.query import open_tasks, progress
 from tildone.dialects.declared.params import NAME, STATUSES
 from tildone.typing import TYPE_CHECKING
-from tildone.views.harmless import one_line
+from tildone.views.sanitize import single_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ def recap(plan: Plan) -> str:
 
 def lines(plan: Plan) -> list[str]:
     """One line a task."""
-    return [f"{MARKS[task.status]} {one_line(task.text)}" for task in plan.tasks]
+    return [f"{MARKS[task.status]} {single_line(task.text)}" for task in plan.tasks]
 
 
 def sentence(fault: Fault) -> str:
@@ -96,7 +96,7 @@ def completion(done: Done, number: int, stamp: str) -> str:
     total = len(plan.tasks)
     finished = [f"- {text}" for text in _texts(plan, Status.COMPLETED)]
     dropped = [f"- ~~{text}~~" for text in _texts(plan, Status.ABANDONED)]
-    block = [f"# task{number}-{stamp}", "", f"总任务概述：{one_line(done.params['summary'].strip())}"]
+    block = [f"# task{number}-{stamp}", "", f"总任务概述：{single_line(done.params['summary'].strip())}"]
     if finished:
         block += ["", f"[{len(finished)}/{total}] Completed: 完成的任务.", *finished]
     if dropped:
@@ -105,4 +105,4 @@ def completion(done: Done, number: int, stamp: str) -> str:
 
 
 def _texts(plan: Plan, status: Status) -> Iterator[str]:
-    return (one_line(task.text) for task in plan.tasks if task.status is status)
+    return (single_line(task.text) for task in plan.tasks if task.status is status)

@@ -6,11 +6,11 @@ import re
 
 from tildone.core.faults import AlreadyThere, EmptyNote, Missing, PhaseMissing, TaskMissing
 from tildone.core.plan import Status
-from tildone.core.query import located, newly_completed
+from tildone.core.query import newly_completed, tasks_with_phase
 from tildone.dialects.base import Reply
 from tildone.dialects.phased.entries import phases_out
 from tildone.typing import TYPE_CHECKING
-from tildone.views.harmless import one_line, quoted
+from tildone.views.sanitize import escape_reminder_tags, single_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,7 +64,7 @@ def context(_plan: Plan) -> None:
 
 def carry_on(plan: Plan) -> str:
     """What tells an agent to go on. Task text stands in the list and nowhere else."""
-    left = quoted("\n".join(_left(plan)))
+    left = escape_reminder_tags("\n".join(_left(plan)))
     return f"You stopped, and these todos are open:\n{left}\nGo on. Mark each done or dropped with todo_write."
 
 
@@ -92,11 +92,11 @@ def sentence(fault: Fault) -> str:
         case EmptyNote():
             return "Missing text for note operation"
         case TaskMissing(text):
-            return f'Task "{one_line(text)}" not found'
+            return f'Task "{single_line(text)}" not found'
         case PhaseMissing(name):
-            return f'Phase "{one_line(name)}" not found'
+            return f'Phase "{single_line(name)}" not found'
         case AlreadyThere(text):
-            return f'Task "{one_line(text)}" already exists'
+            return f'Task "{single_line(text)}" already exists'
         case other:
             raise AssertionError(other)
 
@@ -112,8 +112,8 @@ def summary(plan: Plan) -> str:
 
 def _left(plan: Plan) -> list[str]:
     return [
-        f"  - {one_line(found.task.text)} [{found.task.status.value}] ({one_line(found.phase)})"
-        for found in located(plan)
+        f"  - {single_line(found.task.text)} [{found.task.status.value}] ({single_line(found.phase)})"
+        for found in tasks_with_phase(plan)
         if found.task.status.is_open
     ]
 
@@ -125,7 +125,7 @@ def _progress(plan: Plan) -> str:
     current = next(unfinished, total - 1)
     phase = plan.phases[current]
     far = f"{_closed(phase)}/{len(phase.tasks)} tasks complete"
-    return f'Phase {current + 1}/{total} "{one_line(phase.name)}" — {far}'
+    return f'Phase {current + 1}/{total} "{single_line(phase.name)}" — {far}'
 
 
 def _closed(phase: Phase) -> int:
@@ -134,9 +134,9 @@ def _closed(phase: Phase) -> int:
 
 def _tree(plan: Plan) -> Iterator[str]:
     for phase in plan.phases:
-        yield f"  {one_line(phase.name)}:"
+        yield f"  {single_line(phase.name)}:"
         for task in phase.tasks:
-            yield f"    {SIGNS[task.status]} {one_line(task.text)}{_count(task)}"
+            yield f"    {SIGNS[task.status]} {single_line(task.text)}{_count(task)}"
             if task.status is Status.IN_PROGRESS and task.notes:
                 yield from map(_note_line, "\n---\n".join(task.notes).split("\n"))
 
@@ -149,7 +149,7 @@ def _count(task: Task) -> str:
 def _note_line(line: str) -> str:
     """Lines of a note stay lines, a carriage return at the end of one included; nothing else can begin one."""
     body = line.removesuffix("\r")
-    return f"        {one_line(body)}{line[len(body) :]}"
+    return f"        {single_line(body)}{line[len(body) :]}"
 
 
 def _hint(fault: Fault) -> str:

@@ -30,7 +30,7 @@ from tildone.formats.losses import Remarks, Taken
 from tildone.formats.whitespace import JS_SPACES
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.harmless import one_line, seen
+from tildone.views.sanitize import printable, single_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,8 +67,8 @@ class _Draft:
 
     def lines(self) -> Iterator[str]:
         """The task as tildone writes it."""
-        yield f"- [{self.mark}] {one_line(self.text)}"
-        yield from (f"  > {one_line(line)}" if line else "  >" for line in self.notes)
+        yield f"- [{self.mark}] {single_line(self.text)}"
+        yield from (f"  > {single_line(line)}" if line else "  >" for line in self.notes)
 
 
 @value
@@ -190,7 +190,7 @@ class _Reader:
             return
         mark, text = box[1], self._placed(number, box[2])
         if mark not in markdown.STATUSES:
-            self._remarks.add(f"the mark [{seen(mark)}] is not known; the task is taken as open", number)
+            self._remarks.add(f"the mark [{printable(mark)}] is not known; the task is taken as open", number)
             mark = " "
         draft = _Draft(mark, text)
         # Two spaces at the end of a line end it for good.
@@ -256,6 +256,6 @@ class _Reader:
 
 def _phase_lines(name: str, drafts: list[_Draft]) -> Iterator[str]:
     if name:
-        yield f"# {one_line(name)}"
+        yield f"# {single_line(name)}"
     for draft in drafts:
         yield from draft.lines()

@@ -12,7 +12,7 @@ from tildone.host.model import ModelFailure
 from tildone.host.shell_model.script import Job, Script
 from tildone.host.shell_model.tongues import Call, Tongue
 from tildone.value import value
-from tildone.views.harmless import one_line
+from tildone.views.sanitize import single_line
 
 SHELL = "bash"
 REMINDER = "<system-reminder>"
@@ -73,7 +73,7 @@ def _work(script: Script, tongue: Tongue, plan: Plan, told: Sequence[Message]) -
 def _last_words(script: Script, plan: Plan) -> Said:
     left = [task.text for _, task in open_tasks(plan)]
     if left:
-        listed = "".join(f"\n- {one_line(text)}" for text in left)
+        listed = "".join(f"\n- {single_line(text)}" for text in left)
         raise ModelFailure(f"{script.name} does not say how to do these tasks:{listed}", transient=False)
     count = len(script.jobs)
     return Said("The task is done." if count == 1 else f"All {count} tasks are done.")
@@ -115,7 +115,7 @@ def _stopped(script: Script, plan: Plan, told: Sequence[Message]) -> ModelFailur
     call = _last_call(told)
     command = call[1]["command"] if call else ""
     task = next(task for task in plan.tasks if task.status is Status.IN_PROGRESS)
-    return ModelFailure(f"“{one_line(task.text)}” failed: {why}\n$ {command}", transient=False)
+    return ModelFailure(f"“{single_line(task.text)}” failed: {why}\n$ {command}", transient=False)
 
 
 def _last_call(told: Sequence[Message]) -> Call | None:

@@ -17,7 +17,7 @@ from tildone.core.plan import Status, Task
 from tildone.errors import UsageError
 from tildone.formats.markdown import read
 from tildone.value import value
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 
 PROMPT = "$ "
 UNNAMED = "Todos"
@@ -89,9 +89,9 @@ def _job(phase: str, task: Task) -> Job:
 
 def _problem(above: list[Job], job: Job) -> str | None:
     if job.status.is_open and not all(job.commands or ("",)):
-        return f"“{seen(job.text)}” has no command; end it with one in `backticks`, or put > $ COMMAND below it"
+        return f"“{printable(job.text)}” has no command; end it with one in `backticks`, or put > $ COMMAND below it"
     if any(other.text == job.text for other in above):
-        return f"“{seen(job.text)}” is there already; tasks are told apart by their text"
+        return f"“{printable(job.text)}” is there already; tasks are told apart by their text"
     return None
 
 

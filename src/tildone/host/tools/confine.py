@@ -15,7 +15,7 @@ from tildone.host.tools.commands import WINDOWS, not_allowed, simple_commands
 from tildone.host.tools.failure import Failed
 from tildone.kit.signal import AbortSignal
 from tildone.value import value
-from tildone.views.harmless import seen, seen_lines
+from tildone.views.sanitize import printable, printable_lines
 
 T = TypeVar("T")
 Touch = Literal["read", "write"]
@@ -78,7 +78,7 @@ class Guard:
         ours = touch == "read" and real in self._kept
         if self.policy.outside or ours or is_below(real, ctx.cwd):
             return real
-        question = f"{touch.capitalize()} {seen(real)}, which is outside the working directory?"
+        question = f"{touch.capitalize()} {printable(real)}, which is outside the working directory?"
         refusal = f"{_whither(path, real)} is outside the working directory\nStart with --outside to allow it."
         await self._permitted(f"{touch} {real}", question, refusal, ctx, signal)
         return real
@@ -94,7 +94,7 @@ class Guard:
         parts = not_allowed(line, self.policy.allow, windows=WINDOWS)
         missing = tuple(part for part in parts if f"run {part}" not in granted)
         if missing:
-            question = "\n".join(["Run this command?", *seen_lines(line)])
+            question = "\n".join(["Run this command?", *printable_lines(line)])
             await self._permitted(f"run {line}", question, _how_to_allow(line, missing), ctx, signal)
 
     def keep(self) -> tuple[BinaryIO, str]:

@@ -21,7 +21,7 @@ from tildone.kit.definition import ImageContent, OnUpdate, TextContent, ToolDefi
 from tildone.kit.signal import AbortSignal
 from tildone.kit.sizes import format_count, format_size
 from tildone.kit.truncate import MAX_BYTES, MAX_LINES, first_part
-from tildone.views.harmless import one_line
+from tildone.views.sanitize import single_line
 
 LARGEST_IMAGE = 3_750_000
 """As many bytes as providers take, who count them after they have grown by a third in transport."""
@@ -123,7 +123,7 @@ def _entries(real: str, shown: str) -> str:
         raise because(shown, error) from error
     folders = {name for name in names if os.path.isdir(os.path.join(real, name))}
     ordered = [f"{name}/" for name in sorted(folders)] + sorted(set(names) - folders)
-    return "".join(f"{one_line(readable(name))}\n" for name in ordered)
+    return "".join(f"{single_line(readable(name))}\n" for name in ordered)
 
 
 def _image_type(data: bytes) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.cli.run.terminal.keys import Key
 from tildone.kit.text import width
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 
 PROMPT = "> "
 
@@ -53,7 +53,7 @@ class TypedLine:
     def shown(self, columns: int, prompt: str = PROMPT) -> tuple[str, int]:
         """As much of the line as fits, around the cursor, and the column that the cursor is in."""
         room = max(columns - width(prompt) - 1, 1)
-        before, after = seen(self.text[: self.cursor]), seen(self.text[self.cursor :])
+        before, after = printable(self.text[: self.cursor]), printable(self.text[self.cursor :])
         while width(before) > room:
             before = before[1:]
         while width(before) + width(after) > room:

@@ -14,7 +14,7 @@ from tildone.host.tools.confine import Answer
 from tildone.kit.components import Text
 from tildone.kit.components.drawing import Line, draw
 from tildone.kit.theme import Role, Span
-from tildone.views.harmless import seen
+from tildone.views.sanitize import printable
 
 PERMISSION = {Answer.ONCE.value: "y", Answer.SESSION.value: "a", Answer.NO.value: "n"}
 """Yes, always, no: the letters for what is asked most."""
@@ -56,11 +56,11 @@ class Question:
     def lines(self, columns: int) -> list[Line]:
         """The question, and the letters that answer it."""
         first, *more = self._title.split("\n")
-        asked = draw(Text(f"? {first}", Role.WARNING, bold=True), columns, safe=seen)
-        asked += draw(Text("\n".join(f"  {line}" for line in more)), columns, safe=seen) if more else []
+        asked = draw(Text(f"? {first}", Role.WARNING, bold=True), columns, safe=printable)
+        asked += draw(Text("\n".join(f"  {line}" for line in more)), columns, safe=printable) if more else []
         for letter, choice in (self._choices or {}).items():
             spans = (Span(f"  {letter}", Role.ACCENT), Span(f"  {choice}", Role.MUTED))
-            asked += draw(Text(spans), columns, safe=seen)
+            asked += draw(Text(spans), columns, safe=printable)
         return asked
 
 

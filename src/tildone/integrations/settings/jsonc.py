@@ -1,0 +1,198 @@
+"""JSON with comments, edited in place: only what is put in or taken out changes, every other byte stays.
+
+Hosts' settings are files that people write by hand. They are scanned for where things stand, and spliced.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from tildone.integrations.settings.jsonc_scanner import Node, Scanner, Unreadable, scan
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Path = tuple[str, ...]
+
+
+def found(text: str, path: Path) -> Any:
+    """What is at a path; None if nothing is."""
+    node: Node | None = scan(text)
+    for key in path:
+        node = node.child(key) if node is not None else None
+    return None if node is None else node.data
+
+
+def put(text: str, path: Path, held: object) -> str:
+    """The text with `held` at a path, whose objects are made if they are missing. What is equal stays as it is.
+
+    Raises:
+        Unreadable: something on the way is no object.
+    """
+    node = scan(text)
+    for depth, key in enumerate(path):
+        if not isinstance(node.data, dict):
+            raise Unreadable(f"{'.'.join(path[:depth]) or 'the whole'} is not an object")
+        child = node.child(key)
+        if child is None:
+            for name in reversed(path[depth + 1 :]):
+                held = {name: held}
+            return _inserted(text, node, key, held)
+        node = child
+    return text if node.data == held else text[: node.start] + _shown(text, node.start, held) + text[node.end :]
+
+
+def append(text: str, path: Path, item: object) -> str:
+    """The text with an item more in the array at a path, which is made if it is missing.
+
+    Raises:
+        Unreadable: something on the way is no object, or what is there is no array.
+    """
+    node: Node | None = scan(text)
+    for key in path:
+        node = node.child(key) if node is not None else None
+    if node is None:
+        return put(text, path, [item])
+    if not isinstance(node.data, list):
+        raise Unreadable(f"{'.'.join(path)} is not an array")
+    return _inserted(text, node, None, item)
+
+
+def drop(text: str, path: Path, unwanted: Callable[[Any], bool] = lambda _: True) -> str:
+    """The text without the member at a path, or without those items of an array there that are unwanted."""
+    parent = _at(text, path[:-1])
+    target = parent.child(path[-1]) if parent is not None else None
+    if parent is None or target is None:
+        return text
+    if not isinstance(target.data, list):
+        return _without(text, parent, _index(parent, path[-1])) if unwanted(target.data) else text
+    for index in reversed(range(len(target.children))):
+        if unwanted(target.children[index][2].data):
+            text = _without(text, _at(text, path) or target, index)
+    return text
+
+
+def prune(text: str, path: Path, before: str = "{}") -> str:
+    """The text without the objects and arrays on the way to a path that hold nothing, from the innermost outwards.
+
+    Those that were there `before` stay.
+    """
+    for length in range(len(path), 0, -1):
+        if found(before, path[:length]) is not None:
+            break
+        parent = _at(text, path[: length - 1])
+        target = parent.child(path[length - 1]) if parent is not None else None
+        if parent is None or target is None:
+            continue
+        if target.data not in ({}, []):
+            break
+        text = _without(text, parent, _index(parent, path[length - 1]))
+    return text
+
+
+def _at(text: str, path: Path) -> Node | None:
+    node: Node | None = scan(text)
+    for key in path:
+        node = node.child(key) if node is not None else None
+    return node
+
+
+def _index(parent: Node, key: str) -> int:
+    return max(index for index, (name, _, _) in enumerate(parent.children) if name == key)
+
+
+def _inserted(text: str, parent: Node, key: str | None, held: object) -> str:
+    """The text with one child more, after the last."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    lead = f"{json.dumps(key, ensure_ascii=False)}: " if key is not None else ""
+    if not parent.children:
+        outer = _indent(text, parent.start)
+        inner = outer + _unit(text)
+        entry = f"{newline}{inner}{lead}{_laid_out(text, held, inner)}"
+        inside = text[parent.start + 1 : parent.end - 1]
+        close = "" if "\n" in inside else f"{newline}{outer}"
+        return (
+            f"{text[: parent.start + 1]}{entry}{inside.rstrip(' ') if close else inside}{close}{text[parent.end - 1 :]}"
+        )
+    _, start, last = parent.children[-1]
+    comma = _comma(text, last.end)
+    if "\n" not in text[parent.start : start]:
+        entry = f" {lead}{json.dumps(held, ensure_ascii=False)}"
+        if comma is None:
+            return f"{text[: last.end]},{entry}{text[last.end :]}"
+        return f"{text[: comma + 1]}{entry},{text[comma + 1 :]}"
+    inner = _indent(text, start)
+    at = _line_end(text, last.end if comma is None else comma + 1, parent.end - 1)
+    entry = f"{newline}{inner}{lead}{_laid_out(text, held, inner)}"
+    if comma is None:
+        return f"{text[: last.end]},{text[last.end : at]}{entry}{text[at:]}"
+    return f"{text[:at]}{entry},{text[at:]}"
+
+
+def _without(text: str, parent: Node, index: int) -> str:
+    """The text without one child: what `_inserted` did, undone."""
+    _, start, node = parent.children[index]
+    comma = _comma(text, node.end)
+    if len(parent.children) == 1 and not text[parent.start + 1 : start].strip():
+        rest = text[(node.end if comma is None else comma + 1) : parent.end - 1]
+        if not rest.strip():
+            return f"{text[: parent.start + 1]}{text[parent.end - 1 :]}"
+    begin = start
+    while text[begin - 1] in " \t":
+        begin -= 1
+    end = node.end if comma is None else comma + 1
+    if text[begin - 1] == "\n" and not _ends_comment(text, begin - 1, end):
+        begin -= 2 if text[begin - 2] == "\r" else 1
+    if comma is None and index:
+        before = _comma(text, parent.children[index - 1][2].end)
+        if before is not None:
+            return text[:before] + text[before + 1 : begin] + text[end:]
+    return text[:begin] + text[end:]
+
+
+def _ends_comment(text: str, newline: int, end: int) -> bool:
+    """Whether a line end is all that parts a comment from what comes after a place."""
+    line = text[text.rfind("\n", 0, newline) + 1 : newline]
+    return "//" in line and not text[end:].lstrip(" \t").startswith(("\r", "\n"))
+
+
+def _comma(text: str, at: int) -> int | None:
+    at = Scanner(text).blank(at)
+    return at if text[at : at + 1] == "," else None
+
+
+def _line_end(text: str, at: int, limit: int) -> int:
+    """The end of the line, if nothing but comments that end on it stands in the rest; else where it was asked."""
+    rest = re.compile(r"(?:[ \t]|/\*(?:[^*\n]|\*(?!/))*\*/)*(?://[^\n]*)?").match(text, at, limit)
+    end = rest.end() if rest else at
+    if text[end - 1 : end] == "\r":
+        end -= 1
+    return end if text[end : end + 1] in ("\r", "\n") or end == limit else at
+
+
+def _indent(text: str, at: int) -> str:
+    """The white space that the line of a place begins with."""
+    begin = text.rfind("\n", 0, at) + 1
+    line = text[begin:at]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _unit(text: str) -> str:
+    """By how much the text is indented: as its first indented line is."""
+    for line in text.splitlines():
+        indent = line[: len(line) - len(line.lstrip(" \t"))]
+        if indent and line.strip():
+            return indent
+    return "  "
+
+
+def _laid_out(text: str, held: object, indent: str) -> str:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    return json.dumps(held, indent=_unit(text), ensure_ascii=False).replace("\n", f"{newline}{indent}")
+
+
+def _shown(text: str, at: int, held: object) -> str:
+    return _laid_out(text, held, _indent(text, at))

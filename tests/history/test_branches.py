@@ -1,0 +1,118 @@
+"""The branches of a session."""
+
+from tests.plans import COMPLETED, plan_of
+from tildone.core.plan import Task, flat
+from tildone.core.query import Progress
+from tildone.history.branches import Branch, branch_lines, branches
+from tildone.kit.text import width
+from tildone.kit.theme import plain
+from tildone.log.events import Actor, Directive, DirectiveSet, Event, Fact, Labelled, Nudged, PlanChanged
+
+
+def event(name: str, parent: str | None, fact: Fact) -> Event:
+    return Event(name, parent, ord(name[0]) - ord("a"), Actor.USER, fact)
+
+
+def changed(*texts: str) -> PlanChanged:
+    return PlanChanged(plan_of(*texts))
+
+
+EVENTS = [
+    event("a", None, changed("one")),
+    event("b", "a", changed("one", "two")),
+    event("c", "b", PlanChanged(flat(Task("one", COMPLETED), Task("two")))),
+    event("d", "c", Labelled("b", "first-try")),
+    event("e", "d", Nudged(1, 1)),
+    event("f", "a", changed("one", "three")),
+    event("g", "f", Labelled("f", "fix")),
+]
+
+
+def shown(events: list[Event], head: str | None, columns: int | None = None) -> list[str]:
+    ids = [event.id for event in events]
+    return [plain(line) for line in branch_lines(branches(events, head), ids, "t{}".format, columns)]
+
+
+def test_a_branch_is_told_by_its_end_and_by_what_it_did_since_it_parted() -> None:
+    """The current one first. The nearest name on it says where it is, with how many changes were made since."""
+    assert shown(EVENTS, "g") == [
+        "* f  t5  0/2  fix",
+        "· c  t2  1/2  first-try+1",
+        "    from a:",
+        "      added “two”",
+        "      completed “one”",
+    ]
+
+
+def test_the_current_branch_ends_at_the_head() -> None:
+    """What was undone goes on from there."""
+    assert shown(EVENTS[:5], "b") == [
+        "* b  t1  0/2  first-try",
+        "· c  t2  1/2",
+        "    goes on from here:",
+        "      completed “one”",
+    ]
+
+
+def test_a_name_or_a_course_set_after_an_undo_does_not_part_the_branches() -> None:
+    """The plan is the one that the other branch goes on from."""
+    events = [*EVENTS[:2], event("x", "a", Labelled("a", "back")), event("y", "x", DirectiveSet(Directive.PAUSE))]
+
+    assert shown(events, "y") == ["* a  t0  0/1  back", "· b  t1  0/2", "    goes on from here:", "      added “two”"]
+
+
+def test_what_changes_no_plan_makes_no_branch() -> None:
+    """Neither a name nor a nudge that hangs where the plan went on without it; nor on a branch of another one."""
+    events = [
+        *EVENTS[:2],
+        event("x", "a", Nudged(1, 1)),
+        event("y", "b", Labelled("a", "v1")),
+        event("z", "b", changed("two")),
+        event("q", None, DirectiveSet(Directive.STOP)),
+    ]
+
+    assert [branch.end and branch.end.id for branch in branches(events, "z")] == ["z"]
+    assert [branch.end and branch.end.id for branch in branches(events, "x")] == ["a", "z"]
+
+
+def test_before_the_first_change_there_is_a_branch_without_an_end() -> None:
+    """Everything goes on from there; branches that share nothing part at the root."""
+    events = [event("a", None, changed("one")), event("b", None, changed("two"))]
+
+    assert shown(events, None) == [
+        "* root  0/0",
+        "· b  t1  0/1",
+        "    goes on from here:",
+        "      added “two”",
+        "· a  t0  0/1",
+        "    goes on from here:",
+        "      added “one”",
+    ]
+    assert shown(events, "a")[1:3] == ["· b  t1  0/1", "    from root:"]
+    assert branches([], None) == [Branch(None, Progress(0, 0), current=True)]
+
+
+def test_a_branch_that_came_back_to_the_same_plan_says_so() -> None:
+    """It was changed on the way."""
+    events = [*EVENTS[:2], event("c", "b", changed("one")), event("z", "a", changed("z"))]
+
+    assert shown(events, "z")[2:] == ["    from a:", "      left the plan as it was"]
+
+
+def test_of_a_branch_that_did_much_some_is_told() -> None:
+    """The rest is counted."""
+    plan = flat(Task("a", COMPLETED, ("x",)), Task("b", COMPLETED, ("y",)), Task("c"))
+    events = [event("a", None, changed("old")), event("b", "a", PlanChanged(plan)), event("c", "a", changed())]
+
+    assert shown(events, "c")[-1] == "      and 4 more"
+
+
+def test_names_cannot_get_out_of_their_line_nor_lines_out_of_the_terminal() -> None:
+    """On a narrow one the name stands below."""
+    events = [*EVENTS[:5], event("h", "e", Labelled("c", "日本\x1b[2J\n" * 9)), *EVENTS[5:]]
+
+    for columns in range(100):
+        lines = shown(events, "g", columns)
+        assert all(width(line) <= columns for line in lines)
+        assert not any("\n" in line or "\x1b" in line for line in lines)
+    assert shown(EVENTS, "g", 30)[:2] == ["* f  t5  0/2", "  fix"]

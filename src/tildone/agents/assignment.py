@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from tildone.agents.processes import start_time
 from tildone.agents.registry import Agent
-from tildone.files.appending import Lock
+from tildone.files.lock import FolderLock
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
@@ -43,7 +43,7 @@ def assign_session(
     agent = agents.get(agent_id)
     if agent is not None and agent.is_fresh(pid, now) and named_session in (None, agent.session):
         return agent
-    with Lock(agents.folder, LOCK_TIMEOUT_SECONDS):
+    with FolderLock(agents.folder, LOCK_TIMEOUT_SECONDS):
         earlier = agent or _earlier(agents, agent_id, pid, successor=successor)
         if earlier is not None and named_session in (None, earlier.session):
             seen = None if successor and agent is None else earlier.seen_head

@@ -17,8 +17,8 @@ from tildone.cli.screen import put
 from tildone.config import data_folder
 from tildone.errors import NotFound, Refused, UsageError
 from tildone.log.copying import copy
-from tildone.stores.sqlite import SqliteStore
 from tildone.stores.sqlite.backup import finish
+from tildone.stores.sqlite.store import SqliteStore
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 

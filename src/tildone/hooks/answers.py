@@ -54,7 +54,7 @@ def answer(heard: HookEvent, settings: Settings, pid: int) -> str:
     successor = heard.moment == hosts.START and heard.text("source") in LASTING
     agent = assign_session(agents, heard.agent_id(pid), pid, now(), settings.named_session, successor=successor)
     here = replace(settings, session=agent.session)
-    store = open_store(here, patience=PATIENCE)
+    store = open_store(here, timeout=PATIENCE)
     session = open_session(here, NATIVE, store)
     if not mirrored(session):
         dialect = dialect_of_session(here, store)

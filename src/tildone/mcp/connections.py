@@ -14,7 +14,7 @@ from tildone.dialects.base import Dialect, Reply
 from tildone.errors import StoreError, TildoneError
 from tildone.ids import now
 from tildone.kit.schema import Problem
-from tildone.log.state import State
+from tildone.log.state import State, latest_state
 from tildone.log.store import Store
 from tildone.mcp.callers import CODEX, HTTP_CALLER, OPENCODE, Caller, Memory
 from tildone.mcp.executor import SerialExecutor

@@ -15,7 +15,7 @@ MOMENT = 0.005
 """For so many seconds the loop itself waits: most work takes less, and to be woken later would take as long again."""
 
 
-class Worker:
+class SerialExecutor:
     """One thread. What is not done when the process ends is let go of."""
 
     def __init__(self, name: str) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 from mcp.server.context import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from tildone.agents.registry import digest
+from tildone.agents.identity import AgentId, agent_id
 from tildone.config import Settings
 from tildone.value import value
 
-Asked = ServerRequestContext[Any, Any]
-Whose = Callable[[Asked], "Caller"]
+Request = ServerRequestContext[Any, Any]
+CallerResolver = Callable[[Request], "Caller"]
 
 CLAUDE, OPENCODE, CODEX = "claude", "opencode", "codex"
 OTHER_HOSTS = ("gemini", CODEX, OPENCODE, CLAUDE)
@@ -23,7 +23,9 @@ OTHER_HOSTS = ("gemini", CODEX, OPENCODE, CLAUDE)
 
 HEADER, QUERY = "tildone-session", "session"
 LONGEST_NAME = 500
-LONGEST_ID = 200
+
+HTTP_CALLER = AgentId(conversation="http")
+"""All callers over HTTP that reveal no conversation id."""
 
 
 class Memory(Enum):
@@ -38,56 +40,46 @@ class Memory(Enum):
 class Caller:
     """An agent: what it is known by, its process (0 if unknown), the plan it named itself, if it did."""
 
-    key: str
+    id: AgentId
     pid: int = 0
-    handle: str | None = None
+    named_session: str | None = None
     memory: Memory = Memory.KEPT
     connection: str = ""
 
 
-def on_pipes(settings: Settings, environ: Mapping[str, str], process: int) -> Whose:
+def stdio_callers(settings: Settings, environ: Mapping[str, str], process: int) -> CallerResolver:
     """Callers of a server that a host, a process, has started for itself. There may be several agents in it."""
 
-    def whose(asked: Asked) -> Caller:
+    def whose(asked: Request) -> Caller:
         codex = _codex_session(asked)
         if codex:
-            return Caller(_key(CODEX, codex), process, settings.handle)
+            return Caller(agent_id(CODEX, codex, process), process, settings.named_session)
         claude, opencode = (_said(environ, asked, *where) for where in _TOLD)
         if claude:
-            return Caller(_key(CLAUDE, claude), process, settings.handle)
+            return Caller(agent_id(CLAUDE, claude, process), process, settings.named_session)
         if opencode.isdecimal():
-            return Caller(_key(OPENCODE, nameless(int(opencode))), int(opencode), settings.handle)
-        return Caller(nameless(process), process, settings.handle)
+            return Caller(AgentId(OPENCODE, pid=int(opencode)), int(opencode), settings.named_session)
+        return Caller(AgentId(pid=process), process, settings.named_session)
 
     return whose
 
 
-def over_http(settings: Settings) -> Whose:
+def http_callers(settings: Settings) -> CallerResolver:
     """Callers of a server that many may reach. Who names no plan gets the one that is meant for such."""
 
-    def whose(asked: Asked) -> Caller:
-        handle = handle_of(asked.request) or settings.handle
+    def whose(asked: Request) -> Caller:
+        named_session = named_session_of(asked.request) or settings.named_session
         codex = _codex_session(asked)
         if codex:
-            return Caller(_key(CODEX, codex), 0, handle)
+            return Caller(agent_id(CODEX, codex, 0), 0, named_session)
         connection = _connection(asked)
         memory = Memory.CONNECTED if connection else Memory.NONE
-        return Caller("http", os.getpid(), handle, memory, connection)
+        return Caller(HTTP_CALLER, os.getpid(), named_session, memory, connection)
 
     return whose
 
 
-def nameless(pid: int) -> str:
-    """What an agent is known by of which nothing is known but its process."""
-    return f"pid:{pid}"
-
-
-def _key(host: str, session: str) -> str:
-    """What an agent is known by, here and to hooks."""
-    return f"{host}:{session if len(session) <= LONGEST_ID else digest(session)}"
-
-
-def handle_of(request: Any) -> str | None:
+def named_session_of(request: Any) -> str | None:
     """The plan that an HTTP request names: in its header, else in its address."""
     said: str = _utf8(request.headers.get(HEADER, "")) or request.query_params.get(QUERY, "")
     return said.strip()[:LONGEST_NAME] or None
@@ -101,7 +93,7 @@ def _utf8(header: str) -> str:
         return header
 
 
-def client_name(asked: Asked) -> str:
+def client_name(asked: Request) -> str:
     """What the client calls itself; empty if it does not say."""
     params = asked.session.client_params
     return params.client_info.name.lower() if params else ""
@@ -110,14 +102,14 @@ def client_name(asked: Asked) -> str:
 _TOLD = ((CLAUDE, "CLAUDE_CODE_SESSION_ID"), (OPENCODE, "OPENCODE_PID"))
 
 
-def _said(environ: Mapping[str, str], asked: Asked, host: str, variable: str) -> str:
+def _said(environ: Mapping[str, str], asked: Request, host: str, variable: str) -> str:
     """What a host has told in the environment, unless the client is another that was started from within it."""
     name = client_name(asked)
     others = tuple(other for other in OTHER_HOSTS if other != host)
     return "" if name.startswith(others) else environ.get(variable, "")
 
 
-def _codex_session(asked: Asked) -> str:
+def _codex_session(asked: Request) -> str:
     """The session that Codex tells with every call."""
     meta = (asked.params or {}).get("_meta")
     if not isinstance(meta, Mapping):
@@ -126,7 +118,7 @@ def _codex_session(asked: Asked) -> str:
     return told if isinstance(told, str) else ""
 
 
-def _connection(asked: Asked) -> str:
+def _connection(asked: Request) -> str:
     """The connection that a request belongs to; the newest protocol has none."""
     if asked.request is None or asked.protocol_version in MODERN_PROTOCOL_VERSIONS:
         return ""

@@ -11,8 +11,8 @@ from starlette.responses import PlainTextResponse
 
 from tests.mcp.room import Room
 from tildone.errors import UsageError
-from tildone.mcp.guard import Guard, is_loopback, names_of
-from tildone.mcp.http import bound, url
+from tildone.mcp.access import AccessMiddleware, is_loopback, names_of
+from tildone.mcp.http_server import bound, url
 from tildone.mcp.token import Token, find_token
 
 SECRET = "0123456789abcdef"  # noqa: S105  of a test
@@ -23,7 +23,7 @@ unix_only = pytest.mark.skipif(os.name == "nt", reason="Windows keeps others out
 
 async def status(listens: str, token: Token | None = None, path: str = "/mcp", **headers: str) -> int:
     """How a server that listens there answers a request."""
-    guard = Guard(PlainTextResponse("in"), listens, token)
+    guard = AccessMiddleware(PlainTextResponse("in"), listens, token)
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=guard), base_url="http://localhost") as client:
         return (await client.post(path, headers=headers)).status_code
 
@@ -84,7 +84,7 @@ async def test_a_page_gets_in_only_from_the_same_host(listens: str, host: str, o
     ],
 )
 async def test_the_token_is_shown_whole_or_not_at_all(shown: str, expected: int) -> None:
-    guard = Guard(PlainTextResponse("in"), "127.0.0.1", TOKEN)
+    guard = AccessMiddleware(PlainTextResponse("in"), "127.0.0.1", TOKEN)
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=guard), base_url="http://localhost") as client:
         answer = await client.post("/mcp", headers={b"Authorization": shown.encode()})
 
@@ -101,7 +101,7 @@ async def test_a_fault_of_ours_is_told_to_a_person(capsys: pytest.CaptureFixture
     async def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    guard = Guard(broken, "127.0.0.1", None)
+    guard = AccessMiddleware(broken, "127.0.0.1", None)
     transport = httpx2.ASGITransport(app=guard, raise_app_exceptions=False)
     async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
         answer = await client.post("/mcp")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from tildone.errors import StoreError
 from tildone.log.state import State, latest_state
 from tildone.log.store import Store
-from tildone.mcp.desks import Found
+from tildone.mcp.connections import SessionView
 
 SLICE = 0.5
 """For so many seconds at a time a thread waits for a change; so long it may take to end once nobody wants to know."""
@@ -17,7 +17,7 @@ SLICE = 0.5
 Tell = Callable[[], None]
 
 
-class Watch:
+class PlanWatcher:
     """Tells of changes of plans in a store, through whichever process they come about.
 
     Whoever wants to know is called in the event loop. All methods are, too.
@@ -28,7 +28,7 @@ class Watch:
         self._watched: dict[str, _Watched] = {}
         self._ending: list[_Watched] = []
 
-    def on(self, found: Found, tell: Tell) -> Callable[[], None]:
+    def on(self, found: SessionView, tell: Tell) -> Callable[[], None]:
         """Have `tell` called when the plan is no longer as it was found, and at every change after that.
 
         Gives a function that ends it, which may be called again.
@@ -66,7 +66,7 @@ class Watch:
 class _Watched:
     """A session that is being watched, by a thread of its own."""
 
-    def __init__(self, store: Store, found: Found) -> None:
+    def __init__(self, store: Store, found: SessionView) -> None:
         self.state = found.state
         self.tell: dict[object, Tell] = {}
         self.over = threading.Event()

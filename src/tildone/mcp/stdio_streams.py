@@ -34,8 +34,8 @@ from mcp_types import (
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from tildone.mcp.results import whole
-from tildone.mcp.worker import Worker
+from tildone.mcp.executor import SerialExecutor
+from tildone.mcp.tools import replace_surrogates
 
 LONGEST = 1_048_576
 """How long a message may be, in bytes: about what a tool call may hold."""
@@ -93,7 +93,7 @@ def written(message: JSONRPCMessage) -> bytes:
     try:
         text = message.model_dump_json(by_alias=True, exclude_unset=True)
     except (PydanticSerializationError, UnicodeEncodeError):
-        text = json.dumps(whole(message.model_dump(by_alias=True, exclude_unset=True)))
+        text = json.dumps(replace_surrogates(message.model_dump(by_alias=True, exclude_unset=True)))
     return f"{text}\n".encode()
 
 
@@ -118,7 +118,7 @@ class Outbox(_Stream):
     def __init__(self, out: int, hung_up: Callable[[], None]) -> None:
         self._out = out
         self._hung_up = hung_up
-        self._pen = Worker("stdout")
+        self._pen = SerialExecutor("stdout")
         self._unwritten = 0
         self._owed: set[int | str | None] = set()
         self._settled = asyncio.Event()

@@ -12,14 +12,14 @@ from typing import Any
 
 from mcp.server.lowlevel import Server
 
-from tildone.agents.registry import agent_process
+from tildone.agents.processes import agent_process
 from tildone.config import Settings
-from tildone.mcp.desks import Desks
-from tildone.mcp.listening import Listeners
+from tildone.mcp.callers import CallerResolver, stdio_callers
+from tildone.mcp.connections import Connections
 from tildone.mcp.server import make_server
-from tildone.mcp.stdio import Inbox, standard_streams
-from tildone.mcp.watch import Watch
-from tildone.mcp.whose import Whose, on_pipes
+from tildone.mcp.stdio_streams import Inbox, standard_streams
+from tildone.mcp.subscriptions import Subscriptions
+from tildone.mcp.watcher import PlanWatcher
 from tildone.wiring import dialect_named, open_store
 
 DIALECT = "brief"
@@ -36,7 +36,7 @@ def run(settings: Settings) -> int:
 
 
 async def _serve(settings: Settings) -> int:
-    with opened(settings, on_pipes(settings, os.environ, agent_process()), to_all=True) as (server, _):
+    with opened(settings, stdio_callers(settings, os.environ, agent_process()), to_all=True) as (server, _):
         inbox = Inbox(*standard_streams())
         serving = asyncio.ensure_future(server.run(inbox, inbox.outbox, server.create_initialization_options()))
         with heeding(serving.cancel) as came:
@@ -50,15 +50,15 @@ async def _serve(settings: Settings) -> int:
 
 
 @contextmanager
-def opened(settings: Settings, whose: Whose, *, to_all: bool) -> Iterator[tuple[Server[Any], Listeners]]:
+def opened(settings: Settings, whose: CallerResolver, *, to_all: bool) -> Iterator[tuple[Server[Any], Subscriptions]]:
     """A server on the store that the settings name, and those who listen to it; both let go of in the end.
 
     Raises:
         TildoneError: there is no getting at the store, or no such dialect.
     """
     dialect = dialect_named(settings.dialect or DIALECT)
-    desks = Desks(settings, dialect, open_store(settings))
-    listeners = Listeners(Watch(desks.store))
+    desks = Connections(settings, dialect, open_store(settings))
+    listeners = Subscriptions(PlanWatcher(desks.store))
     try:
         yield make_server(desks, listeners, whose, to_all=to_all), listeners
     finally:

@@ -10,7 +10,9 @@ import pytest
 from mcp import Client
 
 from tests.mcp.room import CLAUDE, MODES, PATIENCE, Room, meta, said, settled
-from tildone.agents.registry import CALLER, Agent, digest
+from tildone.agents.assignment import assign_session
+from tildone.agents.identity import AgentId, digest
+from tildone.agents.registry import CALLER_NOTE, Agent
 from tildone.ids import now
 from tildone.value import replace
 
@@ -21,7 +23,7 @@ OURS, ANOTHER = os.getpid(), os.getppid()
 
 def agent(room: Room, key: str) -> Agent:
     """What is written down of an agent."""
-    known = room.agents.known(key)
+    known = room.agents.get(AgentId.parse(key))
     assert known is not None
     return known
 
@@ -52,7 +54,7 @@ async def test_the_first_agent_in_a_project_has_the_projects_plan(room: Room, mo
 
     assert room.texts() == ["One"]
     known = agent(room, "claude:1")
-    assert (known.session, known.seen, known.pid) == (str(room.project), head(room), OURS)
+    assert (known.session, known.seen_head, known.pid) == (str(room.project), head(room), OURS)
 
 
 @every_mode
@@ -98,7 +100,7 @@ async def test_however_many_sessions_there_are_only_some_are_kept_at_hand(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that has to give way finds its plan, and what it has seen, when it comes again."""
-    monkeypatch.setattr("tildone.mcp.desks.MOST_DESKS", 2)
+    monkeypatch.setattr("tildone.mcp.connections.MOST_DESKS", 2)
     async with room.client("auto", "codex-mcp-client") as client:
         for text in ("One", "Two"):
             for session in "ABCDE":
@@ -115,7 +117,7 @@ async def test_however_many_sessions_there_are_only_some_are_kept_at_hand(
 
 async def test_what_hooks_of_codex_have_written_down_holds(room: Room) -> None:
     """A session that they have admitted is the same here, beside another of the same process."""
-    room.agents.admit("codex:A", OURS, now())
+    assign_session(room.agents, AgentId.parse("codex:A"), OURS, now())
     written = agent(room, "codex:A")
     async with room.client("auto", "codex-mcp-client") as client:
         await client.call_tool("todo", {"add": ["One"]}, meta=meta(sessionId="A"))
@@ -123,7 +125,7 @@ async def test_what_hooks_of_codex_have_written_down_holds(room: Room) -> None:
         await client.call_tool("todo", {"done": 1}, meta=meta(sessionId="A"))
 
     assert (room.texts(), room.texts(f"{room.project}#codex:B")) == (["One"], ["Two"])
-    assert agent(room, "codex:A") == replace(written, seen=head(room))
+    assert agent(room, "codex:A") == replace(written, seen_head=head(room))
 
 
 async def test_a_session_of_codex_goes_on_with_what_was_begun_before_it_said_who_it_is(room: Room) -> None:
@@ -133,7 +135,7 @@ async def test_a_session_of_codex_goes_on_with_what_was_begun_before_it_said_who
         told = said(await client.call_tool("todo", {"add": ["Two"]}, meta=meta(sessionId="A")))
 
     assert (told, room.texts()) == ("2", ["One", "Two"])
-    assert [known.key for known in room.agents.all()] == ["codex:A"]
+    assert [str(known.id) for known in room.agents.all()] == ["codex:A"]
 
 
 async def test_a_meta_field_of_another_kind_says_nothing(room: Room) -> None:
@@ -141,7 +143,7 @@ async def test_a_meta_field_of_another_kind_says_nothing(room: Room) -> None:
         await client.call_tool("todo", {"add": ["One"]}, meta=meta(sessionId=7))
         await settled(client)
 
-        assert [known.key for known in room.agents.all()] == [f"pid:{OURS}"]
+        assert [str(known.id) for known in room.agents.all()] == [f"pid:{OURS}"]
 
 
 async def test_an_agent_of_opencode_is_known_by_its_process(room: Room) -> None:
@@ -153,10 +155,10 @@ async def test_an_agent_of_opencode_is_known_by_its_process(room: Room) -> None:
 async def test_a_process_of_opencode_may_have_several_agents(room: Room) -> None:
     """Its plugin says which of them is about to call."""
     room = dataclasses.replace(room, environ={"OPENCODE_PID": str(OURS)})
-    process = f"opencode:pid:{OURS}"
+    process = AgentId("opencode", pid=OURS)
     async with room.client("auto", "opencode") as client:
         for session, text in (("A", "One"), ("B", "Two"), ("A", "Three")):
-            room.agents.jot(process, CALLER, f"opencode:{session}")
+            room.agents.set_note(process, CALLER_NOTE, f"opencode:{session}")
             await client.call_tool("todo", {"add": [text]})
         await settled(client)
 
@@ -168,7 +170,7 @@ async def test_an_odd_process_id_is_none(room: Room, odd: str) -> None:
     async with dataclasses.replace(room, environ={"OPENCODE_PID": odd}).client() as client:
         await settled(client)
 
-        assert [known.key for known in room.agents.all()] == [f"pid:{OURS}"]
+        assert [str(known.id) for known in room.agents.all()] == [f"pid:{OURS}"]
 
 
 @pytest.mark.parametrize("name", ["gemini-cli-mcp-client", "codex-mcp-client", "opencode"])
@@ -177,7 +179,7 @@ async def test_an_agent_started_from_within_another_is_not_taken_for_it(room: Ro
     async with in_claude(room, "1").client("auto", name) as client:
         await settled(client)
 
-        assert [known.key for known in room.agents.all()] == [f"pid:{OURS}"]
+        assert [str(known.id) for known in room.agents.all()] == [f"pid:{OURS}"]
 
 
 @every_mode
@@ -186,13 +188,13 @@ async def test_an_agent_of_which_only_hooks_know_the_session_is_met_by_its_proce
     async with room.client(mode, "gemini-cli-mcp-client") as client:
         await client.call_tool("todo", {"add": ["One"]})
         await settled(client)
-        before = [known.key for known in room.agents.all()]
-        room.agents.admit("gemini:S", OURS, now())
+        before = [str(known.id) for known in room.agents.all()]
+        assign_session(room.agents, AgentId.parse("gemini:S"), OURS, now())
         told = said(await client.call_tool("todo", {"add": ["Two"]}))
 
     assert (before, told) == ([f"pid:{OURS}"], "2")
-    assert [known.key for known in room.agents.all()] == ["gemini:S"]
-    assert (agent(room, "gemini:S").seen, room.texts()) == (head(room), ["One", "Two"])
+    assert [str(known.id) for known in room.agents.all()] == ["gemini:S"]
+    assert (agent(room, "gemini:S").seen_head, room.texts()) == (head(room), ["One", "Two"])
 
 
 async def test_a_session_that_its_host_began_anew_is_met_again(room: Room) -> None:
@@ -200,10 +202,10 @@ async def test_a_session_that_its_host_began_anew_is_met_again(room: Room) -> No
     async with in_claude(room, "old").client() as client:
         await client.call_tool("todo", {"add": ["One"]})
         await settled(client)
-        room.agents.admit("claude:new", OURS, now(), heir=True)
+        assign_session(room.agents, AgentId.parse("claude:new"), OURS, now(), successor=True)
         await client.call_tool("todo", {"add": ["Two"]})
 
-    assert [known.key for known in room.agents.all()] == ["claude:new"]
+    assert [str(known.id) for known in room.agents.all()] == ["claude:new"]
     assert room.texts() == ["One", "Two"]
 
 
@@ -214,11 +216,11 @@ async def test_what_a_model_has_forgotten_is_told_again(room: Room, mode: str) -
     async with room.client(mode) as client:
         await client.call_tool("todo", {"add": ["One", "Two"]})
         await settled(client)
-        room.agents.keep(replace(agent(room, "claude:1"), seen=None))
+        room.agents.save(replace(agent(room, "claude:1"), seen_head=None))
         forgotten = said(await client.call_tool("todo", {"done": 1}))
         await settled(client)
         room.add("By hand")
-        room.agents.keep(replace(agent(room, "claude:1"), seen=head(room)))
+        room.agents.save(replace(agent(room, "claude:1"), seen_head=head(room)))
         known = said(await client.call_tool("todo", {"done": 2}))
 
     assert forgotten == "ok\nPlan:\n2 Two\ndone 1"
@@ -286,7 +288,7 @@ async def test_a_session_id_of_any_length_is_one(room: Room) -> None:
     """Longer ones are shortened as hooks shorten them."""
     await add(in_claude(room, "x" * 5000), "One")
 
-    assert [known.key for known in room.agents.all()] == [f"claude:{digest('x' * 5000)}"]
+    assert [str(known.id) for known in room.agents.all()] == [f"claude:{digest('x' * 5000)}"]
 
 
 def desks() -> list[threading.Thread]:

@@ -16,11 +16,11 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from tildone.config import Settings
 from tildone.errors import TildoneError, UsageError
-from tildone.mcp.guard import PATH, Guard, is_loopback
-from tildone.mcp.run import exit_code, heeding, opened
-from tildone.mcp.stdio import LONGEST
+from tildone.mcp.access import PATH, AccessMiddleware, is_loopback
+from tildone.mcp.callers import http_callers
+from tildone.mcp.stdio_server import exit_code, heeding, opened
+from tildone.mcp.stdio_streams import LONGEST
 from tildone.mcp.token import Token, find_token
-from tildone.mcp.whose import over_http
 
 GRACE = 1
 """For so many seconds requests that are being answered hold up the end; a stream of changes would for ever."""
@@ -45,7 +45,7 @@ def run(settings: Settings, host: str, port: int, *, token_file: str | None, gua
 
 
 async def _serve(settings: Settings, host: str, taken: socket.socket, token: Token | None, told: list[str]) -> int:
-    with opened(settings, over_http(settings), to_all=False) as (server, listeners):
+    with opened(settings, http_callers(settings), to_all=False) as (server, listeners):
         serving = web(server, host, token)
 
         def stop() -> None:
@@ -76,7 +76,7 @@ def web(server: Server[Any], host: str, token: Token | None) -> Web:
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     settings = uvicorn.Config(
-        Guard(app, host, token),
+        AccessMiddleware(app, host, token),
         log_config=None,
         log_level="critical",
         access_log=False,

@@ -6,15 +6,15 @@ import threading
 import pytest
 
 from tests.mcp.room import PATIENCE
-from tildone.mcp.worker import Worker
+from tildone.mcp.executor import SerialExecutor
 
 
 @pytest.fixture
-def worker() -> Worker:
-    return Worker("test worker")
+def worker() -> SerialExecutor:
+    return SerialExecutor("test worker")
 
 
-async def test_what_was_asked_first_is_answered_first(worker: Worker) -> None:
+async def test_what_was_asked_first_is_answered_first(worker: SerialExecutor) -> None:
     """Although the second could be had at once by the time it is asked for."""
     go_on = threading.Event()
     answered: list[str] = []
@@ -35,7 +35,7 @@ async def test_what_was_asked_first_is_answered_first(worker: Worker) -> None:
     assert worker.over(PATIENCE)
 
 
-async def test_work_that_takes_long_lets_the_loop_go_on(worker: Worker) -> None:
+async def test_work_that_takes_long_lets_the_loop_go_on(worker: SerialExecutor) -> None:
     go_on = threading.Event()
     slow = asyncio.create_task(worker.do(lambda: go_on.wait(PATIENCE)))
 
@@ -47,7 +47,7 @@ async def test_work_that_takes_long_lets_the_loop_go_on(worker: Worker) -> None:
     worker.close()
 
 
-async def test_work_that_was_cancelled_before_its_turn_is_never_begun(worker: Worker) -> None:
+async def test_work_that_was_cancelled_before_its_turn_is_never_begun(worker: SerialExecutor) -> None:
     go_on = threading.Event()
     done: list[str] = []
     slow = asyncio.create_task(worker.do(lambda: go_on.wait(PATIENCE)))
@@ -65,7 +65,7 @@ async def test_work_that_was_cancelled_before_its_turn_is_never_begun(worker: Wo
     assert done == ["next"]
 
 
-async def test_what_goes_wrong_is_raised_where_it_was_asked_for(worker: Worker) -> None:
+async def test_what_goes_wrong_is_raised_where_it_was_asked_for(worker: SerialExecutor) -> None:
     """A timeout of the work's own is no sign that it takes long."""
     for error in (ZeroDivisionError, TimeoutError):
 
@@ -79,7 +79,7 @@ async def test_what_goes_wrong_is_raised_where_it_was_asked_for(worker: Worker) 
     worker.close()
 
 
-def test_whoever_is_still_at_work_is_not_over(worker: Worker) -> None:
+def test_whoever_is_still_at_work_is_not_over(worker: SerialExecutor) -> None:
     go_on = threading.Event()
     worker.then(lambda: go_on.wait(PATIENCE))
     worker.close()

@@ -7,8 +7,8 @@ import threading
 from tests.mcp.room import PATIENCE
 from tests.plans import session_on
 from tildone.log.state import latest_state
-from tildone.mcp.desks import Found
-from tildone.mcp.watch import Watch
+from tildone.mcp.connections import SessionView
+from tildone.mcp.watcher import PlanWatcher
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 
@@ -32,8 +32,8 @@ class Noted(MemoryStore):
             pass
 
 
-def found(session: Session) -> Found:
-    return Found(session.name, latest_state(session.store.history(session.name)))
+def found(session: Session) -> SessionView:
+    return SessionView(session.name, latest_state(session.store.history(session.name)))
 
 
 async def test_a_nudge_is_no_change_of_the_plan() -> None:
@@ -42,7 +42,7 @@ async def test_a_nudge_is_no_change_of_the_plan() -> None:
     session = session_on(store)
     session.call("write_todos", ONE)
     told: asyncio.Queue[str] = asyncio.Queue()
-    watch = Watch(store)
+    watch = PlanWatcher(store)
     watch.on(found(session), lambda: told.put_nowait("changed"))
 
     assert session.turn_ended().prompt
@@ -62,7 +62,7 @@ async def test_a_change_between_looking_and_listening_is_told_of() -> None:
     session = session_on(store)
     looked = found(session)
     told: asyncio.Queue[str] = asyncio.Queue()
-    watch = Watch(store)
+    watch = PlanWatcher(store)
     watch.on(looked, lambda: told.put_nowait("first"))
     session.call("write_todos", ONE)
     first = await asyncio.wait_for(told.get(), PATIENCE)
@@ -77,7 +77,7 @@ async def test_a_change_between_looking_and_listening_is_told_of() -> None:
 async def test_one_thread_watches_for_all_and_ends_with_the_last() -> None:
     store = Noted()
     session = session_on(store)
-    watch = Watch(store)
+    watch = PlanWatcher(store)
     before = threading.active_count()
     ends = [watch.on(found(session), lambda: None) for _ in range(5)]
     during = threading.active_count()
@@ -94,7 +94,7 @@ async def test_who_is_gone_by_the_time_of_a_change_is_not_called() -> None:
     store = Noted()
     session = session_on(store)
     told: asyncio.Queue[str] = asyncio.Queue()
-    watch = Watch(store)
+    watch = PlanWatcher(store)
     off = watch.on(found(session), lambda: told.put_nowait("gone"))
     watch.on(found(session), lambda: told.put_nowait("here"))
 
@@ -112,7 +112,7 @@ def test_a_loop_that_has_ended_is_not_told_any_more() -> None:
     session = session_on(store)
 
     async def begin() -> threading.Thread:
-        Watch(store).on(found(session), lambda: None)
+        PlanWatcher(store).on(found(session), lambda: None)
         return next(thread for thread in threading.enumerate() if thread.name == "mcp watch")
 
     thread = asyncio.run(begin())

@@ -13,22 +13,22 @@ from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR
 
-from tildone.mcp.desks import Found
-from tildone.mcp.watch import Watch
-from tildone.mcp.whose import Asked
+from tildone.mcp.callers import Request
+from tildone.mcp.connections import SessionView
+from tildone.mcp.watcher import PlanWatcher
 
 MOST = 200
 
 
-class Listeners:
+class Subscriptions:
     """Everybody who wants to know, on every connection."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: PlanWatcher) -> None:
         self._watch = watch
         self._subscribers: dict[tuple[Any, str], _Subscriber] = {}
         self._streams: set[ListenHandler] = set()
 
-    def subscribe(self, asked: Asked, uri: str, found: Found) -> None:
+    def subscribe(self, asked: Request, uri: str, found: SessionView) -> None:
         """Tell a connection of the changes at an address until it ends. To subscribe again changes nothing."""
         # The SDK shows a handler no other way to the connection, and to what is done at its end.
         connection = asked.session._connection  # noqa: SLF001  see above
@@ -38,12 +38,12 @@ class Listeners:
         self._subscribers[connection, uri] = _Subscriber(self._watch, found, asked.session, uri)
         connection.exit_stack.callback(self._end, connection, uri)
 
-    def unsubscribe(self, asked: Asked, uri: str) -> None:
+    def unsubscribe(self, asked: Request, uri: str) -> None:
         """Tell it no more."""
         self._end(asked.session._connection, uri)  # noqa: SLF001  see subscribe
 
     async def listen(
-        self, asked: Asked, params: types.SubscriptionsListenRequestParams, wanted: Mapping[str, Found]
+        self, asked: Request, params: types.SubscriptionsListenRequestParams, wanted: Mapping[str, SessionView]
     ) -> types.SubscriptionsListenResult:
         """Tell of the changes at these addresses, for as long as the request stays open."""
         self._make_room()
@@ -76,7 +76,7 @@ class Listeners:
 class _Subscriber:
     """A connection that is told of changes at an address: of all that have come about since, once."""
 
-    def __init__(self, watch: Watch, found: Found, session: ServerSession, uri: str) -> None:
+    def __init__(self, watch: PlanWatcher, found: SessionView, session: ServerSession, uri: str) -> None:
         self._session = session
         self._uri = uri
         self._due = False
@@ -102,7 +102,7 @@ class _Subscriber:
 class _Plans:
     """The plans at some addresses as what the SDK calls a bus: it asks here who is to hear of what."""
 
-    def __init__(self, watch: Watch, wanted: Mapping[str, Found]) -> None:
+    def __init__(self, watch: PlanWatcher, wanted: Mapping[str, SessionView]) -> None:
         self._watch = watch
         self._wanted = wanted
 

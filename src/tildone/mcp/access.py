@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tildone.mcp.desks import complain
+from tildone.mcp.connections import log_error
 from tildone.mcp.token import Token
 
 PATH = "/mcp"
@@ -18,7 +18,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  to recognise, not to bind
 
 
-class Guard:
+class AccessMiddleware:
     """Stands before an application. Without a token, whoever reaches it is let in."""
 
     def __init__(self, app: ASGIApp, host: str, token: Token | None) -> None:
@@ -35,7 +35,7 @@ class Guard:
         try:
             await (refusal or self._app)(scope, receive, send)
         except Exception as error:
-            complain(error)
+            log_error(error)
             raise
 
     def _refusal(self, path: str, headers: Headers) -> PlainTextResponse | None:

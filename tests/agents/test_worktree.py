@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tildone.agents import worktree
-from tildone.agents.worktree import mark
+from tildone.agents.worktree import fingerprint
 
 GIT = {
     "PATH": os.environ.get("PATH", ""),
@@ -63,12 +63,12 @@ CHANGES = [edit, add, remove, rename, commit]
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_work_gives_another_mark(repository: Path, change: Callable[[Path], None]) -> None:
-    before = mark(str(repository))
+    before = fingerprint(str(repository))
 
     change(repository)
 
     assert before
-    assert mark(str(repository)) not in {"", before}
+    assert fingerprint(str(repository)) not in {"", before}
 
 
 @pytest.mark.parametrize(
@@ -83,38 +83,38 @@ def test_more_work_on_a_file_that_was_changed_already_gives_another(
     change(repository)
     with (repository / name).open("a", encoding="utf-8") as file:
         file.write("# more\n")
-    before = mark(str(repository))
+    before = fingerprint(str(repository))
 
     with (repository / name).open("a", encoding="utf-8") as file:
         file.write("# and more\n")
 
-    assert mark(str(repository)) != before
+    assert fingerprint(str(repository)) != before
 
 
 def test_no_work_gives_the_same(repository: Path) -> None:
     edit(repository)
     add(repository)
 
-    assert mark(str(repository)) == mark(str(repository))
+    assert fingerprint(str(repository)) == fingerprint(str(repository))
 
 
 def test_what_git_ignores_is_no_work(repository: Path) -> None:
-    before = mark(str(repository))
+    before = fingerprint(str(repository))
 
     (repository / "server.log").write_text("noise\n", encoding="utf-8")
 
-    assert mark(str(repository)) == before
+    assert fingerprint(str(repository)) == before
 
 
 def test_what_is_kept_apart_does_not_count(repository: Path) -> None:
     store = str(repository / "plans.db")
-    before = mark(str(repository), [store])
+    before = fingerprint(str(repository), [store])
 
     for name in ("plans.db", "plans.db-wal", "plans.db-shm"):
         (repository / name).write_text("changed\n", encoding="utf-8")
 
-    assert mark(str(repository), [store]) == before
-    assert mark(str(repository)) != before
+    assert fingerprint(str(repository), [store]) == before
+    assert fingerprint(str(repository)) != before
 
 
 def test_looking_writes_nothing(repository: Path) -> None:
@@ -122,14 +122,14 @@ def test_looking_writes_nothing(repository: Path) -> None:
     os.utime(repository / "old.py", (1, 1))
     index = (repository / ".git" / "index").read_bytes()
 
-    assert mark(str(repository))
+    assert fingerprint(str(repository))
     assert (repository / ".git" / "index").read_bytes() == index
 
 
 def test_looking_waits_for_nobody(repository: Path) -> None:
     (repository / ".git" / "index.lock").touch()
 
-    assert mark(str(repository))
+    assert fingerprint(str(repository))
     assert (repository / ".git" / "index.lock").exists()
 
 
@@ -139,11 +139,11 @@ def test_a_repository_named_in_the_environment_is_not_taken_for_this_one(
     other = tmp_path / "other"
     other.mkdir()
     git(other, "init", "-q")
-    before = mark(str(repository))
+    before = fingerprint(str(repository))
 
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
 
-    assert mark(str(repository)) == before
+    assert fingerprint(str(repository)) == before
 
 
 def test_settings_of_the_project_run_nothing(repository: Path) -> None:
@@ -151,7 +151,7 @@ def test_settings_of_the_project_run_nothing(repository: Path) -> None:
     proof = repository.parent / "proof"
     git(repository, "config", "core.fsmonitor", f"touch '{proof}'; true")
 
-    assert mark(str(repository))
+    assert fingerprint(str(repository))
     assert not proof.exists()
 
 
@@ -160,32 +160,32 @@ def test_without_git_every_file_counts(tmp_path: Path) -> None:
     (tmp_path / "deep" / "file").write_text("1", encoding="utf-8")
     (tmp_path / ".hidden").write_text("1", encoding="utf-8")
     (tmp_path / "node_modules").mkdir()
-    before = mark(str(tmp_path))
+    before = fingerprint(str(tmp_path))
 
     (tmp_path / ".hidden").write_text("22", encoding="utf-8")
     (tmp_path / "node_modules" / "x").write_text("1", encoding="utf-8")
-    same = mark(str(tmp_path))
+    same = fingerprint(str(tmp_path))
     (tmp_path / "deep" / "file").write_text("22", encoding="utf-8")
 
     assert before
     assert same == before
-    assert mark(str(tmp_path)) != before
+    assert fingerprint(str(tmp_path)) != before
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path)
 
-    assert mark(str(tmp_path))
+    assert fingerprint(str(tmp_path))
 
 
 def test_without_the_program_git_every_file_counts(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(repository))
-    before = mark(str(repository))
+    before = fingerprint(str(repository))
 
     edit(repository)
 
     assert before
-    assert mark(str(repository)) != before
+    assert fingerprint(str(repository)) != before
 
 
 def test_too_much_to_look_at_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,25 +194,25 @@ def test_too_much_to_look_at_is_unknown(tmp_path: Path, monkeypatch: pytest.Monk
         (tmp_path / str(number)).touch()
 
     monkeypatch.setattr(worktree, "MOST_WALKED", 4)
-    too_many = mark(str(tmp_path))
+    too_many = fingerprint(str(tmp_path))
     monkeypatch.setattr(worktree, "MOST_WALKED", 5)
     monkeypatch.setattr(worktree, "SECONDS_WALKED", -1)
 
-    assert (too_many, mark(str(tmp_path))) == ("", "")
+    assert (too_many, fingerprint(str(tmp_path))) == ("", "")
 
 
 def test_many_changed_files_are_known_by_their_names_alone(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worktree, "MOST", 0)
     edit(repository)
-    before = mark(str(repository))
+    before = fingerprint(str(repository))
 
     (repository / "src" / "ünïcode\nname.py").write_text("x = 333\n", encoding="utf-8")
-    same = mark(str(repository))
+    same = fingerprint(str(repository))
     add(repository)
 
     assert same == before
-    assert mark(str(repository)) != before
+    assert fingerprint(str(repository)) != before
 
 
 def test_a_folder_that_is_gone_has_a_mark_too(tmp_path: Path) -> None:
-    assert mark(str(tmp_path / "gone")) == mark(str(tmp_path / "gone"))
+    assert fingerprint(str(tmp_path / "gone")) == fingerprint(str(tmp_path / "gone"))

@@ -7,7 +7,7 @@ import sys
 
 from tildone.cli.opening import settings_for
 from tildone.cli.output.screen import columns, put, put_spans
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.config import nearest
 from tildone.errors import UsageError
 from tildone.integrations.settings import diff, files
@@ -25,23 +25,6 @@ if TYPE_CHECKING:
 
 ALL = "all"
 WIDE = 60
-
-
-def install(typed: Typed) -> int:
-    """Put the plan into hosts; without one, say which there are."""
-    site = _site(typed)
-    if not typed.words:
-        return _listed(site)
-    folder = typed.options.get("as-plugin")
-    if folder:
-        return _as_plugin(typed, site, folder)
-    return _each(typed, site, files.installing, files.install, "Installed into", "is set up already")
-
-
-def uninstall(typed: Typed) -> int:
-    """Take the plan out of hosts."""
-    site = _site(typed)
-    return _each(typed, site, files.uninstalling, files.uninstall, "Taken out of", "has nothing of ours")
 
 
 def here(scope: str = USER, arguments: tuple[str, ...] = ("mcp",), project: str = "") -> Site:
@@ -62,14 +45,14 @@ def sites(project: str) -> list[Site]:
     return [here(scope, project=project) for scope in (USER, PROJECT)]
 
 
-def _site(typed: Typed) -> Site:
-    scope = typed.options.get("scope", USER)
+def site_for(args: ParsedArgs) -> Site:
+    scope = args.options.get("scope", USER)
     if scope not in (USER, PROJECT):
         raise UsageError(f"--scope is user or project, not {scope!r}")
-    if typed.has("no-mcp") and typed.has("no-hooks"):
+    if args.has("no-mcp") and args.has("no-hooks"):
         raise UsageError("--no-mcp and --no-hooks leave nothing to install")
-    settings = settings_for(typed)
-    said = [(f"--{name}", typed.options[name]) for name in ("dialect", "session") if name in typed.options]
+    settings = settings_for(args)
+    said = [(f"--{name}", args.options[name]) for name in ("dialect", "session") if name in args.options]
     found = here(scope, ("mcp", *(word for pair in said for word in pair)), settings.project)
     return Site(
         found.home,
@@ -78,8 +61,8 @@ def _site(typed: Typed) -> Site:
         found.environ,
         found.program,
         found.arguments,
-        mcp=not typed.has("no-mcp"),
-        hooks=not typed.has("no-hooks"),
+        mcp=not args.has("no-mcp"),
+        hooks=not args.has("no-hooks"),
     )
 
 
@@ -88,10 +71,10 @@ def _program() -> str:
     # Late, because most verbs do without it.
     from shutil import which  # noqa: PLC0415  see above
 
-    typed = os.path.abspath(sys.argv[0])
-    stem = os.path.splitext(os.path.basename(typed))[0]
-    if stem == "tildone" and os.access(typed, os.X_OK):
-        return typed
+    args = os.path.abspath(sys.argv[0])
+    stem = os.path.splitext(os.path.basename(args))[0]
+    if stem == "tildone" and os.access(args, os.X_OK):
+        return args
     beside = os.path.join(os.path.dirname(sys.executable), "tildone")
     found = beside if os.access(beside, os.X_OK) else which("tildone")
     if not found:
@@ -99,24 +82,24 @@ def _program() -> str:
     return os.path.abspath(found)
 
 
-def _wanted(typed: Typed, site: Site) -> list[Host]:
-    if [word.lower() for word in typed.words] == [ALL]:
+def _wanted(args: ParsedArgs, site: Site) -> list[Host]:
+    if [word.lower() for word in args.positional] == [ALL]:
         return [host for host in HOSTS.values() if is_found(host, site)]
-    unknown = [word for word in typed.words if word.lower() not in HOSTS]
+    unknown = [word for word in args.positional if word.lower() not in HOSTS]
     if unknown:
         raise UsageError(f"there is no host {unknown[0]!r}; {nearest(unknown[0].lower(), tuple(HOSTS))}")
-    return [HOSTS[word.lower()] for word in typed.words]
+    return [HOSTS[word.lower()] for word in args.positional]
 
 
-def _each(
-    typed: Typed,
+def change_each(
+    args: ParsedArgs,
     site: Site,
     planned: Callable[[Iterable[Edit]], list[Change]],
     carried_out: Callable[[Change], None],
     done: str,
     nothing: str,
 ) -> int:
-    hosts = _wanted(typed, site)
+    hosts = _wanted(args, site)
     if not hosts:
         put("None of the hosts that tildone knows was found here. To see them all: tildone install")
         return 0
@@ -125,18 +108,18 @@ def _each(
     for host, changes in plans:
         for change in changes:
             put_spans(diff.lines(change))
-            if not typed.has("dry-run"):
+            if not args.has("dry-run"):
                 carried_out(change)
         if not changes:
             put(f"{host.title} {nothing}.")
-        elif typed.has("dry-run"):
+        elif args.has("dry-run"):
             put(f"{host.title}: nothing was written.")
         else:
             put(" ".join(filter(None, (f"{done} {host.title}. It takes effect when you start it anew.", host.after))))
     return 0
 
 
-def _listed(site: Site) -> int:
+def list_agents(site: Site) -> int:
     width = max(map(len, HOSTS))
     narrow = (columns() or WIDE) < WIDE
     for host in HOSTS.values():
@@ -148,13 +131,13 @@ def _listed(site: Site) -> int:
     return 0
 
 
-def _as_plugin(typed: Typed, site: Site, folder: str) -> int:
-    if [word.lower() for word in typed.words] != ["claude"]:
+def write_plugin(args: ParsedArgs, site: Site, folder: str) -> int:
+    if [word.lower() for word in args.positional] != ["claude"]:
         raise UsageError("only claude takes a plugin folder: tildone install claude --as-plugin DIR")
     changes = files.installing(plugin(os.path.abspath(folder), site))
     for change in changes:
         put_spans(diff.lines(change))
-        if not typed.has("dry-run"):
+        if not args.has("dry-run"):
             files.install(change)
     put(f"To use it: claude --plugin-dir {os.path.abspath(folder)}")
     return 0

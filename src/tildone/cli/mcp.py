@@ -24,12 +24,12 @@ def mcp(typed: Typed) -> int:
         for option in FOR_HTTP:
             if typed.has(option):
                 raise UsageError(f"--{option} is for --http: on pipes there is nobody but who started it")
-        return int(_shell("run").run(settings))
+        return int(_shell("stdio_server").run(settings))
     if typed.has("no-token") and typed.has("token-file"):
         raise UsageError("--token-file and --no-token exclude each other")
     host, port = typed.options.get("host", HOST), _port(typed)
     token_file, guarded = typed.options.get("token-file"), not typed.has("no-token")
-    return int(_shell("http").run(settings, host, port, token_file=token_file, guarded=guarded))
+    return int(_shell("http_server").run(settings, host, port, token_file=token_file, guarded=guarded))
 
 
 def _port(typed: Typed) -> int:

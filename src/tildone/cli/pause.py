@@ -70,9 +70,9 @@ def stop(typed: Typed) -> int:
 def concerned(settings: Settings) -> tuple[list[Agent], list[Session]]:
     """The agents at work here, and the plans that are meant: the one that was named, or the project's and theirs."""
     store = open_store(settings)
-    agents = list(open_agents(settings).at_work(now()))
+    agents = list(open_agents(settings).active(now()))
     names = [settings.session]
-    if settings.handle is None:
+    if settings.named_session is None:
         names += [agent.session for agent in agents]
     chosen = dict.fromkeys(names)
     at_work = [agent for agent in agents if agent.session in chosen]
@@ -81,9 +81,9 @@ def concerned(settings: Settings) -> tuple[list[Agent], list[Session]]:
 
 def agent_line(agent: Agent, state: State) -> str:
     """An agent at work, as a list of them shows it."""
-    host, _, own = agent.key.partition(":")
+    who = " ".join(printable(part)[:36] for part in (agent.id.integration, agent.id.own) if part)
     left = len(open_tasks(state.plan))
-    return f"  {printable(host)} {printable(own)[:36]}: {left} of {len(state.plan.tasks)} tasks open"
+    return f"  {who}: {left} of {len(state.plan.tasks)} tasks open"
 
 
 def _steer(typed: Typed, course: Directive) -> int:

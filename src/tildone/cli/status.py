@@ -47,7 +47,7 @@ def _as_data(session: str, state: State, agents: list[tuple[Agent, State]]) -> d
         "nudges": state.nudges,
         "let_go": state.tripped,
         "agents": [
-            {"key": agent.key, "session": agent.session, "pid": agent.pid, "line": status_line(theirs)}
+            {"key": str(agent.id), "session": agent.session, "pid": agent.pid, "line": status_line(theirs)}
             for agent, theirs in agents
         ],
     }

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from tildone.agents.registry import Agents
+    from tildone.agents.registry import AgentRegistry
     from tildone.core.plan import Plan
-    from tildone.host.agent import Extension, Host
     from tildone.host.conversations import Conversations
+    from tildone.host.host import Extension, Host
     from tildone.host.model import Model
-    from tildone.host.tools.confine import Policy
+    from tildone.host.tools.permissions import PermissionPolicy
     from tildone.host.transcript import Transcript
     from tildone.host.ui import UI
     from tildone.log.store import Store
@@ -52,13 +52,13 @@ BY_HAND = Dialect(
 """For a person's edits where no model has written yet: no limits, and nothing is started by itself."""
 
 LOOK_BACK = 200
-PATIENCE = 30.0
+STORE_TIMEOUT_SECONDS = 30.0
 
 
-def open_store(settings: Settings, *, kept: bool = True, patience: float = PATIENCE) -> Store:
+def open_store(settings: Settings, *, kept: bool = True, timeout: float = STORE_TIMEOUT_SECONDS) -> Store:
     """The store that the settings name; one that forgets with the process where nothing is to be `kept`.
 
-    `patience` is for how many seconds it waits where others are at work on it, or it is out of reach.
+    `timeout` bounds, in seconds, how long it waits for other processes or for an unreachable server.
 
     Raises:
         UsageError: there is no such kind of store, or its driver is not installed.
@@ -69,27 +69,27 @@ def open_store(settings: Settings, *, kept: bool = True, patience: float = PATIE
 
         return MemoryStore()
     if is_url(settings.store):
-        return _store_on_a_server(settings.store, patience)
+        return _store_on_a_server(settings.store, timeout)
     if settings.store.startswith(JSONL):
         from tildone.stores.pi.store import JsonlStore  # noqa: PLC0415  only the kind that is needed
 
-        return JsonlStore(settings.store.removeprefix(JSONL), plan_in_entry, patience=patience)
+        return JsonlStore(settings.store.removeprefix(JSONL), plan_in_entry, timeout=timeout)
     # Late, so that a shell that never opens a store does not pay for SQLite.
-    from tildone.stores.sqlite import SqliteStore  # noqa: PLC0415  see above
+    from tildone.stores.sqlite.store import SqliteStore  # noqa: PLC0415  see above
 
-    return SqliteStore(settings.store, patience=patience)
+    return SqliteStore(settings.store, timeout=timeout)
 
 
-def _store_on_a_server(url: str, patience: float) -> Store:
+def _store_on_a_server(url: str, timeout: float) -> Store:
     scheme = url.partition("://")[0]
     if scheme not in ("postgresql", "postgres"):
         raise UsageError(f"there are no {scheme}:// stores; name a file, or a database: postgresql://HOST/DATABASE")
     # Late, because the driver takes longer to load than most commands take to run.
     try:
-        from tildone.stores.postgres import PostgresStore  # noqa: PLC0415  see above
+        from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
     except ImportError as error:
         raise UsageError(f"{scheme}:// stores need a driver: pip install 'tildone[postgres]'") from error
-    return PostgresStore(url, patience=patience)
+    return PostgresStore(url, timeout=timeout)
 
 
 def session_in(store: Store, name: str, dialect: Dialect, patience: Patience = Patience()) -> Session:  # noqa: B008  frozen
@@ -121,11 +121,11 @@ def _patience(settings: Settings) -> Patience:
     return replace(Patience(), **{bound: limit for bound, limit in said.items() if limit is not None})
 
 
-def open_agents(settings: Settings) -> Agents:
+def open_agents(settings: Settings) -> AgentRegistry:
     """The agents at work in a project."""
-    from tildone.agents.registry import Agents  # noqa: PLC0415  most commands are a person's
+    from tildone.agents.registry import AgentRegistry  # noqa: PLC0415  most commands are a person's
 
-    return Agents(settings.agents_dir, settings.project)
+    return AgentRegistry(settings.agents_dir, settings.project)
 
 
 def dialect_named(name: str) -> Dialect:
@@ -210,13 +210,13 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     model: Model,
     mode: str,
     ui: UI | None = None,
-    policy: Policy | None = None,
+    policy: PermissionPolicy | None = None,
 ) -> Host:
     """A host for one conversation, with the extension of its dialect, and the built-in tools if a policy is given.
 
     The plan is kept in the store, in the session of the conversation's id.
     """
-    from tildone.host.agent import Host  # noqa: PLC0415  see open_conversations
+    from tildone.host.host import Host  # noqa: PLC0415  see open_conversations
     from tildone.host.tools import builtin_tools  # noqa: PLC0415  see open_conversations
 
     name = settings.dialect or dialect_of_conversation(transcript) or "indexed"

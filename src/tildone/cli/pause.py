@@ -72,7 +72,7 @@ def concerned(settings: Settings) -> tuple[list[Agent], list[Session]]:
     store = open_store(settings)
     agents = list(open_agents(settings).at_work(now()))
     names = [settings.session]
-    if settings.handle is None:
+    if settings.named_session is None:
         names += [agent.session for agent in agents]
     chosen = dict.fromkeys(names)
     at_work = [agent for agent in agents if agent.session in chosen]

@@ -51,7 +51,7 @@ def answer(heard: HookEvent, settings: Settings, pid: int) -> str:
         return offered(settings.dialect or USUAL)
     agents = open_agents(settings)
     heir = heard.moment == hosts.START and heard.text("source") in LASTING
-    agent = agents.admit(heard.key(pid), pid, now(), settings.handle, heir=heir)
+    agent = agents.admit(heard.key(pid), pid, now(), settings.named_session, heir=heir)
     here = replace(settings, session=agent.session)
     store = open_store(here, timeout=PATIENCE)
     session = open_session(here, NATIVE, store)

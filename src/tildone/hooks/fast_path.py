@@ -70,12 +70,12 @@ def settled(heard: HookEvent, settings: Settings, pid: int) -> bool:
     if heard.host.many and heard.moment == hosts.BEFORE and OURS in heard.text("tool"):
         agents.jot(f"{heard.host.name}:pid:{pid}", CALLER, key)
     session = _session(agents, key, pid, settings)
-    if session is None or heard.moment == hosts.LINE or not os.path.isabs(settings.store):
+    if session is None or heard.moment == hosts.LINE or settings.store.scheme:
         return False
-    found = glance(settings.store, session)
+    found = glance(settings.store.location, session)
     if found is not None and found.head is None and session != settings.session:
         # A plan of its own that has not begun: what the person wants of the project's agents holds for this one, too.
-        project = glance(settings.store, settings.session)
+        project = glance(settings.store.location, settings.session)
         found = None if project is None or project.directive != "go" else found
     return found is not None and _is_silent(heard, found, agents, key)
 
@@ -116,7 +116,7 @@ def _session(agents: Agents, key: str, pid: int, settings: Settings) -> str | No
     agent = agents.known(key)
     if agent is not None:
         fresh = agent.is_fresh(pid, time_ns() // 1_000_000)
-        return agent.session if fresh and settings.handle in (None, agent.session) else None
+        return agent.session if fresh and settings.named_session in (None, agent.session) else None
     return settings.session if next(agents.all(), None) is None else None
 
 

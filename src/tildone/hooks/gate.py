@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tildone.agents.registry import digest
 from tildone.agents.worktree import mark
-from tildone.config import JSONL
 from tildone.core.query import open_tasks, progress
 from tildone.hooks.fast_path import COST
 from tildone.hooks.reply import STOPS, TELLS, HookReply
@@ -36,7 +35,7 @@ def stopped(heard: HookEvent, session: Session, agents: Agents, key: str, settin
     turn, before = _turn(heard, agents, key), session.state
     if isinstance(decide(before, session.patience, replace(turn, at=now())), Rest):
         return None
-    apart = (settings.store.removeprefix(JSONL), settings.agents_dir, settings.session_dir)
+    apart = (settings.store.location, settings.agents_dir, settings.session_dir)
     sight = replace(turn.fingerprint, files=mark(settings.project, apart))
     verdict = session.turn_ended(replace(turn, fingerprint=sight))
     match verdict.decision:

@@ -51,13 +51,13 @@ def on_pipes(settings: Settings, environ: Mapping[str, str], process: int) -> Wh
     def whose(asked: Asked) -> Caller:
         codex = _codex_session(asked)
         if codex:
-            return Caller(_key(CODEX, codex), process, settings.handle)
+            return Caller(_key(CODEX, codex), process, settings.named_session)
         claude, opencode = (_said(environ, asked, *where) for where in _TOLD)
         if claude:
-            return Caller(_key(CLAUDE, claude), process, settings.handle)
+            return Caller(_key(CLAUDE, claude), process, settings.named_session)
         if opencode.isdecimal():
-            return Caller(_key(OPENCODE, nameless(int(opencode))), int(opencode), settings.handle)
-        return Caller(nameless(process), process, settings.handle)
+            return Caller(_key(OPENCODE, nameless(int(opencode))), int(opencode), settings.named_session)
+        return Caller(nameless(process), process, settings.named_session)
 
     return whose
 
@@ -66,7 +66,7 @@ def over_http(settings: Settings) -> Whose:
     """Callers of a server that many may reach. Who names no plan gets the one that is meant for such."""
 
     def whose(asked: Asked) -> Caller:
-        handle = handle_of(asked.request) or settings.handle
+        handle = handle_of(asked.request) or settings.named_session
         codex = _codex_session(asked)
         if codex:
             return Caller(_key(CODEX, codex), 0, handle)

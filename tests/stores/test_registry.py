@@ -9,7 +9,7 @@ from tildone.stores import STORES, open_store, placeholders, store_kind, store_n
 from tildone.stores.base import AddressForm, OpenOptions, StoreKind
 
 
-@pytest.mark.parametrize("name", STORES)
+@pytest.mark.parametrize("name", list(STORES))
 def test_every_line_names_a_module_with_a_store(name: str) -> None:
     form = STORES.entries[name]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
-from tildone.cli.place import settings_for
+from tildone.cli.opening import settings_for
 from tildone.errors import NotFound
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.wiring import open_store
 
 if TYPE_CHECKING:
-    from tildone.cli.args import Typed
+    from tildone.cli.parsing.args import Typed
     from tildone.config import Settings
     from tildone.log.address import StoreAddress
     from tildone.log.store import Store

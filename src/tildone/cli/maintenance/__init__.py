@@ -5,6 +5,7 @@ from __future__ import annotations
 from tildone.cli.parsing.options import DRY_RUN, FORCE, JSON
 from tildone.cli.parsing.table import Option, Verb
 from tildone.registry import Registry
+from tildone.stores import placeholders
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ VERBS: VerbTable = Registry(
             min_args=1,
             max_args=1,
             description=(
-                "TO is a file, jsonl:FOLDER (pi session files), or postgresql://HOST/DATABASE. Both stores are "
+                f"TO is {placeholders()}. Both stores are "
                 "compared at the end. Events that TO already has are kept; rerun the command to copy what is missing. "
                 "The source is not changed."
             ),

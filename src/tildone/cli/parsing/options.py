@@ -1,9 +1,10 @@
 """Options that several verbs take."""
 
 from tildone.cli.parsing.table import Option
+from tildone.stores import placeholders
 
 SESSION = Option("session", "NAME", "The session to use; default: $TILDONE_SESSION, else the project's.")
-STORE = Option("store", "STORE", "A file, jsonl:FOLDER or postgresql://…; default: $TILDONE_STORE, else your own file.")
+STORE = Option("store", "STORE", f"{placeholders()}; default: $TILDONE_STORE, else your own file.")
 DIALECT = Option(
     "dialect", "NAME", "indexed, phased, declared or brief; default: $TILDONE_DIALECT, else the session's own."
 )

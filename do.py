@@ -33,7 +33,7 @@ OLDEST = (3, 11)
 NEWEST = (3, 13)
 """The Python releases that pyproject.toml claims; CI runs the tests on both ends of the range."""
 
-PURE_ROOMS = ("core", "kit", "log", "loop", "views", "history", "formats", "dialects")
+PURE_ROOMS = ("core", "kit", "log", "loop", "views", "history", "formats", "dialects", "commands")
 
 
 class Stop(Exception):

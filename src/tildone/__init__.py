@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tildone.dialects.indexed import INDEXED
     from tildone.dialects.phased import PHASED
     from tildone.errors import TildoneError
-    from tildone.loop.machine import GiveUp, GoOn, Patience, Rest
+    from tildone.loop.decision import GiveUp, GoOn, Patience, Rest
     from tildone.session import Session, Verdict
     from tildone.stores.memory import MemoryStore
     from tildone.stores.sqlite import SqliteStore
@@ -31,7 +31,7 @@ _HOMES = {
     "tildone.dialects.indexed": "INDEXED",
     "tildone.dialects.phased": "PHASED",
     "tildone.errors": "TildoneError",
-    "tildone.loop.machine": "GiveUp GoOn Patience Rest",
+    "tildone.loop.decision": "GiveUp GoOn Patience Rest",
     "tildone.session": "Session Verdict",
     "tildone.stores.memory": "MemoryStore",
     "tildone.stores.sqlite": "SqliteStore",

@@ -12,7 +12,7 @@ from tildone.dialects.base import Dialect, Reply
 from tildone.errors import TildoneError, UsageError
 from tildone.ids import id_maker, new_conversation_id, now
 from tildone.log.events import PlanChanged
-from tildone.loop.machine import Patience
+from tildone.loop.decision import Patience
 from tildone.session import Session
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -239,13 +239,13 @@ def _extension(settings: Settings, name: str, store: Store) -> Extension:
 
     match name:
         case "indexed":
-            from tildone.extensions.til_done import til_done  # noqa: PLC0415  only the one that is needed
+            from tildone.extensions.indexed import til_done  # noqa: PLC0415  only the one that is needed
             from tildone.loop.countdown import countdown  # noqa: PLC0415  the same
 
             return til_done(session, countdown(settings.countdown))
         case "phased":
-            from tildone.extensions.phases import phases  # noqa: PLC0415  only the one that is needed
-            from tildone.extensions.phases.settings import Settings as Phases  # noqa: PLC0415  the same
+            from tildone.extensions.phased import phases  # noqa: PLC0415  only the one that is needed
+            from tildone.extensions.phased.settings import Settings as Phases  # noqa: PLC0415  the same
 
             bound = {} if settings.max_nudges is None else {"todo.reminders.max": settings.max_nudges}
             return phases(session, Phases.from_mapping(dict(settings.phases) | bound))

@@ -12,7 +12,7 @@ from tests.cli.person import CTRL_C, Person
 from tests.stores.contract import chain, ids, planned
 from tests.stores.processes import finish, start, wait_for
 from tildone.errors import HeadMoved
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 from tildone.stores.sqlite import SqliteStore
 from tildone.stores.sqlite.schema import APPLICATION_ID, steps
 
@@ -29,7 +29,7 @@ def plans(person: Person) -> Path:
     store = SqliteStore(path)
     chain(store, "one", "a", "b", "c")
     chain(store, "two", "x", "y")
-    store.move("one", Place("a", ("b", "c")), expected="c")
+    store.move("one", SessionHead("a", ("b", "c")), expected="c")
     store.close()
     return path
 
@@ -37,7 +37,7 @@ def plans(person: Person) -> Path:
 def everything(path: Path) -> object:
     store = SqliteStore(path)
     names = [info.name for info in store.sessions()]
-    found = [(name, store.place(name), list(store.events(name))) for name in names]
+    found = [(name, store.session_head(name), list(store.events(name))) for name in names]
     store.close()
     return found
 
@@ -119,7 +119,7 @@ def test_a_migration_that_was_stopped_is_gone_on_with(person: Person, plans: Pat
     """It shows how far it is, and Ctrl-C says how to go on; what was copied stays."""
     store = SqliteStore(plans)
     events = [planned(str(n), str(n - 1) if n else None, "x" * 200) for n in range(12_000)]
-    store.adopt("long", events, Place("11999"))
+    store.adopt("long", events, SessionHead("11999"))
     store.close()
 
     terminal = person.at_terminal("migrate", "there.db")
@@ -213,7 +213,7 @@ def test_a_backup_put_back_loses_nothing(person: Person, plans: Path) -> None:
     said = person.says("restore", "copy.db")
 
     store = SqliteStore(plans)
-    assert store.place("one") == Place("a", ("b", "c"))
+    assert store.session_head("one") == SessionHead("a", ("b", "c"))
     assert ids(store.history("one", "after")) == ["after", "a"]
     assert ids(store.history("new")) == ["n"]
     assert "2 sessions with 5 events, none of them new." in said

@@ -36,7 +36,7 @@ def plans(person: Person) -> Path:
 
 def written(store: SqliteStore, name: str, days: int, status: Status, text: str = "x") -> None:
     """An event as it was written so many days ago."""
-    head = store.place(name).head
+    head = store.session_head(name).head
     at = time.time_ns() // 1_000_000 - days * DAY
     fact = PlanChanged(flat(Task(text, status)))
     store.append(name, Event(f"{len(ids(store.events(name)))}", head, at, Actor.AGENT, fact))

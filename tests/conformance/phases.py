@@ -13,9 +13,9 @@ from tildone.core.plan import Plan
 from tildone.dialects.phased import PHASED
 from tildone.dialects.phased.documents import from_markdown
 from tildone.dialects.phased.entries import phases_in, phases_out, recover, resumed
-from tildone.extensions.phases import PANEL
-from tildone.extensions.phases import Phases as Extension
-from tildone.extensions.phases.settings import Settings
+from tildone.extensions.phased import PANEL
+from tildone.extensions.phased import Phases as Extension
+from tildone.extensions.phased.settings import Settings
 from tildone.formats.markdown import checklist
 from tildone.host import messages
 from tildone.host.messages import Message

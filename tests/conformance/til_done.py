@@ -10,7 +10,7 @@ from tildone.core.plan import Plan, Task, flat
 from tildone.dialects.indexed import INDEXED
 from tildone.dialects.indexed.entries import STATUSES, is_item
 from tildone.dialects.indexed.words import WORDS
-from tildone.extensions.til_done import til_done
+from tildone.extensions.indexed import til_done
 from tildone.host.agent import Host
 from tildone.host.model import Delta, Request
 from tildone.host.port import Delivery
@@ -20,7 +20,7 @@ from tildone.kit.components.drawing import markup
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, result_to_json
 from tildone.kit.schema import Problem, fitted, problems
 from tildone.log.events import Actor, Event, Nudged
-from tildone.loop.machine import Manner, Patience
+from tildone.loop.decision import Manner, Patience
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 from tildone.views import plain

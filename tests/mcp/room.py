@@ -28,7 +28,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from tildone.agents.registry import Agents
 from tildone.config import Settings, load
 from tildone.core.plan import Plan
-from tildone.log.state import recall
+from tildone.log.state import latest_state
 from tildone.mcp.run import opened
 from tildone.mcp.whose import on_pipes
 from tildone.stores.sqlite import SqliteStore
@@ -114,7 +114,7 @@ class Room:
         with ExitStack() as stack:
             store = self.store
             stack.callback(store.close)
-            return recall(store.history(session or str(self.project))).plan
+            return latest_state(store.history(session or str(self.project))).plan
 
     def texts(self, session: str | None = None) -> list[str]:
         """What the tasks of a plan say."""

@@ -44,7 +44,7 @@ def test_stores_know_only_the_log_and_what_is_below_it() -> None:
 
 @pytest.mark.parametrize("module", dialects, ids=lambda module: module.name)
 def test_dialects_do_not_know_each_other(module: Module) -> None:
-    shared = {"base", "schema"}
+    shared = {"base", "schema", "snapshot"}
     own = module.name.split(".")[2]
     others = {name.split(".")[2] for name in imports(module) if name.startswith("tildone.dialects.")}
 

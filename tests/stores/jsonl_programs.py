@@ -16,7 +16,7 @@ from tildone.errors import TildoneError
 from tildone.files.appending import Lock
 from tildone.log.events import Actor, Event, Nudged
 from tildone.log.store import Store
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 from tildone.stores.pi.store import JsonlStore
 from tildone.wiring import plan_in_entry
 
@@ -80,7 +80,7 @@ def unprivileged(folder: str) -> None:
     become_nobody()
     try:
         store = opened(folder)
-        say(f"read {store.place('s').head}")
+        say(f"read {store.session_head('s').head}")
         write_on(store, "mine", 1)
     except TildoneError as error:
         say(f"{type(error).__name__}: {error}")
@@ -96,7 +96,7 @@ def adopt_on(store: Store, prefix: str) -> None:
     for number in range(sys.maxsize):
         ids = [f"{prefix}-{number}-{each}" for each in range(BATCH)]
         events = [Event(new, old, 1, Actor.IMPORT, Nudged(1, 1)) for old, new in zip([None, *ids], ids, strict=False)]
-        store.adopt("s", events, Place(ids[0], (ids[1],)))
+        store.adopt("s", events, SessionHead(ids[0], (ids[1],)))
         say(ids[0])
 
 

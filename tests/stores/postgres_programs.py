@@ -45,7 +45,7 @@ def follow(url: str) -> None:
     say("ready")
     while head != END:
         if store.wait("s", head, LONG_ENOUGH):
-            head = store.place("s").head
+            head = store.session_head("s").head
             say(str(head))
     store.close()
 
@@ -67,7 +67,7 @@ def fork(url: str) -> None:
     before = backends(url)
     child = os.fork()
     if not child:
-        for use in (store.place, lambda session: store.wait(session, None, 1)):
+        for use in (store.session_head, lambda session: store.wait(session, None, 1)):
             try:
                 use("s")
             except TildoneError as error:

@@ -22,7 +22,7 @@ from tildone.errors import HeadMoved, StoreBusy, StoreDamaged, StoreError, Store
 from tildone.files import appending
 from tildone.log.events import Event, PlanChanged
 from tildone.log.health import Health
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 from tildone.stores.pi.store import JsonlStore
 from tildone.wiring import plan_in_entry
 
@@ -124,7 +124,7 @@ def test_a_waiter_hears_of_other_processes(folder: Path, store: JsonlStore) -> N
         ended(other)
 
     assert heard
-    assert store.place("s").head == "0-0"
+    assert store.session_head("s").head == "0-0"
 
 
 def test_a_last_line_that_was_cut_off_anywhere_is_not_believed(folder: Path, store: JsonlStore) -> None:
@@ -137,7 +137,7 @@ def test_a_last_line_that_was_cut_off_anywhere_is_not_believed(folder: Path, sto
     for cut in range(len(line) - 1):
         file_of(folder).write_bytes(whole + line[:cut])
         torn = JsonlStore(folder, plan_in_entry)
-        assert torn.place("s") == Place("a")
+        assert torn.session_head("s") == SessionHead("a")
         assert ids(torn.events("s")) == ["a"]
         torn.append("s", planned("c", "a", "after"))
         assert ids(opened(folder).events("s")) == ids(torn.events("s")) == ["a", "c"]
@@ -151,10 +151,10 @@ def test_a_last_line_that_lacks_only_its_end_is_believed(folder: Path, store: Js
     chain(store, "s", "a", "b")
     file_of(folder).write_bytes(file_of(folder).read_bytes().rstrip())
 
-    place = opened(folder).place("s")
+    place = opened(folder).session_head("s")
     chain(store, "s", "c")
 
-    assert place == Place("b")
+    assert place == SessionHead("b")
     assert ids(opened(folder).history("s")) == ["c", "b", "a"]
     assert [entry["id"] for entry in as_pi_reads(folder)[1:]] == ["a", "b", "c"]
 
@@ -183,13 +183,13 @@ def test_a_line_is_not_believed_before_it_is_whole(folder: Path, store: JsonlSto
     for end in range(start, len(text) + 1, 7):
         with file_of(folder).open("ab") as file:
             file.write(text[max(end - 7, start) : end])
-        seen.append(reader.place("s").head)
+        seen.append(reader.session_head("s").head)
     with file_of(folder).open("ab") as file:
         file.write(text[end:])
 
     assert set(seen) <= {"a", "b"}
     assert seen[0] == "a"
-    assert reader.place("s").head == "b"
+    assert reader.session_head("s").head == "b"
 
 
 @pytest.mark.parametrize("garbage", [b"garbage", b"{", b'{"type":"custom","id":', b"\xff\xfe", b"[1]", b"null", b"NaN"])
@@ -214,7 +214,7 @@ def test_garbage_that_an_event_hangs_on_is_named(folder: Path, store: JsonlStore
 
     damaged = opened(folder)
 
-    assert damaged.place("s") == Place("c")
+    assert damaged.session_head("s") == SessionHead("c")
     with pytest.raises(StoreDamaged, match=r"\.jsonl, line 3 cannot be read, and line 4 hangs on it"):
         list(damaged.history("s"))
     with pytest.raises(StoreDamaged, match="line 3"):
@@ -246,26 +246,26 @@ def test_a_result_that_begins_well_and_cannot_be_read_is_named(folder: Path, sto
             file.write(f'{{"type":"message","id":"m{number}","parentId":"{parent}","timestamp":"t",{bad}\n')
     passed_over = opened(folder)
     assert ids(passed_over.events("s")) == ["a"]
-    assert passed_over.place("s") == Place("a")
+    assert passed_over.session_head("s") == SessionHead("a")
 
     with file_of(folder).open("a", encoding="utf-8") as file:
         file.write('{"type":"message","id":"n","parentId":"m1","timestamp":"t","message":{"role":"user"}}\n')
 
     with pytest.raises(StoreDamaged, match=r"line 4 cannot be read, and others hang on it"):
-        opened(folder).place("s")
+        opened(folder).session_head("s")
 
 
 def test_garbage_between_the_last_entry_and_the_head_is_named(folder: Path, store: JsonlStore) -> None:
     """Where the session stands cannot be known then, and nothing is written on a guess."""
     chain(store, "s", "a", "b")
-    store.move("s", Place("a", ("b",)), expected="b")
+    store.move("s", SessionHead("a", ("b",)), expected="b")
     garble(file_of(folder), 2)
 
     damaged = opened(folder)
     for work in (
-        lambda: damaged.place("s"),
+        lambda: damaged.session_head("s"),
         lambda: damaged.append("s", planned("x", None, "x")),
-        lambda: damaged.move("s", Place(None), expected=None),
+        lambda: damaged.move("s", SessionHead(None), expected=None),
     ):
         with pytest.raises(StoreDamaged, match=r"line 2 cannot be read"):
             work()
@@ -324,7 +324,7 @@ def test_a_newer_format_is_left_alone(folder: Path, store: JsonlStore) -> None:
     before = path.read_bytes()
 
     newer = opened(folder)
-    for work in (lambda: newer.place("s"), lambda: newer.append("s", planned("b", "a", "x"))):
+    for work in (lambda: newer.session_head("s"), lambda: newer.append("s", planned("b", "a", "x"))):
         with pytest.raises(StoreTooNew, match="has format version 4; this tildone reads up to 3"):
             work()
 
@@ -368,12 +368,12 @@ def test_who_waits_for_another_process_keeps_nobody_from_reading(folder: Path, s
         writing = pool.submit(chain, store, "s", "b")
         while not writing.running():
             pass
-        read = [store.place("s") for _ in range(100)]
+        read = [store.session_head("s") for _ in range(100)]
         ended(holder)
         writing.result()
 
-    assert set(read) == {Place("a")}
-    assert store.place("s") == Place("b")
+    assert set(read) == {SessionHead("a")}
+    assert store.session_head("s") == SessionHead("b")
 
 
 def test_a_session_whose_header_is_broken_does_not_begin_anew(folder: Path, store: JsonlStore) -> None:
@@ -483,11 +483,11 @@ def test_where_a_file_can_have_one_name_only_all_works_as_well(
 
     again = opened(folder)
     assert kept.read_bytes() == before
-    assert again.place(session) == Place("new")
-    assert again.place("begun") == Place("a")
+    assert again.session_head(session) == SessionHead("new")
+    assert again.session_head("begun") == SessionHead("a")
     with pytest.raises(FileExistsError):
         appending.create(str(old), b"another", str(folder / appending.HALF_MADE))
-    assert again.place(session) == Place("new")
+    assert again.session_head(session) == SessionHead("new")
 
 
 def test_a_file_that_cannot_be_stamped_is_written_all_the_same(
@@ -514,7 +514,7 @@ def test_a_lock_is_waited_for_and_then_named(folder: Path) -> None:
         with pytest.raises(StoreBusy, match="sessions is in use by another process"):
             store.append("s", planned("b", "a", "x"))
         with pytest.raises(StoreBusy):
-            store.move("s", Place(None), expected="a")
+            store.move("s", SessionHead(None), expected="a")
         read = ids(store.history("s"))
         ended(holder)
     chain(store, "s", "b")
@@ -621,8 +621,8 @@ def test_what_is_acknowledged_is_on_disk(folder: Path, store: JsonlStore, monkey
     for work in (
         lambda: store.append("s", planned("a", None, "one")),
         lambda: store.append("s", planned("b", "a", "two")),
-        lambda: store.move("s", Place("a"), expected="b"),
-        lambda: store.adopt("s", [planned("c", "a", "x"), planned("d", "b", "y")], Place("c")),
+        lambda: store.move("s", SessionHead("a"), expected="b"),
+        lambda: store.adopt("s", [planned("c", "a", "x"), planned("d", "b", "y")], SessionHead("c")),
     ):
         synced.clear()
         work()
@@ -672,7 +672,7 @@ def test_a_file_that_was_replaced_is_the_new_one(
     assert ids(reader.history("s")) == ["d", "c", "b", "a"]
 
     put_back(backup, file_of(folder))
-    assert reader.place("s") == Place("b")
+    assert reader.session_head("s") == SessionHead("b")
     chain(store, "s", "next")
 
     assert ids(reader.history("s")) == ids(store.history("s")) == ["next", "b", "a"]
@@ -694,7 +694,7 @@ def test_a_file_that_was_rewritten_longer_is_read_anew(folder: Path, store: Json
 def test_a_file_that_was_replaced_by_one_that_ends_alike_is_read_anew(folder: Path, store: JsonlStore) -> None:
     """As long as it was, and with the same last line."""
     chain(store, "s", "a", "b", "c")
-    assert store.place("s") == Place("c")
+    assert store.session_head("s") == SessionHead("c")
     other = JsonlStore(folder.with_name("other"), plan_in_entry)
     chain(other, "s", "x", "b", "c")
     os.replace(file_of(folder.with_name("other")), file_of(folder))
@@ -705,11 +705,11 @@ def test_a_file_that_was_replaced_by_one_that_ends_alike_is_read_anew(folder: Pa
 def test_a_file_that_becomes_another_sessions_is_let_go(folder: Path, store: JsonlStore) -> None:
     """Its events are not taken for this session's."""
     chain(store, "s", "a")
-    assert store.place("s") == Place("a")
+    assert store.session_head("s") == SessionHead("a")
     file_of(folder).write_bytes(file_of(folder).read_bytes().replace(b'"id":"s"', b'"id":"t"'))
 
-    assert store.place("s") == Place()
-    assert store.place("t") == Place("a")
+    assert store.session_head("s") == SessionHead()
+    assert store.session_head("t") == SessionHead("a")
 
 
 def test_a_file_that_was_renamed_is_found_again(folder: Path, store: JsonlStore) -> None:
@@ -742,16 +742,16 @@ def test_half_a_batch_is_not_believed(folder: Path, store: JsonlStore) -> None:
     """Whichever of its lines is the last that was written, and whether or not somebody wrote after it."""
     chain(store, "s", "a")
     whole = file_of(folder).read_bytes()
-    store.adopt("s", [planned("x", "a", "x"), planned("y", "x", "y"), planned("z", "a", "z")], Place("y", ("z",)))
+    store.adopt("s", [planned("x", "a", "x"), planned("y", "x", "y"), planned("z", "a", "z")], SessionHead("y", ("z",)))
     lines = file_of(folder).read_bytes()[len(whole) :].splitlines(keepends=True)
     assert len(lines) == 4
 
     for kept in range(1, 4):
         file_of(folder).write_bytes(whole + b"".join(lines[:kept]))
         reader = opened(folder)
-        before = ids(reader.events("s")), reader.place("s")
+        before = ids(reader.events("s")), reader.session_head("s")
         chain(reader, "s", "b")
-        assert before == (["a"], Place("a"))
+        assert before == (["a"], SessionHead("a"))
         assert ids(opened(folder).events("s")) == ids(reader.events("s")) == ["a", "b"]
         assert oddities(reader) == [
             f"{file_of(folder).name}: changes that were written by half, and are not believed: {kept}"
@@ -759,9 +759,9 @@ def test_half_a_batch_is_not_believed(folder: Path, store: JsonlStore) -> None:
 
     file_of(folder).write_bytes(whole + b"".join(lines[:2]))
     waiting = opened(folder)
-    assert waiting.place("s") == Place("a")
+    assert waiting.session_head("s") == SessionHead("a")
     file_of(folder).write_bytes(whole + b"".join(lines))
-    assert waiting.place("s") == Place("y", ("z",))
+    assert waiting.session_head("s") == SessionHead("y", ("z",))
 
 
 def garble(path: Path, number: int, keep: int = 0) -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.stores.contract import WILD, chain, ids, planned
 from tests.stores.postgres import execute, needs_server
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
@@ -61,10 +61,10 @@ def test_names_and_ids_may_be_longer_than_an_index_allows(url: str, long: str) -
     store = PostgresStore(url)
     chain(store, long, long + "1", long + "2")
     chain(store, long + "!", "a")
-    store.move(long, Place(long + "1", (long + "2",)), expected=long + "2")
-    store.adopt(long, [planned(long + "3", long + "1", "x")], Place(long + "3"))
+    store.move(long, SessionHead(long + "1", (long + "2",)), expected=long + "2")
+    store.adopt(long, [planned(long + "3", long + "1", "x")], SessionHead(long + "3"))
 
-    assert store.place(long) == Place(long + "3")
+    assert store.session_head(long) == SessionHead(long + "3")
     assert ids(store.history(long)) == [long + "3", long + "1"]
     assert store.leaves(long) == [long + "2", long + "3"]
     assert {info.name: info.events for info in store.sessions()} == {long: 3, long + "!": 1}

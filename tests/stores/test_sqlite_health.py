@@ -15,7 +15,7 @@ from tildone.agents.open_files import Holder, holders
 from tildone.errors import NotFound, StoreDamaged, StoreError
 from tildone.log.events import Actor, Event, PlanChanged
 from tildone.log.health import Health
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 from tildone.stores.sqlite import SqliteStore
 from tildone.stores.sqlite.schema import is_foreign
 
@@ -32,11 +32,11 @@ def filled(path: Path) -> Path:
     """A closed store of a few sessions, with branches and odd names."""
     store = SqliteStore(path)
     chain(store, "s", *map(str, range(40)))
-    store.move("s", Place("20", ("21", "22")), expected="39")
+    store.move("s", SessionHead("20", ("21", "22")), expected="39")
     chain(store, "s", "another way")
     for name in WILD:
         chain(store, name, f"{name}-1", f"{name}-2")
-    store.move("1", Place("1-1", ("1-2",)), expected="1-2")
+    store.move("1", SessionHead("1-1", ("1-2",)), expected="1-2")
     store.close()
     return path
 
@@ -157,7 +157,7 @@ def test_a_way_forward_that_can_not_be_read_is_damage(path: Path) -> None:
     by_hand(filled(path), "UPDATE sessions SET ahead = '[' WHERE name = '1'")
 
     with pytest.raises(StoreDamaged, match=r"plans\.db is damaged"):
-        SqliteStore(path).place("1")
+        SqliteStore(path).session_head("1")
 
 
 def test_of_much_damage_enough_is_told(path: Path) -> None:
@@ -178,7 +178,7 @@ def test_who_writes_meanwhile_is_not_mistaken_for_damage(path: Path) -> None:
     next(findings)
 
     chain(store, "s", "later")
-    store.move("s", Place("3"), expected="later")
+    store.move("s", SessionHead("3"), expected="later")
     store.forget("s", expected="3")
 
     assert [finding.what for finding in findings] == ["1 session and 200 events, all of them whole"]
@@ -270,7 +270,7 @@ def test_long_events_are_read_a_few_at_a_time(path: Path, monkeypatch: pytest.Mo
         Event(str(n), str(n - 1) if n else None, n, Actor.AGENT, PlanChanged(plan_of("x" * (10 if n % 9 else 9000))))
         for n in range(120)
     ]
-    store.adopt("s", events, Place("119"))
+    store.adopt("s", events, SessionHead("119"))
 
     assert list(store.events("s")) == events
 
@@ -338,6 +338,6 @@ def test_a_database_of_somebody_else_is_told_from_a_broken_store(path: Path) -> 
 def everything(store: SqliteStore) -> object:
     names = [info.name for info in store.sessions()]
     try:
-        return [(name, store.place(name), list(store.events(name)), store.leaves(name)) for name in names]
+        return [(name, store.session_head(name), list(store.events(name)), store.leaves(name)) for name in names]
     except StoreError as error:
         return error

@@ -65,7 +65,7 @@ def test_what_an_older_tildone_wrote_counts_as_the_same(path: Path) -> None:
     first_schema(path)
 
     new = SqliteStore(path).adopt(
-        "s", [planned("a", None, "one"), planned("b", "a", "two")], SqliteStore(path).place("s")
+        "s", [planned("a", None, "one"), planned("b", "a", "two")], SqliteStore(path).session_head("s")
     )
 
     assert new == 0

@@ -11,7 +11,7 @@ import sys
 from _thread import get_ident
 
 from tildone.errors import StoreError
-from tildone.log.scan import parse, quoted
+from tildone.log.json_scanner import parse, quoted
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 

@@ -13,7 +13,7 @@ from tildone.typing import TYPE_CHECKING
 from tildone.wiring import TOOLS, dialect_named, dialect_of_tool, open_session
 
 if TYPE_CHECKING:
-    from tildone.dialects.base import Dialect, Reply
+    from tildone.dialects.base import Dialect
 
 
 def call(typed: Typed) -> int:
@@ -26,7 +26,7 @@ def call(typed: Typed) -> int:
         put(codec.dump({"content": content, "details": reply.details, "isError": reply.is_error}))
     else:
         put_raw(reply.text)
-    return Refused.exit_code if _is_refusal(reply) else 0
+    return Refused.exit_code if reply.failed else 0
 
 
 def _dialect(tool: str, wanted: str | None) -> Dialect:
@@ -57,7 +57,3 @@ def _arguments(given: str | None) -> str:
         return sys.stdin.buffer.read().decode("utf-8-sig").strip() or "{}"
     except UnicodeDecodeError as error:
         raise UsageError("standard input is not UTF-8 text") from error
-
-
-def _is_refusal(reply: Reply) -> bool:
-    return reply.is_error or bool(reply.details.get("error"))

@@ -9,9 +9,9 @@ from tildone.cli.args import Typed
 from tildone.cli.desk import ME, carry_out
 from tildone.cli.place import reading
 from tildone.cli.screen import on_terminal, put, put_raw
-from tildone.dialects.command.answer import CopyText
-from tildone.dialects.command.verbs import copy as wanted
-from tildone.dialects.command.verbs import resumed
+from tildone.commands.answer import CopyText
+from tildone.commands.verbs import copy as wanted
+from tildone.commands.verbs import resumed
 from tildone.extensions.clipboard import copied
 
 

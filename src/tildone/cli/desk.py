@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tildone.cli.screen import put
+from tildone.commands.answer import Trouble
 from tildone.core.plan import Status
 from tildone.core.query import next_task, progress
-from tildone.dialects.command.answer import Trouble
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.log.events import Actor
 from tildone.typing import TYPE_CHECKING
@@ -13,8 +13,8 @@ from tildone.views.faults import sentence
 from tildone.views.sanitize import printable, printable_lines
 
 if TYPE_CHECKING:
+    from tildone.commands.answer import Answer
     from tildone.core.plan import Plan
-    from tildone.dialects.command.answer import Answer
     from tildone.session import Session
 
 ME = "tildone todo"

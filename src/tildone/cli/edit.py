@@ -14,8 +14,8 @@ from tildone.cli.asking import line
 from tildone.cli.desk import carry_out
 from tildone.cli.place import editing
 from tildone.cli.screen import put
-from tildone.dialects.command.answer import Answer, OpenEditor
-from tildone.dialects.command.verbs import draft, failed, resumed
+from tildone.commands.answer import Answer, OpenEditor
+from tildone.commands.verbs import draft, failed, resumed
 from tildone.errors import Refused, TildoneError, UsageError
 from tildone.typing import TYPE_CHECKING
 

@@ -83,7 +83,7 @@ def _whole(session: Session) -> Archive:
         Refused: that is nothing.
     """
     # In this order: what is written meanwhile is among the events, and the place is one of them.
-    place = session.store.place(session.name)
+    place = session.store.session_head(session.name)
     events = tuple(session.store.events(session.name))
     if not events:
         raise Refused(f"nothing has happened in {named(session.name)} yet; begin with: tildone todo append TEXT")
@@ -97,7 +97,7 @@ def _save_pi(session: Session, path: str, project: str) -> None:
     whole = _whole(session)
     if os.path.lexists(path):
         raise Refused(f"{path} is there already, and a session of pi's is never replaced: name another")
-    write_history(path, whole.session, project, whole.events, whole.place)
+    write_history(path, whole.session, project, whole.events, whole.session_head)
 
 
 def _spare(session: Session, path: str, form: str) -> None:

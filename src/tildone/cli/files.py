@@ -8,9 +8,9 @@ from tildone.cli.args import Typed
 from tildone.cli.desk import ME, carry_out
 from tildone.cli.place import editing, reading
 from tildone.cli.screen import put_raw
-from tildone.dialects.command.answer import Answer, ReadFile, WriteFile
-from tildone.dialects.command.verbs import FILE, failed, resumed
-from tildone.dialects.command.verbs import export as exported
+from tildone.commands.answer import Answer, ReadFile, WriteFile
+from tildone.commands.verbs import FILE, failed, resumed
+from tildone.commands.verbs import export as exported
 from tildone.errors import Refused
 from tildone.formats.markdown import read
 from tildone.log.events import Actor

@@ -69,7 +69,7 @@ def _put_back(source: Store, settings: Settings, path: str, only: str | None) ->
     except StoreDamaged as error:
         target, aside = _begun_anew(settings, error)
     try:
-        stood = {info.name: target.place(info.name).head for info in target.sessions()}
+        stood = {info.name: target.session_head(info.name).head for info in target.sessions()}
         with Progress() as progress:
             copied = copy(source, target, progress, only)
     except StoreDamaged as error:
@@ -81,7 +81,7 @@ def _put_back(source: Store, settings: Settings, path: str, only: str | None) ->
         stood = {}
         with Progress() as progress:
             copied = copy(source, target, progress, only)
-    moved = [name for name, head in stood.items() if target.place(name).head != head]
+    moved = [name for name, head in stood.items() if target.session_head(name).head != head]
     target.close()
     if not copied.new and not moved:
         put("Nothing changed: all of it was there.")

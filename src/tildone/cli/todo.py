@@ -5,8 +5,8 @@ from __future__ import annotations
 from tildone.cli.args import Typed, called
 from tildone.cli.desk import ME, carry_out
 from tildone.cli.place import editing
+from tildone.commands import verbs
 from tildone.core.plan import Status
-from tildone.dialects.command import verbs
 from tildone.errors import UsageError
 
 

@@ -20,11 +20,16 @@ if TYPE_CHECKING:
 
 @value
 class Reply:
-    """What a model gets back."""
+    """What a tool call returns: `text` for the model, `details` for programs."""
 
     text: str
     details: Details
     is_error: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether the call was refused. Some dialects report a refusal in `details` only, as their originals do."""
+        return self.is_error or bool(self.details.get("error"))
 
 
 @value
@@ -43,13 +48,30 @@ class Done:
 
 
 @value
-class Tool:
-    """One tool as a model knows it, and what it does.
+class Hints:
+    """What a client may assume of a tool without calling it (the annotations of MCP).
 
-    `demands` names what a call lacks although its arguments fit the schema. `steps` puts the arguments as
-    changes to a plan; a tool that only reads has none. `reply` tells what came of it. One that is not `strict` reads
-    a number for text, and text for a whole number, where it can mean nothing else. One that has `meant` reads more
-    than its schema says: that gives the arguments as they were meant, or what can't be made out of them.
+    No tool is destructive unless it says so: an undo restores whatever a call replaced.
+    """
+
+    read_only: bool = False
+    idempotent: bool = False
+    destructive: bool = False
+
+
+@value
+class Tool:
+    """One tool: what a model is told of it, and what it does.
+
+    `label` is its title for people. `parameters` is the JSON schema of the arguments, `output_schema` that of the
+    details of a reply; a tool without one returns no structured results.
+
+    `steps` translates the arguments into changes to a plan; a read-only tool has none. `reply` reports the outcome.
+    `demands` lists what a call lacks although its arguments fit the schema. A tool that is not `strict` accepts a
+    number for text, and text for an integer, where that is unambiguous. A tool with `meant` accepts more forms than its
+    schema describes: `meant` returns the arguments in their normal form, or the problems with them.
+
+    `snippet` is the tool's line in the list of tools of a system prompt, and `guidelines` are added to that prompt.
     """
 
     name: str
@@ -63,6 +85,8 @@ class Tool:
     guidelines: tuple[str, ...] = ()
     strict: bool = True
     meant: Callable[[object], tuple[Params, Sequence[Problem]]] | None = None
+    output_schema: Schema | None = None
+    hints: Hints = Hints()
 
 
 @value

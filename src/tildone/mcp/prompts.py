@@ -6,7 +6,6 @@ import mcp_types as types
 
 from tildone.dialects.base import Dialect
 from tildone.mcp.results import whole
-from tildone.mcp.shapes import shape_of
 
 NAME, TASK = "plan", "task"
 
@@ -22,7 +21,7 @@ PROMPTS = [
 
 def begin(dialect: Dialect, task: str) -> types.GetPromptResult:
     """What a person says to have a plan made: with the dialect's own tools, by its own guidelines."""
-    tools = " and ".join(tool.name for tool in dialect.tools if not shape_of(tool.name).read_only)
+    tools = " and ".join(tool.name for tool in dialect.tools if not tool.hints.read_only)
     order = f"Make a plan with {tools} for the task below, then work through it until nothing is open."
     said = "\n\n".join(part for part in (order, guidelines(dialect), f"Task: {whole(task)}") if part)
     message = types.PromptMessage(role="user", content=types.TextContent(text=said))

@@ -7,9 +7,8 @@ from typing import Any
 
 import mcp_types as types
 
-from tildone.dialects.base import Reply
+from tildone.dialects.base import Reply, Tool
 from tildone.log import codec
-from tildone.mcp.shapes import shape_of
 from tildone.mcp.whose import Asked, client_name
 
 TEXT_ONLY = ("claude-code", "codex", "gemini", "qwen", "visual studio code")
@@ -27,13 +26,13 @@ def wants_structure(asked: Asked) -> bool:
     return not client_name(asked).startswith(TEXT_ONLY)
 
 
-def result(tool: str, reply: Reply, *, structured: bool) -> types.CallToolResult:
+def result(tool: Tool, reply: Reply, *, structured: bool) -> types.CallToolResult:
     """The reply for a client; its details are left out where they would say nothing."""
-    shown = structured and bool(reply.details) and shape_of(tool).results is not None
+    shown = structured and bool(reply.details) and tool.output_schema is not None
     return types.CallToolResult(
         content=[types.TextContent(text=whole(reply.text))],
         structured_content=_sendable(reply.details) if shown else None,
-        is_error=reply.is_error or bool(reply.details.get("error")),
+        is_error=reply.failed,
     )
 
 

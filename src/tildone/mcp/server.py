@@ -88,11 +88,12 @@ class Handlers:
         )
 
     async def call_tool(self, asked: Asked, params: types.CallToolRequestParams) -> types.CallToolResult:
-        if self._desks.dialect.tool(params.name) is None:
+        tool = self._desks.dialect.tool(params.name)
+        if tool is None:
             known = ", ".join(tool.name for tool in self._desks.dialect.tools)
             raise MCPError(INVALID_PARAMS, f"Unknown tool {whole(params.name)!r:.100}; known are {known}")
         reply = await self._desk(asked).call(params.name, params.arguments or {})
-        return result(params.name, reply, structured=wants_structure(asked))
+        return result(tool, reply, structured=wants_structure(asked))
 
     async def list_resources(self, _asked: Asked, _params: object) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=resources.RESOURCES)

@@ -5,6 +5,7 @@ from tildone.dialects.base import Dialect, Tool
 from tildone.dialects.brief.meaning import meant
 from tildone.dialects.brief.params import PARAMETERS, steps
 from tildone.dialects.brief.words import carry_on, context, refuse, reply
+from tildone.dialects.schema import TEXT, record
 
 RULES = Rules(max_tasks=200, max_text=2000, numbered=True)
 
@@ -24,6 +25,7 @@ BRIEF = Dialect(
             reply=reply,
             snippet="Keep a plan of what there is to do",
             meant=meant,
+            output_schema=record("say", say=TEXT),
         ),
     ),
     refuse=refuse,

@@ -1,9 +1,10 @@
 """The `declared` dialect: `TodoWrite`, which is sent the whole list each time and answers in an envelope."""
 
-from tildone.dialects.base import Dialect, Tool
+from tildone.dialects.base import Dialect, Hints, Tool
 from tildone.dialects.declared.entries import recover
 from tildone.dialects.declared.envelope import refuse, write_reply
 from tildone.dialects.declared.params import MAX_CONTENT, MAX_ITEMS, NAME, PARAMETERS, RULES, write_steps
+from tildone.dialects.declared.results import RESULT
 from tildone.dialects.declared.words import carry_on, completes, completion, context
 
 SNIPPET = "Keep the plan of a longer task: send the whole todo list, get it back with a recap"
@@ -31,6 +32,8 @@ DECLARED = Dialect(
             reply=write_reply,
             snippet=SNIPPET,
             guidelines=GUIDELINES,
+            output_schema=RESULT,
+            hints=Hints(idempotent=True),
         ),
     ),
     refuse=refuse,

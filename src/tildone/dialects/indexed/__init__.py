@@ -1,6 +1,6 @@
 """The `indexed` dialect: `write_todos`, `list_todos` and `edit_todos`, a flat list addressed by position."""
 
-from tildone.dialects.base import Dialect, Tool
+from tildone.dialects.base import Dialect, Hints, Tool
 from tildone.dialects.indexed.entries import recover
 from tildone.dialects.indexed.params import (
     EDIT_PARAMETERS,
@@ -11,6 +11,7 @@ from tildone.dialects.indexed.params import (
     no_empty_texts,
     write_steps,
 )
+from tildone.dialects.indexed.results import RESULT
 from tildone.dialects.indexed.words import carry_on, context, edit_reply, list_reply, refuse, write_reply
 
 SNIPPET = "Manage a todo list: write (replace/append/insert), list, edit (start/complete/abandon by indices)"
@@ -40,6 +41,7 @@ INDEXED = Dialect(
             snippet=SNIPPET,
             strict=False,
             guidelines=GUIDELINES,
+            output_schema=RESULT,
         ),
         Tool(
             name="list_todos",
@@ -50,6 +52,8 @@ INDEXED = Dialect(
             reply=list_reply,
             snippet=SNIPPET,
             strict=False,
+            # No output schema: the details of `list_todos` never hold the list, so that they do not count as state.
+            hints=Hints(read_only=True, idempotent=True),
         ),
         Tool(
             name="edit_todos",
@@ -60,6 +64,8 @@ INDEXED = Dialect(
             reply=edit_reply,
             snippet=SNIPPET,
             strict=False,
+            output_schema=RESULT,
+            hints=Hints(idempotent=True),
         ),
     ),
     refuse=refuse,

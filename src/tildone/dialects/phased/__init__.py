@@ -3,6 +3,7 @@
 from tildone.dialects.base import Dialect, Tool
 from tildone.dialects.phased.entries import recover
 from tildone.dialects.phased.params import PARAMETERS, RULES, demands, steps
+from tildone.dialects.phased.results import RESULT
 from tildone.dialects.phased.words import carry_on, context, refuse, reply
 
 DESCRIPTION = """\
@@ -24,6 +25,7 @@ PHASED = Dialect(
             steps=steps,
             reply=reply,
             demands=demands,
+            output_schema=RESULT,
             snippet="Plan work in phases and tick it off",
             guidelines=(
                 "Plan work of several steps with todo_write first; mark each task done as soon as it is.",

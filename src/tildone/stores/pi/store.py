@@ -9,7 +9,7 @@ from time import monotonic, time_ns
 
 from tildone.errors import HeadMoved, StoreError, UnknownEvent
 from tildone.files import appending
-from tildone.log.tree import Place, SessionInfo
+from tildone.log.tree import SessionHead, SessionInfo
 from tildone.stores.pi.drafts import Draft, adopting, new_ones
 from tildone.stores.pi.folder import Folder
 from tildone.stores.pi.history import History
@@ -68,9 +68,9 @@ class JsonlStore:
         # Whatever is wrong with the folder is told now.
         self._folder.paths()
 
-    def place(self, session: str) -> Place:
+    def session_head(self, session: str) -> SessionHead:
         """Where the session stands."""
-        return self._read(session, History.place) or Place()
+        return self._read(session, History.session_head) or SessionHead()
 
     def history(self, session: str, head: str | None = None) -> Iterator[Event]:
         """The events from `head` (the session's own, unless another is named) to the root, newest first.
@@ -78,7 +78,7 @@ class JsonlStore:
         Raises:
             UnknownEvent: `head` is not in this session.
         """
-        newest = self.place(session).head if head is None else head
+        newest = self.session_head(session).head if head is None else head
         return iter(()) if newest is None else self._backwards(session, self._way(session, newest, 1))
 
     def events(self, session: str) -> Iterator[Event]:
@@ -94,7 +94,7 @@ class JsonlStore:
 
         def add(history: History | None, lock: appending.Lock) -> None:
             draft = Draft(history)
-            if draft.place.head != event.parent:
+            if draft.session_head.head != event.parent:
                 raise HeadMoved(session)
             if draft.has(event.id):
                 raise StoreError(f"{session!r} has an event {event.id!r} already")
@@ -103,7 +103,7 @@ class JsonlStore:
 
         self._change(session, add)
 
-    def move(self, session: str, to: Place, *, expected: str | None) -> None:
+    def move(self, session: str, to: SessionHead, *, expected: str | None) -> None:
         """Make another event the head.
 
         Raises:
@@ -113,7 +113,7 @@ class JsonlStore:
 
         def go(history: History | None, _lock: appending.Lock) -> None:
             draft = Draft(history)
-            if draft.place.head != expected:
+            if draft.session_head.head != expected:
                 raise HeadMoved(session)
             draft.stand(to, self._clock() // 1_000_000)
             if history is not None and history.has_events():
@@ -121,7 +121,7 @@ class JsonlStore:
 
         self._change(session, go)
 
-    def adopt(self, session: str, events: Iterable[Event], to: Place) -> int:
+    def adopt(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
         """Take over events as another store has them, wherever the head is, and stand at `to`: all of it or nothing.
 
         Raises:
@@ -150,7 +150,7 @@ class JsonlStore:
 
         def let_go(history: History | None, _lock: appending.Lock) -> None:
             draft = Draft(history)
-            if draft.place.head != expected:
+            if draft.session_head.head != expected:
                 raise HeadMoved(session)
             if history is None or not history.has_events():
                 return
@@ -179,7 +179,7 @@ class JsonlStore:
         until = monotonic() + timeout
         pause = FIRST_LOOK
         with self._changed:
-            while self.place(session).head == head:
+            while self.session_head(session).head == head:
                 left = until - monotonic()
                 if left <= 0:
                     return False

@@ -10,7 +10,7 @@ from psycopg import errors
 
 from tildone.errors import HeadMoved, StoreDamaged, StoreError, UnknownEvent
 from tildone.log import codec
-from tildone.log.tree import Place, SessionInfo
+from tildone.log.tree import SessionHead, SessionInfo
 from tildone.stores.postgres.address import address_of
 from tildone.stores.postgres.connections import Connections
 from tildone.stores.postgres.health import findings
@@ -65,12 +65,12 @@ class PostgresStore:
         # One connection is needed in any case, and what is wrong is best said now.
         self._connections.ask(lambda _connection, _tries: None)
 
-    def place(self, session: str) -> Place:
+    def session_head(self, session: str) -> SessionHead:
         """Where the session stands."""
         for head, ahead, body in self._rows("place", session=key(session)):
             way = () if ahead == "[]" else tuple(codec.parse(ahead))
-            return Place(None if head is None else event_id(head, body), way)
-        return Place()
+            return SessionHead(None if head is None else event_id(head, body), way)
+        return SessionHead()
 
     def history(self, session: str, head: str | None = None) -> Iterator[Event]:
         """The events from `head` (the session's own, unless another is named) to the root, newest first.
@@ -110,7 +110,7 @@ class PostgresStore:
         if self._connections.ask(write) != "done":
             raise HeadMoved(session)
 
-    def move(self, session: str, to: Place, *, expected: str | None) -> None:
+    def move(self, session: str, to: SessionHead, *, expected: str | None) -> None:
         """Make another event the head.
 
         Raises:
@@ -129,7 +129,7 @@ class PostgresStore:
 
         _heed(self._connections.ask(go), session, to)
 
-    def adopt(self, session: str, events: Iterable[Event], to: Place) -> int:
+    def adopt(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
         """Take over events as another store has them, wherever the head is, and stand at `to`: all of it or nothing.
 
         Raises:
@@ -161,7 +161,7 @@ class PostgresStore:
             verdict = _answer(connection, "forget", row)
             return "done" if tries and connection.execute(query("session"), row).fetchone() is None else verdict
 
-        _heed(self._connections.ask(remove), session, Place())
+        _heed(self._connections.ask(remove), session, SessionHead())
 
     def leaves(self, session: str) -> list[str]:
         """The ends of the session's branches, in the order they were written."""
@@ -177,11 +177,11 @@ class PostgresStore:
         All who wait on this object share one connection, on which the server tells of every change.
         """
         if timeout <= 0:
-            return self.place(session).head != head
+            return self.session_head(session).head != head
         self._connections.check()
         until = monotonic() + timeout
         with self._listener.bell(key(session)) as bell:
-            while self.place(session).head == head:
+            while self.session_head(session).head == head:
                 left = until - monotonic()
                 if left <= 0:
                     return False
@@ -236,7 +236,7 @@ class PostgresStore:
     def _decoded(self, body: str) -> Event:
         try:
             return codec.decode(body)
-        except codec.Unreadable as error:
+        except codec.UndecodableEvent as error:
             raise StoreDamaged(f"{self._connections.where} is damaged: {error}") from error
 
 
@@ -246,7 +246,7 @@ def _answer(connection: Connection, name: str, row: dict[str, Any]) -> str:
     return str(found[0]) if found else ""
 
 
-def _heed(verdict: str, session: str, to: Place) -> None:
+def _heed(verdict: str, session: str, to: SessionHead) -> None:
     """Raise what the server found wrong, if anything."""
     if verdict == "overtaken":
         raise HeadMoved(session)

@@ -10,7 +10,7 @@ import apsw
 
 from tildone.errors import HeadMoved, StoreDamaged, StoreError, UnknownEvent
 from tildone.log import codec
-from tildone.log.tree import Place, SessionInfo
+from tildone.log.tree import SessionHead, SessionInfo
 from tildone.stores.sqlite.file import SqliteFile
 from tildone.stores.sqlite.schema import HEAD_MOVED, Transaction, kept, unkept
 from tildone.typing import TYPE_CHECKING
@@ -64,14 +64,14 @@ class SqliteStore:
         # Made absolute, so that SQLite sees neither ":memory:" nor a URI, and a change of folder does no harm.
         self._file = SqliteFile(os.path.abspath(path), patience, looking=looking)
 
-    def place(self, session: str) -> Place:
+    def session_head(self, session: str) -> SessionHead:
         """Where the session stands."""
         with self._file as connection:
             row = connection.execute(_PLACE, (kept(session),)).get
         if row is None:
-            return Place()
+            return SessionHead()
         head, ahead = row
-        return Place(None if head is None else unkept(head), () if ahead == "[]" else self._way_forward(ahead))
+        return SessionHead(None if head is None else unkept(head), () if ahead == "[]" else self._way_forward(ahead))
 
     def history(self, session: str, head: str | None = None) -> Iterator[Event]:
         """The events from `head` (the session's own, unless another is named) to the root, newest first.
@@ -79,7 +79,7 @@ class SqliteStore:
         Raises:
             UnknownEvent: `head` is not in this session.
         """
-        newest = self.place(session).head if head is None else head
+        newest = self.session_head(session).head if head is None else head
         return iter(()) if newest is None else self._backwards(session, self._event(session, newest))
 
     def events(self, session: str) -> Iterator[Event]:
@@ -110,7 +110,7 @@ class SqliteStore:
                 raise StoreError(f"{session!r} has an event {event.id!r} already") from error
             self._file.changed.notify_all()
 
-    def move(self, session: str, to: Place, *, expected: str | None) -> None:
+    def move(self, session: str, to: SessionHead, *, expected: str | None) -> None:
         """Make another event the head.
 
         Raises:
@@ -125,10 +125,10 @@ class SqliteStore:
                     raise HeadMoved(session)
                 if to.head is not None and connection.execute(_KNOWN, (name, head)).get is None:
                     raise UnknownEvent(to.head)
-                connection.execute(_MOVE, (head, codec.dump(to.ahead), name))
+                connection.execute(_MOVE, (head, codec.dump(to.redo), name))
             self._file.changed.notify_all()
 
-    def adopt(self, session: str, events: Iterable[Event], to: Place) -> int:
+    def adopt(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
         """Take over events as another store has them, wherever the head is, and stand at `to`: all of it or nothing.
 
         Raises:
@@ -142,7 +142,7 @@ class SqliteStore:
                 new = _adopted(connection, name, events)
                 if to.head is not None and connection.execute(_KNOWN, (name, head)).get is None:
                     raise UnknownEvent(to.head)
-                connection.execute(_MOVE, (head, codec.dump(to.ahead), name))
+                connection.execute(_MOVE, (head, codec.dump(to.redo), name))
             self._file.changed.notify_all()
         return new
 
@@ -180,7 +180,7 @@ class SqliteStore:
         until = monotonic() + timeout
         pause = FIRST_LOOK
         with self._file.changed:
-            while self.place(session).head == head:
+            while self.session_head(session).head == head:
                 left = until - monotonic()
                 if left <= 0:
                     return False
@@ -259,7 +259,7 @@ class SqliteStore:
     def _decoded(self, body: str, crc: int | None) -> Event:
         try:
             event = codec.decode(body)
-        except codec.Unreadable as error:
+        except codec.UndecodableEvent as error:
             raise StoreDamaged(f"{self._file.path} is damaged: {error}") from error
         if crc is not None and crc32(body.encode()) != crc:
             raise StoreDamaged(f"{self._file.path} is damaged: event {event.id!r} is not what was written")

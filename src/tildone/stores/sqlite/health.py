@@ -81,7 +81,7 @@ def _misread(connection: apsw.Connection, tell: Tell | None) -> Iterator[str]:
             tell(number, total)
         try:
             event = codec.decode(body)
-        except codec.Unreadable:
+        except codec.UndecodableEvent:
             yield f"{name} can't be read"
             continue
         if crc is not None and crc32(body.encode()) != crc:

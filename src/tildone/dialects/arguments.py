@@ -1,0 +1,34 @@
+"""The door that a model's call comes through: its arguments as data, or what is wrong with them."""
+
+from __future__ import annotations
+
+from tildone.kit.schema import Problem, fitted, problems
+from tildone.log import codec
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from tildone.dialects.base import Tool
+
+MAX_ARGUMENTS = 1_000_000
+
+
+def read_arguments(tool: Tool, arguments: str | Mapping[str, Any]) -> tuple[Any, Sequence[Problem]]:
+    """The arguments as data, and what is wrong with them."""
+    params: Any = arguments
+    if isinstance(arguments, str):
+        if len(arguments) > MAX_ARGUMENTS:
+            return {}, [Problem("", f"expected at most {MAX_ARGUMENTS} characters of JSON, got {len(arguments)}")]
+        try:
+            params = codec.parse(arguments)
+        except ValueError as error:
+            return {}, [Problem("", f"expected JSON: {error}")]
+    if tool.meant is not None:
+        return tool.meant(params)
+    wrong = problems(tool.parameters, params)
+    if wrong and not tool.strict:
+        params = fitted(tool.parameters, params)
+        wrong = problems(tool.parameters, params)
+    return params, wrong or tool.demands(params)

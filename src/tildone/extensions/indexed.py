@@ -1,0 +1,220 @@
+"""til-done in a host: the indexed tools, a status bar, hidden context, and a countdown before the agent goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from tildone.core.ops import Write
+from tildone.core.plan import Plan
+from tildone.core.query import open_tasks
+from tildone.dialects.base import Reply, Tool
+from tildone.dialects.indexed import INDEXED
+from tildone.dialects.indexed.entries import STATUSES
+from tildone.extensions.memory import OpenSession, overtaken
+from tildone.extensions.tools import definition
+from tildone.host.api import ExtensionAPI
+from tildone.host.bus import Event
+from tildone.host.context import Context
+from tildone.kit.components import RenderOptions, Text
+from tildone.kit.definition import ToolResult
+from tildone.log.events import Actor, Bound, Directive
+from tildone.loop.countdown import Tick, countdown
+from tildone.loop.decision import GiveUp, GoOn, Manner, Rest, Turn
+from tildone.session import Session
+from tildone.views import board, themed
+from tildone.views.bounds import why_let_go
+
+CONTEXT, COMPLETE, COUNTING = "til-done-context", "til-done-complete", "til-done-countdown"
+SUMMARY, ACTIVE = "til-done", "til-done-active"
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "write_todos": themed.write_call,
+    "list_todos": lambda _: themed.list_call(),
+    "edit_todos": themed.edit_call,
+}
+
+
+def til_done(open_session: OpenSession, ticks: Sequence[Tick] = countdown()) -> Callable[[ExtensionAPI], None]:
+    """The extension, keeping its plan in the session that `open_session` gives for a conversation's id."""
+    return lambda api: TilDone(api, open_session, ticks).plug_in()
+
+
+class TilDone:
+    """One host's til-done."""
+
+    def __init__(self, api: ExtensionAPI, open_session: OpenSession, ticks: Sequence[Tick]) -> None:
+        self.api = api
+        self._ticks = ticks
+        self._open_session = open_session
+        self._session: Session | None = None
+        self._shown: list[Callable[[], None]] = []
+        self._silent: list[Callable[[], None]] = []
+
+    def plug_in(self) -> None:
+        """Tools, handlers and renderers."""
+        for tool in INDEXED.tools:
+            self.api.register_tool(
+                definition(tool, self.carry_out, render_call=_call_renderer(tool.name), render_result=self.render)
+            )
+        self.api.on("session_start", self.read_again)
+        self.api.on("session_tree", self.read_again)
+        self.api.on("before_agent_start", self.remind)
+        self.api.on("agent_end", self.turn_ended)
+        self.api.on("interrupted", self.leave_it)
+        for kind in (CONTEXT, COMPLETE, COUNTING):
+            self.api.register_message_renderer(kind, _message_renderer(kind))
+
+    @property
+    def session(self) -> Session:
+        """The plan's session; the one of this conversation once it has started."""
+        if self._session is None:
+            self._session = self._open_session("")
+        return self._session
+
+    def carry_out(self, tool: Tool, params: dict[str, Any], ctx: Context) -> Reply:
+        """A tool call; the status bar follows a change that was made."""
+        reply = self.session.execute(tool, params)
+        if "error" not in reply.details and tool.name != "list_todos":
+            self._show_status(ctx)
+        return reply
+
+    @property
+    def ours(self) -> bool:
+        """Whether to go about it in our manner, or as it was recorded."""
+        return self.session.patience.manner is Manner.OURS
+
+    def render(self, result: ToolResult, _options: RenderOptions) -> Text:
+        """The list as it is after a call, or why there is none.
+
+        The details of `list_todos` hold no list, so that they never count as state: it is drawn from its text.
+        """
+        if self.ours and result.details.get("action") == "list":
+            return Text(result.text)
+        return Text(themed.result(result.text, result.details, STATUSES))
+
+    def read_again(self, event: Event, ctx: Context) -> None:
+        """Another conversation, or another branch of it: the plan is what that remembers.
+
+        A conversation that is opened again may have been overtaken: what was done to its plan meanwhile stands.
+        """
+        self._stop_counting()
+        if ctx.has_ui:
+            ctx.ui.set_widget(COUNTING, None)
+        self._session = self._open_session(ctx.session.id)
+        remembered = INDEXED.recover(ctx.session.get_branch())
+        if event["type"] == "session_tree" or not overtaken(self._session, remembered):
+            plan = remembered or Plan()
+            self._session.change([Write(plan.phases)], Actor.IMPORT)
+        self._show_status(ctx)
+
+    def remind(self, _event: Event, _ctx: Context) -> dict[str, Any] | None:
+        """The plan, hidden from the person, before the model begins."""
+        content = self.session.context()
+        return {"message": {"customType": CONTEXT, "content": content, "display": False}} if content else None
+
+    def turn_ended(self, event: Event, ctx: Context) -> None:
+        """Let the agent rest, let it go, or count down to its next turn. A new end of a turn ends what it counts."""
+        if event.get("willRetry"):
+            return
+        stop = _stop_reason(event["messages"])
+        verdict = self.session.turn_ended(Turn(aborted=stop == "aborted", errored=stop == "error"))
+        if self.ours:
+            self._stop_counting()
+        match verdict.decision:
+            case Rest():
+                return
+            case GiveUp(bound, limit):
+                self._announce(bound, limit)
+            case GoOn():
+                self._forget(self._shown)
+                self._count_down(ctx, verdict.prompt or "")
+
+    def leave_it(self, _event: Event, ctx: Context) -> None:
+        """The person has taken over: what was about to be said in their place is not said."""
+        self._stop_counting()
+        if ctx.has_ui:
+            ctx.ui.set_widget(COUNTING, None)
+
+    def _announce(self, bound: Bound, limit: int) -> None:
+        why = f"{limit} iterations" if bound is Bound.NUDGES else why_let_go(bound, limit)
+        content = f"Auto-continue limit reached ({why}). Remaining todos were not completed. Take over manually."
+        self.api.send_message({"customType": COMPLETE, "content": content, "display": True})
+
+    def _count_down(self, ctx: Context, prompt: str) -> None:
+        """Tick by tick where somebody watches, and in one wait where nobody does."""
+        go_on = partial(self._go_on, prompt, _texts(self.session.plan))
+        if not ctx.has_ui:
+            self._silent.append(ctx.after(self._ticks[-1].at, go_on, holds=True))
+            return
+        for now in self._ticks:
+            tick = partial(self._tick, ctx, now, go_on)
+            if now.at or now.fires:
+                self._shown.append(ctx.after(now.at, tick, holds=now.fires))
+            else:
+                tick()
+
+    def _tick(self, ctx: Context, now: Tick, go_on: Callable[[], None]) -> None:
+        try:
+            if not now.fires:
+                ctx.ui.set_widget(COUNTING, [board.counting_down(now.left)], "aboveEditor")
+            elif ctx.has_ui:
+                ctx.ui.set_widget(COUNTING, None)
+        except Exception:  # noqa: BLE001  whoever watches is typing: that interrupts
+            self._forget(self._shown)
+            ctx.ui.set_widget(COUNTING, None)
+            return
+        if now.fires:
+            go_on()
+
+    def _go_on(self, prompt: str, texts: Sequence[str]) -> None:
+        """Say it from the plan as it is now; where nothing is left, or another plan has come, say nothing."""
+        plan = self.session.plan
+        if self.ours:
+            if (
+                not open_tasks(plan)
+                or not set(_texts(plan)) & set(texts)
+                or self.session.state.directive is not Directive.GO
+            ):
+                return
+            prompt = INDEXED.carry_on(plan)
+        try:
+            self.api.send_user_message(prompt)
+        except Exception:  # noqa: BLE001  a turn has begun meanwhile: it is said when that ends, or not at all
+            self._say_later(prompt)
+
+    def _say_later(self, prompt: str) -> None:
+        with suppress(Exception):  # nobody listens: there is nothing left to try
+            self.api.send_user_message(prompt, deliver_as="follow_up")
+
+    def _stop_counting(self) -> None:
+        self._forget(self._shown)
+        self._forget(self._silent)
+
+    def _forget(self, waiting: list[Callable[[], None]]) -> None:
+        while waiting:
+            waiting.pop()()
+
+    def _show_status(self, ctx: Context) -> None:
+        if ctx.has_ui:
+            ctx.ui.set_status(SUMMARY, board.summary(self.session.plan))
+            ctx.ui.set_status(ACTIVE, board.active(self.session.plan))
+
+
+def _call_renderer(name: str) -> Callable[[Any], Text]:
+    return lambda args: Text(CALLS[name](args))
+
+
+def _message_renderer(kind: str) -> Callable[[dict[str, Any]], Text]:
+    return lambda shown: Text(themed.message(kind, shown["content"]))
+
+
+def _texts(plan: Plan) -> list[str]:
+    return [task.text for task in plan.tasks]
+
+
+def _stop_reason(messages: Sequence[dict[str, Any]]) -> str | None:
+    """How the agent's last message ended."""
+    last = next((message for message in reversed(messages) if message["role"] == "assistant"), None)
+    return last.get("stopReason") if last else None

@@ -1,0 +1,229 @@
+"""Phases in a host: `todo_write`, a panel, `/todo`, reminders, and finished tasks that leave by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tildone.commands import edit_reminder
+from tildone.core.plan import Plan
+from tildone.core.query import TaskInPhase, open_tasks
+from tildone.dialects.base import Reply, Tool
+from tildone.dialects.phased import PHASED
+from tildone.dialects.phased.entries import SNAPSHOT, phases_in, phases_out
+from tildone.dialects.phased.words import reminder
+from tildone.extensions.clipboard import copied
+from tildone.extensions.memory import OpenSession
+from tildone.extensions.phased.clearing import SelfClearing
+from tildone.extensions.phased.notebook import Notebook
+from tildone.extensions.phased.settings import Settings
+from tildone.extensions.phased.todo import DESCRIPTION, NAME, Copy, TodoCommand
+from tildone.extensions.tools import definition
+from tildone.host.api import ExtensionAPI
+from tildone.host.bus import Event
+from tildone.host.context import Context
+from tildone.host.messages import tool_calls
+from tildone.kit.components import Component, RenderOptions, Text
+from tildone.kit.definition import TextContent, ToolResult
+from tildone.log.events import Directive
+from tildone.views import tree
+from tildone.views.sanitize import escape_reminder_tags, printable
+
+(TODO_WRITE,) = PHASED.tools
+
+PANEL = "todos"
+FAILED = "todo-write-error-reminder"
+NEWS = "todo-changed-elsewhere"
+LINE = "\n"
+
+
+def phases(
+    open_session: OpenSession,
+    settings: Settings = Settings(),  # noqa: B008  frozen
+    copy: Copy = copied,
+) -> Callable[[ExtensionAPI], None]:
+    """The extension, keeping its plan in the session that `open_session` gives for a conversation's id."""
+    return lambda api: Phases(api, open_session, settings, copy).plug_in()
+
+
+class Phases:
+    """One host's phases."""
+
+    def __init__(self, api: ExtensionAPI, open_session: OpenSession, settings: Settings, copy: Copy = copied) -> None:
+        self.api = api
+        self.settings = settings
+        self.notebook = Notebook(open_session)
+        self.clearing = SelfClearing(self.notebook, settings.clear_delay_ms, self.gone)
+        self.command = TodoCommand(api, self.notebook, copy, self.changed)
+        self._reminded = 0
+        self._own: object = None
+
+    def plug_in(self) -> None:
+        """Tool, command and handlers. Where phases are not wanted, results of another `todo_write` still count."""
+        self.api.on("session_start", self.read_again)
+        self.api.on("session_tree", self.turn_to)
+        self.api.on("session_shutdown", lambda *_: self.clearing.forget())
+        self.api.on("tool_result", self.take_over)
+        if not self.settings.enabled:
+            return
+        self.api.register_tool(
+            definition(
+                TODO_WRITE,
+                self.carry_out,
+                PHASED.refuse,
+                render_call=lambda args: Text(tree.write_call(args)),
+                render_result=shown,
+                discoverable=True,
+                inherit=False,
+                merged=True,
+            )
+        )
+        self.api.register_command(NAME, DESCRIPTION, self.command.run)
+        self.api.on("tool_execution_end", self.show_result)
+        self.api.on("before_agent_start", self.begin)
+        self.api.on("agent_before_settle", self.remind)
+
+    def read_again(self, _event: Event, ctx: Context) -> None:
+        """Another conversation: the plan is what that remembers, without what was finished."""
+        self.clearing.forget()
+        self.notebook.open(ctx.session.id, ctx.session.get_branch())
+        self._show(self.notebook.plan, ctx)
+
+    def turn_to(self, _event: Event, ctx: Context) -> None:
+        """Another branch of the conversation, the same way."""
+        self.clearing.forget()
+        self.notebook.turn_to(ctx.session.get_branch())
+        self._show(self.notebook.plan, ctx)
+
+    def carry_out(self, tool: Tool, params: dict[str, Any], ctx: Context) -> Reply:
+        """A model's call. What a call with one bad op has changed is written down: its result does not count."""
+        before = self.notebook.plan
+        reply = self.notebook.call(tool, params)
+        self._own = reply.details
+        if reply.is_error and phases_in(reply.details["phases"]) != before:
+            self.api.append_entry(SNAPSHOT, {"phases": reply.details["phases"]})
+        self.clearing.plan_changed(ctx)
+        return reply
+
+    def take_over(self, event: Event, ctx: Context) -> None:
+        """A result of `todo_write`: a failed one is told of again, a good one that is not ours becomes the plan."""
+        if event["toolName"] != TODO_WRITE.name:
+            return
+        result: ToolResult = event["result"]
+        if event["isError"]:
+            self._remember_failure(result)
+            return
+        plan = plan_in(result.details)
+        if plan is not None and result.details is not self._own:
+            self.notebook.keep(plan)
+            self.clearing.plan_changed(ctx)
+
+    def show_result(self, event: Event, ctx: Context) -> None:
+        """The panel follows what succeeded; of what failed the person is told."""
+        if event["toolName"] != TODO_WRITE.name:
+            return
+        result = event["result"]
+        if event["isError"]:
+            ctx.ui.notify(failure_warning(result["content"]), "warning")
+            return
+        plan = plan_in(result.get("details"))
+        if plan is not None:
+            self._show(plan, ctx)
+
+    def begin(self, _event: Event, _ctx: Context) -> dict[str, Any] | None:
+        """A new prompt: reminders start again, and the model hears of a plan that was changed behind its back."""
+        self._reminded = 0
+        if not self.notebook.unheard():
+            return None
+        plan = self.notebook.heard()
+        self.api.append_entry(SNAPSHOT, {"phases": phases_out(plan)})
+        return {"message": {"customType": NEWS, "content": edit_reminder(plan), "display": False}}
+
+    def remind(self, event: Event, _ctx: Context) -> dict[str, Any] | None:
+        """An agent that stops with something left to do is told so, a few times."""
+        plan = self.notebook.plan
+        todo = [task for _, task in open_tasks(plan)]
+        if not todo:
+            self._reminded = 0
+            return None
+        left_alone = not self.settings.reminders or self.notebook.session.state.directive is not Directive.GO
+        limit = 0 if left_alone else self.settings.reminders_max
+        if self._reminded >= limit or not _stopped_by_itself(event):
+            return None
+        self._reminded += 1
+        told = [{"content": task.text, "status": task.status.value} for task in todo]
+        self.api.tell({"type": "todo_reminder", "todos": told, "attempt": self._reminded, "maxAttempts": limit})
+        said = [{"type": "text", "text": reminder(plan, self._reminded, limit)}]
+        return {"messages": [{"role": "developer", "attribution": "agent", "content": said}]}
+
+    def changed(self, ctx: Context) -> None:
+        """The person has changed the plan."""
+        self.clearing.plan_changed(ctx)
+        self._show(self.notebook.plan, ctx)
+
+    def gone(self, tasks: Sequence[TaskInPhase], ctx: Context) -> None:
+        """Finished tasks have left the plan."""
+        for found in tasks:
+            self.api.tell({"type": "todo_auto_clear", "phase": found.phase, "content": found.task.text})
+        self._show(self.notebook.plan, ctx)
+
+    def _remember_failure(self, result: ToolResult) -> None:
+        details: dict[str, Any] = {"toolName": TODO_WRITE.name}
+        why = first_text(result)
+        if why is not None:
+            details["errorText"] = why
+        content = failure_reminder(why or "")
+        self.api.send_message(
+            {"customType": FAILED, "content": content, "display": False, "details": details}, deliver_as="next_turn"
+        )
+
+    def _show(self, plan: Plan, ctx: Context) -> None:
+        if ctx.has_ui and self.settings.enabled:
+            ctx.ui.set_widget(PANEL, tree.panel(plan), "aboveEditor")
+
+
+def shown(result: ToolResult, options: RenderOptions) -> Component | None:
+    """A result in a transcript, in place of the call it belongs to."""
+    if options.is_partial:
+        return None
+    plan = plan_in(result.details) or Plan()
+    draw = tree.failure if options.is_error else tree.result
+    return Text(draw(plan, first_text(result), expanded=options.expanded))
+
+
+def plan_in(details: object) -> Plan | None:
+    """The plan that a result tells of, if it tells of one."""
+    if not isinstance(details, Mapping):
+        return None
+    try:
+        return phases_in(details.get("phases"))
+    except ValueError:
+        return None
+
+
+def first_text(result: ToolResult) -> str | None:
+    """The first text of a result."""
+    return next((block.text for block in result.content if isinstance(block, TextContent)), None)
+
+
+def failure_warning(content: Sequence[Mapping[str, Any]]) -> str:
+    """What tells the person that an update did not get through: why, in a line."""
+    why = next((block["text"] for block in content if block["type"] == "text" and block["text"]), "no reason given")
+    return f"Todo update failed, the list may be out of date: {printable(why.partition(LINE)[0])}"
+
+
+def failure_reminder(why: str) -> str:
+    """What tells the model, a turn later, that its update did not get through."""
+    because = f": {escape_reminder_tags(why)}" if why else "."
+    return (
+        f"<system-reminder>\nA todo_write failed{because}\n"
+        "The user does not see its progress until a call succeeds: put it right.\n</system-reminder>"
+    )
+
+
+def _stopped_by_itself(event: Event) -> bool:
+    """Whether the agent had nothing more to say: nobody stopped it, nothing failed, and no call is open."""
+    if event["stopReason"] in {"aborted", "error"}:
+        return False
+    last = next((message for message in reversed(event["messages"]) if message["role"] == "assistant"), None)
+    return last is None or not tool_calls(last)

@@ -1,0 +1,60 @@
+"""Finished tasks leave by themselves: one timer, set to the next moment at which one is due."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tildone.core.query import TaskInPhase
+from tildone.errors import StoreError
+from tildone.extensions.phased.notebook import Notebook
+from tildone.host.context import Context
+from tildone.loop.auto_clear import Schedule, next_moment, schedule
+
+PATIENCE_MS = 5_000
+
+Gone = Callable[[Sequence[TaskInPhase], Context], None]
+
+
+class SelfClearing:
+    """Watches a notebook's plan, and tells which tasks it took out."""
+
+    def __init__(self, notebook: Notebook, delay_ms: int, gone: Gone) -> None:
+        self._notebook = notebook
+        self._delay_ms = delay_ms
+        self._gone = gone
+        self._waiting = Schedule()
+        self._stop: Callable[[], None] | None = None
+
+    def plan_changed(self, ctx: Context) -> None:
+        """Look what is finished now: that is due later; what was opened again is due no more."""
+        self._waiting = schedule(self._notebook.plan, self._waiting, ctx.now(), self._delay_ms)
+        self._wait(ctx)
+
+    def forget(self) -> None:
+        """Clear nothing of what waits."""
+        self._waiting = Schedule()
+        self._stop_waiting()
+
+    def _wait(self, ctx: Context) -> None:
+        self._stop_waiting()
+        moment = next_moment(self._waiting)
+        if moment is not None:
+            self._stop = ctx.after(max(0, moment - ctx.now()), lambda: self._clear(ctx))
+
+    def _clear(self, ctx: Context) -> None:
+        self._stop = None
+        try:
+            done = self._notebook.clear(self._waiting, ctx.now())
+        except StoreError:
+            # Nobody waits for this, so there is nobody to tell; whoever holds the store lets go of it some time.
+            self._stop = ctx.after(PATIENCE_MS, lambda: self._clear(ctx))
+            return
+        self._waiting = done.waiting
+        self._wait(ctx)
+        if done.gone:
+            self._gone(done.gone, ctx)
+
+    def _stop_waiting(self) -> None:
+        if self._stop is not None:
+            self._stop()
+        self._stop = None

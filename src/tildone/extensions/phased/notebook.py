@@ -1,0 +1,106 @@
+"""The plan of one conversation: what the store holds, and what the conversation knows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tildone.core.ops import Write
+from tildone.core.plan import Plan
+from tildone.core.reduce import Outcome, Step
+from tildone.core.rules import Rules
+from tildone.dialects.base import Reply, Tool
+from tildone.dialects.phased import PHASED
+from tildone.dialects.phased.entries import phases_in, resumed
+from tildone.extensions.memory import AS_IT_IS, OpenSession, overtaken
+from tildone.log.events import Actor
+from tildone.loop.auto_clear import Cleared, Schedule, cleared
+from tildone.session import Session
+
+Entries = Sequence[Mapping[str, Any]]
+
+
+class Notebook:
+    """One conversation's plan. Other processes may change it in the store; `unheard` tells when they did."""
+
+    def __init__(self, open_session: OpenSession) -> None:
+        self._open_session = open_session
+        self._session: Session | None = None
+        self._known = Plan()
+
+    @property
+    def session(self) -> Session:
+        """The plan's session; that of a conversation once one was opened."""
+        if self._session is None:
+            self._session = self._open_session("")
+        return self._session
+
+    @property
+    def plan(self) -> Plan:
+        """The plan as it is now."""
+        return self.session.plan
+
+    def open(self, conversation: str, branch: Entries) -> None:
+        """Begin, or begin again. Tasks that were finished stay behind.
+
+        What the conversation remembers counts. Where it remembers no plan, or what was done to its plan meanwhile
+        has overtaken it, the store's is kept and is news to it.
+        """
+        self._session = self._open_session(conversation)
+        remembered = PHASED.recover(branch)
+        behind = overtaken(self._session, remembered)
+        self.keep(resumed(self.plan if behind or remembered is None else remembered))
+        if behind:
+            self._known = resumed(remembered or Plan())
+
+    def turn_to(self, branch: Entries) -> None:
+        """Go on from another point of the same conversation: the plan is what was remembered there."""
+        self.keep(resumed(PHASED.recover(branch) or Plan()))
+
+    def keep(self, plan: Plan) -> None:
+        """Take over a plan that was made elsewhere, as it is."""
+        if plan != self.plan:
+            self.session.change((Write(plan.phases),), Actor.IMPORT, AS_IT_IS)
+        self._known = plan
+
+    def latest(self, branch: Entries) -> Plan:
+        """The plan for a person: as it was last written down here, with the finished tasks that have left it since."""
+        if self.unheard():
+            return self.plan
+        written = PHASED.recover(branch)
+        return written if written and written.phases else self.plan
+
+    def unheard(self) -> bool:
+        """Whether the plan was changed elsewhere, and the conversation does not know it yet."""
+        return self.plan != self._known
+
+    def heard(self) -> Plan:
+        """The plan, which the conversation is being told of."""
+        self._known = self.plan
+        return self._known
+
+    def call(self, tool: Tool, params: Mapping[str, Any]) -> Reply:
+        """Carry out a model's call."""
+        reply = self.session.execute(tool, params)
+        self._known = phases_in(reply.details["phases"])
+        return reply
+
+    def edit(self, base: Plan, steps: Sequence[Step], rules: Rules) -> Outcome:
+        """Make a person's changes to the plan that they were looking at.
+
+        If somebody is faster, they are made to the plan as it is then: nobody's work is written over.
+        """
+        replaced = self.plan
+        outcome = self.session.change(
+            lambda plan: (Write(base.phases), *steps) if plan == replaced else steps, Actor.USER, rules
+        )
+        self._known = outcome.after
+        return outcome
+
+    def clear(self, waiting: Schedule, now: int) -> Cleared:
+        """Take out the finished tasks whose moment has come, and nothing else, whoever changed the plan meanwhile."""
+        outcome = self.session.change(
+            lambda plan: (Write(cleared(plan, waiting, now).plan.phases),), Actor.TIMER, AS_IT_IS
+        )
+        self._known = cleared(self._known, waiting, now).plan
+        return cleared(outcome.before, waiting, now)

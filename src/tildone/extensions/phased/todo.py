@@ -1,0 +1,137 @@
+"""The command `/todo` in a host: what a person types, carried out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+
+from tildone.commands import command, edit_reminder
+from tildone.commands.answer import (
+    Answer,
+    CopyText,
+    Level,
+    Message,
+    OpenEditor,
+    ReadFile,
+    Trouble,
+    WriteFile,
+    refused,
+)
+from tildone.commands.verbs import failed, resumed
+from tildone.core.plan import Plan
+from tildone.dialects.phased import PHASED
+from tildone.dialects.phased.entries import EDIT, phases_out
+from tildone.extensions.phased.notebook import Notebook
+from tildone.formats.markdown import read
+from tildone.host.api import ExtensionAPI
+from tildone.host.context import Context
+from tildone.value import replace
+from tildone.views.faults import sentence
+
+Copy = Callable[[str], bool]
+
+NAME = "todo"
+DESCRIPTION = "Show or change the plan; /todo help tells how"
+KINDS = {Level.STATUS: "info", Level.WARNING: "warning", Level.ERROR: "error"}
+
+EDITING = "The plan, as Markdown"
+CHANGED = "The plan changed while you edited it: what you save now takes its place"
+
+
+class TodoCommand:
+    """One host's `/todo`. `changed` is called when the person has changed the plan."""
+
+    def __init__(self, api: ExtensionAPI, notebook: Notebook, copy: Copy, changed: Callable[[Context], None]) -> None:
+        self._api = api
+        self._notebook = notebook
+        self._copy = copy
+        self._changed = changed
+
+    async def run(self, typed: str, ctx: Context) -> None:
+        """Do what was typed after `/todo`, and say what came of it."""
+        base = self._latest(ctx)
+        answer = command(typed, base)
+        match answer.request:
+            case OpenEditor() as request:
+                base, answer = await self._edited(request, base, ctx)
+            case CopyText(text) as request:
+                done = await asyncio.to_thread(self._copy, text)
+                answer = resumed(request) if done else failed(request, "no clipboard can be reached from here")
+            case WriteFile() as request:
+                answer = _written(request, ctx.cwd)
+            case ReadFile() as request:
+                answer = _read(request, ctx.cwd)
+            case None:  # exhaustive
+                pass
+        for message in self._committed(base, answer, ctx):
+            ctx.ui.notify(message.text, KINDS[message.level])
+
+    async def _edited(self, request: OpenEditor, base: Plan, ctx: Context) -> tuple[Plan, Answer]:
+        """What the person made of the plan, and the plan that this replaces.
+
+        They are asked again when it cannot be read, and when the agent was faster: neither work is lost.
+        """
+        title, draft = EDITING, request.text
+        while True:
+            typed = await ctx.ui.editor(title, draft)
+            if typed is None:
+                return base, failed(request, "the editor was closed without saving, or there is none")
+            draft, answer = typed, resumed(request, typed.removesuffix("\n"))
+            if answer.trouble is Trouble.UNREADABLE:
+                if not await ctx.ui.confirm("Edit it again?", answer.messages[0].text):
+                    return base, answer
+            elif base == (now := self._latest(ctx)):
+                return base, answer
+            else:
+                title, base = CHANGED, now
+
+    def _committed(self, base: Plan, answer: Answer, ctx: Context) -> tuple[Message, ...]:
+        """Make the changes, if any: in the plan, in the session, and for the model to read. What to say of it."""
+        if answer.steps is None:
+            return answer.messages
+        outcome = self._notebook.edit(base, answer.steps, replace(answer.rules(PHASED.rules), atomic=True))
+        if outcome.faults:
+            return refused(Trouble.UNMATCHED, "; ".join(map(sentence, outcome.faults))).messages
+        self._api.append_entry(EDIT, {"phases": phases_out(outcome.after)})
+        said = [{"type": "text", "text": edit_reminder(outcome.after)}]
+        self._api.send_message({"role": "developer", "attribution": "user", "content": said})
+        self._changed(ctx)
+        return answer.messages
+
+    def _latest(self, ctx: Context) -> Plan:
+        return self._notebook.latest(ctx.session.get_branch())
+
+
+def _written(request: WriteFile, folder: str) -> Answer:
+    path = os.path.join(folder, request.path)
+    try:
+        if not _is_ours(path):
+            return failed(request, "it holds more than a checklist; name another file")
+        with open(path, "wb") as file:
+            file.write(request.text.encode())
+    except OSError as error:
+        return failed(request, error.strerror or str(error))
+    return resumed(request)
+
+
+def _is_ours(path: str) -> bool:
+    """Whether nothing is lost when a plan is written there."""
+    try:
+        with open(path, "rb") as file:
+            return not read(file.read().decode("utf-8-sig")).problems
+    except FileNotFoundError:
+        return True
+    except UnicodeDecodeError:
+        return False
+
+
+def _read(request: ReadFile, folder: str) -> Answer:
+    try:
+        with open(os.path.join(folder, request.path), "rb") as file:
+            text = file.read().decode("utf-8-sig")
+    except OSError as error:
+        return failed(request, error.strerror or str(error))
+    except UnicodeDecodeError:
+        return failed(request, "it is not UTF-8 text")
+    return resumed(request, text)

@@ -1,0 +1,75 @@
+"""til-done in a host, where the recordings do not look."""
+
+from tests.extensions.stage import Stage
+from tests.plans import plan_of
+from tildone.core.ops import Append
+from tildone.core.plan import Plan, Task
+from tildone.dialects.indexed import INDEXED
+from tildone.extensions.indexed import til_done
+from tildone.host import messages
+
+
+def written(*texts: str) -> dict[str, object]:
+    return {"call": ("write_todos", {"mode": "replace", "todos": [{"text": text} for text in texts]})}
+
+
+async def test_another_branch_has_another_plan() -> None:
+    """The list and the status bar follow the conversation."""
+    stage = Stage(INDEXED, written("one"), {"text": "ok"}, written("two", "three"), {"text": "ok"})
+    await stage.start(til_done(stage.open_session))
+    await stage.says("first")
+    leaf = stage.host.transcript.leaf
+    await stage.says("second")
+    assert stage.screen.statuses["til-done"] == "📋 0/2"
+
+    await stage.host.turn_to(leaf)
+
+    assert stage.open_session("conversation").plan == plan_of("one")
+    assert stage.screen.statuses["til-done"] == "📋 0/1"
+    await stage.host.turn_to(None)
+    assert stage.open_session("conversation").plan == Plan()
+    assert stage.screen.statuses["til-done"] is None
+
+
+async def test_what_was_done_to_the_plan_meanwhile_stands() -> None:
+    """A person added a task while the agent was away."""
+    stage = Stage(INDEXED, written("one"), {"text": "ok"})
+    await stage.start(til_done(stage.open_session))
+    await stage.says("go")
+    stage.open_session("conversation").change([Append((Task("two"),))])
+
+    await stage.host.start("resume")
+
+    assert stage.open_session("conversation").plan == plan_of("one", "two")
+    assert stage.screen.statuses["til-done"] == "📋 0/2"
+
+
+async def test_the_order_to_go_on_is_made_when_it_is_given() -> None:
+    """From the plan as it is then; not at all when another plan has come, or nothing is left."""
+    stage = Stage(INDEXED, written("one", "two"), {"text": "I stop."}, {"text": "Still here."})
+    await stage.start(til_done(stage.open_session))
+    await stage.says("go")
+    stage.open_session("conversation").change([Append((Task("three"),))])
+
+    stage.clock.advance(3000)
+    await stage.host.settled()
+
+    assert "– [2] three" in messages.text_of(stage.messages("user")[-1])
+    stage.open_session("conversation").call("edit_todos", {"action": "abandon", "indices": [0, 1, 2]})
+    before = len(stage.messages("user"))
+    stage.clock.advance(10_000)
+    await stage.host.settled()
+    assert len(stage.messages("user")) == before
+
+
+async def test_an_abort_ends_a_countdown_that_runs() -> None:
+    """Nothing is said in the person's place after they said stop."""
+    stage = Stage(INDEXED, written("one"), {"text": "I stop."}, {"text": "stopped", "stopReason": "aborted"})
+    await stage.start(til_done(stage.open_session))
+    await stage.says("go")
+
+    await stage.says("wait")
+    stage.clock.advance(10_000)
+    await stage.host.settled()
+
+    assert [messages.text_of(said) for said in stage.messages("user")] == ["go", "wait"]

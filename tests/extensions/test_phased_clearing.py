@@ -1,0 +1,177 @@
+"""Finished tasks leave the plan by themselves, and take nothing along that is not theirs."""
+
+from typing import Any
+
+from tests.extensions.stage import Answer, Stage
+from tildone.core.ops import Append, Mark, Named, Remove
+from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.dialects.phased import PHASED
+from tildone.errors import StoreBusy
+from tildone.extensions.phased import PANEL, phases
+from tildone.extensions.phased.clearing import PATIENCE_MS
+from tildone.extensions.phased.settings import Settings
+from tildone.log.events import Actor, Event, PlanChanged
+from tildone.log.tree import SessionHead
+from tildone.stores.memory import MemoryStore
+
+ITEMS = ["wire", "test", "ship"]
+PLAN = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ITEMS}]}]})}
+WIRED = {"call": ("todo_write", {"ops": [{"op": "done", "task": "wire"}]})}
+TESTED = {"call": ("todo_write", {"ops": [{"op": "done", "task": "test"}]})}
+WORDS = {"text": "Done for now."}
+
+
+class BusyStore(MemoryStore):
+    """A store that another process holds, for as many writes as it is told."""
+
+    refusals = 0
+
+    def append(self, session: str, event: Event) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            raise StoreBusy("held by somebody else")
+        super().append(session, event)
+
+
+class WatchedStore(MemoryStore):
+    """A store that counts how often it is looked into."""
+
+    looks = 0
+
+    def session_head(self, session: str) -> SessionHead:
+        self.looks += 1
+        return super().session_head(session)
+
+
+async def on_stage(*script: Answer, store: MemoryStore | None = None, **settings: Any) -> Stage:
+    stage = Stage(PHASED, *script, store=store)
+    await stage.start(phases(stage.open_session, Settings(reminders=False, **settings)))
+    return stage
+
+
+def texts(stage: Stage) -> list[str]:
+    return [task.text for task in stage.open_session("conversation").plan.tasks]
+
+
+async def test_a_finished_task_leaves_after_a_minute() -> None:
+    """Whoever listens is told, the panel follows, and the log says that a timer did it."""
+    stage = await on_stage(PLAN, WIRED)
+    await stage.says("go")
+
+    stage.clock.advance(59_999)
+    before = texts(stage)
+    stage.clock.advance(1)
+
+    newest = next(stage.store.history("conversation"))
+    assert (before, texts(stage)) == (["wire", "test", "ship"], ["test", "ship"])
+    assert [event["content"] for event in stage.events if event["type"] == "todo_auto_clear"] == ["wire"]
+    assert stage.screen.widgets[PANEL] == ["Todos 0/2", "  ├─ ☐ test", "  └─ ☐ ship"]
+    assert newest.actor is Actor.TIMER
+
+
+async def test_each_task_has_its_own_minute() -> None:
+    stage = await on_stage(PLAN, WIRED, WORDS, TESTED)
+    await stage.says("go")
+    stage.clock.advance(30_000)
+    await stage.says("go on")
+
+    stage.clock.advance(30_000)
+    first = texts(stage)
+    stage.clock.advance(30_000)
+
+    assert (first, texts(stage)) == (["test", "ship"], ["ship"])
+
+
+async def test_tasks_that_are_due_together_leave_in_one_change() -> None:
+    stage = await on_stage(PLAN, {"call": ("todo_write", {"ops": [{"op": "done"}]})})
+    await stage.says("go")
+
+    stage.clock.advance(60_000)
+
+    changes = [event for event in stage.store.events("conversation") if event.actor is Actor.TIMER]
+    assert [event.fact for event in changes] == [PlanChanged(Plan())]
+    assert stage.screen.widgets[PANEL] is None
+
+
+async def test_what_others_did_meanwhile_stays() -> None:
+    """A task that somebody added, and one that somebody opened again, are both there afterwards."""
+    stage = await on_stage(PLAN, WIRED, WORDS, TESTED)
+    await stage.says("go")
+    await stage.says("go on")
+
+    elsewhere = stage.open_session("conversation")
+    elsewhere.change((Append((Task("new"),), "B"), Mark(Named("test"), Status.IN_PROGRESS)))
+    stage.clock.advance(60_000)
+
+    assert elsewhere.plan == Plan(
+        (Phase("A", (Task("test", Status.IN_PROGRESS), Task("ship"))), Phase("B", (Task("new"),)))
+    )
+
+
+async def test_a_clearing_starts_nothing() -> None:
+    """After `/todo append` nothing is in progress, and it is not for a timer to change that."""
+    stage = await on_stage()
+    for typed in ("append A one", "done one", "append A two"):
+        await stage.says(f"/todo {typed}")
+
+    stage.clock.advance(60_000)
+
+    assert stage.open_session("conversation").plan == Plan((Phase("A", (Task("Two"),)),))
+
+
+async def test_a_task_that_is_gone_already_is_not_told_of() -> None:
+    stage = await on_stage(PLAN, WIRED)
+    await stage.says("go")
+
+    stage.open_session("conversation").change((Remove(Named("wire")),))
+    stage.clock.advance(60_000)
+
+    assert texts(stage) == ["test", "ship"]
+    assert not [event for event in stage.events if event["type"] == "todo_auto_clear"]
+
+
+async def test_a_store_that_is_busy_is_asked_again() -> None:
+    store = BusyStore()
+    stage = await on_stage(PLAN, WIRED, store=store)
+    await stage.says("go")
+
+    store.refusals = 1
+    stage.clock.advance(60_000)
+    refused = texts(stage)
+    stage.clock.advance(PATIENCE_MS)
+
+    assert (refused, texts(stage)) == (["wire", "test", "ship"], ["test", "ship"])
+
+
+async def test_a_negative_delay_keeps_everything() -> None:
+    stage = await on_stage(PLAN, WIRED, clear_delay=-1)
+    await stage.says("go")
+
+    stage.clock.advance(10_000_000)
+
+    assert texts(stage) == ["wire", "test", "ship"]
+
+
+async def test_a_clearing_is_no_news_to_the_model() -> None:
+    """It finished the task itself: only what others do is told."""
+    stage = await on_stage(PLAN, WIRED)
+    await stage.says("go")
+
+    stage.clock.advance(60_000)
+    await stage.says("go on")
+
+    assert not [entry for entry in stage.entries if entry["type"] == "custom_message"]
+
+
+async def test_a_host_that_closes_leaves_the_store_alone() -> None:
+    """Whoever closes the host may close the store, too: no timer looks into it afterwards."""
+    store = WatchedStore()
+    stage = await on_stage(PLAN, WIRED, store=store)
+    await stage.says("go")
+
+    await stage.host.close()
+    store.looks = 0
+    stage.clock.advance(60_000)
+
+    assert store.looks == 0
+    assert texts(stage) == ["wire", "test", "ship"]

@@ -1,0 +1,23 @@
+"""A conversation that is opened again after its plan was changed without it."""
+
+from tests.extensions.stage import Stage
+from tildone.core.ops import Append
+from tildone.core.plan import Task
+from tildone.dialects.phased import PHASED
+from tildone.extensions.phased import phases
+
+INIT = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["one"]}]}]})}
+
+
+async def test_what_was_done_to_the_plan_meanwhile_stands_and_is_told() -> None:
+    """The model reads of it with the next prompt."""
+    stage = Stage(PHASED, INIT, {"text": "ok", "stopReason": "aborted"}, {"text": "ok", "stopReason": "aborted"})
+    await stage.start(phases(stage.open_session))
+    await stage.says("go")
+    stage.open_session("conversation").change([Append((Task("two"),), "A")])
+
+    await stage.host.start("resume")
+    await stage.says("go on")
+
+    assert [task.text for task in stage.open_session("conversation").plan.tasks] == ["one", "two"]
+    assert any("- [ ] two" in text for text in stage.told())

@@ -1,0 +1,106 @@
+"""A conversation that is opened again has its plan again."""
+
+from typing import Any
+
+from tests.extensions.stage import Stage
+from tildone.core.ops import Append
+from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.dialects.phased import PHASED
+from tildone.dialects.phased.entries import SNAPSHOT, phases_out
+from tildone.extensions.phased import NEWS, PANEL, phases
+from tildone.extensions.phased.settings import Settings
+from tildone.host.transcript import Transcript, header
+
+HALF_DONE = Plan((Phase("A", (Task("wire", Status.COMPLETED), Task("test", Status.IN_PROGRESS))),))
+LEFT = Plan((Phase("A", (Task("test", Status.IN_PROGRESS),)),))
+PLAN = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["wire", "test"]}]}]})}
+HALF_WRONG = {"call": ("todo_write", {"ops": [{"op": "start", "task": "ghost"}, {"op": "done", "task": "wire"}]})}
+ALL_WRONG = {"call": ("todo_write", {"ops": [{"op": "start", "task": "ghost"}]})}
+
+
+def result_of(plan: Plan) -> dict[str, Any]:
+    message = {
+        "role": "toolResult",
+        "toolName": "todo_write",
+        "isError": False,
+        "details": {"phases": phases_out(plan)},
+    }
+    return {"type": "message", "message": message}
+
+
+async def resumed(stage: Stage) -> Stage:
+    await stage.start(phases(stage.open_session, Settings(reminders=False)))
+    return stage
+
+
+def plan_on(stage: Stage) -> Plan:
+    return stage.open_session("conversation").plan
+
+
+async def test_finished_tasks_stay_behind() -> None:
+    """What is left is the plan; a person still sees the whole of it."""
+    stage = await resumed(Stage(PHASED, entries=[result_of(HALF_DONE)]))
+
+    await stage.says("/todo")
+
+    assert plan_on(stage) == LEFT
+    assert stage.screen.widgets[PANEL] == ["Todos 0/1", "  └─ ☐ test"]
+    assert stage.screen.notices == [("info", "# A\n- [x] wire\n- [/] test")]
+
+
+async def test_a_batch_with_one_bad_op_is_remembered() -> None:
+    """Its result is an error, which no host reads a plan from, so the plan is written down beside it."""
+    stage = await resumed(Stage(PHASED, PLAN, HALF_WRONG))
+    await stage.says("go")
+
+    again = await resumed(Stage(PHASED, entries=stage.entries))
+
+    assert plan_on(stage) == HALF_DONE
+    assert plan_on(again) == LEFT
+
+
+async def test_a_call_that_changed_nothing_writes_nothing_down() -> None:
+    stage = await resumed(Stage(PHASED, PLAN, ALL_WRONG))
+
+    await stage.says("go")
+
+    assert not [entry for entry in stage.entries if entry.get("customType") == SNAPSHOT]
+
+
+async def test_a_plan_that_only_the_store_knows_is_kept_and_told() -> None:
+    """A person planned before the conversation began: the model reads the plan with its first prompt."""
+    stage = Stage(PHASED)
+    stage.open_session("conversation").change((Append((Task("wire"), Task("test")), "A"),))
+    await resumed(stage)
+
+    await stage.says("go")
+
+    assert [task.text for task in plan_on(stage).tasks] == ["wire", "test"]
+    assert [entry["customType"] for entry in stage.entries if entry["type"] == "custom_message"] == [NEWS]
+    assert "- [/] wire" in stage.told()[-1]
+
+
+async def test_another_branch_has_its_own_plan() -> None:
+    stage = await resumed(Stage(PHASED, PLAN, entries=[result_of(LEFT)]))
+    root = stage.entries[0]["id"]
+    await stage.says("go")
+
+    stage.host.transcript.move(root)
+    await stage.host.emit({"type": "session_tree"})
+    there = plan_on(stage)
+    stage.host.transcript.move(None)
+    await stage.host.emit({"type": "session_tree"})
+
+    assert (there, plan_on(stage)) == (LEFT, Plan())
+
+
+async def test_another_conversation_has_its_own_plan() -> None:
+    stage = await resumed(Stage(PHASED, PLAN))
+    await stage.says("go")
+
+    stage.host.use(Transcript(header("other", ".", 0), now=stage.clock.now, new_id=stage.new_id))
+    await stage.host.start("new")
+
+    assert stage.open_session("other").plan == Plan()
+    assert [task.text for task in plan_on(stage).tasks] == ["wire", "test"]
+    assert stage.screen.widgets[PANEL] is None

@@ -1,0 +1,244 @@
+"""`/todo` in a host: a person's changes, made in the plan, in the session, and known to the model."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.extensions.stage import Answer, Json, Stage
+from tildone.core.ops import Append, Named, Remove
+from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.core.reduce import Step
+from tildone.core.rules import Rules
+from tildone.dialects.phased import PHASED
+from tildone.dialects.phased.entries import EDIT, phases_out
+from tildone.extensions.phased import PANEL, phases
+from tildone.extensions.phased.settings import Settings
+from tildone.extensions.phased.todo import CHANGED, EDITING, Copy
+from tildone.log.events import Actor, Event
+from tildone.stores.memory import MemoryStore
+
+PLAN = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["wire", "test"]}]}]})}
+BEGUN = Plan((Phase("A", (Task("wire", Status.IN_PROGRESS), Task("test"))),))
+
+
+class OvertakenStore(MemoryStore):
+    """A store to which another process writes just before our next write."""
+
+    faster: Callable[[], object] | None = None
+
+    def append(self, session: str, event: Event) -> None:
+        faster, self.faster = self.faster, None
+        if faster:
+            faster()
+        super().append(session, event)
+
+
+def overtake(stage: Stage, step: Step) -> None:
+    assert isinstance(stage.store, OvertakenStore)
+    stage.store.faster = lambda: stage.open_session("conversation").change((step,), Actor.USER, Rules())
+
+
+async def on_stage(
+    *script: Answer, cwd: str = ".", store: MemoryStore | None = None, copy: Copy = lambda _: False
+) -> Stage:
+    stage = Stage(PHASED, *script, cwd=cwd, store=store)
+    await stage.start(phases(stage.open_session, Settings(reminders=False), copy))
+    return stage
+
+
+def plan_on(stage: Stage) -> Plan:
+    return stage.open_session("conversation").plan
+
+
+async def test_the_model_knows_what_the_person_changed() -> None:
+    """The edit is in the session for the next start, and in the conversation for the next request."""
+    stage = await on_stage(PLAN)
+    await stage.says("go")
+
+    await stage.says("/todo done wire")
+    await stage.says("go on")
+
+    edits = [entry["data"] for entry in stage.entries if entry.get("customType") == EDIT]
+    [said] = stage.messages("developer")
+    assert edits == [{"phases": phases_out(plan_on(stage))}]
+    assert said["attribution"] == "user"
+    assert "- [x] wire\n- [/] test" in stage.told()[-2]
+    assert stage.screen.widgets[PANEL] == ["Todos 1/2", "  ├─ ☑ wire", "  └─ ☐ test"]
+
+
+async def test_a_change_while_the_agent_works_keeps_it_going() -> None:
+    """The model was about to stop; it reads the change before it does."""
+
+    async def person_types() -> Json:
+        await stage.host.prompt("/todo append A ship")
+        return {"text": "I stop."}
+
+    stage = await on_stage(PLAN, person_types)
+
+    await stage.says("go")
+
+    assert "- [ ] Ship" in stage.told()[-1]
+    assert [task.text for task in plan_on(stage).tasks] == ["wire", "test", "Ship"]
+
+
+async def test_an_edited_plan_takes_the_place_of_the_old_one() -> None:
+    stage = await on_stage(PLAN)
+    await stage.says("go")
+    stage.screen.types = [lambda draft: draft.replace("wire", "rewire")]
+
+    await stage.says("/todo edit")
+
+    assert stage.screen.edits == [(EDITING, "# A\n- [/] wire\n- [ ] test\n")]
+    assert [task.text for task in plan_on(stage).tasks] == ["rewire", "test"]
+
+
+async def test_an_editor_that_is_closed_changes_nothing() -> None:
+    stage = await on_stage(PLAN)
+    await stage.says("go")
+    stage.screen.types = [None]
+
+    await stage.says("/todo edit")
+
+    assert stage.screen.notices[0][0] == "warning"
+    assert plan_on(stage) == BEGUN
+
+
+async def test_a_text_that_cannot_be_read_may_be_edited_again() -> None:
+    """What was typed is what the editor opens with."""
+    stage = await on_stage(PLAN)
+    await stage.says("go")
+    stage.screen.types = ["# A\nnonsense\n", "# A\n- [ ] sense\n"]
+    stage.screen.says_yes = True
+
+    await stage.says("/todo edit")
+
+    assert stage.screen.edits[1] == (EDITING, "# A\nnonsense\n")
+    assert [task.text for task in plan_on(stage).tasks] == ["sense"]
+
+
+async def test_a_text_that_cannot_be_read_may_be_given_up() -> None:
+    stage = await on_stage(PLAN)
+    await stage.says("go")
+    stage.screen.types = ["# A\nnonsense\n"]
+
+    await stage.says("/todo edit")
+
+    assert stage.screen.notices[0][0] == "error"
+    assert plan_on(stage) == BEGUN
+
+
+async def test_an_edit_that_was_overtaken_is_shown_again_before_it_counts() -> None:
+    """The agent added a task while the person was typing: neither work is lost unseen."""
+    stage = await on_stage(PLAN)
+    await stage.says("go")
+
+    def overtaken(draft: str) -> str:
+        stage.open_session("conversation").change((Append((Task("new"),), "A"),))
+        return draft.replace("wire", "rewire")
+
+    stage.screen.types = [overtaken, lambda draft: draft + "- [ ] new\n"]
+    await stage.says("/todo edit")
+
+    assert stage.screen.edits[1] == (CHANGED, "# A\n- [/] rewire\n- [ ] test\n")
+    assert [task.text for task in plan_on(stage).tasks] == ["rewire", "test", "new"]
+
+
+async def test_a_command_works_on_the_plan_as_others_left_it() -> None:
+    """What was last written down in this conversation is no longer the plan."""
+    stage = await on_stage(PLAN)
+    await stage.says("go")
+    stage.open_session("conversation").change((Append((Task("new"),), "A"),))
+
+    await stage.says("/todo done wire")
+
+    assert [task.text for task in plan_on(stage).tasks] == ["wire", "test", "new"]
+
+
+async def test_a_command_that_was_overtaken_is_carried_out_on_the_plan_as_it_is() -> None:
+    """Another process wrote between our look and our write: what it did stays."""
+    stage = await on_stage(PLAN, store=OvertakenStore())
+    await stage.says("go")
+
+    overtake(stage, Append((Task("new"),), "A"))
+    await stage.says("/todo done wire")
+
+    assert [(task.text, task.status.value) for task in plan_on(stage).tasks] == [
+        ("wire", "completed"),
+        ("test", "in_progress"),
+        ("new", "pending"),
+    ]
+
+
+async def test_a_command_that_no_longer_makes_sense_is_refused() -> None:
+    """The task is gone by the time it is to be marked: that is said, and nothing is written."""
+    stage = await on_stage(PLAN, store=OvertakenStore())
+    await stage.says("go")
+
+    overtake(stage, Remove(Named("wire")))
+    await stage.says("/todo done wire")
+
+    assert stage.screen.notices == [("error", "no task says “wire”")]
+    assert plan_on(stage).tasks == (Task("test"),)
+    assert stage.messages("developer") == []
+
+
+async def test_a_plan_is_exported_and_imported(tmp_path: Path) -> None:
+    stage = await on_stage(PLAN, cwd=str(tmp_path))
+    await stage.says("go")
+
+    await stage.says("/todo export")
+    await stage.says("/todo rm")
+    await stage.says("/todo import")
+
+    assert plan_on(stage) == BEGUN
+    assert [kind for kind, _ in stage.screen.notices] == ["info"] * 3
+
+
+async def test_a_file_that_holds_something_else_is_not_written_over(tmp_path: Path) -> None:
+    stage = await on_stage(PLAN, cwd=str(tmp_path))
+    await stage.says("go")
+    for name, held in {"notes.md": b"My notes\n", "photo": b"\xff\xd8"}.items():
+        (tmp_path / name).write_bytes(held)
+
+        await stage.says(f"/todo export {name}")
+
+        assert (tmp_path / name).read_bytes() == held
+    assert [kind for kind, _ in stage.screen.notices] == ["error"] * 2
+
+
+async def test_what_cannot_be_read_or_written_is_told(tmp_path: Path) -> None:
+    stage = await on_stage(PLAN, cwd=str(tmp_path))
+    await stage.says("go")
+    (tmp_path / "latin").write_bytes(b"# \xe9\n")
+
+    for typed in ("import latin", "import nowhere", "export no/where"):
+        await stage.says(f"/todo {typed}")
+
+    assert [kind for kind, _ in stage.screen.notices] == ["error"] * 3
+    assert plan_on(stage) == BEGUN
+
+
+async def test_the_plan_is_copied_by_whatever_takes_it() -> None:
+    copied: list[str] = []
+
+    def copy(text: str) -> bool:
+        copied.append(text)
+        return True
+
+    stage = await on_stage(PLAN, copy=copy)
+    await stage.says("go")
+
+    await stage.says("/todo copy")
+
+    assert (copied, stage.screen.notices) == (
+        ["# A\n- [/] wire\n- [ ] test\n"],
+        [("info", "Copied the plan as Markdown")],
+    )
+
+
+async def test_without_a_clipboard_that_is_said() -> None:
+    stage = await on_stage(PLAN)
+    await stage.says("go")
+
+    await stage.says("/todo copy")
+
+    assert stage.screen.notices[0][0] == "error"

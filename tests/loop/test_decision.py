@@ -1,0 +1,156 @@
+"""Whether an agent goes on."""
+
+import pytest
+
+from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, plan_of
+from tildone.core.plan import Plan, Task, flat
+from tildone.log.events import Bound, Directive, StopFingerprint
+from tildone.log.state import State
+from tildone.loop.decision import GiveUp, GoOn, Manner, Patience, Rest, RestReason, Turn, decide, progressed
+
+OPEN = flat(Task("a", COMPLETED), Task("b"), Task("c", IN_PROGRESS))
+DONE = flat(Task("a", COMPLETED))
+PATIENCE = Patience()
+RECORDED = Patience(manner=Manner.RECORDED)
+
+
+def test_without_a_plan_the_agent_rests() -> None:
+    """There is nothing to hold it to."""
+    assert decide(State(), PATIENCE, Turn(aborted=True, errored=True)) == Rest(RestReason.NO_PLAN)
+
+
+def test_an_interrupted_agent_is_left_alone() -> None:
+    """Even at its limit, and even with everything done."""
+    for plan in (OPEN, DONE):
+        assert decide(State("e", plan, nudges=99), PATIENCE, Turn(aborted=True)) == Rest(RestReason.ABORTED)
+
+
+def test_a_finished_plan_never_reports_a_bound() -> None:
+    """What is left is asked before how often."""
+    assert decide(State("e", DONE, 99, 99), PATIENCE, Turn(errored=True)) == Rest(RestReason.ALL_DONE)
+
+
+def test_an_agent_that_ended_with_an_error_is_not_continued_unless_asked_for() -> None:
+    """The next turn would most likely meet the same error."""
+    state = State("e", OPEN)
+
+    assert decide(state, PATIENCE, Turn(errored=True)) == Rest(RestReason.ERRORED)
+    assert isinstance(decide(state, RECORDED, Turn(errored=True)), GoOn)
+
+
+def test_the_twentieth_nudge_is_the_last() -> None:
+    """The breaker of the original."""
+    before, at = State("e", OPEN, nudges=19), State("e", OPEN, nudges=20)
+
+    assert decide(before, PATIENCE) == GoOn(2, Task("c", IN_PROGRESS), 20)
+    assert decide(at, PATIENCE) == GiveUp(Bound.NUDGES, 20)
+
+
+def test_drift_ends_a_chain_that_changes_without_progress() -> None:
+    """The plan changed at every turn, and nothing was ever closed or added."""
+    state = State("e", OPEN, nudges=0, drift=60)
+
+    assert decide(state, PATIENCE) == GiveUp(Bound.DRIFT, 60)
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        (flat(Task("a", COMPLETED), Task("b")), True),
+        (flat(Task("a", ABANDONED), Task("b")), True),
+        (plan_of("a", "b", "c"), True),
+        (plan_of("a", "other"), False),
+        (flat(Task("a", IN_PROGRESS), Task("b")), False),
+        (plan_of("b", "a"), False),
+        (plan_of("a"), False),
+        (Plan(), False),
+    ],
+)
+def test_progress_is_a_task_closed_or_added(after: Plan, *, expected: bool) -> None:
+    """Shuffling, starting, removing and putting it in other words are not."""
+    assert progressed(plan_of("a", "b"), after) is expected
+
+
+def test_the_order_of_the_original_can_be_asked_for() -> None:
+    """The limit first, and whether anything is left second."""
+    assert decide(State("e", DONE, 20), RECORDED) == GiveUp(Bound.NUDGES, 20)
+    assert decide(State("e", DONE, 19), RECORDED) == Rest(RestReason.ALL_DONE)
+
+
+def test_what_is_blocked_is_not_nagged_about() -> None:
+    """It waits for somebody else; what does not is gone on with, and a plan with nothing else left rests."""
+    waiting = Task("w", BLOCKED)
+
+    assert decide(State("e", flat(waiting, Task("a", COMPLETED))), PATIENCE) == Rest(RestReason.BLOCKED)
+    assert decide(State("e", flat(waiting, Task("b"))), PATIENCE) == GoOn(1, Task("b"))
+
+
+@pytest.mark.parametrize(
+    ("course", "turn", "why"),
+    [
+        (Directive.PAUSE, Turn(), RestReason.PAUSED),
+        (Directive.STOP, Turn(), RestReason.PAUSED),
+        (Directive.GO, Turn(busy=True), RestReason.BUSY),
+        (Directive.GO, Turn(asked=True), RestReason.ASKED),
+        (Directive.GO, Turn(errored=True, asked=True, busy=True), RestReason.ERRORED),
+    ],
+)
+def test_an_agent_is_left_alone_for_a_reason(course: Directive, turn: Turn, why: RestReason) -> None:
+    """Whether or not a bound is reached."""
+    assert decide(State("e", OPEN, directive=course), PATIENCE, turn) == Rest(why)
+    assert decide(State("e", OPEN, 20, 60, directive=course), PATIENCE, turn) == Rest(why)
+
+
+def test_a_change_of_the_files_begins_the_count_anew() -> None:
+    """Work that the plan does not show is work; what can't be told apart is not."""
+    before = State("e", OPEN, nudges=20, fingerprint=StopFingerprint("files", "words"), repeats=2)
+
+    assert decide(before, PATIENCE, Turn(fingerprint=StopFingerprint("others", "words"))) == GoOn(
+        2, Task("c", IN_PROGRESS), 1
+    )
+    assert decide(before, PATIENCE, Turn(fingerprint=StopFingerprint("files", "more"))) == GiveUp(Bound.NUDGES, 20)
+    assert decide(before, PATIENCE, Turn(fingerprint=StopFingerprint("", "words"))) == GiveUp(Bound.NUDGES, 20)
+
+
+def test_files_that_change_for_ever_are_no_progress() -> None:
+    """The drift goes on counting."""
+    state = State("e", OPEN, nudges=1, drift=60, fingerprint=StopFingerprint("files"))
+
+    assert decide(state, PATIENCE, Turn(fingerprint=StopFingerprint("others"))) == GiveUp(Bound.DRIFT, 60)
+
+
+def test_an_agent_that_repeats_itself_is_let_go() -> None:
+    """The same words over the same files, three times more; silence is not a repetition."""
+    seen = StopFingerprint("files", "words")
+
+    assert decide(State("e", OPEN, 2, 2, fingerprint=seen, repeats=1), PATIENCE, Turn(fingerprint=seen)) == GoOn(
+        2, Task("c", IN_PROGRESS), 3, 2
+    )
+    assert decide(State("e", OPEN, 3, 3, fingerprint=seen, repeats=2), PATIENCE, Turn(fingerprint=seen)) == GiveUp(
+        Bound.SAME, 3
+    )
+    assert isinstance(
+        decide(
+            State("e", OPEN, 3, 3, fingerprint=StopFingerprint("f"), repeats=2),
+            PATIENCE,
+            Turn(fingerprint=StopFingerprint("f")),
+        ),
+        GoOn,
+    )
+
+
+def test_a_chain_has_its_time() -> None:
+    """Counted from its first nudge; before there was one, there is no chain."""
+    late = Turn(at=240 * 60_000 + 7)
+
+    assert decide(State("e", OPEN, 1, 1, since=7), PATIENCE, late) == GiveUp(Bound.TIME, 240)
+    assert isinstance(decide(State("e", OPEN, 1, 1, since=8), PATIENCE, late), GoOn)
+    assert isinstance(decide(State("e", OPEN), PATIENCE, late), GoOn)
+
+
+def test_a_session_has_its_price_if_somebody_named_one() -> None:
+    patience = Patience(cost=5)
+
+    assert decide(State("e", OPEN), patience, Turn(cost=5)) == GiveUp(Bound.COST, 5)
+    assert isinstance(decide(State("e", OPEN), patience, Turn(cost=4.99)), GoOn)
+    assert isinstance(decide(State("e", OPEN), PATIENCE, Turn(cost=999)), GoOn)

@@ -56,7 +56,7 @@ def _hook(site: Site) -> dict[str, Any]:
     return {"type": "command", "command": site.hook_command("claude"), "timeout": TIMEOUT_SECONDS}
 
 
-def _plugin(installation: Installation, folder: str) -> None:
+def _plugin(installation: Installation, folder: str) -> str:
     site = installation.site
     manifest = {"name": "tildone", "description": "The plan your agents actually finish"}
     installation.write_json(os.path.join(folder, ".claude-plugin", "plugin.json"), manifest)
@@ -65,6 +65,7 @@ def _plugin(installation: Installation, folder: str) -> None:
     installation.write_json(os.path.join(folder, "hooks", "hooks.json"), {"hooks": hooks})
     # The text names tildone, which marks the file as ours: it may be overwritten.
     installation.write_file(os.path.join(folder, "commands", "plan.md"), PLAN_COMMAND)
+    return f"claude --plugin-dir {folder}"
 
 
 INTEGRATION = Integration(

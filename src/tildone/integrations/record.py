@@ -146,8 +146,8 @@ class Integration:
     """One coding agent.
 
     It is taken to be installed when `folder` exists or `executable` is on the PATH. `configure` adds the edits of its
-    settings files to an installation; `after_install` is what remains for the person to do, and `plugin`, where the
-    agent has plugins, adds the files of a plugin folder.
+    settings files to an installation; `after_install` is what remains for the person to do. `plugin`, where the agent has
+    plugins, adds the files of a plugin folder and returns the command that loads it.
 
     `list_tools` are its own tools that write a whole todo list: the argument that holds the items, and the field of an
     item that holds its text. `task_tools` are its own tools for single tasks. `notes` qualify what it supports, by column
@@ -164,5 +164,5 @@ class Integration:
     list_tools: Mapping[str, tuple[str, str]] = {}
     task_tools: Mapping[TaskAction, str] = {}
     after_install: str = ""
-    plugin: Callable[[Installation, str], None] | None = None
+    plugin: Callable[[Installation, str], str] | None = None
     notes: Mapping[str, str] = {}

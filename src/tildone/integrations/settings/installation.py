@@ -71,11 +71,3 @@ def edits_for(integration: Integration, site: Site) -> list[Edit]:
     installation = Installation(site)
     integration.configure(installation)
     return installation.edits
-
-
-def plugin_edits(integration: Integration, site: Site, folder: str) -> list[Edit]:
-    """The files of a plugin folder; none where the coding agent has no plugins."""
-    installation = Installation(site)
-    if integration.plugin is not None:
-        integration.plugin(installation, folder)
-    return installation.edits

@@ -76,7 +76,7 @@ def reading(running: ExitStack, url: str, length: int) -> Act:
     store = opened(running, url)
     events = event_after_event()
     taken = [next(events) for _ in range(length)]
-    store.adopt("bench", taken, SessionHead(taken[-1].id))
+    store.import_events("bench", taken, SessionHead(taken[-1].id))
     return lambda: session_on(store, "bench").plan
 
 

@@ -24,7 +24,7 @@ from tildone.kit.components.drawing import markup
 from tildone.log.events import Bound
 from tildone.loop.decision import GiveUp, GoOn, Patience, Rest, RestReason, Turn
 from tildone.stores.memory import MemoryStore
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 from tildone.views import sanitize
 
 ABOUT_THE_LIST = {"test_every_difference_has_a_test_of_its_name", "test_the_page_for_users_tells_them_all"}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tildone.loop.decision import GiveUp, GoOn, Patience, Rest
     from tildone.session import Session, Verdict
     from tildone.stores.memory import MemoryStore
-    from tildone.stores.sqlite import SqliteStore
+    from tildone.stores.sqlite.store import SqliteStore
     from tildone.wiring import session_in
 
 _HOMES = {
@@ -34,7 +34,7 @@ _HOMES = {
     "tildone.loop.decision": "GiveUp GoOn Patience Rest",
     "tildone.session": "Session Verdict",
     "tildone.stores.memory": "MemoryStore",
-    "tildone.stores.sqlite": "SqliteStore",
+    "tildone.stores.sqlite.store": "SqliteStore",
     "tildone.wiring": "session_in",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -261,7 +261,7 @@ class Session:
         self._known = apply_event(state, event)
         if place.redo and place.head == state.head:
             try:
-                self.store.move(self.name, replace(place, head=event.id), expected=event.id)
+                self.store.move_head(self.name, replace(place, head=event.id), expected=event.id)
             except HeadMoved:
                 return
 
@@ -271,7 +271,7 @@ class Session:
             place = self.store.session_head(self.name)
             to = choose(place)
             try:
-                self.store.move(self.name, to, expected=place.head)
+                self.store.move_head(self.name, to, expected=place.head)
             except HeadMoved:
                 continue
             if self.state.directive is not course:

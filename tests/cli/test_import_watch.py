@@ -19,7 +19,7 @@ from tildone.cli.verbs import ROOT
 from tildone.cli.watch import RESTLESS, Follower, Looks
 from tildone.core.ops import At, Mark
 from tildone.core.plan import Status
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import BY_HAND, session_in
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs signals as POSIX has them")

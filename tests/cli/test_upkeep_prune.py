@@ -10,7 +10,7 @@ from tests.cli.person import CTRL_C, Person
 from tests.stores.contract import ids
 from tildone.core.plan import Status, Task, flat
 from tildone.log.events import Actor, Event, PlanChanged
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 
 needs_terminal = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals of this kind")
 

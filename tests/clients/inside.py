@@ -18,7 +18,7 @@ from tests.clients.model import ASIDE, DONE, Model, offered, spoken
 from tests.host.models.wire import Asked, Turn, calls_of
 from tildone.agents.registry import Agent, Agents
 from tildone.log.state import latest_state
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 
 CLIENTS = ("claude", "codex", "gemini", "opencode", "pi")
 TASK = "Do all of it."

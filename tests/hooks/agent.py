@@ -19,7 +19,7 @@ from tildone.core.plan import Plan, Status, Task, flat
 from tildone.hooks import main
 from tildone.hooks.hosts import CLAUDE, CURSOR, HOSTS, STOP, Host
 from tildone.session import Session
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import BY_HAND, open_session
 
 VARIABLES = [variable for host in HOSTS.values() for variable in host.environ.values()]

@@ -23,7 +23,7 @@ from tildone.ids import now
 from tildone.log.events import Actor, Call, Directive
 from tildone.loop.decision import Turn
 from tildone.session import Session
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import BY_HAND, session_in
 
 LIGHT = {"tildone", "tildone.cli", "tildone.errors", "tildone.config", "tildone.value", "tildone.log", "tildone.stores"}

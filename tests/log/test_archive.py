@@ -63,7 +63,7 @@ def test_a_store_can_take_it_over() -> None:
     other = session_on(name="copy").store
 
     read = archive.read(archive.write(whole))
-    other.adopt("copy", read.events, read.session_head)
+    other.import_events("copy", read.events, read.session_head)
 
     assert (tuple(other.events("copy")), other.session_head("copy")) == (events, whole.session_head)
 

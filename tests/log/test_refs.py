@@ -37,7 +37,7 @@ def written(*chain: tuple[str, str | None, Fact]) -> Counting:
     """A store of one session `s`, standing at the last of these events."""
     store = Counting()
     events = [Event(name, parent, 1, Actor.USER, fact) for name, parent, fact in chain]
-    store.adopt("s", events, SessionHead(events[-1].id))
+    store.import_events("s", events, SessionHead(events[-1].id))
     return store
 
 

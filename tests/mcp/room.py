@@ -31,7 +31,7 @@ from tildone.core.plan import Plan
 from tildone.log.state import latest_state
 from tildone.mcp.run import opened
 from tildone.mcp.whose import on_pipes
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import dialect_named, open_agents, session_in
 
 PROGRAM = str(Path(sys.executable).with_name("tildone.exe" if os.name == "nt" else "tildone"))

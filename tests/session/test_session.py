@@ -151,11 +151,11 @@ class Contended(MemoryStore):
             raise HeadMoved(session)
         super().append(session, event)
 
-    def move(self, session: str, to: Any, *, expected: str | None) -> None:
+    def move_head(self, session: str, to: Any, *, expected: str | None) -> None:
         if self.times:
             self.times -= 1
             raise HeadMoved(session)
-        super().move(session, to, expected=expected)
+        super().move_head(session, to, expected=expected)
 
 
 def test_whoever_comes_second_thinks_again() -> None:

@@ -20,7 +20,7 @@ from tildone.log.store import Store
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 from tildone.stores.pi.store import JsonlStore
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import plan_in_entry
 
 Keeper = Callable[[], AbstractContextManager[Store]]

@@ -126,7 +126,7 @@ class StoreContract:
         """Both are kept; the history is that of the head."""
         chain(store, "s", "a", "b", "c")
 
-        store.move("s", SessionHead("a"), expected="c")
+        store.move_head("s", SessionHead("a"), expected="c")
         chain(store, "s", "d")
 
         assert ids(store.history("s")) == ["d", "a"]
@@ -177,7 +177,7 @@ class StoreContract:
         """A move brings it along, an event ends it."""
         chain(store, "s", "a", "b", "c")
 
-        store.move("s", SessionHead("a", ("b", "c")), expected="c")
+        store.move_head("s", SessionHead("a", ("b", "c")), expected="c")
         moved = store.session_head("s")
         chain(store, "s", "d")
 
@@ -188,7 +188,7 @@ class StoreContract:
         """There a new root is written, beside the old one."""
         chain(store, "s", "a")
 
-        store.move("s", SessionHead(None, ("a",)), expected="a")
+        store.move_head("s", SessionHead(None, ("a",)), expected="a")
         before = store.session_head("s"), list(store.history("s"))
         chain(store, "s", "b")
 
@@ -201,9 +201,9 @@ class StoreContract:
         chain(store, "s", "a", "b")
 
         with pytest.raises(HeadMoved):
-            store.move("s", SessionHead("a"), expected="a")
+            store.move_head("s", SessionHead("a"), expected="a")
         with pytest.raises(HeadMoved):
-            store.move("s", SessionHead("a"), expected=None)
+            store.move_head("s", SessionHead("a"), expected=None)
 
         assert store.session_head("s") == SessionHead("b")
 
@@ -214,15 +214,15 @@ class StoreContract:
         chain(store, "other", "x")
 
         with pytest.raises(UnknownEvent):
-            store.move("s", SessionHead(wanted), expected="a")
+            store.move_head("s", SessionHead(wanted), expected="a")
         with pytest.raises(UnknownEvent):
-            store.move("never written", SessionHead(wanted), expected=None)
+            store.move_head("never written", SessionHead(wanted), expected=None)
 
         assert store.session_head("s") == SessionHead("a")
 
     def test_a_move_does_not_begin_a_session(self, store: Store) -> None:
         """Only an event does."""
-        store.move("s", SessionHead(None, ("a",)), expected=None)
+        store.move_head("s", SessionHead(None, ("a",)), expected=None)
 
         assert store.session_head("s") == SessionHead()
         assert store.sessions() == []
@@ -237,7 +237,7 @@ class StoreContract:
             planned("d", "b", "four"),
         ]
 
-        new = store.adopt("s", theirs, SessionHead("b", ("d",)))
+        new = store.import_events("s", theirs, SessionHead("b", ("d",)))
 
         assert new == 5
         assert store.session_head("s") == SessionHead("b", ("d",))
@@ -251,9 +251,9 @@ class StoreContract:
         written = chain(store, "s", "a", "b")
         more = planned("c", "a", "another way")
 
-        again = store.adopt("s", written, SessionHead("a", ("b",)))
+        again = store.import_events("s", written, SessionHead("a", ("b",)))
         place = store.session_head("s")
-        new = store.adopt("s", [*written, more], SessionHead("c"))
+        new = store.import_events("s", [*written, more], SessionHead("c"))
 
         assert (again, place, new) == (0, SessionHead("a", ("b",)), 1)
         assert list(store.events("s")) == [*written, more]
@@ -274,7 +274,7 @@ class StoreContract:
         written = chain(store, "s", "a")
 
         with pytest.raises(wrong):
-            store.adopt("s", [planned("b", "a", "two"), second], to)
+            store.import_events("s", [planned("b", "a", "two"), second], to)
 
         assert list(store.events("s")) == written
         assert store.session_head("s") == SessionHead("a")
@@ -282,7 +282,7 @@ class StoreContract:
 
     def test_nothing_taken_over_begins_no_session(self, store: Store) -> None:
         """As a move does not."""
-        assert store.adopt("s", [], SessionHead()) == 0
+        assert store.import_events("s", [], SessionHead()) == 0
 
         assert store.sessions() == []
 
@@ -291,7 +291,7 @@ class StoreContract:
         chain(store, "s", "a", "b")
         others = chain(store, "other", "a")
 
-        store.forget("s", expected="b")
+        store.delete("s", expected="b")
 
         assert store.session_head("s") == SessionHead()
         assert list(store.events("s")) == []
@@ -304,26 +304,26 @@ class StoreContract:
         written = chain(store, "s", "a", "b")
 
         with pytest.raises(HeadMoved):
-            store.forget("s", expected="a")
-        store.forget("never written", expected=None)
+            store.delete("s", expected="a")
+        store.delete("never written", expected=None)
 
         assert list(store.events("s")) == written
 
     def test_nothing_is_found_wrong_with_a_healthy_store(self, store: Store) -> None:
         """Whatever was done to it."""
         chain(store, "s", "a", "b")
-        store.move("s", SessionHead("a", ("b",)), expected="b")
+        store.move_head("s", SessionHead("a", ("b",)), expected="b")
         store.append("\ud800 wild \x00", planned("\udfff", None, "x"))
 
-        assert [finding for finding in store.examine() if finding.health is not Health.FINE] == []
+        assert [finding for finding in store.check() if finding.health is not Health.FINE] == []
 
     def test_leaves_stand_in_the_order_they_were_written(self, store: Store) -> None:
         """Whatever their ids, and wherever the head is."""
         chain(store, "s", "m", "z")
         for leaf in ("b", "y", "a"):
-            store.move("s", SessionHead("m"), expected=store.session_head("s").head)
+            store.move_head("s", SessionHead("m"), expected=store.session_head("s").head)
             chain(store, "s", leaf)
-        store.move("s", SessionHead("m"), expected="a")
+        store.move_head("s", SessionHead("m"), expected="a")
 
         assert store.leaves("s") == ["z", "b", "y", "a"]
 
@@ -336,7 +336,7 @@ class StoreContract:
             ("one", "b", "a", 200),
         ]:
             store.append(session, planned(event_id, parent, "x", at=at))
-        store.move("two", SessionHead(None), expected="a")
+        store.move_head("two", SessionHead(None), expected="a")
 
         assert store.sessions() == [
             SessionInfo("one", 2, 500, 200),
@@ -353,7 +353,7 @@ class StoreContract:
         event = planned(name, f"{name}root", name)
 
         store.append(name, event)
-        store.move(name, SessionHead(f"{name}root", (name,)), expected=name)
+        store.move_head(name, SessionHead(f"{name}root", (name,)), expected=name)
 
         again = open_store()
         assert again.session_head(name) == SessionHead(f"{name}root", (name,))
@@ -432,7 +432,7 @@ class StoreContract:
             following = [pool.submit(follow, store) for store in stores for _ in range(3)]
             for head in heads:
                 in_step.wait()
-                stores[0].move("s", SessionHead(head), expected="b" if head == "a" else "a")
+                stores[0].move_head("s", SessionHead(head), expected="b" if head == "a" else "a")
 
         assert [follower.result() for follower in following] == [[True] * len(heads)] * 6
 

@@ -13,7 +13,7 @@ from tests.stores.writers import become_nobody, kill_writers, say, session_of, t
 from tildone.core.ops import Write
 from tildone.core.plan import Phase, Task
 from tildone.errors import TildoneError
-from tildone.files.appending import Lock
+from tildone.files.lock import FolderLock
 from tildone.log.events import Actor, Event, Nudged
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead
@@ -58,7 +58,7 @@ def make(folder: str, name: str) -> None:
 
 def hold(folder: str) -> None:
     """Keep every other writer out until the input ends."""
-    with Lock(folder, 0):
+    with FolderLock(folder, 0):
         say("held")
         sys.stdin.read()
 
@@ -71,7 +71,7 @@ def examined(folder: str) -> None:
     """Tell what is found of the store's health by somebody whom permissions bind."""
     store = opened(folder)
     become_nobody()
-    for finding in store.examine():
+    for finding in store.check():
         say(f"{finding.health.value}: {finding.what}")
 
 
@@ -96,7 +96,7 @@ def adopt_on(store: Store, prefix: str) -> None:
     for number in range(sys.maxsize):
         ids = [f"{prefix}-{number}-{each}" for each in range(BATCH)]
         events = [Event(new, old, 1, Actor.IMPORT, Nudged(1, 1)) for old, new in zip([None, *ids], ids, strict=False)]
-        store.adopt("s", events, SessionHead(ids[0], (ids[1],)))
+        store.import_events("s", events, SessionHead(ids[0], (ids[1],)))
         say(ids[0])
 
 

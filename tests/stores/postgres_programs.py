@@ -11,7 +11,7 @@ import psycopg
 
 from tests.stores.writers import kill_writers, say, toggle_on, write_on, write_one
 from tildone.errors import TildoneError
-from tildone.stores.postgres import PostgresStore
+from tildone.stores.postgres.store import PostgresStore
 
 LONG_ENOUGH = 60.0
 END = "end"

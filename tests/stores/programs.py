@@ -19,7 +19,7 @@ from tests.stores.writers import (
     write_one,
 )
 from tildone.errors import TildoneError
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 
 
 def toggle(path: str, worker: str, times: str) -> None:
@@ -67,7 +67,7 @@ def packed(path: str) -> None:
     import resource  # noqa: PLC0415  see above
 
     store = SqliteStore(path)
-    store.forget("old", expected=store.session_head("old").head)
+    store.delete("old", expected=store.session_head("old").head)
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (CRAMPED, most))
     try:

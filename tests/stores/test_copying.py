@@ -8,11 +8,11 @@ import pytest
 
 from tests.stores.contract import WILD, chain, ids, planned
 from tildone.errors import HeadMoved, NotFound, StoreBusy, StoreDamaged, StoreError
+from tildone.log import copying
+from tildone.log.copying import EVENTS_AT_ONCE, Copied, Outlook, copy, outlook
 from tildone.log.events import Actor, Event, Labelled, Nudged
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead
-from tildone.stores import copying
-from tildone.stores.copying import EVENTS_AT_ONCE, Copied, Outlook, copy, outlook
 from tildone.stores.memory import MemoryStore
 
 
@@ -21,16 +21,16 @@ def source() -> MemoryStore:
     """Sessions with branches, labels and odd names; one was undone, one stands before its first event."""
     store = MemoryStore()
     chain(store, "branched", "a", "b", "c")
-    store.move("branched", SessionHead("a"), expected="c")
+    store.move_head("branched", SessionHead("a"), expected="c")
     chain(store, "branched", "d")
     store.append("branched", Event("l", "d", 5, Actor.USER, Labelled("b", "before")))
     store.append("branched", Event("n", "l", 6, Actor.TIMER, Nudged(1, 1)))
     chain(store, "undone", "a", "b", "c")
-    store.move("undone", SessionHead("a", ("b", "c")), expected="c")
+    store.move_head("undone", SessionHead("a", ("b", "c")), expected="c")
     for name in WILD:
         chain(store, name, f"{name}-1", f"{name}-2")
     chain(store, "begun again", "a")
-    store.move("begun again", SessionHead(None, ("a",)), expected="a")
+    store.move_head("begun again", SessionHead(None, ("a",)), expected="a")
     return store
 
 
@@ -82,7 +82,7 @@ def test_what_came_meanwhile_is_all_that_a_second_copy_brings(source: MemoryStor
 def test_the_digest_knows_where_a_session_stands(source: MemoryStore) -> None:
     """Two stores with the same events are not the same if a head was moved."""
     before = copy(source, MemoryStore(), quiet)
-    source.move("undone", SessionHead("b", ("c",)), expected="a")
+    source.move_head("undone", SessionHead("b", ("c",)), expected="a")
 
     after = copy(source, MemoryStore(), quiet)
 
@@ -98,12 +98,12 @@ class Interrupted(MemoryStore):
         self.patience = patience
         self.sizes: list[int] = []
 
-    def adopt(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
+    def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
         if len(self.sizes) == self.patience:
             raise KeyboardInterrupt
         batch = list(events)
         self.sizes.append(len(batch))
-        return super().adopt(session, batch, to)
+        return super().import_events(session, batch, to)
 
 
 @pytest.mark.parametrize("patience", range(9))
@@ -309,7 +309,7 @@ def test_a_session_that_is_moved_in_the_target_is_named(meanwhile: list[Callable
     """It does not stand where it should, and that is not called a copy."""
     source = MemoryStore()
     chain(source, "s", "a", "b")
-    meanwhile.append(lambda: store.move("s", SessionHead("a"), expected="b"))
+    meanwhile.append(lambda: store.move_head("s", SessionHead("a"), expected="b"))
 
     with pytest.raises(StoreBusy, match="session 's' was moved in the target"):
         copy(source, store, quiet)
@@ -319,7 +319,7 @@ def test_damage_is_passed_on_as_such() -> None:
     """Whoever restores a backup has to know that it is the store that is broken."""
 
     class Damaged(MemoryStore):
-        def adopt(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
+        def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
             del session, events, to
             raise StoreDamaged("page 7 is gone")
 

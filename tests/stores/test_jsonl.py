@@ -92,7 +92,7 @@ def test_moving_the_head_opens_that_branch_in_pi(folder: Path, store: JsonlStore
     """Which takes the last entry for where the session stands."""
     chain(store, "s", "a", "b", "c")
 
-    store.move("s", SessionHead("a", ("b", "c")), expected="c")
+    store.move_head("s", SessionHead("a", ("b", "c")), expected="c")
 
     last = entries_of(folder)[-1]
     assert (last["type"], last["customType"], last["parentId"]) == ("custom", "tildone", "a")
@@ -102,7 +102,7 @@ def test_moving_the_head_opens_that_branch_in_pi(folder: Path, store: JsonlStore
 def test_the_way_forward_stays_open_while_others_talk(folder: Path, store: JsonlStore) -> None:
     """Until they go another way, or change the plan."""
     chain(store, "s", "a", "b")
-    store.move("s", SessionHead("a", ("b",)), expected="b")
+    store.move_head("s", SessionHead("a", ("b",)), expected="b")
     add(folder, message("m1", entries_of(folder)[-1]["id"]))
     talked = store.session_head("s")
     add(folder, message("m2", "b"))
@@ -116,7 +116,7 @@ def test_a_move_that_stays_where_it_is_moves_no_conversation(folder: Path, store
     chain(store, "s", "a")
     add(folder, message("m1", "a"))
 
-    store.move("s", SessionHead("a", ("x",)), expected="a")
+    store.move_head("s", SessionHead("a", ("x",)), expected="a")
 
     assert entries_of(folder)[-1]["parentId"] == "m1"
     assert store.session_head("s") == SessionHead("a", ("x",))
@@ -127,7 +127,7 @@ def test_before_the_first_event_is_what_came_before_it(folder: Path, store: Json
     begin(folder, message("m1", None), message("m2", "m1"))
     chain(store, "s", "a", "b")
 
-    store.move("s", SessionHead(None, ("b",)), expected="b")
+    store.move_head("s", SessionHead(None, ("b",)), expected="b")
     moved = entries_of(folder)[-1]
     chain(store, "s", "c")
 
@@ -251,7 +251,7 @@ def test_an_edit_while_pi_runs_is_on_a_branch_of_its_own(folder: Path, store: Js
     add(folder, message("m1", "r1"))
 
     assert store.session_head("s") == SessionHead("r1")
-    store.move("s", SessionHead("mine"), expected="r1")
+    store.move_head("s", SessionHead("mine"), expected="r1")
     assert ids(store.history("s")) == ["mine", "r1"]
 
 
@@ -419,7 +419,7 @@ def test_events_that_are_taken_over_hang_where_the_conversation_is(folder: Path,
     begin(folder, message("m1", None))
     theirs = [planned("a", None, "one"), planned("b", "a", "two"), planned("z", None, "three"), planned("c", "a", "x")]
 
-    store.adopt("s", theirs, SessionHead("b", ("c",)))
+    store.import_events("s", theirs, SessionHead("b", ("c",)))
 
     parents = {entry["id"]: entry["parentId"] for entry in entries_of(folder)[1:]}
     assert parents.items() >= {"a": "m1", "b": "a", "z": "m1", "c": "a"}.items()
@@ -438,7 +438,7 @@ def test_forgetting_a_plan_keeps_the_conversation(folder: Path, store: JsonlStor
     chain(store, "s", "a", "b")
     before = file_of(folder).read_bytes()
 
-    store.forget("s", expected="b")
+    store.delete("s", expected="b")
     forgotten = entries_of(folder)[-1]
 
     assert file_of(folder).read_bytes().startswith(before)
@@ -455,10 +455,10 @@ def test_forgetting_a_plan_keeps_the_conversation(folder: Path, store: JsonlStor
 def test_forgetting_a_plan_that_was_alone_removes_its_file(folder: Path, store: JsonlStore) -> None:
     """Moves and labels are tildone's, too."""
     chain(store, "s", "a", "b")
-    store.move("s", SessionHead("a"), expected="b")
+    store.move_head("s", SessionHead("a"), expected="b")
     store.append("s", Event("l", "a", 1, Actor.USER, Labelled("a", "x")))
 
-    store.forget("s", expected="l")
+    store.delete("s", expected="l")
 
     assert list(folder.glob("*.jsonl")) == []
 
@@ -467,9 +467,9 @@ def test_there_is_nothing_to_forget_in_a_conversation_without_a_plan(folder: Pat
     begin(folder, message("m1", None))
     before = file_of(folder).read_bytes()
 
-    store.forget("s", expected=None)
-    store.move("s", SessionHead(None, ("x",)), expected=None)
-    store.adopt("s", [], SessionHead(None, ("x",)))
+    store.delete("s", expected=None)
+    store.move_head("s", SessionHead(None, ("x",)), expected=None)
+    store.import_events("s", [], SessionHead(None, ("x",)))
 
     assert file_of(folder).read_bytes() == before
 
@@ -597,7 +597,7 @@ def test_a_waiter_hears_at_once_of_its_own_process(store: JsonlStore, monkeypatc
         following = pool.submit(follow)
         for head, other in (("b", "a"), ("a", "b")) * 10:
             in_step.wait()
-            store.move("s", SessionHead(other), expected=head)
+            store.move_head("s", SessionHead(other), expected=head)
 
         assert following.result(LONG_ENOUGH / 2) == [True] * 20
 
@@ -695,4 +695,4 @@ def entries_of(folder: Path, session: str = "") -> list[Entry]:
 
 
 def oddities(store: JsonlStore) -> list[str]:
-    return [finding.what for finding in store.examine() if finding.health is not Health.FINE]
+    return [finding.what for finding in store.check() if finding.health is not Health.FINE]

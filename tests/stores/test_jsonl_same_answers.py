@@ -40,13 +40,13 @@ class JsonlAnswers(SameAnswers):
             parent = theirs[luck % len(theirs)].id if theirs and luck % 5 else None
             theirs.append(Event(f"adopted {next(self.numbers)}", parent, luck, Actor.IMPORT, fact))
         to = SessionHead(self.some_event(name, luck) if luck % 2 or not theirs else theirs[-1].id, ("x",) * (luck % 3))
-        self.both(lambda store: store.adopt(name, theirs, to))
+        self.both(lambda store: store.import_events(name, theirs, to))
 
     @rule(name=names, overtaken=st.booleans())
     def forget(self, name: str, *, overtaken: bool) -> None:
         """As if it had never been, also where pi's messages stay behind."""
         expected = "elsewhere" if overtaken else self.memory.session_head(name).head
-        self.both(lambda store: store.forget(name, expected=expected))
+        self.both(lambda store: store.delete(name, expected=expected))
 
     @rule(name=names)
     def pi_talks(self, name: str) -> None:
@@ -63,7 +63,7 @@ class JsonlAnswers(SameAnswers):
                 os.utime(path, ns=(written, written))
 
     def teardown(self) -> None:
-        odd = [finding for finding in self.store.examine() if finding.health.value != "fine"]
+        odd = [finding for finding in self.store.check() if finding.health.value != "fine"]
         super().teardown()
         assert odd == []
 

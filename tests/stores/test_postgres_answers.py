@@ -17,7 +17,7 @@ from tildone.stores.memory import MemoryStore
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
-from tildone.stores.postgres import PostgresStore
+from tildone.stores.postgres.store import PostgresStore
 
 LONG = "long \ud800 " * 400
 NAMES = ("one", LONG, "half \ud800")
@@ -61,7 +61,7 @@ class SameAnswers(RuleBasedStateMachine):
         place = self.memory.session_head(name)
         ahead = (place.head, *place.redo) if place.head is not None else ()
         to = SessionHead(self.some_event(other, luck), ahead)
-        self.both(lambda store: store.move(name, to, expected=NOWHERE if overtaken else place.head))
+        self.both(lambda store: store.move_head(name, to, expected=NOWHERE if overtaken else place.head))
 
     @rule(name=names, other=names, many=st.lists(st.tuples(facts, luck), max_size=4), luck=luck)
     def adopt(self, name: str, other: str, many: list[tuple[Fact, int]], luck: int) -> None:
@@ -72,12 +72,12 @@ class SameAnswers(RuleBasedStateMachine):
             events.append(self.new_event(parents[chance % len(parents) if chance % 7 else 0], fact))
         choices = [None, NOWHERE, *(event.id for event in events)]
         to = SessionHead(choices[luck % len(choices)])
-        self.both(lambda store: store.adopt(name, events, to))
+        self.both(lambda store: store.import_events(name, events, to))
 
     @rule(name=names, overtaken=st.booleans())
     def forget(self, name: str, *, overtaken: bool) -> None:
         head = self.memory.session_head(name).head
-        self.both(lambda store: store.forget(name, expected=NOWHERE if overtaken else head))
+        self.both(lambda store: store.delete(name, expected=NOWHERE if overtaken else head))
 
     @rule(name=names, other=names, luck=luck)
     def read_from(self, name: str, other: str, luck: int) -> None:

@@ -15,7 +15,7 @@ from tildone.log.events import Actor, Event, Fact, Labelled, Nudged, PlanChanged
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead
 from tildone.stores.memory import MemoryStore
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 
 NAMES = ("one", "two", "half \ud800")
 NOWHERE = "nowhere \udc00"
@@ -62,7 +62,7 @@ class SameAnswers(RuleBasedStateMachine):
         ahead = (place.head, *place.redo) if place.head is not None else ()
         to = SessionHead(self.some_event(other, luck), ahead)
         expected = NOWHERE if overtaken else place.head
-        self.both(lambda store: store.move(name, to, expected=expected))
+        self.both(lambda store: store.move_head(name, to, expected=expected))
 
     @rule(name=names, other=names, luck=luck)
     def read_from(self, name: str, other: str, luck: int) -> None:

@@ -18,8 +18,9 @@ from tildone.core.plan import Plan
 from tildone.errors import HeadMoved, StoreBusy, StoreDamaged, StoreError, StoreTooNew
 from tildone.log.events import Event, PlanChanged
 from tildone.log.tree import SessionHead
-from tildone.stores.sqlite import SqliteStore, schema
+from tildone.stores.sqlite import schema
 from tildone.stores.sqlite.schema import SCHEMA
+from tildone.stores.sqlite.store import SqliteStore
 
 WRITERS, CHANGES = 8, 500
 KILLS = 200
@@ -196,7 +197,7 @@ def test_a_folder_that_can_not_be_made_is_named(open_folder: Path) -> None:
 
 def test_a_lock_is_waited_for_and_then_named(path: Path) -> None:
     """Reading goes on beside it, and writing after it."""
-    store = SqliteStore(path, patience=0.05)
+    store = SqliteStore(path, timeout=0.05)
     chain(store, "s", "a")
 
     with start("hold", path) as holder:
@@ -204,7 +205,7 @@ def test_a_lock_is_waited_for_and_then_named(path: Path) -> None:
         with pytest.raises(StoreBusy, match=r"plans\.db is in use by another process") as caught:
             store.append("s", planned("b", "a", "x"))
         with pytest.raises(StoreBusy):
-            store.move("s", SessionHead(None), expected="a")
+            store.move_head("s", SessionHead(None), expected="a")
         read = ids(store.history("s"))
         holder.communicate()
     chain(store, "s", "b")
@@ -232,7 +233,7 @@ def test_who_makes_a_store_has_patience_too(path: Path, monkeypatch: pytest.Monk
     other = apsw.Connection(str(path))
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreBusy):
-        SqliteStore(path, patience=0)
+        SqliteStore(path, timeout=0)
 
     monkeypatch.setattr(schema, "sleep", lambda _: other.execute("ROLLBACK"))
     store = SqliteStore(path)

@@ -13,7 +13,8 @@ from tests.stores.contract import chain, ids, planned
 from tests.stores.processes import finish, start, wait_for
 from tildone.errors import HeadMoved, StoreDamaged, StoreError
 from tildone.log.tree import SessionHead
-from tildone.stores.sqlite import SqliteStore, file, health
+from tildone.stores.sqlite import file, health
+from tildone.stores.sqlite.store import SqliteStore
 
 OVERWRITTEN = r"plans\.db was overwritten while it was in use, and does not fit its write-ahead log"
 

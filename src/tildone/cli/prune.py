@@ -16,7 +16,7 @@ from tildone.ids import now
 from tildone.kit.theme import Role, Span
 from tildone.log import codec
 from tildone.log.state import latest_state
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.sanitize import printable
@@ -112,7 +112,7 @@ def _agreed(chosen: list[Old]) -> bool:
 
 def _is_forgotten(store: Store, old: Old) -> bool:
     try:
-        store.forget(old.info.name, expected=old.head)
+        store.delete(old.info.name, expected=old.head)
     except HeadMoved:
         return False
     return True

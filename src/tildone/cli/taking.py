@@ -73,7 +73,7 @@ def take_over(typed: Typed, found: FoundHistory, store: Store | None = None) -> 
         here = {event.id for event in store.events(session)}
         return Imported(found, session, before, found.plan, sum(event.id not in here for event in found.events))
     try:
-        new = store.adopt(session, found.events, found.session_head)
+        new = store.import_events(session, found.events, found.session_head)
     except StoreError as error:
         if not _clash(store, session, found):
             raise

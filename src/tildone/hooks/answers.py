@@ -53,7 +53,7 @@ def answer(heard: HookEvent, settings: Settings, pid: int) -> str:
     heir = heard.moment == hosts.START and heard.text("source") in LASTING
     agent = agents.admit(heard.key(pid), pid, now(), settings.handle, heir=heir)
     here = replace(settings, session=agent.session)
-    store = open_store(here, patience=PATIENCE)
+    store = open_store(here, timeout=PATIENCE)
     session = open_session(here, NATIVE, store)
     if not mirrored(session):
         dialect = dialect_of_session(here, store)

@@ -61,7 +61,7 @@ class MemoryStore:
             events[event.id] = event
             self._written(session, SessionHead(event.id))
 
-    def move(self, session: str, to: SessionHead, *, expected: str | None) -> None:
+    def move_head(self, session: str, to: SessionHead, *, expected: str | None) -> None:
         """Make another event the head.
 
         Raises:
@@ -78,7 +78,7 @@ class MemoryStore:
                 self._places[session] = to
             self._changed.notify_all()
 
-    def adopt(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
+    def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
         """Take over events as another store has them, wherever the head is, and stand at `to`: all of it or nothing.
 
         Raises:
@@ -103,7 +103,7 @@ class MemoryStore:
                 self._changed.notify_all()
             return len(new)
 
-    def forget(self, session: str, *, expected: str | None) -> None:
+    def delete(self, session: str, *, expected: str | None) -> None:
         """Remove the session and all its events.
 
         Raises:
@@ -130,7 +130,7 @@ class MemoryStore:
         with self._changed:
             return self._changed.wait_for(lambda: self.session_head(session).head != head, timeout)
 
-    def examine(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[Finding]:
         """Nothing can be wrong with what was never written down."""
         return iter(())
 

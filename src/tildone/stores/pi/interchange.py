@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tildone.errors import NotFound, StoreError
-from tildone.files import appending
+from tildone.files import durable
 from tildone.log.tree import SessionHead
 from tildone.stores.pi.drafts import Draft
 from tildone.stores.pi.history import History
@@ -66,8 +66,8 @@ def write_history(path: str, session: str, cwd: str, events: Sequence[Event], pl
     newest = max((event.at for event in events), default=0)
     draft = Draft(None).filled(events, place, newest)
     content = line(header(session, cwd, draft.begun)) + draft.text
-    appending.make_folder(os.path.dirname(path) or ".")
+    durable.make_folder(os.path.dirname(path) or ".")
     try:
-        appending.create(path, content, f"{path}.{os.getpid()}.tmp")
+        durable.create(path, content, f"{path}.{os.getpid()}.tmp")
     except FileExistsError as error:
         raise StoreError(f"{path} is there already, and is left alone") from error

@@ -206,7 +206,7 @@ def _batches(events: Iterator[Event]) -> Iterator[tuple[list[Event], bool]]:
 
 def _adopted(target: Store, name: str, batch: list[Event], to: SessionHead) -> int:
     try:
-        return target.adopt(name, batch, to)
+        return target.import_events(name, batch, to)
     except (StoreError, UnknownEvent) as error:
         kind = type(error) if isinstance(error, StoreError) else StoreError
         raise kind(f"session {name!r} can't be taken over: {error}") from error

@@ -1,7 +1,7 @@
 """A session's history for a person."""
 
+from tests.history.histories import MINUTE, history
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING, plan_of
-from tests.views.histories import MINUTE, history
 from tildone.core.plan import Plan, Task, flat
 from tildone.history.timeline import LOOK_BACK, Mark, Row, recent, row_lines, timeline
 from tildone.kit.text import width

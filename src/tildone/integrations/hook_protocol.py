@@ -1,4 +1,4 @@
-"""The hook protocol of Claude Code, which other coding agents adopted in whole or in part, and that of our own shims."""
+"""The hook protocol of Claude Code, which others have adopted in whole or in part, and that of our own shims."""
 
 from __future__ import annotations
 

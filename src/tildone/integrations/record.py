@@ -103,8 +103,8 @@ class Hooks:
     field names to where they are in the JSON on standard input: `a.b` is `b` inside `a`, and of several paths
     separated by spaces the first one present counts.
 
-    Four kinds of reply, each a template of the JSON to print: `continue_reply` keeps an agent going that has stopped,
-    `context_replies` add text to what the model reads, `halt_replies` end its turn, `notice_reply` is shown to the person.
+    Replies are templates of the JSON to print: `continue_reply` keeps an agent going that has stopped,
+    `context_replies` add text to what the model reads, `halt_replies` end its turn, `notice_reply` is for the person.
 
     The quirks: `compaction_trigger` is the only trigger at which the agent really compacts, if it announces others;
     `cumulative_messages` says that its last message repeats all messages since the person's prompt;
@@ -146,12 +146,12 @@ class Integration:
     """One coding agent.
 
     It is taken to be installed when `folder` exists or `executable` is on the PATH. `configure` adds the edits of its
-    settings files to an installation; `after_install` is what remains for the person to do. `plugin`, where the agent has
-    plugins, adds the files of a plugin folder and returns the command that loads it.
+    settings files to an installation; `after_install` is what remains for the person to do. `plugin`, where the agent
+    has plugins, adds the files of a plugin folder and returns the command that loads it.
 
     `list_tools` are its own tools that write a whole todo list: the argument that holds the items, and the field of an
-    item that holds its text. `task_tools` are its own tools for single tasks. `notes` qualify what it supports, by column
-    of the table in `docs/reference/hosts.md`.
+    item that holds its text. `task_tools` are its own tools for single tasks. `notes` qualify what it supports, by
+    column of the table in `docs/reference/hosts.md`.
     """
 
     name: str

@@ -57,7 +57,11 @@ def uninstall_changes(edits: Iterable[Edit]) -> list[FileChange]:
         texts[file] = before, None if now is None else take_out(now, edit, read(file + BACKUP_SUFFIX))
     for file, (before, after) in texts.items():
         backup = read(file + BACKUP_SUFFIX)
-        if backup is not None and before is not None and _without_whitespace(after or "{}") == _without_whitespace(backup):
+        if (
+            backup is not None
+            and before is not None
+            and _without_whitespace(after or "{}") == _without_whitespace(backup)
+        ):
             texts[file] = before, backup
     return _changes(texts)
 

@@ -1,8 +1,8 @@
 """JSON with comments, edited in place: only the entry that is added or removed changes, every other byte stays.
 
-Settings files are written by hand, so they can't be parsed and written anew. They are scanned for the positions of their
-values (`jsonc_scanner`), and the text is spliced at those positions. An inserted entry is laid out like its siblings,
-and `_without` undoes what `_inserted` did to the byte.
+Settings files are written by hand, so they can't be parsed and written anew. They are scanned for the positions of
+their values (`jsonc_scanner`), and the text is spliced at those positions. An inserted entry is laid out like its
+siblings, and `_without` undoes what `_inserted` did to the byte.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 
-from tildone.integrations.settings.jsonc_scanner import Node, Scanner, InvalidJson, scan
+from tildone.integrations.settings.jsonc_scanner import InvalidJson, Node, Scanner, scan
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Where an installation goes: the person's home or a project, on which platform, and what the coding agent is to run."""
+"""Where an installation goes: the person's home or a project, the platform, and the program that agents are to run."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.integrations.settings.jsonc import append, remove, get, prune, put
+from tildone.integrations.settings.jsonc import append, get, prune, put, remove
 from tildone.integrations.settings.jsonc_scanner import InvalidJson, scan
 
 PATH = ("mcp Servers", "tildone")

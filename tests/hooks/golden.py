@@ -16,6 +16,8 @@ from typing import Any
 
 from tests.cli.person import Answer
 from tests.hooks.agent import WITH_HOOKS, Desk, Tasks, dumped, hooks_of, in_subprocess
+from tildone.agents.assignment import assign_session
+from tildone.agents.identity import AgentId
 from tildone.ids import now
 from tildone.integrations.record import Integration
 from tildone.log.events import Directive
@@ -64,8 +66,8 @@ class Golden:
             key = (
                 f"{self.integration.name}:{said['stdin'][hooks_of(self.integration).fields['conversation'].split()[0]]}"
             )
-            agent = desk.agents.admit(key, os.getpid(), now())
-            desk.agents.keep(replace(agent, seen=desk.session.state.head))
+            agent = assign_session(desk.agents, AgentId.parse(key), os.getpid(), now())
+            desk.agents.save(replace(agent, seen_head=desk.session.state.head))
         desk.plan(*map(tuple, said.get("plan", said.get("seen", []))))
         desk.session.set_directive(Directive(said.get("course", "go")))
 

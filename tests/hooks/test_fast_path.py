@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from tests import plans
 from tests.hooks.agent import Desk, Hooked, dumped
 from tests.test_imports import HEAVY
-from tildone.agents.registry import agent_process
+from tildone.agents.assignment import assign_session
+from tildone.agents.identity import AgentId
+from tildone.agents.processes import agent_process
 from tildone.core.ops import Write
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.query import next_task, open_tasks
@@ -26,15 +28,20 @@ from tildone.stores.sqlite.store import SqliteStore
 from tildone.stores.sqlite.summary import SessionSummary, summarize
 from tildone.wiring import BY_HAND, session_in
 
-LIGHT = {"tildone", "tildone.cli", "tildone.errors", "tildone.config", "tildone.value", "tildone.log", "tildone.stores"}
-LIGHT |= {
-    "tildone.log.json_scanner",
-    "tildone.agents.registry",
-    "tildone.hooks",
-    "tildone.hooks.hosts",
-    "tildone.hooks.event",
+LOADED_BY_A_SILENT_HOOK = {
+    # The package, the entry point of every command, and types that the rest is written with.
+    *("tildone", "tildone.cli", "tildone.errors", "tildone.typing", "tildone.value"),
+    # The fail-open frame, the event on standard input, and the decision that there is nothing to say.
+    *("tildone.hooks", "tildone.hooks.event", "tildone.hooks.fast_path"),
+    # The facts about the one coding agent that calls.
+    *("tildone.registry", "tildone.integrations", "tildone.integrations.record"),
+    *("tildone.integrations.hook_protocol", "tildone.integrations.claude"),
+    # Which agent it is, and on which session it works.
+    *("tildone.agents", "tildone.agents.identity", "tildone.agents.processes", "tildone.agents.registry"),
+    # The settings, and the summary of the session that they name.
+    *("tildone.config", "tildone.log", "tildone.log.json_scanner", "tildone.log.json_markers"),
+    *("tildone.stores", "tildone.stores.sqlite", "tildone.stores.sqlite.summary"),
 }
-LIGHT |= {"tildone.hooks.fast_path"}
 SLOW = {"re", "enum", "json", "typing", "functools", "subprocess", "threading", "hashlib", "tomllib"}
 SHOW = """
 import atexit, sys
@@ -94,7 +101,7 @@ def test_a_hook_with_nothing_to_say_loads_next_to_nothing(
 
     modules = loaded(agent, point, **said)
 
-    assert {name for name in modules if name.split(".")[0] == "tildone"} <= LIGHT
+    assert {name for name in modules if name.split(".")[0] == "tildone"} <= LOADED_BY_A_SILENT_HOOK
     assert modules & SLOW == set()
     assert "apsw" not in modules or begun
 
@@ -216,8 +223,8 @@ def test_looking_leaves_a_store_as_it_was(tmp_path: Path) -> None:
 def test_the_hooks_of_an_agent_that_is_not_known_yet_do_not_miss_its_plan(desk: Desk) -> None:
     """Its tool server may have been there first, under the number of the process."""
     pid = agent_process()
-    desk.agents.admit("claude:other", os.getpid(), now())
-    server = desk.agents.admit(f"claude:pid:{pid}", pid, now())
+    assign_session(desk.agents, AgentId("claude", "other"), os.getpid(), now())
+    server = assign_session(desk.agents, AgentId("claude", pid=pid), pid, now())
     desk.session_of(server.session).change((Write((Phase("", (Task("One"),)),)),))
 
     assert server.session != desk.settings.session

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.hooks.agent import WITH_HOOKS, Desk, Hooked, hooks_of, plan_of
-from tildone.agents.registry import digest
+from tildone.agents.identity import AgentId, digest
 from tildone.core.ops import Append, Write
 from tildone.core.plan import Status, Task
 from tildone.ids import now
@@ -249,7 +249,7 @@ def test_a_cost_that_makes_no_sense_is_none(agent: Hooked, cost: object) -> None
     answer = agent.tell(HookPoint.STATUS_LINE, cost=cost)
 
     assert answer.out == "✓ 0/2 · Write the parser\n"
-    assert agent.desk.agents.jotted(agent.key, "cost") == ""
+    assert agent.desk.agents.note(AgentId.parse(agent.key), "cost") == ""
 
 
 def test_the_words_are_those_of_the_dialect_that_the_model_speaks(desk: Desk) -> None:

@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
 
 def run(argv: Sequence[str]) -> None:
     """Read the event and print the reply; errors are raised."""
-    from tildone.agents.registry import agent_process  # noqa: PLC0415  see the module's docstring
+    from tildone.agents.processes import agent_process  # noqa: PLC0415  see the module's docstring
     from tildone.config import load  # noqa: PLC0415  the same
     from tildone.hooks.event import HookEvent, field_in, read  # noqa: PLC0415  the same
     from tildone.hooks.fast_path import try_fast_path  # noqa: PLC0415  the same

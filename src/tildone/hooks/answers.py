@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.agents.assignment import assign_session
 from tildone.dialects.native import NATIVE, STOPPED, news
 from tildone.dialects.native import context as plan_context
 from tildone.hooks.fast_path import CONTINUING, COST_NOTE
@@ -17,7 +18,7 @@ from tildone.value import replace, value
 from tildone.wiring import BY_HAND, dialect_named, dialect_of_session, open_agents, open_session, open_store
 
 if TYPE_CHECKING:
-    from tildone.agents.registry import Agent, Agents
+    from tildone.agents.registry import Agent, AgentRegistry
     from tildone.config import Settings
     from tildone.hooks.event import HookEvent
     from tildone.session import Session
@@ -38,7 +39,7 @@ class HookContext:
 
     event: HookEvent
     settings: Settings
-    agents: Agents
+    agents: AgentRegistry
     agent: Agent
     session: Session
 
@@ -65,8 +66,8 @@ def answer(event: HookEvent, settings: Settings, pid: int) -> str:
 def _admit(event: HookEvent, settings: Settings, pid: int) -> HookContext:
     """Register the agent, and open the session that it works on."""
     agents = open_agents(settings)
-    heir = event.point is HookPoint.SESSION_START and event.text("source") in CONTINUING
-    agent = agents.admit(event.key(pid), pid, now(), settings.handle, heir=heir)
+    successor = event.point is HookPoint.SESSION_START and event.text("source") in CONTINUING
+    agent = assign_session(agents, event.agent_id(pid), pid, now(), settings.named_session, successor=successor)
     own = replace(settings, session=agent.session)
     store = open_store(own, timeout=STORE_TIMEOUT_SECONDS)
     session = open_session(own, NATIVE, store)
@@ -85,8 +86,7 @@ def _reply(context: HookContext) -> HookReply | None:
         case HookPoint.STOP:
             from tildone.hooks.gate import agent_stopped  # noqa: PLC0415  see above
 
-            key = context.agent.key
-            return agent_stopped(context.event, context.session, context.agents, key, context.settings)
+            return agent_stopped(context.event, context.session, context.agents, context.agent.id, context.settings)
         case HookPoint.SESSION_START:
             return _remind(context)
         case HookPoint.PROMPT:
@@ -94,7 +94,7 @@ def _reply(context: HookContext) -> HookReply | None:
         case HookPoint.MESSAGE:
             from tildone.hooks.gate import note_message  # noqa: PLC0415  see above
 
-            note_message(context.event, context.agents, context.agent.key)
+            note_message(context.event, context.agents, context.agent.id)
             return None
         case HookPoint.BEFORE_TOOL:
             return _halt_if_stopped(context)
@@ -134,7 +134,7 @@ def _prompted(context: HookContext) -> HookReply | None:
     state = context.session.state
     if state.tripped and state.directive is Directive.GO and context.event.from_person:
         context.session.set_directive(Directive.GO)
-    seen = context.session.plan_at(context.agent.seen)
+    seen = context.session.plan_at(context.agent.seen_head)
     if seen is None:
         return _remind(context)
     if seen == context.session.plan:
@@ -163,7 +163,7 @@ def _status_line(context: HookContext) -> str:
 
     cost = context.event.get("cost")
     if isinstance(cost, int | float) and not isinstance(cost, bool):
-        context.agents.jot(context.agent.key, COST_NOTE, str(float(cost)))
+        context.agents.set_note(context.agent.id, COST_NOTE, str(float(cost)))
     return f"{status_line(context.session.state)}\n"
 
 
@@ -171,12 +171,12 @@ def _call_tool(context: HookContext) -> str:
     """The result of a call of one of our tools, after which the model knows the plan."""
     from tildone.hooks.tools import call_tool  # noqa: PLC0415  see _reply
 
-    result, seen = call_tool(context.event, context.settings, context.session.store, context.agent.seen)
+    result, seen = call_tool(context.event, context.settings, context.session.store, context.agent.seen_head)
     _set_seen(context, seen)
     return result
 
 
 def _set_seen(context: HookContext, head: str | None) -> None:
     """Record the head of the session that the model has seen."""
-    if head != context.agent.seen:
-        context.agents.keep(replace(context.agent, seen=head))
+    if head != context.agent.seen_head:
+        context.agents.save(replace(context.agent, seen_head=head))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from tildone.agents.registry import digest
+from tildone.agents.identity import agent_id
 from tildone.log.json_scanner import SPACE, parse
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from tildone.agents.identity import AgentId
     from tildone.integrations.record import Field, HookPoint, Hooks, Integration
 
 MAX_STDIN_BYTES = 32_000_000
@@ -28,7 +29,6 @@ MAX_EARLY_PARSES = 16
 PERSON_SOURCES = ("user", "sdk", "")
 """The sources of prompts that a person gave; agents that name a source have others for timers and events."""
 
-MAX_ID_LENGTH = 200
 FINISHED = frozenset({"completed", "complete", "done", "failed", "error", "killed", "stopped", "cancelled", "canceled"})
 """The statuses of a background task that runs no more."""
 
@@ -53,12 +53,10 @@ class HookEvent:
         found = self.get(field)
         return found if isinstance(found, str) else ""
 
-    def key(self, pid: int) -> str:
-        """The key of the agent: its conversation's id, or else its process."""
+    def agent_id(self, pid: int) -> AgentId:
+        """The identity of the agent: its conversation, or else its process."""
         conversation = self.text("conversation") or self.environ.get(self.hooks.conversation_variable, "")
-        if len(conversation) > MAX_ID_LENGTH:
-            conversation = digest(conversation)
-        return f"{self.integration.name}:{conversation or f'pid:{pid}'}"
+        return agent_id(self.integration.name, conversation, pid)
 
     @property
     def folder(self) -> str:

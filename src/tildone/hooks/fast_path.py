@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 from time import time_ns
 
-from tildone.agents.registry import CALLER, Agents
+from tildone.agents.identity import AgentId
+from tildone.agents.registry import CALLER_NOTE, AgentRegistry
 from tildone.integrations.record import HookPoint
 from tildone.log.json_markers import GO, STOP
 from tildone.stores.sqlite.summary import summarize
@@ -35,34 +36,34 @@ CONTINUING = frozenset({"clear"})
 
 def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
     """Handle the event if that takes no store; whether it is handled. Errors of the store are left to who opens it."""
-    agents = Agents(settings.agents_dir, settings.project)
-    key = event.key(pid)
-    if key.endswith(":pid:0"):
+    agents = AgentRegistry(settings.agents_dir, settings.project)
+    agent_id = event.agent_id(pid)
+    if agent_id.is_unknown:
         return True
     if event.point is HookPoint.STOP and (event.outside_the_plan or not settings.gate):
         return True
     if event.point is HookPoint.SESSION_END:
-        _end(event, agents, key, pid)
+        _end(event, agents, agent_id, pid)
         return True
     if event.point is HookPoint.COMPACTION:
-        _compact(event, agents, key)
+        _compact(event, agents, agent_id)
         return True
     if event.hooks.shares_process and event.point is HookPoint.BEFORE_TOOL and OUR_TOOLS in event.text("tool"):
         # The MCP server sees only the process; this tells it which conversation calls next.
-        agents.jot(f"{event.integration.name}:pid:{pid}", CALLER, key)
-    session = _session(agents, key, pid, settings)
+        agents.set_note(AgentId(event.integration.name, pid=pid), CALLER_NOTE, str(agent_id))
+    session = _session(agents, agent_id, pid, settings)
     if session is None or event.point is HookPoint.STATUS_LINE or not os.path.isabs(settings.store):
         return False
     summary = _summary(settings, session)
-    return summary is not None and _is_silent(event, summary, agents, key)
+    return summary is not None and _is_silent(event, summary, agents, agent_id)
 
 
-def _session(agents: Agents, key: str, pid: int, settings: Settings) -> str | None:
+def _session(agents: AgentRegistry, agent_id: AgentId, pid: int, settings: Settings) -> str | None:
     """The session that the agent works on; None where it has to be admitted first."""
-    agent = agents.known(key)
+    agent = agents.get(agent_id)
     if agent is not None:
         fresh = agent.is_fresh(pid, time_ns() // 1_000_000)
-        return agent.session if fresh and settings.handle in (None, agent.session) else None
+        return agent.session if fresh and settings.named_session in (None, agent.session) else None
     return settings.session if next(agents.all(), None) is None else None
 
 
@@ -75,15 +76,15 @@ def _summary(settings: Settings, session: str) -> SessionSummary | None:
     return None if project is None or project.directive != GO else summary
 
 
-def _is_silent(event: HookEvent, summary: SessionSummary, agents: Agents, key: str) -> bool:
+def _is_silent(event: HookEvent, summary: SessionSummary, agents: AgentRegistry, agent_id: AgentId) -> bool:
     match event.point:
         case HookPoint.STOP:
             return not summary.workable or summary.directive != GO
         case HookPoint.SESSION_START:
             return not (summary.workable or summary.blocked)
         case HookPoint.PROMPT:
-            agent = agents.known(key)
-            seen = None if agent is None else agent.seen
+            agent = agents.get(agent_id)
+            seen = None if agent is None else agent.seen_head
             news = seen != summary.head if seen else summary.workable or summary.blocked
             return not news and not summary.tripped
         case HookPoint.BEFORE_TOOL:
@@ -99,20 +100,20 @@ def _writes_native_list(event: HookEvent) -> bool:
     return tool in integration.list_tools or tool in integration.task_tools.values()
 
 
-def _compact(event: HookEvent, agents: Agents, key: str) -> None:
+def _compact(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
     """Forget what the model has seen of its plan: compaction removes that from its context."""
-    agent = agents.known(key)
+    agent = agents.get(agent_id)
     if agent is not None and event.hooks.compaction_trigger in ("", event.text("trigger")):
-        agents.keep(replace(agent, seen=None))
+        agents.save(replace(agent, seen_head=None))
 
 
-def _end(event: HookEvent, agents: Agents, key: str, pid: int) -> None:
+def _end(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int) -> None:
     """Forget the agent whose conversation has ended; its plan stays."""
-    agent = agents.known(key)
+    agent = agents.get(agent_id)
     if agent is None:
         return
     if event.text("reason") in CONTINUING:
-        agents.keep(replace(agent, key=f"{event.integration.name}:pid:{pid}", seen=None))
-        agents.forget(key)
+        agents.save(replace(agent, id=AgentId(event.integration.name, pid=pid), seen_head=None))
+        agents.remove(agent_id)
     else:
-        agents.leave(agent)
+        agents.release(agent)

@@ -7,8 +7,8 @@ earlier events; what they reported is kept as notes beside the agent's record.
 
 from __future__ import annotations
 
-from tildone.agents.registry import digest
-from tildone.agents.worktree import mark
+from tildone.agents.identity import digest
+from tildone.agents.worktree import fingerprint
 from tildone.config import JSONL
 from tildone.core.query import open_tasks, progress
 from tildone.hooks.fast_path import COST_NOTE
@@ -23,7 +23,8 @@ from tildone.value import replace
 from tildone.views.bounds import why_let_go
 
 if TYPE_CHECKING:
-    from tildone.agents.registry import Agents
+    from tildone.agents.identity import AgentId
+    from tildone.agents.registry import AgentRegistry
     from tildone.config import Settings
     from tildone.core.plan import Plan
     from tildone.hooks.event import HookEvent
@@ -38,17 +39,19 @@ MESSAGE_NOTE, LENGTH_NOTE = "words", "length"
 QUESTION = "asked"
 
 
-def agent_stopped(event: HookEvent, session: Session, agents: Agents, key: str, settings: Settings) -> HookReply | None:
+def agent_stopped(
+    event: HookEvent, session: Session, agents: AgentRegistry, agent_id: AgentId, settings: Settings
+) -> HookReply | None:
     """The reply to a stop: to continue, or, once, a notice to the person why the agent is let go with work left.
 
     The fingerprint of the files is taken only if the decision depends on it: that takes longer than all the rest.
     """
-    turn, before = _turn(event, agents, key), session.state
+    turn, before = _turn(event, agents, agent_id), session.state
     if isinstance(decide(before, session.patience, replace(turn, at=now())), Rest):
         return None
     ignored = (settings.store.removeprefix(JSONL), settings.agents_dir, settings.session_dir)
-    fingerprint = replace(turn.fingerprint, files=mark(settings.project, ignored))
-    verdict = session.turn_ended(replace(turn, fingerprint=fingerprint))
+    seen = replace(turn.fingerprint, files=fingerprint(settings.project, ignored))
+    verdict = session.turn_ended(replace(turn, fingerprint=seen))
     match verdict.decision:
         case GoOn():
             return HookReply(ReplyKind.CONTINUE, verdict.prompt or "")
@@ -59,36 +62,36 @@ def agent_stopped(event: HookEvent, session: Session, agents: Agents, key: str, 
             return None
 
 
-def note_message(event: HookEvent, agents: Agents, key: str) -> None:
+def note_message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
     """Keep what the gate needs of an agent's message, for agents that do not repeat it when they stop."""
     message = event.text("last_message")
-    agents.jot(key, MESSAGE_NOTE, f"{digest(message)} {QUESTION if ends_with_question(message) else ''}")
+    agents.set_note(agent_id, MESSAGE_NOTE, f"{digest(message)} {QUESTION if ends_with_question(message) else ''}")
 
 
-def _turn(event: HookEvent, agents: Agents, key: str) -> Turn:
+def _turn(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> Turn:
     """Everything known of the turn that has ended, except for the files."""
-    message, status = _message(event, agents, key), event.text("stop_status").lower()
-    fingerprint, is_question = (digest(message) if message else "", ends_with_question(message))
+    message, status = _message(event, agents, agent_id), event.text("stop_status").lower()
+    words, is_question = (digest(message) if message else "", ends_with_question(message))
     if not message:
-        fingerprint, _, noted = agents.jotted(key, MESSAGE_NOTE).partition(" ")
+        words, _, noted = agents.note(agent_id, MESSAGE_NOTE).partition(" ")
         is_question = noted == QUESTION
     return Turn(
         aborted=status in ABORT_STATUSES,
         errored=status in ERROR_STATUSES,
         asked=is_question,
         busy=event.will_wake,
-        fingerprint=StopFingerprint(words=fingerprint),
-        cost=_number(agents.jotted(key, COST_NOTE)),
+        fingerprint=StopFingerprint(words=words),
+        cost=_number(agents.note(agent_id, COST_NOTE)),
     )
 
 
-def _message(event: HookEvent, agents: Agents, key: str) -> str:
+def _message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> str:
     """What the agent said in this turn, also where it reports everything since the person's prompt."""
     message = event.text("last_message")
     if not event.hooks.cumulative_messages:
         return message
-    before = int(_number(agents.jotted(key, LENGTH_NOTE))) if event.get("stop_hook_active") is True else 0
-    agents.jot(key, LENGTH_NOTE, str(len(message)))
+    before = int(_number(agents.note(agent_id, LENGTH_NOTE))) if event.get("stop_hook_active") is True else 0
+    agents.set_note(agent_id, LENGTH_NOTE, str(len(message)))
     return message[before:].strip() or message
 
 

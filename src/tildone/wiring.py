@@ -114,7 +114,7 @@ def _patience(settings: Settings) -> Patience:
     """The usual bounds, with those that somebody has set."""
     said = {
         "nudges": settings.max_nudges,
-        "same": settings.max_same,
+        "repeats": settings.max_same,
         "minutes": settings.max_minutes,
         "cost": settings.max_cost,
     }

@@ -8,7 +8,6 @@ The fast path may only err in one direction: where it can't tell, it returns Fal
 
 from __future__ import annotations
 
-import os
 from time import time_ns
 
 from tildone.agents.identity import AgentId
@@ -52,7 +51,7 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
         # The MCP server sees only the process; this tells it which conversation calls next.
         agents.set_note(AgentId(event.integration.name, pid=pid), CALLER_NOTE, str(agent_id))
     session = _session(agents, agent_id, pid, settings)
-    if session is None or event.point is HookPoint.STATUS_LINE or not os.path.isabs(settings.store):
+    if session is None or event.point is HookPoint.STATUS_LINE or settings.store.scheme:
         return False
     summary = _summary(settings, session)
     return summary is not None and _is_silent(event, summary, agents, agent_id)
@@ -68,11 +67,11 @@ def _session(agents: AgentRegistry, agent_id: AgentId, pid: int, settings: Setti
 
 
 def _summary(settings: Settings, session: str) -> SessionSummary | None:
-    summary = summarize(settings.store, session)
+    summary = summarize(settings.store.location, session)
     if summary is None or summary.head is not None or session == settings.session:
         return summary
     # The agent's own session has not begun: the directive for the project holds for it as well.
-    project = summarize(settings.store, settings.session)
+    project = summarize(settings.store.location, settings.session)
     return None if project is None or project.directive != GO else summary
 
 

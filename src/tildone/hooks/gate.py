@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from tildone.agents.identity import digest
 from tildone.agents.worktree import fingerprint
-from tildone.config import JSONL
 from tildone.core.query import open_tasks, progress
 from tildone.hooks.fast_path import COST_NOTE
 from tildone.hooks.reply import HookReply
@@ -49,7 +48,7 @@ def agent_stopped(
     turn, before = _turn(event, agents, agent_id), session.state
     if isinstance(decide(before, session.patience, replace(turn, at=now())), Rest):
         return None
-    ignored = (settings.store.removeprefix(JSONL), settings.agents_dir, settings.session_dir)
+    ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
     seen = replace(turn.fingerprint, files=fingerprint(settings.project, ignored))
     verdict = session.turn_ended(replace(turn, fingerprint=seen))
     match verdict.decision:

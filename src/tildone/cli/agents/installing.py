@@ -1,4 +1,4 @@
-"""`tildone install` and `uninstall`: the plan inside the agents that people already use."""
+"""What `tildone install` and `tildone uninstall` share: the site, the agents, and the changes to their settings."""
 
 from __future__ import annotations
 
@@ -10,134 +10,145 @@ from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.args import ParsedArgs
 from tildone.config import nearest
 from tildone.errors import UsageError
-from tildone.integrations.settings import diff, files
-from tildone.integrations.settings.health import is_found, is_installed
-from tildone.integrations.settings.hosts import HOSTS, PROJECT, USER, Host, Site
-from tildone.integrations.settings.plugin import plugin
+from tildone.integrations import INTEGRATIONS, all_integrations
+from tildone.integrations.settings import files
+from tildone.integrations.settings.diff import diff_lines
+from tildone.integrations.settings.health import is_installed, is_present
+from tildone.integrations.settings.installation import Installation
+from tildone.integrations.settings.site import PROJECT, USER, Site
 from tildone.kit.theme import Role, Span
 from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-    from tildone.integrations.settings.edits import Edit
-    from tildone.integrations.settings.files import Change
+    from tildone.integrations.record import Integration
+    from tildone.integrations.settings.files import FileChange
 
 ALL = "all"
-WIDE = 60
-
-
-def here(scope: str = USER, arguments: tuple[str, ...] = ("mcp",), project: str = "") -> Site:
-    """An installation on this machine, with this tildone.
-
-    Raises:
-        UsageError: it can't be told how a host would start this tildone.
-    """
-    return Site(os.path.expanduser("~"), project or os.getcwd(), scope, os.environ, _program(), arguments)
+NARROW_COLUMNS = 60
 
 
 def sites(project: str) -> list[Site]:
-    """The places where this tildone may be installed: for the person, and for a project.
+    """The sites at which this tildone may be installed: for the person, and for a project.
 
     Raises:
-        UsageError: it can't be told how a host would start this tildone.
+        UsageError: there is no tildone command for a coding agent to run.
     """
-    return [here(scope, project=project) for scope in (USER, PROJECT)]
+    return [_here(scope, project) for scope in (USER, PROJECT)]
+
+
+def _here(scope: str, project: str) -> Site:
+    return Site(os.path.expanduser("~"), project, scope, os.environ, _program())
 
 
 def site_for(args: ParsedArgs) -> Site:
+    """The site that the command line selects.
+
+    Raises:
+        UsageError: the options contradict each other, or there is no tildone command for a coding agent to run.
+    """
     scope = args.options.get("scope", USER)
     if scope not in (USER, PROJECT):
         raise UsageError(f"--scope is user or project, not {scope!r}")
     if args.has("no-mcp") and args.has("no-hooks"):
         raise UsageError("--no-mcp and --no-hooks leave nothing to install")
     settings = settings_for(args)
-    said = [(f"--{name}", args.options[name]) for name in ("dialect", "session") if name in args.options]
-    found = here(scope, ("mcp", *(word for pair in said for word in pair)), settings.project)
-    return Site(
-        found.home,
-        found.project,
-        scope,
-        found.environ,
-        found.program,
-        found.arguments,
+    options = [(f"--{name}", args.options[name]) for name in ("dialect", "session") if name in args.options]
+    return replace(
+        _here(scope, settings.project),
+        arguments=("mcp", *(word for option in options for word in option)),
         mcp=not args.has("no-mcp"),
         hooks=not args.has("no-hooks"),
     )
 
 
 def _program() -> str:
-    """Where the command is that hosts are to run: the very one that runs now."""
-    # Late, because most verbs do without it.
+    """The absolute path of the tildone that is running, for coding agents to run."""
+    # Late, because only this needs it.
     from shutil import which  # noqa: PLC0415  see above
 
-    args = os.path.abspath(sys.argv[0])
-    stem = os.path.splitext(os.path.basename(args))[0]
-    if stem == "tildone" and os.access(args, os.X_OK):
-        return args
+    invoked = os.path.abspath(sys.argv[0])
+    stem = os.path.splitext(os.path.basename(invoked))[0]
+    if stem == "tildone" and os.access(invoked, os.X_OK):
+        return invoked
     beside = os.path.join(os.path.dirname(sys.executable), "tildone")
     found = beside if os.access(beside, os.X_OK) else which("tildone")
     if not found:
-        raise UsageError("there is no tildone command that a host could run; install the package first")
+        raise UsageError("there is no tildone command that a coding agent could run; install the package first")
     return os.path.abspath(found)
 
 
-def _wanted(args: ParsedArgs, site: Site) -> list[Host]:
-    if [word.lower() for word in args.positional] == [ALL]:
-        return [host for host in HOSTS.values() if is_found(host, site)]
-    unknown = [word for word in args.positional if word.lower() not in HOSTS]
-    if unknown:
-        raise UsageError(f"there is no host {unknown[0]!r}; {nearest(unknown[0].lower(), tuple(HOSTS))}")
-    return [HOSTS[word.lower()] for word in args.positional]
+def agents_named(args: ParsedArgs, site: Site) -> list[Integration]:
+    """The coding agents that the command line names.
+
+    Raises:
+        UsageError: one of them is unknown.
+    """
+    names = [word.lower() for word in args.positional]
+    if names == [ALL]:
+        return [agent for agent in all_integrations() if is_present(agent, site)]
+    for word, name in zip(args.positional, names, strict=True):
+        if name not in INTEGRATIONS:
+            raise UsageError(f"there is no coding agent {word!r}; {nearest(name, tuple(INTEGRATIONS))}")
+    return [INTEGRATIONS[name] for name in names]
 
 
-def change_each(
+def apply_changes(
     args: ParsedArgs,
-    site: Site,
-    planned: Callable[[Iterable[Edit]], list[Change]],
-    carried_out: Callable[[Change], None],
+    planned: list[tuple[Integration, list[FileChange]]],
+    write: Callable[[FileChange], None],
+    *,
     done: str,
     nothing: str,
 ) -> int:
-    hosts = _wanted(args, site)
-    if not hosts:
-        put("None of the hosts that tildone knows was found here. To see them all: tildone install")
-        return 0
-    # All of it is worked out before any of it is written.
-    plans = [(host, planned(host.edits(site))) for host in hosts]
-    for host, changes in plans:
-        for change in changes:
-            put_spans(diff.lines(change))
-            if not args.has("dry-run"):
-                carried_out(change)
+    """Show the changes to the settings of each agent, and write them unless this is a dry run."""
+    if not planned:
+        put("None of the coding agents that tildone supports was found here. To list them: tildone install")
+    for agent, changes in planned:
+        _write_all(args, changes, write)
         if not changes:
-            put(f"{host.title} {nothing}.")
+            put(f"{agent.title} {nothing}.")
         elif args.has("dry-run"):
-            put(f"{host.title}: nothing was written.")
+            put(f"{agent.title}: nothing was written.")
         else:
-            put(" ".join(filter(None, (f"{done} {host.title}. It takes effect when you start it anew.", host.after))))
+            put(f"{done} {agent.title}. Restart it to apply the change. {agent.after_install}".rstrip())
     return 0
+
+
+def _write_all(args: ParsedArgs, changes: list[FileChange], write: Callable[[FileChange], None]) -> None:
+    """Show each change, and write it unless this is a dry run."""
+    for change in changes:
+        put_spans(diff_lines(change))
+        if not args.has("dry-run"):
+            write(change)
 
 
 def list_agents(site: Site) -> int:
-    width = max(map(len, HOSTS))
-    narrow = (columns() or WIDE) < WIDE
-    for host in HOSTS.values():
-        state = "installed" if is_installed(host, site) else "found" if is_found(host, site) else "not found"
+    """List the supported coding agents, and whether each is installed or present."""
+    width = max(map(len, INTEGRATIONS))
+    narrow = (columns() or NARROW_COLUMNS) < NARROW_COLUMNS
+    for agent in all_integrations():
+        state = "installed" if is_installed(agent, site) else "found" if is_present(agent, site) else "not found"
         role = {"installed": Role.SUCCESS, "found": Role.TEXT}.get(state, Role.DIM)
-        title = "" if narrow else f"  {host.title}"
-        put_spans([(Span(f"{host.name:{width}}"), Span(f"  {state:9}", role), Span(title, Role.MUTED))])
-    put("To put the plan into one: tildone install HOST")
+        title = "" if narrow else f"  {agent.title}"
+        put_spans([(Span(f"{agent.name:{width}}"), Span(f"  {state:9}", role), Span(title, Role.MUTED))])
+    put("To install tildone into one: tildone install AGENT")
     return 0
 
 
-def write_plugin(args: ParsedArgs, site: Site, folder: str) -> int:
-    if [word.lower() for word in args.positional] != ["claude"]:
-        raise UsageError("only claude takes a plugin folder: tildone install claude --as-plugin DIR")
-    changes = files.installing(plugin(os.path.abspath(folder), site))
-    for change in changes:
-        put_spans(diff.lines(change))
-        if not args.has("dry-run"):
-            files.install(change)
-    put(f"To use it: claude --plugin-dir {os.path.abspath(folder)}")
+def install_plugin(args: ParsedArgs, site: Site, agents: list[Integration], folder: str) -> int:
+    """Write a plugin folder instead of changing settings files.
+
+    Raises:
+        UsageError: the agents do not support plugin folders.
+    """
+    if len(agents) != 1 or agents[0].plugin is None:
+        able = ", ".join(agent.name for agent in all_integrations() if agent.plugin is not None)
+        raise UsageError(f"only {able} takes a plugin folder: tildone install {able} --as-plugin DIR")
+    installation = Installation(site)
+    command = agents[0].plugin(installation, folder)
+    _write_all(args, files.install_changes(installation.edits), files.install)
+    put(f"To use it: {command}")
     return 0

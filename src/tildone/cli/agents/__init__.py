@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tildone.cli.parsing.options import DRY_RUN, JSON
 from tildone.cli.parsing.table import UNLIMITED, Option, Verb
+from tildone.integrations import INTEGRATIONS, names_with_hooks
 from tildone.registry import Registry
 from tildone.typing import TYPE_CHECKING
 
@@ -11,10 +12,7 @@ if TYPE_CHECKING:
     from tildone.cli.parsing.table import VerbTable
 
 SCOPE = Option("scope", "SCOPE", "user (all your projects) or project (this one, in files to share).")
-CODING_AGENTS = (
-    "Agents: claude, codex, gemini, cursor, copilot, qwen, opencode, pi, zed, vscode, claude-desktop; all means "
-    "those that are found here."
-)
+CODING_AGENTS = f"Agents: {', '.join(INTEGRATIONS)}; all means those that are found here."
 
 VERBS: VerbTable = Registry(
     __name__,
@@ -114,7 +112,7 @@ VERBS: VerbTable = Registry(
             min_args=1,
             max_args=2,
             description=(
-                "AGENT is claude, codex, gemini, cursor, copilot, qwen, opencode or pi; EVENT is the agent's own name "
+                f"AGENT is one of {', '.join(names_with_hooks())}. EVENT is the agent's own name "
                 "for the event, needed unless the JSON on standard input has it. An agent that stops with tasks left "
                 "is told to continue, within limits; after a restart it receives the plan again; it is told what "
                 "others changed. On any error the exit code is 0 and the agent is not held up. Options follow AGENT."

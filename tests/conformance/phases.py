@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.extensions.stage import Stage
 from tildone.core.plan import Plan
-from tildone.dialects.phased import PHASED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.documents import from_markdown
 from tildone.dialects.phased.entries import phases_in, phases_out, recover, resumed
 from tildone.extensions.phased import PANEL

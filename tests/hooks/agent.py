@@ -16,11 +16,12 @@ from tildone.agents.registry import Agent, Agents
 from tildone.config import Settings, load
 from tildone.core.ops import Write
 from tildone.core.plan import Plan, Status, Task, flat
+from tildone.dialects.by_hand import BY_HAND
 from tildone.hooks import main
 from tildone.hooks.hosts import CLAUDE, CURSOR, HOSTS, STOP, Host
 from tildone.session import Session
 from tildone.stores.sqlite import SqliteStore
-from tildone.wiring import BY_HAND, open_session
+from tildone.wiring import open_session
 
 VARIABLES = [variable for host in HOSTS.values() for variable in host.environ.values()]
 NOBODYS = dict.fromkeys([*VARIABLES, "TILDONE_STORE", "TILDONE_SESSION", "TILDONE_DIALECT"], "")

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.hooks.agent import Desk, Hooked
 from tests.project.source import ROOT
-from tildone.dialects.indexed import INDEXED
+from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.hooks.hosts import AFTER, CLAUDE, CURSOR, STOP, Host
 from tildone.log.events import Tripped
 from tildone.views.bounds import why_let_go

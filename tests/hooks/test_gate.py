@@ -10,10 +10,11 @@ from tests.hooks.agent import Desk, Hooked, plan_of
 from tildone.agents.registry import digest
 from tildone.core.ops import Append, Write
 from tildone.core.plan import Status, Task
+from tildone.dialects.by_hand import BY_HAND
 from tildone.hooks.hosts import AFTER, CLAUDE, CURSOR, END, HOSTS, LINE, PROMPT, SAID, START, STOP, Host
 from tildone.ids import now
 from tildone.log.events import Actor, Bound, Course, Event, Nudged, Steered, Tripped
-from tildone.wiring import BY_HAND, open_session, open_store
+from tildone.wiring import open_session, open_store
 
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 

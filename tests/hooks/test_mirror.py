@@ -10,8 +10,8 @@ from tests import plans
 from tests.hooks.agent import Desk, Hooked, plan_of, tasks_of
 from tildone.core.ops import Append, Mark, Named, Note, Remove
 from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.dialects.brief import BRIEF
-from tildone.dialects.indexed import INDEXED
+from tildone.dialects.brief import DIALECT as BRIEF
+from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.hooks.hosts import AFTER, CLAUDE, CODEX, COPILOT, CURSOR, GEMINI, OPENCODE, QWEN, START, STOP, TASK, Host
 from tildone.hooks.native_lists import arguments, followed, listed, merged, revised
 from tildone.log.events import Actor, Call, PlanChanged

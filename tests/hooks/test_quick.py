@@ -17,6 +17,7 @@ from tildone.agents.registry import agent_process
 from tildone.core.ops import Write
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.query import next_task, open_tasks
+from tildone.dialects.by_hand import BY_HAND
 from tildone.hooks.fast_path import Glance, glance
 from tildone.hooks.hosts import AFTER, BEFORE, END, FORGET, PROMPT, START, STOP
 from tildone.ids import now
@@ -24,7 +25,7 @@ from tildone.log.events import Actor, Call, Course
 from tildone.loop.machine import Turn
 from tildone.session import Session
 from tildone.stores.sqlite import SqliteStore
-from tildone.wiring import BY_HAND, session_in
+from tildone.wiring import session_in
 
 LIGHT = {"tildone", "tildone.cli", "tildone.errors", "tildone.config", "tildone.value", "tildone.log", "tildone.stores"}
 LIGHT |= {"tildone.log.scan", "tildone.agents.registry", "tildone.hooks", "tildone.hooks.hosts", "tildone.hooks.event"}

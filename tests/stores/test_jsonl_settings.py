@@ -10,9 +10,10 @@ import pytest
 
 from tildone import config
 from tildone.config import Settings, load
+from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import StoreError, UsageError
 from tildone.stores.pi.store import JsonlStore
-from tildone.wiring import BY_HAND, dialect_of_session, open_conversations, open_session, open_store
+from tildone.wiring import dialect_of_session, open_conversations, open_session, open_store
 
 PROGRAM = Path(sys.executable).with_name("tildone.exe" if os.name == "nt" else "tildone")
 

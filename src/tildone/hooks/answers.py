@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from tildone.dialects import DEFAULT_DIALECT, dialect_named
+from tildone.dialects.by_hand import BY_HAND
 from tildone.dialects.native import NATIVE, STOPPED, news
 from tildone.dialects.native import context as recalled
 from tildone.hooks import hosts
@@ -14,7 +16,7 @@ from tildone.ids import now
 from tildone.log.events import Course
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
-from tildone.wiring import BY_HAND, dialect_named, dialect_of_session, open_agents, open_session, open_store
+from tildone.wiring import dialect_of_session, open_agents, open_session, open_store
 
 if TYPE_CHECKING:
     from tildone.agents.registry import Agent, Agents
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 PATIENCE = 1.5
 """For how many seconds a hook waits for a store that others are at work on."""
 
-USUAL = "brief"
 """Whose words are used with a model that has not called a tool of ours yet."""
 
 LONGEST = 4000
@@ -48,7 +49,7 @@ def answer(heard: HookEvent, settings: Settings, pid: int) -> str:
     if heard.moment == hosts.TOOLS:
         from tildone.hooks.tools import offered  # noqa: PLC0415  see _answered
 
-        return offered(settings.dialect or USUAL)
+        return offered(settings.dialect or DEFAULT_DIALECT)
     agents = open_agents(settings)
     heir = heard.moment == hosts.START and heard.text("source") in LASTING
     agent = agents.admit(heard.key(pid), pid, now(), settings.handle, heir=heir)
@@ -57,7 +58,7 @@ def answer(heard: HookEvent, settings: Settings, pid: int) -> str:
     session = open_session(here, NATIVE, store)
     if not mirrored(session):
         dialect = dialect_of_session(here, store)
-        session.dialect = dialect_named(USUAL) if dialect is BY_HAND else dialect
+        session.dialect = dialect_named(DEFAULT_DIALECT) if dialect is BY_HAND else dialect
     if session.state.head is None and agent.session != settings.session:
         session.steer(open_session(settings, NATIVE, store).state.course)
     work = Work(heard, here, agents, agent, session)

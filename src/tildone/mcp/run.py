@@ -14,16 +14,14 @@ from mcp.server.lowlevel import Server
 
 from tildone.agents.registry import agent_process
 from tildone.config import Settings
+from tildone.dialects import DEFAULT_DIALECT, dialect_named
 from tildone.mcp.desks import Desks
 from tildone.mcp.listening import Listeners
 from tildone.mcp.server import make_server
 from tildone.mcp.stdio import Inbox, standard_streams
 from tildone.mcp.watch import Watch
 from tildone.mcp.whose import Whose, on_pipes
-from tildone.wiring import dialect_named, open_store
-
-DIALECT = "brief"
-"""The dialect that models are given unless another is wanted."""
+from tildone.wiring import open_store
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
@@ -56,7 +54,7 @@ def opened(settings: Settings, whose: Whose, *, to_all: bool) -> Iterator[tuple[
     Raises:
         TildoneError: there is no getting at the store, or no such dialect.
     """
-    dialect = dialect_named(settings.dialect or DIALECT)
+    dialect = dialect_named(settings.dialect or DEFAULT_DIALECT)
     desks = Desks(settings, dialect, open_store(settings))
     listeners = Listeners(Watch(desks.store))
     try:

@@ -9,6 +9,7 @@ from functools import partial
 from tildone.cli.address import shown
 from tildone.cli.run.order import ID, SHELL, Order
 from tildone.core.query import open_tasks, progress
+from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import NotFound, TildoneError, UsageError
 from tildone.host.agent import Host
 from tildone.host.model import Model
@@ -22,7 +23,7 @@ from tildone.kit.sizes import format_count
 from tildone.log.events import Course
 from tildone.log.store import Store
 from tildone.value import replace, value
-from tildone.wiring import BY_HAND, open_conversations, open_host, open_session, open_store
+from tildone.wiring import open_conversations, open_host, open_session, open_store
 
 INTERRUPTED = 130
 

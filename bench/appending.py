@@ -10,7 +10,7 @@ from bench.plans import PLAN
 from tildone.ids import id_maker, now
 from tildone.log import codec
 from tildone.log.events import Actor, Call, Event, PlanChanged
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 
 AIM = 2.0
 FACT = PlanChanged(PLAN, Call("edit_todos", '{"action":"start","indices":[3]}'))

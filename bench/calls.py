@@ -9,7 +9,7 @@ from bench.measure import Row, medians
 from bench.plans import Toggle, filled_session
 from tildone.log import codec
 from tildone.stores.memory import MemoryStore
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 
 AIM = 2.0
 BASE = "append + commit, same bytes"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.measure import Row, medians
 from bench.plans import filled_session
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 
 AIM = 4.0
 BASE = "python -I -c pass"

@@ -11,7 +11,7 @@ from bench.plans import PLAN, Toggle, filled_session, session_on
 from tildone.core.plan import Plan
 from tildone.dialects import plan_in_entry
 from tildone.log.events import Actor, Call, Event, PlanChanged
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 from tildone.stores.pi.interchange import write_history
 from tildone.stores.pi.store import JsonlStore
 
@@ -72,7 +72,7 @@ def history(folder: Path, length: int) -> Path:
     fact = PlanChanged(Plan((PLAN.phases[0],)), Call("edit_todos", '{"action":"start","indices":[3]}'))
     ids = [f"{number:020}" for number in range(length)]
     events = [Event(new, old, 1, Actor.AGENT, fact) for old, new in zip([None, *ids], ids, strict=False)]
-    write_history(str(path), "bench", "/p", events, Place(ids[-1]))
+    write_history(str(path), "bench", "/p", events, SessionHead(ids[-1]))
     return path
 
 

@@ -16,7 +16,7 @@ from tildone.errors import StoreError
 from tildone.log import codec
 from tildone.log.events import Actor, Call, Event, PlanChanged
 from tildone.log.store import Store
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 from tildone.wiring import open_store
 
 SHORT = 10
@@ -76,7 +76,7 @@ def reading(running: ExitStack, url: str, length: int) -> Act:
     store = opened(running, url)
     events = event_after_event()
     taken = [next(events) for _ in range(length)]
-    store.adopt("bench", taken, Place(taken[-1].id))
+    store.import_events("bench", taken, SessionHead(taken[-1].id))
     return lambda: session_on(store, "bench").plan
 
 
@@ -111,7 +111,7 @@ def follow(store: Store, session: str, heard: Heard) -> None:
     head = None
     try:
         while store.wait(session, head, LONG_ENOUGH):
-            head = store.place(session).head
+            head = store.session_head(session).head
             heard.put(f"{session} stands at {head}")
     except StoreError:
         return  # it was closed: the benchmark is over

@@ -7,8 +7,8 @@ from pathlib import Path
 from bench.measure import Row, medians
 from bench.plans import PLAN, session_on
 from tildone.log.events import Actor, Call, Event, Nudged, PlanChanged
-from tildone.log.tree import Place
-from tildone.stores.sqlite import SqliteStore
+from tildone.log.tree import SessionHead
+from tildone.stores.sqlite.store import SqliteStore
 
 AIM = 1.5
 SHORT = 10
@@ -39,6 +39,6 @@ def grown(path: Path, length: int) -> SqliteStore:
     )
     store = SqliteStore(path)
     while batch := [event for _, event in zip(range(AT_ONCE), events, strict=False)]:
-        store.adopt("bench", batch, Place(batch[-1].id))
+        store.import_events("bench", batch, SessionHead(batch[-1].id))
     assert session_on(store, "bench").plan == PLAN
     return store

@@ -12,7 +12,7 @@ from tildone.core.rules import Focus, Rules, Unit
 from tildone.dialects.base import Dialect
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.log.store import Store
-from tildone.loop.machine import Patience
+from tildone.loop.decision import Patience
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 

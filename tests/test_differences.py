@@ -22,9 +22,9 @@ from tildone.formats import markdown
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.log.events import Bound
-from tildone.loop.machine import GiveUp, GoOn, Patience, Rest, Turn, Why
+from tildone.loop.decision import GiveUp, GoOn, Patience, Rest, RestReason, Turn
 from tildone.stores.memory import MemoryStore
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 from tildone.views import sanitize
 
 ABOUT_THE_LIST = {"test_every_difference_has_a_test_of_its_name", "test_the_page_for_users_tells_them_all"}
@@ -69,7 +69,7 @@ def test_finished_before_breaker() -> None:
         session.turn_ended()
     session.change([Mark(Named("a"), COMPLETED)])
 
-    assert session.turn_ended().decision == Rest(Why.ALL_DONE)
+    assert session.turn_ended().decision == Rest(RestReason.ALL_DONE)
 
 
 def test_only_change_resets() -> None:
@@ -98,7 +98,7 @@ def test_no_nudge_after_error() -> None:
     session = session_on()
     session.call("write_todos", replace("a"))
 
-    assert session.turn_ended(Turn(errored=True)).decision == Rest(Why.ERRORED)
+    assert session.turn_ended(Turn(errored=True)).decision == Rest(RestReason.ERRORED)
 
 
 def test_one_line_per_task() -> None:

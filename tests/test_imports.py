@@ -25,7 +25,7 @@ HEAVY = {
 SHOW = "import sys; print(*sorted(sys.modules), sep='\\n', file=sys.stderr)"
 
 
-@pytest.mark.parametrize("module", ["tildone", "tildone.session", "tildone.stores.sqlite", "tildone.wiring"])
+@pytest.mark.parametrize("module", ["tildone", "tildone.session", "tildone.stores.sqlite.store", "tildone.wiring"])
 def test_what_commands_and_hooks_import_is_light(module: str) -> None:
     """In an interpreter that has loaded nothing else."""
     assert loaded(f"import {module}; {SHOW}") & HEAVY == set()

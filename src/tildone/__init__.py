@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from tildone.dialects.indexed import DIALECT as INDEXED
     from tildone.dialects.phased import DIALECT as PHASED
     from tildone.errors import TildoneError
-    from tildone.loop.machine import GiveUp, GoOn, Patience, Rest
+    from tildone.loop.decision import GiveUp, GoOn, Patience, Rest
     from tildone.session import Session, Verdict
     from tildone.stores.memory import MemoryStore
-    from tildone.stores.sqlite import SqliteStore
+    from tildone.stores.sqlite.store import SqliteStore
     from tildone.wiring import session_in
 
 _HOMES = {
@@ -31,10 +31,10 @@ _HOMES = {
     "tildone.dialects.indexed": "INDEXED",
     "tildone.dialects.phased": "PHASED",
     "tildone.errors": "TildoneError",
-    "tildone.loop.machine": "GiveUp GoOn Patience Rest",
+    "tildone.loop.decision": "GiveUp GoOn Patience Rest",
     "tildone.session": "Session Verdict",
     "tildone.stores.memory": "MemoryStore",
-    "tildone.stores.sqlite": "SqliteStore",
+    "tildone.stores.sqlite.store": "SqliteStore",
     "tildone.wiring": "session_in",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}

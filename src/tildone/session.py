@@ -9,11 +9,11 @@ from tildone.dialects.arguments import read_arguments
 from tildone.dialects.base import Done, Reply
 from tildone.errors import HeadMoved, UnknownEvent
 from tildone.log import codec
-from tildone.log.events import Actor, Call, Course, Event, Labelled, Nudged, PlanChanged, Steered, Tripped
-from tildone.log.moves import redone, undone
-from tildone.log.state import State, advance, recall
-from tildone.log.tree import Place
-from tildone.loop.machine import Decision, GiveUp, GoOn, Manner, Patience, Rest, Turn, decide, progressed
+from tildone.log.events import Actor, Call, Directive, DirectiveSet, Event, Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.state import State, apply_event, latest_state
+from tildone.log.tree import SessionHead
+from tildone.log.undo import redone, undone
+from tildone.loop.decision import Decision, GiveUp, GoOn, Manner, Patience, Rest, Turn, decide, progressed
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 
@@ -72,9 +72,9 @@ class Session:
     @property
     def state(self) -> State:
         """What is true now."""
-        head = self.store.place(self.name).head
+        head = self.store.session_head(self.name).head
         if head != self._known.head:
-            self._known = recall(self.store.history(self.name, head)) if head else State()
+            self._known = latest_state(self.store.history(self.name, head)) if head else State()
         return self._known
 
     @property
@@ -82,7 +82,7 @@ class Session:
         """The plan as it is now."""
         return self.state.plan
 
-    def was(self, plan: Plan) -> bool:
+    def recently_had(self, plan: Plan) -> bool:
         """Whether the plan has been this on its way here, not long ago."""
         recent = islice(self.store.history(self.name), RECENT)
         return any(isinstance(event.fact, PlanChanged) and event.fact.plan == plan for event in recent)
@@ -109,13 +109,13 @@ class Session:
         return tool.reply(self._logged(done))
 
     @property
-    def seen(self) -> str | None:
+    def seen_head(self) -> str | None:
         """The head as the model last saw it; None when it knows nothing."""
         return self._seen[0]
 
-    def saw(self, head: str | None) -> None:
+    def set_seen_head(self, head: str | None) -> None:
         """Take it that the model has seen the session as it was at `head`, or that it knows nothing any more."""
-        if head != self.seen:
+        if head != self.seen_head:
             self._seen = head, self.plan_at(head)
 
     def plan_at(self, event_id: str | None) -> Plan | None:
@@ -125,7 +125,7 @@ class Session:
         if event_id == self._known.head:
             return self._known.plan
         try:
-            return recall(self.store.history(self.name, event_id)).plan
+            return latest_state(self.store.history(self.name, event_id)).plan
         except UnknownEvent:
             return None
 
@@ -152,7 +152,7 @@ class Session:
             try:
                 match decision:
                     case GoOn(_, _, count, same):
-                        self._append(state, Actor.TIMER, Nudged(count, state.drift + 1, turn.sight, same))
+                        self._append(state, Actor.TIMER, Nudged(count, state.drift + 1, turn.fingerprint, same))
                         return Verdict(decision, self.dialect.carry_on(state.plan))
                     case GiveUp(bound, limit):
                         if not state.tripped:
@@ -163,17 +163,17 @@ class Session:
             except HeadMoved:
                 continue
 
-    def steer(self, course: Course) -> bool:
+    def set_directive(self, course: Directive) -> bool:
         """Set a course for the agent, which takes effect when it next comes to a stop; whether anything is new.
 
         Going on, after a bound was reached or not, begins every count anew.
         """
         while True:
             state = self.state
-            if state.course is course and not (course is Course.GO and (state.drift or state.tripped)):
+            if state.directive is course and not (course is Directive.GO and (state.drift or state.tripped)):
                 return False
             try:
-                self._append(state, Actor.USER, Steered(course))
+                self._append(state, Actor.USER, DirectiveSet(course))
             except HeadMoved:
                 continue
             return True
@@ -188,7 +188,7 @@ class Session:
         Raises:
             UnknownEvent: there is no such event.
         """
-        self._move(lambda _: Place(event_id))
+        self._move(lambda _: SessionHead(event_id))
         return self.plan
 
     def undo(self, changes: int = 1) -> Outcome:
@@ -243,7 +243,7 @@ class Session:
             if outcome.changed or (self.patience.manner is Manner.RECORDED and not outcome.faults):
                 drift, since = (0, 0) if progressed(outcome.before, outcome.after) else (state.drift, state.since)
                 try:
-                    self._append(state, actor, PlanChanged(outcome.after, call, drift, since, state.course))
+                    self._append(state, actor, PlanChanged(outcome.after, call, drift, since, state.directive))
                 except HeadMoved:
                     state = self.state
                 else:
@@ -255,31 +255,31 @@ class Session:
 
     def _append(self, state: State, actor: Actor, fact: Fact) -> None:
         """Write down a fact. Only a change of the plan closes the way forward that undoing left open."""
-        place = Place() if isinstance(fact, PlanChanged) else self.store.place(self.name)
+        place = SessionHead() if isinstance(fact, PlanChanged) else self.store.session_head(self.name)
         event = Event(self._new_id(), state.head, self._now(), actor, fact)
         self.store.append(self.name, event)
-        self._known = advance(state, event)
-        if place.ahead and place.head == state.head:
+        self._known = apply_event(state, event)
+        if place.redo and place.head == state.head:
             try:
-                self.store.move(self.name, replace(place, head=event.id), expected=event.id)
+                self.store.move_head(self.name, replace(place, head=event.id), expected=event.id)
             except HeadMoved:
                 return
 
-    def _move(self, choose: Callable[[Place], Place]) -> None:
+    def _move(self, choose: Callable[[SessionHead], SessionHead]) -> None:
         while True:
-            course = self.state.course
-            place = self.store.place(self.name)
+            course = self.state.directive
+            place = self.store.session_head(self.name)
             to = choose(place)
             try:
-                self.store.move(self.name, to, expected=place.head)
+                self.store.move_head(self.name, to, expected=place.head)
             except HeadMoved:
                 continue
-            if self.state.course is not course:
+            if self.state.directive is not course:
                 # What the person wants of the agent does not go back with the plan.
-                self.steer(course)
+                self.set_directive(course)
             return
 
-    def _before(self, place: Place, changes: int) -> Place:
+    def _before(self, place: SessionHead, changes: int) -> SessionHead:
         back = self.store.history(self.name, place.head) if place.head is not None else ()
         return undone(place, back, changes)
 

@@ -12,7 +12,7 @@ from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import TildoneError, UsageError
 from tildone.ids import id_maker, new_conversation_id, now
 from tildone.log.events import PlanChanged
-from tildone.loop.machine import Patience
+from tildone.loop.decision import Patience
 from tildone.session import Session
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from tildone.session import Completions
 
 LOOK_BACK = 200
-PATIENCE = 30.0
+STORE_TIMEOUT_SECONDS = 30.0
 
 
-def open_store(settings: Settings, *, kept: bool = True, patience: float = PATIENCE) -> Store:
+def open_store(settings: Settings, *, kept: bool = True, timeout: float = STORE_TIMEOUT_SECONDS) -> Store:
     """The store that the settings name; one that forgets with the process where nothing is to be `kept`.
 
-    `patience` is for how many seconds it waits where others are at work on it, or it is out of reach.
+    `timeout` bounds, in seconds, how long it waits for other processes or for an unreachable server.
 
     Raises:
         UsageError: there is no such kind of store, or its driver is not installed.
@@ -50,27 +50,27 @@ def open_store(settings: Settings, *, kept: bool = True, patience: float = PATIE
 
         return MemoryStore()
     if is_url(settings.store):
-        return _store_on_a_server(settings.store, patience)
+        return _store_on_a_server(settings.store, timeout)
     if settings.store.startswith(JSONL):
         from tildone.stores.pi.store import JsonlStore  # noqa: PLC0415  only the kind that is needed
 
-        return JsonlStore(settings.store.removeprefix(JSONL), plan_in_entry, patience=patience)
+        return JsonlStore(settings.store.removeprefix(JSONL), plan_in_entry, timeout=timeout)
     # Late, so that a shell that never opens a store does not pay for SQLite.
-    from tildone.stores.sqlite import SqliteStore  # noqa: PLC0415  see above
+    from tildone.stores.sqlite.store import SqliteStore  # noqa: PLC0415  see above
 
-    return SqliteStore(settings.store, patience=patience)
+    return SqliteStore(settings.store, timeout=timeout)
 
 
-def _store_on_a_server(url: str, patience: float) -> Store:
+def _store_on_a_server(url: str, timeout: float) -> Store:
     scheme = url.partition("://")[0]
     if scheme not in ("postgresql", "postgres"):
         raise UsageError(f"there are no {scheme}:// stores; name a file, or a database: postgresql://HOST/DATABASE")
     # Late, because the driver takes longer to load than most commands take to run.
     try:
-        from tildone.stores.postgres import PostgresStore  # noqa: PLC0415  see above
+        from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
     except ImportError as error:
         raise UsageError(f"{scheme}:// stores need a driver: pip install 'tildone[postgres]'") from error
-    return PostgresStore(url, patience=patience)
+    return PostgresStore(url, timeout=timeout)
 
 
 def session_in(store: Store, name: str, dialect: Dialect, patience: Patience = Patience()) -> Session:  # noqa: B008  frozen

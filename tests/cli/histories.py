@@ -3,11 +3,11 @@
 import os
 
 from tests.cli.person import Person
-from tests.views.histories import history
+from tests.history.histories import history
 from tildone.core.plan import Plan
 from tildone.log.events import Actor, Event, Labelled
-from tildone.log.tree import Place
-from tildone.stores.sqlite import SqliteStore
+from tildone.log.tree import SessionHead
+from tildone.stores.sqlite.store import SqliteStore
 from tildone.value import replace
 
 
@@ -19,7 +19,7 @@ def kept(person: Person, *plans: Plan, tool: str | None = None, session: str | N
     ]
     (person.folder / "tildone.toml").write_text('store = "plans.db"\n', encoding="utf-8")
     store = SqliteStore(person.folder / "plans.db")
-    store.adopt(session or os.path.realpath(person.folder), events, Place(events[-1].id))
+    store.import_events(session or os.path.realpath(person.folder), events, SessionHead(events[-1].id))
     store.close()
     return events
 
@@ -29,7 +29,7 @@ def labelled(person: Person, event: Event, label: str) -> None:
     store = SqliteStore(person.folder / "plans.db")
     session = os.path.realpath(person.folder)
     store.append(session, Event(named("z"), event.id, event.at, Actor.USER, Labelled(event.id, label)))
-    store.move(session, Place(event.parent, (named("z"),)), expected=named("z"))
+    store.move_head(session, SessionHead(event.parent, (named("z"),)), expected=named("z"))
     store.close()
 
 

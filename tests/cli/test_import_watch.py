@@ -20,7 +20,7 @@ from tildone.cli.watch import RESTLESS, Follower, Looks
 from tildone.core.ops import At, Mark
 from tildone.core.plan import Status
 from tildone.dialects.by_hand import BY_HAND
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import session_in
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs signals as POSIX has them")

@@ -12,9 +12,9 @@ from tests.cli.person import CTRL_C, Person
 from tests.stores.contract import chain, ids, planned
 from tests.stores.processes import finish, start, wait_for
 from tildone.errors import HeadMoved
-from tildone.log.tree import Place
-from tildone.stores.sqlite import SqliteStore
+from tildone.log.tree import SessionHead
 from tildone.stores.sqlite.schema import APPLICATION_ID, steps
+from tildone.stores.sqlite.store import SqliteStore
 
 needs_terminal = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals, nor selects pipes")
 
@@ -29,7 +29,7 @@ def plans(person: Person) -> Path:
     store = SqliteStore(path)
     chain(store, "one", "a", "b", "c")
     chain(store, "two", "x", "y")
-    store.move("one", Place("a", ("b", "c")), expected="c")
+    store.move_head("one", SessionHead("a", ("b", "c")), expected="c")
     store.close()
     return path
 
@@ -37,7 +37,7 @@ def plans(person: Person) -> Path:
 def everything(path: Path) -> object:
     store = SqliteStore(path)
     names = [info.name for info in store.sessions()]
-    found = [(name, store.place(name), list(store.events(name))) for name in names]
+    found = [(name, store.session_head(name), list(store.events(name))) for name in names]
     store.close()
     return found
 
@@ -119,7 +119,7 @@ def test_a_migration_that_was_stopped_is_gone_on_with(person: Person, plans: Pat
     """It shows how far it is, and Ctrl-C says how to go on; what was copied stays."""
     store = SqliteStore(plans)
     events = [planned(str(n), str(n - 1) if n else None, "x" * 200) for n in range(12_000)]
-    store.adopt("long", events, Place("11999"))
+    store.import_events("long", events, SessionHead("11999"))
     store.close()
 
     terminal = person.at_terminal("migrate", "there.db")
@@ -213,7 +213,7 @@ def test_a_backup_put_back_loses_nothing(person: Person, plans: Path) -> None:
     said = person.says("restore", "copy.db")
 
     store = SqliteStore(plans)
-    assert store.place("one") == Place("a", ("b", "c"))
+    assert store.session_head("one") == SessionHead("a", ("b", "c"))
     assert ids(store.history("one", "after")) == ["after", "a"]
     assert ids(store.history("new")) == ["n"]
     assert "2 sessions with 5 events, none of them new." in said
@@ -251,7 +251,7 @@ def test_what_would_be_put_back_can_be_known_before(person: Person, plans: Path)
     same = person.says("restore", "copy.db", "--dry-run")
     store = SqliteStore(plans)
     chain(store, "one", "after")
-    store.forget("two", expected="y")
+    store.delete("two", expected="y")
     store.close()
     before = everything(plans)
 
@@ -384,7 +384,7 @@ def test_a_backup_can_be_made_and_put_back_while_somebody_writes(person: Person,
     told = ["busy-0", *done.stdout.split()]
     store = SqliteStore(plans)
     assert set(told) <= set(ids(store.events("s")))
-    assert [finding.what for finding in store.examine()][-1].endswith("all of them whole")
+    assert [finding.what for finding in store.check()][-1].endswith("all of them whole")
     in_backup = ids(SqliteStore(person.folder / "copy.db").history("s"))
     assert in_backup[-1] == "busy-0"
 

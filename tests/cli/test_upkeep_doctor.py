@@ -13,8 +13,8 @@ import pytest
 from tests.cli.person import Answer, Person
 from tests.stores.contract import chain
 from tests.stores.processes import finish, start, wait_for
-from tildone.stores.sqlite import SqliteStore
 from tildone.stores.sqlite.schema import APPLICATION_ID, SCHEMA, steps
+from tildone.stores.sqlite.store import SqliteStore
 
 unix_only = pytest.mark.skipif(os.name == "nt", reason="permissions and pseudo-terminals are Unix's")
 linux_only = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="only Linux has /proc")

@@ -10,7 +10,7 @@ from tests.cli.person import CTRL_C, Person
 from tests.stores.contract import ids
 from tildone.core.plan import Status, Task, flat
 from tildone.log.events import Actor, Event, PlanChanged
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 
 needs_terminal = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals of this kind")
 
@@ -36,7 +36,7 @@ def plans(person: Person) -> Path:
 
 def written(store: SqliteStore, name: str, days: int, status: Status, text: str = "x") -> None:
     """An event as it was written so many days ago."""
-    head = store.place(name).head
+    head = store.session_head(name).head
     at = time.time_ns() // 1_000_000 - days * DAY
     fact = PlanChanged(flat(Task(text, status)))
     store.append(name, Event(f"{len(ids(store.events(name)))}", head, at, Actor.AGENT, fact))

@@ -17,8 +17,8 @@ from tests.clients.leash import leashed
 from tests.clients.model import ASIDE, DONE, Model, offered, spoken
 from tests.host.models.wire import Asked, Turn, calls_of
 from tildone.agents.registry import Agent, Agents
-from tildone.log.state import recall
-from tildone.stores.sqlite import SqliteStore
+from tildone.log.state import latest_state
+from tildone.stores.sqlite.store import SqliteStore
 
 CLIENTS = ("claude", "codex", "gemini", "opencode", "pi")
 TASK = "Do all of it."
@@ -166,7 +166,7 @@ class Inside:
 
     @staticmethod
     def _tasks(store: SqliteStore, session: str) -> Tasks:
-        plan = recall(store.history(session)).plan
+        plan = latest_state(store.history(session)).plan
         return [(task.text, task.status.value) for task in plan.tasks]
 
 

@@ -17,7 +17,7 @@ from tildone.dialects.base import Dialect
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.log.events import Event
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 from tildone.session import Session
 from tildone.stores.pi.store import JsonlStore
 from tildone.wiring import session_in
@@ -33,7 +33,7 @@ class Kept:
     """All that a store says of a session."""
 
     events: list[Event]
-    place: Place
+    session_head: SessionHead
     leaves: list[str]
     plan: Plan
 
@@ -132,7 +132,7 @@ def worked_on(session: Session) -> Session:
 
 def kept(session: Session) -> Kept:
     store, name = session.store, session.name
-    return Kept(list(store.events(name)), store.place(name), store.leaves(name), session.plan)
+    return Kept(list(store.events(name)), store.session_head(name), store.leaves(name), session.plan)
 
 
 def labelled(tree: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from tildone.kit.components.drawing import markup
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, result_to_json
 from tildone.kit.schema import Problem, fitted, problems
 from tildone.log.events import Actor, Event, Nudged
-from tildone.loop.machine import Manner, Patience
+from tildone.loop.decision import Manner, Patience
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 from tildone.views import plain

@@ -26,7 +26,7 @@ from tildone.agents.completions import CompletionLog
 from tildone.core.ops import Append
 from tildone.core.plan import Task
 from tildone.dialects.base import Dialect
-from tildone.loop.machine import GiveUp, GoOn, Rest
+from tildone.loop.decision import GiveUp, GoOn, Rest
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 

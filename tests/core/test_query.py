@@ -2,7 +2,7 @@
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.core.query import Located, Progress, located, newly_completed, next_task, open_tasks, progress
+from tildone.core.query import Progress, TaskInPhase, newly_completed, next_task, open_tasks, progress, tasks_with_phase
 
 MIXED = flat(Task("a", COMPLETED), Task("b"), Task("c", IN_PROGRESS), Task("d", ABANDONED))
 
@@ -35,7 +35,7 @@ def test_located_names_the_phase_of_every_task() -> None:
     """In the order of the plan."""
     plan = Plan((Phase("A", (Task("a"),)), Phase("B"), Phase("C", (Task("c"),))))
 
-    assert located(plan) == [Located("A", Task("a")), Located("C", Task("c"))]
+    assert tasks_with_phase(plan) == [TaskInPhase("A", Task("a")), TaskInPhase("C", Task("c"))]
 
 
 def test_newly_completed_are_tasks_that_were_there_and_open() -> None:

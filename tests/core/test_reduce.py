@@ -21,7 +21,7 @@ from tildone.core.ops import (
     Write,
 )
 from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.core.reduce import Outcome, Step, reduce, settle
+from tildone.core.reduce import Outcome, Step, enforce_focus, reduce
 from tildone.core.rules import Focus, Rules, Unit, length
 
 FREE = Rules()
@@ -204,10 +204,10 @@ def test_settling_keeps_the_first_active_task_and_promotes_when_there_is_none() 
     two = flat(Task("a", COMPLETED), Task("b", IN_PROGRESS), Task("c", IN_PROGRESS))
     none = flat(Task("a", COMPLETED), Task("b"), Task("c"))
 
-    assert [statuses(settle(plan, ONE)) for plan in (two, none)] == ["cip", "cip"]
-    assert [statuses(settle(plan, Rules(focus=Focus.AT_MOST_ONE))) for plan in (two, none)] == ["cip", "cpp"]
-    assert [statuses(settle(plan, FREE)) for plan in (two, none)] == ["cii", "cpp"]
-    assert settle(plan_of(), ONE) == Plan()
+    assert [statuses(enforce_focus(plan, ONE)) for plan in (two, none)] == ["cip", "cip"]
+    assert [statuses(enforce_focus(plan, Rules(focus=Focus.AT_MOST_ONE))) for plan in (two, none)] == ["cip", "cpp"]
+    assert [statuses(enforce_focus(plan, FREE)) for plan in (two, none)] == ["cii", "cpp"]
+    assert enforce_focus(plan_of(), ONE) == Plan()
 
 
 def test_length_is_counted_in_the_unit_asked_for() -> None:
@@ -266,4 +266,4 @@ def test_the_same_program_gives_the_same_outcome_and_mutates_nothing(
 @given(plans.plans, plans.rules)
 def test_settling_twice_is_settling_once(plan: Plan, rules: Rules) -> None:
     """A settled plan has nothing left to settle."""
-    assert settle(settle(plan, rules), rules) == settle(plan, rules)
+    assert enforce_focus(enforce_focus(plan, rules), rules) == enforce_focus(plan, rules)

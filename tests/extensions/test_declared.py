@@ -18,7 +18,7 @@ from tildone.kit.theme import Role
 from tildone.log import codec
 from tildone.log.events import Event
 from tildone.stores.memory import MemoryStore
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 
 WORDS = {"text": "Done for now."}
 

@@ -18,7 +18,7 @@ from tildone.host.api import ExtensionAPI
 from tildone.kit.components import RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult, text_result
 from tildone.kit.theme import plain
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 
 PLAN = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["wire", "test"]}]}]})}
 ALL_DONE = {"call": ("todo_write", {"ops": [{"op": "done"}]})}

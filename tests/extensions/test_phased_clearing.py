@@ -11,7 +11,7 @@ from tildone.extensions.phased import PANEL, phases
 from tildone.extensions.phased.clearing import PATIENCE_MS
 from tildone.extensions.phased.settings import Settings
 from tildone.log.events import Actor, Event, PlanChanged
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 from tildone.stores.memory import MemoryStore
 
 ITEMS = ["wire", "test", "ship"]
@@ -38,9 +38,9 @@ class WatchedStore(MemoryStore):
 
     looks = 0
 
-    def place(self, session: str) -> Place:
+    def session_head(self, session: str) -> SessionHead:
         self.looks += 1
-        return super().place(session)
+        return super().session_head(session)
 
 
 async def on_stage(*script: Answer, store: MemoryStore | None = None, **settings: Any) -> Stage:

@@ -17,7 +17,7 @@ from tildone.extensions.indexed import til_done
 from tildone.extensions.phased import phases
 from tildone.extensions.steering import NOTICE, steering
 from tildone.host import messages
-from tildone.log.events import Course
+from tildone.log.events import Directive
 
 WRITE: Answer = {"call": ("write_todos", {"mode": "replace", "todos": [{"text": "One"}]})}
 START: dict[str, Any] = {"call": ("edit_todos", {"action": "start", "indices": [0]})}
@@ -25,9 +25,9 @@ INIT: Answer = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase"
 WORDS: Answer = {"text": "I stop."}
 
 
-def steer(stage: Stage, course: Course) -> None:
+def steer(stage: Stage, course: Directive) -> None:
     """As a person does it: in another process."""
-    stage.open_session("conversation").steer(course)
+    stage.open_session("conversation").set_directive(course)
 
 
 def users(stage: Stage) -> list[str]:
@@ -46,7 +46,7 @@ async def test_an_agent_that_is_to_stop_ends_its_turn_before_the_next_tool_call(
     stage = Stage(INDEXED)
 
     async def meanwhile() -> dict[str, Any]:
-        steer(stage, Course.STOP)
+        steer(stage, Directive.STOP)
         return START
 
     stage.model.script[:] = [WRITE, meanwhile]
@@ -67,11 +67,11 @@ async def test_one_that_was_stopped_asks_nothing_until_it_may() -> None:
     """A prompt does not undo it."""
     stage = await on_stage(WRITE, WORDS)
     await stage.says("go")
-    steer(stage, Course.STOP)
+    steer(stage, Directive.STOP)
 
     await stage.says("go on")
     asked = len(stage.model.requests)
-    steer(stage, Course.GO)
+    steer(stage, Directive.GO)
     await stage.says("now")
 
     assert asked == 2
@@ -80,7 +80,7 @@ async def test_one_that_was_stopped_asks_nothing_until_it_may() -> None:
 
 async def test_a_paused_agent_is_not_told_to_go_on() -> None:
     stage = await on_stage(WRITE, WORDS)
-    steer(stage, Course.PAUSE)
+    steer(stage, Directive.PAUSE)
 
     await stage.says("go")
     stage.clock.advance(10_000)
@@ -89,8 +89,8 @@ async def test_a_paused_agent_is_not_told_to_go_on() -> None:
     assert users(stage) == ["go"]
 
 
-@pytest.mark.parametrize("course", [Course.PAUSE, Course.STOP])
-async def test_what_was_about_to_be_said_is_not_said_any_more(course: Course) -> None:
+@pytest.mark.parametrize("course", [Directive.PAUSE, Directive.STOP])
+async def test_what_was_about_to_be_said_is_not_said_any_more(course: Directive) -> None:
     """The person said so while it was counted down."""
     stage = await on_stage(WRITE, WORDS)
     await stage.says("go")
@@ -102,8 +102,8 @@ async def test_what_was_about_to_be_said_is_not_said_any_more(course: Course) ->
     assert users(stage) == ["go"]
 
 
-@pytest.mark.parametrize("course", list(Course))
-async def test_phases_remind_only_an_agent_that_is_to_go_on(course: Course) -> None:
+@pytest.mark.parametrize("course", list(Directive))
+async def test_phases_remind_only_an_agent_that_is_to_go_on(course: Directive) -> None:
     stage = Stage(PHASED, INIT, WORDS)
     await stage.start(phases(stage.open_session))
     steer(stage, course)
@@ -111,14 +111,14 @@ async def test_phases_remind_only_an_agent_that_is_to_go_on(course: Course) -> N
     await stage.says("go")
 
     reminded = [event for event in stage.events if event["type"] == "todo_reminder"]
-    assert bool(reminded) is (course is Course.GO)
+    assert bool(reminded) is (course is Directive.GO)
 
 
 async def test_a_declared_list_is_stopped_the_same_way(tmp_path: Path) -> None:
     stage = Stage(DECLARED, {"call": ("TodoWrite", {"summary": "s", "todos": []})}, cwd=str(tmp_path))
     stage.host.load([("steering", steering(stage.open_session, None))])
     await stage.start(declared(stage.open_session, str(tmp_path)))
-    steer(stage, Course.STOP)
+    steer(stage, Directive.STOP)
 
     await stage.says("go")
 

@@ -20,7 +20,7 @@ from tildone.dialects.by_hand import BY_HAND
 from tildone.hooks import main
 from tildone.hooks.hosts import CLAUDE, CURSOR, HOSTS, STOP, Host
 from tildone.session import Session
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import open_session
 
 VARIABLES = [variable for host in HOSTS.values() for variable in host.environ.values()]

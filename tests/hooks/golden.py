@@ -18,7 +18,7 @@ from tests.cli.person import Answer
 from tests.hooks.agent import Desk, Tasks, dumped, in_subprocess
 from tildone.hooks.hosts import HOSTS, Host
 from tildone.ids import now
-from tildone.log.events import Course
+from tildone.log.events import Directive
 from tildone.value import replace
 
 FOLDER = Path(__file__).parent / "golden"
@@ -65,7 +65,7 @@ class Golden:
             agent = desk.agents.admit(key, os.getpid(), now())
             desk.agents.keep(replace(agent, seen=desk.session.state.head))
         desk.plan(*map(tuple, said.get("plan", said.get("seen", []))))
-        desk.session.steer(Course(said.get("course", "go")))
+        desk.session.set_directive(Directive(said.get("course", "go")))
 
 
 def golden(path: Path) -> Golden:

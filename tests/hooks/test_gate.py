@@ -13,7 +13,7 @@ from tildone.core.plan import Status, Task
 from tildone.dialects.by_hand import BY_HAND
 from tildone.hooks.hosts import AFTER, CLAUDE, CURSOR, END, HOSTS, LINE, PROMPT, SAID, START, STOP, Host
 from tildone.ids import now
-from tildone.log.events import Actor, Bound, Course, Event, Nudged, Steered, Tripped
+from tildone.log.events import Actor, Bound, Directive, DirectiveSet, Event, Nudged, Tripped
 from tildone.wiring import open_session, open_store
 
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
@@ -106,16 +106,16 @@ def test_a_person_may_switch_the_gate_off(desk: Desk) -> None:
     assert Hooked(desk).tell(START).out != ""
 
 
-@pytest.mark.parametrize("course", [Course.PAUSE, Course.STOP])
-def test_a_person_may_have_it_left_alone_and_a_prompt_does_not_change_that(agent: Hooked, course: Course) -> None:
+@pytest.mark.parametrize("course", [Directive.PAUSE, Directive.STOP])
+def test_a_person_may_have_it_left_alone_and_a_prompt_does_not_change_that(agent: Hooked, course: Directive) -> None:
     agent.desk.plan(*OPEN)
-    agent.desk.session.steer(course)
+    agent.desk.session.set_directive(course)
 
     agent.tell(PROMPT, prompt="Go on")
 
     assert agent.stops() == ""
-    assert agent.desk.session.state.course is course
-    agent.desk.session.steer(Course.GO)
+    assert agent.desk.session.state.directive is course
+    agent.desk.session.set_directive(Directive.GO)
     assert agent.stops()
 
 
@@ -181,7 +181,7 @@ def test_resuming_begins_every_count_anew(agent: Hooked) -> None:
         agent.stops()
     assert agent.stops() == ""
 
-    agent.desk.session.steer(Course.GO)
+    agent.desk.session.set_directive(Directive.GO)
 
     assert agent.stops()
 
@@ -193,7 +193,7 @@ def test_words_that_differ_or_files_that_do_are_something_new(agent: Hooked) -> 
         (agent.desk.project / "work.py").write_text(f"# {number}\n", encoding="utf-8")
 
     assert agent.stops("Same.")
-    assert agent.desk.session.state.same == 0
+    assert agent.desk.session.state.repeats == 0
     assert agent.desk.session.state.nudges == 1
 
 
@@ -256,7 +256,9 @@ def test_the_words_are_those_of_the_dialect_that_the_model_speaks(desk: Desk) ->
     session.change((Append((Task("One"),)),))
     assert "todo" not in Hooked(desk).stops()
 
-    desk.session.store.append(session.name, Event("t", desk.session.state.head, now(), Actor.USER, Steered(Course.GO)))
+    desk.session.store.append(
+        session.name, Event("t", desk.session.state.head, now(), Actor.USER, DirectiveSet(Directive.GO))
+    )
     (desk.project / "tildone.toml").write_text('dialect = "indexed"\n', encoding="utf-8")
 
     assert "edit_todos" in Hooked(desk).stops()
@@ -298,7 +300,7 @@ def test_a_later_agent_is_stopped_with_the_rest(desk: Desk) -> None:
     """It has a plan of its own, which did not exist when the person said stop."""
     desk.plan(*OPEN)
     Hooked(desk, id="1").stops()
-    desk.session.steer(Course.STOP)
+    desk.session.set_directive(Directive.STOP)
     second = Hooked(desk, id="2")
 
     answers = [second.tell(AFTER, tool_name="Bash") for _ in range(2)]
@@ -353,7 +355,7 @@ def test_the_digest_of_words_is_kept_and_not_the_words(agent: Hooked) -> None:
 
     agent.stops("A secret.")
 
-    assert agent.desk.session.state.sight.words == digest("A secret.")
+    assert agent.desk.session.state.fingerprint.words == digest("A secret.")
 
 
 def test_a_bound_that_was_reached_elsewhere_is_not_told_again(agent: Hooked) -> None:

@@ -21,14 +21,20 @@ from tildone.dialects.by_hand import BY_HAND
 from tildone.hooks.fast_path import Glance, glance
 from tildone.hooks.hosts import AFTER, BEFORE, END, FORGET, PROMPT, START, STOP
 from tildone.ids import now
-from tildone.log.events import Actor, Call, Course
-from tildone.loop.machine import Turn
+from tildone.log.events import Actor, Call, Directive
+from tildone.loop.decision import Turn
 from tildone.session import Session
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import session_in
 
 LIGHT = {"tildone", "tildone.cli", "tildone.errors", "tildone.config", "tildone.value", "tildone.log", "tildone.stores"}
-LIGHT |= {"tildone.log.scan", "tildone.agents.registry", "tildone.hooks", "tildone.hooks.hosts", "tildone.hooks.event"}
+LIGHT |= {
+    "tildone.log.json_scanner",
+    "tildone.agents.registry",
+    "tildone.hooks",
+    "tildone.hooks.hosts",
+    "tildone.hooks.event",
+}
 LIGHT |= {"tildone.hooks.fast_path"}
 SLOW = {"re", "enum", "json", "typing", "functools", "subprocess", "threading", "hashlib", "tomllib"}
 SHOW = """
@@ -110,17 +116,17 @@ def session_at(path: Path) -> Session:
 @settings(max_examples=60)
 @given(
     st.lists(st.builds(Task, NASTY | plans.texts, plans.statuses, st.lists(NASTY, max_size=1).map(tuple)), max_size=4),
-    st.sampled_from(Course),
+    st.sampled_from(Directive),
 )
 def test_a_glance_tells_what_a_close_look_tells(
-    tmp_path_factory: pytest.TempPathFactory, tasks: list[Task], course: Course
+    tmp_path_factory: pytest.TempPathFactory, tasks: list[Task], course: Directive
 ) -> None:
     """Whatever the texts hold: quotes in them are escaped, so they can't pass for a status."""
     path = tmp_path_factory.mktemp("glance") / "plans.db"
     session = session_at(path)
     call = Call("x", '{"status":"pending","course":"stop"}')
     session.change((Write((Phase('"status":"pending"', tuple(tasks)),)),), Actor.AGENT, None, call)
-    session.steer(course)
+    session.set_directive(course)
     state = session.state
 
     found = glance(str(path), "s")
@@ -140,7 +146,7 @@ def test_a_glance_sees_that_an_agent_was_let_go_and_that_it_was_taken_up_again(t
     let_go = glance(str(path), "s")
     session.label(session.state.head or "", "here")
     labelled = glance(str(path), "s")
-    session.steer(Course.GO)
+    session.set_directive(Directive.GO)
 
     assert let_go is not None
     assert labelled is not None
@@ -151,9 +157,9 @@ def test_a_glance_sees_that_an_agent_was_let_go_and_that_it_was_taken_up_again(t
 def test_a_course_is_seen_before_there_is_a_plan(tmp_path: Path) -> None:
     path = tmp_path / "plans.db"
     session = session_at(path)
-    session.steer(Course.STOP)
+    session.set_directive(Directive.STOP)
 
-    assert glance(str(path), "s") == Glance(session.state.head, course="stop")
+    assert glance(str(path), "s") == Glance(session.state.head, directive="stop")
 
 
 def test_there_may_be_no_file_and_no_such_session(tmp_path: Path) -> None:

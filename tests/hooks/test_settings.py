@@ -7,7 +7,7 @@ import pytest
 from tildone.config import load
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import UsageError
-from tildone.loop.machine import Patience
+from tildone.loop.decision import Patience
 from tildone.stores.memory import MemoryStore
 from tildone.wiring import open_session
 
@@ -27,7 +27,7 @@ def test_every_bound_may_be_said_in_a_file_and_nearer_in_the_environment(tmp_pat
 
     said = patience(tmp_path, TILDONE_MAX_COST="4.5", TILDONE_MAX_SAME="0")
 
-    assert (said.nudges, said.same, said.minutes, said.cost) == (1, 0, 3, 4.5)
+    assert (said.nudges, said.repeats, said.minutes, said.cost) == (1, 0, 3, 4.5)
 
 
 @pytest.mark.parametrize(("word", "held"), [("on", True), ("off", False)])

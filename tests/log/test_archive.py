@@ -9,12 +9,12 @@ from tests.plans import plan_of, session_on
 from tildone.log import archive, codec
 from tildone.log.archive import Archive
 from tildone.log.events import Actor, Event, Nudged, PlanChanged
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 
 FIRST = Event("a", None, 1, Actor.AGENT, PlanChanged(plan_of("one")))
 SECOND = Event("b", "a", 2, Actor.USER, PlanChanged(plan_of("two")))
 NUDGE = Event("c", "a", 3, Actor.TIMER, Nudged(1, 1))
-ARCHIVE = Archive("s", Place("a", ("b",)), (FIRST, SECOND))
+ARCHIVE = Archive("s", SessionHead("a", ("b",)), (FIRST, SECOND))
 EVENTS = [codec.parse(codec.encode(event)) for event in ARCHIVE.events]
 
 
@@ -28,7 +28,7 @@ def archives(draw: st.DrawFn) -> Archive:
         events.append(Event(name, parent, draw(st.integers(0, 2**53)), draw(st.sampled_from(Actor)), draw(facts)))
     somewhere = st.none() | st.sampled_from(ids) if ids else st.none()
     ahead = draw(st.lists(st.sampled_from(ids), max_size=2)) if ids else []
-    return Archive(draw(wild.filter(bool)), Place(draw(somewhere), tuple(ahead)), tuple(events))
+    return Archive(draw(wild.filter(bool)), SessionHead(draw(somewhere), tuple(ahead)), tuple(events))
 
 
 @settings(max_examples=60)
@@ -47,8 +47,8 @@ def test_the_plan_is_there_for_those_who_read_no_events() -> None:
 
     assert archive.is_archive(data)
     assert data["plan"] == [{"name": "", "tasks": [{"text": "one", "status": "pending"}]}]
-    assert codec.parse(archive.write(Archive("s", Place("c"), (FIRST, NUDGE))))["plan"] == data["plan"]
-    assert codec.parse(archive.write(Archive("s", Place(), (FIRST,))))["plan"] == []
+    assert codec.parse(archive.write(Archive("s", SessionHead("c"), (FIRST, NUDGE))))["plan"] == data["plan"]
+    assert codec.parse(archive.write(Archive("s", SessionHead(), (FIRST,))))["plan"] == []
 
 
 def test_a_store_can_take_it_over() -> None:
@@ -59,13 +59,13 @@ def test_a_store_can_take_it_over() -> None:
     session.turn_ended()
     session.undo()
     events = tuple(session.store.events("s"))
-    whole = Archive("s", session.store.place("s"), events)
+    whole = Archive("s", session.store.session_head("s"), events)
     other = session_on(name="copy").store
 
     read = archive.read(archive.write(whole))
-    other.adopt("copy", read.events, read.place)
+    other.import_events("copy", read.events, read.session_head)
 
-    assert (tuple(other.events("copy")), other.place("copy")) == (events, whole.place)
+    assert (tuple(other.events("copy")), other.session_head("copy")) == (events, whole.session_head)
 
 
 def test_a_plan_that_was_edited_by_hand_is_noticed() -> None:
@@ -73,7 +73,7 @@ def test_a_plan_that_was_edited_by_hand_is_noticed() -> None:
     text = archive.write(ARCHIVE)
 
     assert archive.read(text.replace('"text":"one"', '"text":"three"', 1)) == Archive(
-        "s", ARCHIVE.place, ARCHIVE.events, edited=True
+        "s", ARCHIVE.session_head, ARCHIVE.events, edited=True
     )
     assert not archive.read("".join(text.splitlines()[:4] + text.splitlines()[5:])).edited
 
@@ -140,6 +140,6 @@ def test_any_other_text_is_refused(text: str) -> None:
 
 def test_an_archive_of_nothing_is_one() -> None:
     """Whoever takes it over has nothing to do."""
-    empty = Archive("s", Place(), ())
+    empty = Archive("s", SessionHead(), ())
 
     assert archive.read(archive.write(empty)) == empty

@@ -7,7 +7,19 @@ from hypothesis import strategies as st
 from tests import plans
 from tildone.core.plan import Plan
 from tildone.log import codec
-from tildone.log.events import Actor, Bound, Call, Course, Event, Labelled, Nudged, PlanChanged, Sight, Steered, Tripped
+from tildone.log.events import (
+    Actor,
+    Bound,
+    Call,
+    Directive,
+    DirectiveSet,
+    Event,
+    Labelled,
+    Nudged,
+    PlanChanged,
+    StopFingerprint,
+    Tripped,
+)
 
 wild = st.text(st.characters(codec=None), max_size=20) | st.just("\ud800 half a pair \udfff")
 facts = st.one_of(
@@ -17,12 +29,12 @@ facts = st.one_of(
         st.none() | st.builds(Call, wild, wild),
         st.integers(0, 99),
         st.integers(0, 2**53),
-        st.sampled_from(Course),
+        st.sampled_from(Directive),
     ),
     st.builds(Nudged, st.integers(1, 20), st.integers(1, 60)),
-    st.builds(Nudged, st.integers(1, 20), st.integers(1, 60), st.builds(Sight, wild, wild), st.just(0)),
-    st.builds(Nudged, st.integers(1, 20), st.integers(1, 60), st.just(Sight("f")), st.integers(0, 9)),
-    st.builds(Steered, st.sampled_from(Course)),
+    st.builds(Nudged, st.integers(1, 20), st.integers(1, 60), st.builds(StopFingerprint, wild, wild), st.just(0)),
+    st.builds(Nudged, st.integers(1, 20), st.integers(1, 60), st.just(StopFingerprint("f")), st.integers(0, 9)),
+    st.builds(DirectiveSet, st.sampled_from(Directive)),
     st.builds(Tripped, st.sampled_from(Bound), st.integers(1, 60)),
     st.builds(Labelled, wild, wild),
 )
@@ -55,7 +67,7 @@ def test_an_event_comes_back_as_it_was_written(event: Event) -> None:
 )
 def test_what_is_not_an_event_is_refused(text: str) -> None:
     """Damage and newer versions are told apart from events, never guessed at."""
-    with pytest.raises(codec.Unreadable, match="not an event"):
+    with pytest.raises(codec.UndecodableEvent, match="not an event"):
         codec.decode(text)
 
 

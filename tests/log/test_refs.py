@@ -9,8 +9,8 @@ import pytest
 from tests.plans import plan_of
 from tildone.errors import NotFound
 from tildone.log.events import Actor, Event, Fact, Labelled, Nudged, PlanChanged
-from tildone.log.refs import labelled, resolve, short_ids, unfit
-from tildone.log.tree import Place
+from tildone.log.refs import events_by_label, label_problem, resolve, short_ids
+from tildone.log.tree import SessionHead
 from tildone.stores.memory import MemoryStore
 
 
@@ -37,7 +37,7 @@ def written(*chain: tuple[str, str | None, Fact]) -> Counting:
     """A store of one session `s`, standing at the last of these events."""
     store = Counting()
     events = [Event(name, parent, 1, Actor.USER, fact) for name, parent, fact in chain]
-    store.adopt("s", events, Place(events[-1].id))
+    store.import_events("s", events, SessionHead(events[-1].id))
     return store
 
 
@@ -138,8 +138,8 @@ def test_a_label_means_the_event_that_got_it_last() -> None:
         ("g", "f", Labelled("gone", "far")),
     )
 
-    assert labelled(islice(store.events("s"), 5)) == {"here": "a"}
-    assert labelled(store.events("s")) == {"here": "a", "far": "gone"}
+    assert events_by_label(islice(store.events("s"), 5)) == {"here": "a"}
+    assert events_by_label(store.events("s")) == {"here": "a", "far": "gone"}
     assert resolve(store, "s", "here") == "a"
     for word in ("there", "far"):
         with pytest.raises(NotFound, match="no event is called"):
@@ -179,10 +179,10 @@ def test_ids_are_as_short_as_they_can_be() -> None:
 @pytest.mark.parametrize("name", ["", " ", "head", "Root", "a~1", "~"])
 def test_a_name_must_not_mean_something_else(name: str) -> None:
     """Or nothing."""
-    assert unfit(name)
+    assert label_problem(name)
 
 
 @pytest.mark.parametrize("name", ["v1", "before lunch", "0a", "日本語", "headless", "root-cause"])
 def test_any_other_text_is_a_name(name: str) -> None:
     """One that looks like the beginning of an id included."""
-    assert unfit(name) is None
+    assert label_problem(name) is None

@@ -7,15 +7,27 @@ from hypothesis import strategies as st
 
 from tests import plans
 from tests.plans import plan_of
-from tildone.log.events import Actor, Bound, Course, Event, Fact, Labelled, Nudged, PlanChanged, Sight, Steered, Tripped
-from tildone.log.state import State, advance, recall
+from tildone.log.events import (
+    Actor,
+    Bound,
+    Directive,
+    DirectiveSet,
+    Event,
+    Fact,
+    Labelled,
+    Nudged,
+    PlanChanged,
+    StopFingerprint,
+    Tripped,
+)
+from tildone.log.state import State, apply_event, latest_state
 
 facts = st.one_of(
     st.builds(PlanChanged, plans.plans, drift=st.integers(0, 9)),
     st.builds(Nudged, st.integers(1, 20), st.integers(1, 60)),
     st.just(Tripped(Bound.NUDGES, 20)),
     st.just(Labelled("e0", "start")),
-    st.builds(Steered, st.sampled_from(Course)),
+    st.builds(DirectiveSet, st.sampled_from(Directive)),
 )
 
 
@@ -26,30 +38,30 @@ def chain(*facts: Fact) -> list[Event]:
 
 def test_nothing_happened_means_an_empty_plan() -> None:
     """A session that was never written to."""
-    assert recall([]) == State()
+    assert latest_state([]) == State()
 
 
 def test_the_newest_snapshot_is_the_plan() -> None:
     """And nothing has been said since."""
     events = chain(PlanChanged(plan_of("old")), PlanChanged(plan_of("new"), drift=3))
 
-    assert recall(events[::-1]) == State("e1", plan_of("new"), 0, 3)
+    assert latest_state(events[::-1]) == State("e1", plan_of("new"), 0, 3)
 
 
 def test_nudges_count_until_the_plan_changes() -> None:
     """A change starts the count again, and keeps the drift it was given."""
     events = chain(PlanChanged(plan_of("a")), Nudged(1, 1), Nudged(2, 2), PlanChanged(plan_of("b"), drift=2))
 
-    assert recall(events[2::-1]).nudges == 2
-    assert recall(events[::-1]) == State("e3", plan_of("b"), 0, 2)
+    assert latest_state(events[2::-1]).nudges == 2
+    assert latest_state(events[::-1]) == State("e3", plan_of("b"), 0, 2)
 
 
 def test_a_trip_is_known_until_something_else_is_decided() -> None:
     """A change of the plan, or another nudge, opens the gate again."""
     events = chain(PlanChanged(plan_of("a")), Tripped(Bound.NUDGES, 20), Nudged(1, 1))
 
-    assert recall(events[1::-1]).tripped
-    assert not recall(events[::-1]).tripped
+    assert latest_state(events[1::-1]).tripped
+    assert not latest_state(events[::-1]).tripped
 
 
 def test_reading_stops_at_the_newest_snapshot() -> None:
@@ -60,7 +72,7 @@ def test_reading_stops_at_the_newest_snapshot() -> None:
         yield from newest[::-1]
         raise AssertionError("read past the snapshot")
 
-    assert recall(endless()) == State("e2", plan_of("a"), 1, 1, since=1)
+    assert latest_state(endless()) == State("e2", plan_of("a"), 1, 1, since=1)
 
 
 @given(st.lists(facts, max_size=8))
@@ -68,29 +80,29 @@ def test_reading_backwards_and_going_forwards_agree(facts: list[Fact]) -> None:
     """A process that has just opened the session knows what one that watched it knows."""
     state = State()
     for event in (events := chain(*facts)):
-        state = advance(state, event)
+        state = apply_event(state, event)
 
     since_snapshot = next((i for i in reversed(range(len(events))) if isinstance(facts[i], PlanChanged)), None)
     if since_snapshot is not None:
-        assert recall(reversed(events)) == state
+        assert latest_state(reversed(events)) == state
 
 
 def test_a_course_holds_until_another_is_set() -> None:
     """Nudges, labels and changes of the plan go on under it; setting one begins every count anew."""
     events = chain(
         PlanChanged(plan_of("a")),
-        Nudged(1, 1, Sight("files", "words"), 1),
-        Steered(Course.PAUSE),
+        Nudged(1, 1, StopFingerprint("files", "words"), 1),
+        DirectiveSet(Directive.PAUSE),
         Labelled("e0", "x"),
-        PlanChanged(plan_of("b"), course=Course.PAUSE),
+        PlanChanged(plan_of("b"), directive=Directive.PAUSE),
         Nudged(1, 1),
-        Steered(Course.GO),
+        DirectiveSet(Directive.GO),
     )
 
-    assert recall(events[2::-1]) == State("e2", plan_of("a"), course=Course.PAUSE)
-    assert recall(events[3::-1]).course is Course.PAUSE
-    assert recall(events[5::-1]).course is Course.PAUSE
-    assert recall(events[::-1]) == State("e6", plan_of("b"))
+    assert latest_state(events[2::-1]) == State("e2", plan_of("a"), directive=Directive.PAUSE)
+    assert latest_state(events[3::-1]).directive is Directive.PAUSE
+    assert latest_state(events[5::-1]).directive is Directive.PAUSE
+    assert latest_state(events[::-1]) == State("e6", plan_of("b"))
 
 
 def test_a_chain_goes_back_to_its_first_nudge() -> None:
@@ -99,4 +111,4 @@ def test_a_chain_goes_back_to_its_first_nudge() -> None:
         PlanChanged(plan_of("a")), Nudged(1, 1), Nudged(2, 2), PlanChanged(plan_of("b"), drift=2, since=1), Nudged(1, 3)
     )
 
-    assert [recall(events[newest::-1]).since for newest in range(5)] == [0, 1, 1, 1, 1]
+    assert [latest_state(events[newest::-1]).since for newest in range(5)] == [0, 1, 1, 1, 1]

@@ -29,10 +29,10 @@ from tildone.agents.registry import Agents
 from tildone.config import Settings, load
 from tildone.core.plan import Plan
 from tildone.dialects import dialect_named
-from tildone.log.state import recall
+from tildone.log.state import latest_state
 from tildone.mcp.run import opened
 from tildone.mcp.whose import on_pipes
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import open_agents, session_in
 
 PROGRAM = str(Path(sys.executable).with_name("tildone.exe" if os.name == "nt" else "tildone"))
@@ -115,7 +115,7 @@ class Room:
         with ExitStack() as stack:
             store = self.store
             stack.callback(store.close)
-            return recall(store.history(session or str(self.project))).plan
+            return latest_state(store.history(session or str(self.project))).plan
 
     def texts(self, session: str | None = None) -> list[str]:
         """What the tasks of a plan say."""

@@ -21,7 +21,7 @@ async def test_agents_share_a_plan_on_a_server_and_hear_of_changes(room: Room) -
 
 async def shared(room: Room, url: str, mode: str) -> None:
     # Only where there is a server is there a driver to talk to it.
-    from tildone.stores.postgres import PostgresStore  # noqa: PLC0415  see above
+    from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
 
     heard = Heard()
     store = PostgresStore(url)

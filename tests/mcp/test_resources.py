@@ -10,8 +10,8 @@ from mcp import Client
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, PromptReference, ResourceTemplateReference
 
+from tests.formats.hostile_plans import BREAKS, COMMENTS, CONTROLS, MARKDOWN, SURROGATES
 from tests.mcp.room import MODES, PATIENCE, PROGRAM, Heard, Room, called, listening, read
-from tests.views.nasty import BREAKS, COMMENTS, CONTROLS, MARKDOWN, SURROGATES
 from tildone.dialects import dialect_named
 from tildone.formats.markdown import read as read_markdown
 from tildone.mcp import listening as rooms_listening

@@ -6,7 +6,7 @@ import threading
 
 from tests.mcp.room import PATIENCE
 from tests.plans import session_on
-from tildone.log.state import recall
+from tildone.log.state import latest_state
 from tildone.mcp.desks import Found
 from tildone.mcp.watch import Watch
 from tildone.session import Session
@@ -33,7 +33,7 @@ class Noted(MemoryStore):
 
 
 def found(session: Session) -> Found:
-    return Found(session.name, recall(session.store.history(session.name)))
+    return Found(session.name, latest_state(session.store.history(session.name)))
 
 
 async def test_a_nudge_is_no_change_of_the_plan() -> None:

@@ -29,7 +29,7 @@ def agent(room: Room, key: str) -> Agent:
 def head(room: Room, session: str | None = None) -> str | None:
     store = room.store
     try:
-        return store.place(session or str(room.project)).head
+        return store.session_head(session or str(room.project)).head
     finally:
         store.close()
 

@@ -1,7 +1,9 @@
-"""Budgets: files and functions a reader holds in the head, and imports without circles."""
+"""Budgets on the size and shape of the source: files, functions, import cycles, broad excepts, `Any`."""
 
 import ast
 import graphlib
+import re
+import statistics
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +12,11 @@ from tests.project.source import Module, imports, modules
 
 FILE_LINES = 300
 FUNCTION_LINES = 40
+MEDIAN_LINES = 8
+NINETIETH_PERCENTILE_LINES = 20
+BROAD = ("Exception", "BaseException")
+BROAD_EXCEPTS = 30
+ANY_LINES_IN_HOST = 40
 
 every_module = pytest.mark.parametrize("module", modules().values(), ids=modules().keys())
 
@@ -36,7 +43,7 @@ def test_a_docstring_is_not_counted() -> None:
     assert lines_of(function) == 2
 
 
-def test_imports_run_in_no_circle() -> None:
+def test_there_is_no_import_cycle() -> None:
     graph = {name: set(imports(module)) & modules().keys() for name, module in modules().items()}
 
     graphlib.TopologicalSorter(graph).prepare()
@@ -53,3 +60,51 @@ def lines_of(function: Function) -> int:
         return lines
     docstring = function.body[0]
     return lines - ((docstring.end_lineno or docstring.lineno) - docstring.lineno + 1)
+
+
+def test_most_functions_are_short() -> None:
+    """Half of them fit 8 lines and nine in ten fit 20, their docstrings included."""
+    lengths = sorted(
+        (function.end_lineno or function.lineno) - function.lineno + 1
+        for module in modules().values()
+        for function in functions(module.tree)
+    )
+
+    assert statistics.median(lengths) <= MEDIAN_LINES
+    assert lengths[int(len(lengths) * 0.9)] <= NINETIETH_PERCENTILE_LINES
+
+
+def test_broad_excepts_do_not_spread() -> None:
+    """Only the outermost function of a shell, a hook or an extension boundary catches everything."""
+    broad = [
+        f"{module.name}, line {node.lineno}"
+        for module in modules().values()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ExceptHandler) and (node.type is None or ast.unparse(node.type) in BROAD)
+    ]
+
+    assert len(broad) <= BROAD_EXCEPTS, broad
+
+
+def test_the_host_is_typed() -> None:
+    """`Any` stands only where records are decoded from the wire."""
+    lines = [
+        f"{module.name}: {line.strip()}"
+        for module in modules().values()
+        if module.room == "host"
+        for line in module.path.read_text(encoding="utf-8").splitlines()
+        if re.search(r"\bAny\b", line)
+    ]
+
+    assert len(lines) <= ANY_LINES_IN_HOST, lines
+
+
+def test_nothing_sets_a_type_checking_flag_of_its_own() -> None:
+    """The package root is the exception: it must import nothing."""
+    preludes = [
+        module.name
+        for module in modules().values()
+        if "TYPE_CHECKING = False" in module.path.read_text(encoding="utf-8")
+    ]
+
+    assert preludes == ["tildone", "tildone.typing"]

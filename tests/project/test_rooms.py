@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from do import PURE_ROOMS
+from tests.project import rooms_page
 from tests.project.source import Module, contract, imports, modules, rooms
 
 OUTSIDE = set(contract("pure")["forbidden_modules"])
@@ -63,3 +64,45 @@ def test_importing_the_hook_path_loads_nothing_heavy(name: str) -> None:
     answer = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
 
     assert answer.stdout.split() == []
+
+
+def test_every_room_imports_only_rooms_below_it() -> None:
+    """What the drawing in docs/architecture.md shows: arrows point down."""
+    level = {room: number for number, layer in enumerate(rooms_page.layers()) for room in layer}
+    upwards = {(room, used) for room, below in rooms_page.edges().items() for used in below if room} - {
+        (room, used) for room in level for used in level if level[room] < level[used]
+    }
+
+    assert upwards == set()
+
+
+def test_a_large_room_is_divided_into_sub_rooms() -> None:
+    """No undivided room holds more than 15 % of the lines."""
+    large = [room for room, share in rooms_page.shares().items() if share > rooms_page.LARGE]
+
+    assert {room: [*rooms_page.sub_rooms(room)] for room in large if len(rooms_page.sub_rooms(room)) < 3} == {}
+
+
+def test_registries_import_only_from_their_own_package() -> None:
+    """A registry imports by name, which import-linter cannot see; so it must stay inside its package."""
+    declared = [
+        (module.name, ast.literal_eval(node.args[0]) if isinstance(node.args[0], ast.Constant) else module.name)
+        for module in modules().values()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split("[")[0] == "Registry"
+    ]
+
+    assert len(declared) >= 3
+    assert [(home, package) for home, package in declared if home != package] == []
+
+
+def test_nothing_but_a_registry_imports_by_name() -> None:
+    """Import contracts see only imports that are written out."""
+    users = {
+        module.name
+        for module in modules().values()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Name) and node.id in ("__import__", "import_module")
+    }
+
+    assert users <= {"tildone", "tildone.registry"}

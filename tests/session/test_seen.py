@@ -37,7 +37,7 @@ def test_a_model_knows_what_its_calls_came_to() -> None:
     session.call("list_todos", {})
 
     assert knew == [None, plan_of("a")]
-    assert session.seen == "e0"
+    assert session.seen_head == "e0"
 
 
 def test_what_a_person_did_meanwhile_the_model_can_not_know() -> None:
@@ -61,9 +61,9 @@ def test_what_was_seen_can_be_taken_up_by_another_process() -> None:
     first.call("write_todos", ADD)
     first.change([Append((Task("by hand"),))])
 
-    for number, head in zip(itertools.count(), (first.seen, "gone", None, "e1"), strict=False):
+    for number, head in zip(itertools.count(), (first.seen_head, "gone", None, "e1"), strict=False):
         session = listening(store, knew, prefix=f"{number}-")
-        session.saw(head)
+        session.set_seen_head(head)
         session.call("list_todos", {})
 
     assert knew == [plan_of("a"), None, None, plan_of("a", "by hand")]

@@ -15,7 +15,7 @@ from tildone.core.plan import Phase, Plan, Task, flat
 from tildone.dialects.arguments import MAX_ARGUMENTS
 from tildone.errors import HeadMoved, Refused, UnknownEvent
 from tildone.log.events import Actor, Bound, Call, Event, Labelled, Nudged, PlanChanged, Tripped
-from tildone.loop.machine import GiveUp, GoOn, Manner, Patience, Rest, Turn, Why
+from tildone.loop.decision import GiveUp, GoOn, Manner, Patience, Rest, RestReason, Turn
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 
@@ -145,17 +145,17 @@ class Contended(MemoryStore):
     def append(self, session: str, event: Event) -> None:
         if self.times:
             self.times -= 1
-            place = self.place(session)
+            place = self.session_head(session)
             fact = PlanChanged(flat(*(Task(f"theirs {i}") for i in range(self.times + 1))))
             super().append(session, Event(f"x{next(self.theirs)}", place.head, 0, Actor.USER, fact))
             raise HeadMoved(session)
         super().append(session, event)
 
-    def move(self, session: str, to: Any, *, expected: str | None) -> None:
+    def move_head(self, session: str, to: Any, *, expected: str | None) -> None:
         if self.times:
             self.times -= 1
             raise HeadMoved(session)
-        super().move(session, to, expected=expected)
+        super().move_head(session, to, expected=expected)
 
 
 def test_whoever_comes_second_thinks_again() -> None:
@@ -253,10 +253,10 @@ def test_a_turn_that_was_interrupted_or_failed_or_finished_leaves_no_trace() -> 
     session = session_on()
     session.call("write_todos", ADD_TWO)
 
-    assert session.turn_ended(Turn(aborted=True)).decision == Rest(Why.ABORTED)
-    assert session.turn_ended(Turn(errored=True)).decision == Rest(Why.ERRORED)
+    assert session.turn_ended(Turn(aborted=True)).decision == Rest(RestReason.ABORTED)
+    assert session.turn_ended(Turn(errored=True)).decision == Rest(RestReason.ERRORED)
     session.call("edit_todos", {"action": "complete", "indices": [0, 1]})
-    assert session.turn_ended().decision == Rest(Why.ALL_DONE)
+    assert session.turn_ended().decision == Rest(RestReason.ALL_DONE)
 
     assert "Nudged" not in facts(session)
 
@@ -346,10 +346,10 @@ def test_a_session_knows_what_its_plan_has_been() -> None:
     session.call("write_todos", ADD_TWO)
     session.call("edit_todos", {"action": "start", "indices": [0]})
 
-    assert session.was(plan_of("a", "b"))
-    assert not session.was(plan_of("a"))
+    assert session.recently_had(plan_of("a", "b"))
+    assert not session.recently_had(plan_of("a"))
     session.undo()
-    assert not session.was(flat(Task("a", IN_PROGRESS), Task("b")))
+    assert not session.recently_had(flat(Task("a", IN_PROGRESS), Task("b")))
 
 
 def test_a_label_names_an_event_of_the_session() -> None:

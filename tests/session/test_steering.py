@@ -4,8 +4,8 @@ import pytest
 
 from tests.plans import session_on
 from tildone.core.plan import Plan, Task, flat
-from tildone.log.events import Bound, Course
-from tildone.loop.machine import GiveUp, GoOn, Rest, Why
+from tildone.log.events import Bound, Directive
+from tildone.loop.decision import GiveUp, GoOn, Rest, RestReason
 from tildone.session import Session
 
 ADD_TWO = {"mode": "append", "todos": [{"text": "a"}, {"text": "b"}]}
@@ -17,29 +17,29 @@ def working() -> Session:
     return session
 
 
-@pytest.mark.parametrize("course", [Course.PAUSE, Course.STOP])
-def test_a_paused_agent_is_left_alone_until_it_may_go_on(course: Course) -> None:
+@pytest.mark.parametrize("course", [Directive.PAUSE, Directive.STOP])
+def test_a_paused_agent_is_left_alone_until_it_may_go_on(course: Directive) -> None:
     """A change of the plan meanwhile does not end the pause."""
     session = working()
 
-    assert session.steer(course)
+    assert session.set_directive(course)
     paused = session.turn_ended().decision
     session.call("edit_todos", {"action": "start", "indices": [0]})
     still = session.turn_ended().decision
-    assert session.steer(Course.GO)
+    assert session.set_directive(Directive.GO)
 
-    assert paused == still == Rest(Why.PAUSED)
+    assert paused == still == Rest(RestReason.PAUSED)
     assert isinstance(session.turn_ended().decision, GoOn)
 
 
 def test_a_course_that_is_set_already_is_not_set_again() -> None:
     """Nothing is written, and the caller is told."""
     session = working()
-    assert not session.steer(Course.GO)
-    session.steer(Course.PAUSE)
+    assert not session.set_directive(Directive.GO)
+    session.set_directive(Directive.PAUSE)
     head = session.state.head
 
-    assert not session.steer(Course.PAUSE)
+    assert not session.set_directive(Directive.PAUSE)
 
     assert session.state.head == head
 
@@ -51,7 +51,7 @@ def test_an_agent_that_was_let_go_may_be_kept_going_again() -> None:
         session.turn_ended()
     assert session.turn_ended().decision == GiveUp(Bound.NUDGES, 20)
 
-    assert session.steer(Course.GO)
+    assert session.set_directive(Directive.GO)
 
     assert (session.state.nudges, session.state.drift, session.state.tripped) == (0, 0, False)
     assert isinstance(session.turn_ended().decision, GoOn)
@@ -62,7 +62,7 @@ def test_a_pause_does_not_go_back_with_the_plan() -> None:
     session = working()
     session.call("edit_todos", {"action": "complete", "indices": [0]})
     done = session.plan
-    session.steer(Course.PAUSE)
+    session.set_directive(Directive.PAUSE)
 
     undone = session.undo().after
     paused = session.turn_ended().decision
@@ -70,29 +70,29 @@ def test_a_pause_does_not_go_back_with_the_plan() -> None:
 
     assert undone == flat(Task("a"), Task("b"))
     assert redone == done
-    assert paused == session.turn_ended().decision == Rest(Why.PAUSED)
+    assert paused == session.turn_ended().decision == Rest(RestReason.PAUSED)
 
 
 def test_a_pause_holds_before_the_first_event_too() -> None:
     """Where there is no plan, and where one is found again."""
     session = working()
-    session.steer(Course.STOP)
+    session.set_directive(Directive.STOP)
 
     emptied = session.undo().after
 
     assert emptied == Plan()
-    assert session.state.course is Course.STOP
+    assert session.state.directive is Directive.STOP
     assert session.redo().after == flat(Task("a"), Task("b"))
-    assert session.state.course is Course.STOP
+    assert session.state.directive is Directive.STOP
 
 
 def test_a_pause_was_not_there_when_it_was_not() -> None:
     """Going to a place from before brings the course of now, not the one of then."""
     session = working()
-    session.steer(Course.PAUSE)
+    session.set_directive(Directive.PAUSE)
     paused = session.state.head or ""
-    session.steer(Course.GO)
+    session.set_directive(Directive.GO)
 
     session.checkout(paused)
 
-    assert session.state.course is Course.GO
+    assert session.state.directive is Directive.GO

@@ -15,13 +15,13 @@ from tildone.core.ops import Append, Op
 from tildone.core.plan import Plan, Task
 from tildone.dialects import plan_in_entry
 from tildone.errors import Refused
-from tildone.log.events import Actor, Course, Event, Labelled, PlanChanged
+from tildone.log.events import Actor, Directive, Event, Labelled, PlanChanged
 from tildone.log.refs import resolve
 from tildone.log.store import Store
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 from tildone.stores.pi.store import JsonlStore
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 
 Keeper = Callable[[], AbstractContextManager[Store]]
 
@@ -36,7 +36,7 @@ commands = st.lists(
         st.tuples(st.just("checkout"), st.integers(0, 20)),
         st.tuples(st.just("label"), st.integers(0, 20)),
         st.tuples(st.just("nudge"), st.none()),
-        st.tuples(st.just("steer"), st.sampled_from(Course)),
+        st.tuples(st.just("steer"), st.sampled_from(Directive)),
     ),
     max_size=20,
 )
@@ -107,7 +107,7 @@ class Walker:
             self.plan = self.ahead.pop()
 
     def checkout(self, number: int) -> None:
-        target = self.session.store.place("s").head if number >= len(self.events) else self.events[number].id
+        target = self.session.store.session_head("s").head if number >= len(self.events) else self.events[number].id
         self.session.checkout(target)
         way = [event.fact.plan for event in self.branch(target) if isinstance(event.fact, PlanChanged)]
         self.back = [Plan(), *way][:-1]
@@ -121,17 +121,17 @@ class Walker:
     def nudge(self, _: None) -> None:
         self.session.turn_ended()
 
-    def steer(self, course: Course) -> None:
-        self.session.steer(course)
+    def set_directive(self, course: Directive) -> None:
+        self.session.set_directive(course)
 
     def branch(self, head: str | None) -> list[Event]:
         return list(self.session.store.history("s", head))[::-1] if head is not None else []
 
     def refused(self, step: Callable[[int], object], count: int) -> None:
-        before = self.session.store.place("s")
+        before = self.session.store.session_head("s")
         with pytest.raises(Refused):
             step(count)
-        assert self.session.store.place("s") == before
+        assert self.session.store.session_head("s") == before
 
     def see_that_nothing_is_lost(self) -> None:
         events = list(self.session.store.events("s"))
@@ -166,19 +166,19 @@ def test_k_changes_undone_at_once_are_the_same_as_one_by_one(
         seen = [Plan(), *(outcome.after for outcome in outcomes if outcome.changed)]
         count = data.draw(st.integers(0, len(seen) - 1))
         ago = resolve(store, "s", f"head~{count}")
-        head = store.place("s").head
+        head = store.session_head("s").head
 
         for _ in range(count):
             session.undo()
-        one_by_one = store.place("s")
+        one_by_one = store.session_head("s")
         forth = [session.redo().after for _ in range(count)]
 
         assert one_by_one.head == ago
         assert forth == seen[len(seen) - count :]
-        assert store.place("s").head == head
+        assert store.session_head("s").head == head
         if count:
             assert session.undo(count).after == seen[-1 - count]
-            assert store.place("s") == one_by_one
+            assert store.session_head("s") == one_by_one
             part = data.draw(st.integers(1, count))
             assert session.redo(part).after == seen[-1 - count + part]
             assert part == count or session.redo(count - part).after == seen[-1]
@@ -188,7 +188,7 @@ def test_k_changes_undone_at_once_are_the_same_as_one_by_one(
     "step",
     [
         lambda session: session.label("e0", "before b"),
-        lambda session: session.steer(Course.PAUSE),
+        lambda session: session.set_directive(Directive.PAUSE),
         lambda session: session.turn_ended(),
     ],
     ids=["a name", "a course", "a nudge"],
@@ -233,12 +233,12 @@ def test_what_a_person_wants_of_the_agent_does_not_go_back_with_the_plan() -> No
     """And the way forward stays open all the same."""
     session = session_on()
     session.change([Append((Task("a"),))])
-    session.steer(Course.PAUSE)
+    session.set_directive(Directive.PAUSE)
     session.change([Append((Task("b"),))])
     whole = session.plan
 
     session.undo(2)
 
-    assert (session.plan, session.state.course) == (Plan(), Course.PAUSE)
+    assert (session.plan, session.state.directive) == (Plan(), Directive.PAUSE)
     assert session.redo(2).after == whole
-    assert session.state.course is Course.PAUSE
+    assert session.state.directive is Directive.PAUSE

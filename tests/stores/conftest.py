@@ -11,7 +11,7 @@ from tildone.dialects import plan_in_entry
 from tildone.log.store import Store
 from tildone.stores.memory import MemoryStore
 from tildone.stores.pi.store import JsonlStore
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 
 Opener = Callable[[], Store]
 
@@ -33,7 +33,7 @@ def jsonl(request: pytest.FixtureRequest) -> Opener:
 
 def postgres(request: pytest.FixtureRequest) -> Opener:
     # Only where there is a server is there a driver to talk to it.
-    from tildone.stores.postgres import PostgresStore  # noqa: PLC0415  see above
+    from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
 
     url: str = request.getfixturevalue("url")
     return lambda: PostgresStore(url)
@@ -42,7 +42,7 @@ def postgres(request: pytest.FixtureRequest) -> Opener:
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """A PostgreSQL server, and on it a database with a store's tables to copy."""
-    from tildone.stores.postgres import PostgresStore  # noqa: PLC0415  see above
+    from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
 
     with pytest.MonkeyPatch.context() as patch, running_server("max_connections=200") as server:
         for name in [name for name in os.environ if name.startswith("PG")]:

@@ -13,7 +13,7 @@ from tildone.errors import HeadMoved, StoreError, UnknownEvent
 from tildone.log.events import Actor, Bound, Call, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
 from tildone.log.health import Health
 from tildone.log.store import Store
-from tildone.log.tree import Place, SessionInfo, labels
+from tildone.log.tree import SessionHead, SessionInfo, labels
 
 Opener = Callable[[], Store]
 
@@ -29,7 +29,7 @@ def chain(store: Store, session: str, *ids: str) -> list[Event]:
     """Events written one after the other under the head."""
     events = []
     for event_id in ids:
-        events.append(planned(event_id, store.place(session).head, event_id))
+        events.append(planned(event_id, store.session_head(session).head, event_id))
         store.append(session, events[-1])
     return events
 
@@ -43,7 +43,7 @@ class StoreContract:
 
     def test_a_session_that_was_never_written_is_empty(self, store: Store) -> None:
         """Reading one neither fails nor begins it."""
-        assert store.place("s") == Place()
+        assert store.session_head("s") == SessionHead()
         assert list(store.history("s")) == []
         assert list(store.events("s")) == []
         assert store.leaves("s") == []
@@ -57,7 +57,7 @@ class StoreContract:
         store.append("s", first)
         store.append("s", second)
 
-        assert store.place("s") == Place("b")
+        assert store.session_head("s") == SessionHead("b")
         assert list(store.history("s")) == [second, first]
         assert list(store.events("s")) == [first, second]
 
@@ -69,7 +69,7 @@ class StoreContract:
         with pytest.raises(HeadMoved):
             store.append("s", planned("c", parent, "late"))
 
-        assert store.place("s") == Place("b")
+        assert store.session_head("s") == SessionHead("b")
         assert list(store.events("s")) == written
         assert store.sessions() == [SessionInfo("s", 2, 1, 1)]
 
@@ -89,7 +89,7 @@ class StoreContract:
         chain(store, "other", "a")
 
         assert list(store.events("s")) == written
-        assert store.place("s") == Place("b")
+        assert store.session_head("s") == SessionHead("b")
 
     def test_every_kind_of_fact_comes_back(self, store: Store) -> None:
         """Nothing about an event is lost."""
@@ -113,7 +113,7 @@ class StoreContract:
         """A label is found in the log, and taken away by a later one."""
         session = session_on(store)
         session.call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
-        root = store.place("s").head or ""
+        root = store.session_head("s").head or ""
 
         session.label(root, "start")
         named = labels(store.events("s"))
@@ -126,7 +126,7 @@ class StoreContract:
         """Both are kept; the history is that of the head."""
         chain(store, "s", "a", "b", "c")
 
-        store.move("s", Place("a"), expected="c")
+        store.move_head("s", SessionHead("a"), expected="c")
         chain(store, "s", "d")
 
         assert ids(store.history("s")) == ["d", "a"]
@@ -177,22 +177,22 @@ class StoreContract:
         """A move brings it along, an event ends it."""
         chain(store, "s", "a", "b", "c")
 
-        store.move("s", Place("a", ("b", "c")), expected="c")
-        moved = store.place("s")
+        store.move_head("s", SessionHead("a", ("b", "c")), expected="c")
+        moved = store.session_head("s")
         chain(store, "s", "d")
 
-        assert moved == Place("a", ("b", "c"))
-        assert store.place("s") == Place("d")
+        assert moved == SessionHead("a", ("b", "c"))
+        assert store.session_head("s") == SessionHead("d")
 
     def test_the_head_can_go_to_before_the_first_event(self, store: Store) -> None:
         """There a new root is written, beside the old one."""
         chain(store, "s", "a")
 
-        store.move("s", Place(None, ("a",)), expected="a")
-        before = store.place("s"), list(store.history("s"))
+        store.move_head("s", SessionHead(None, ("a",)), expected="a")
+        before = store.session_head("s"), list(store.history("s"))
         chain(store, "s", "b")
 
-        assert before == (Place(None, ("a",)), [])
+        assert before == (SessionHead(None, ("a",)), [])
         assert ids(store.history("s")) == ["b"]
         assert store.leaves("s") == ["a", "b"]
 
@@ -201,11 +201,11 @@ class StoreContract:
         chain(store, "s", "a", "b")
 
         with pytest.raises(HeadMoved):
-            store.move("s", Place("a"), expected="a")
+            store.move_head("s", SessionHead("a"), expected="a")
         with pytest.raises(HeadMoved):
-            store.move("s", Place("a"), expected=None)
+            store.move_head("s", SessionHead("a"), expected=None)
 
-        assert store.place("s") == Place("b")
+        assert store.session_head("s") == SessionHead("b")
 
     @pytest.mark.parametrize("wanted", ["x", *WILD])
     def test_the_head_goes_to_no_event_of_another_session(self, store: Store, wanted: str) -> None:
@@ -214,17 +214,17 @@ class StoreContract:
         chain(store, "other", "x")
 
         with pytest.raises(UnknownEvent):
-            store.move("s", Place(wanted), expected="a")
+            store.move_head("s", SessionHead(wanted), expected="a")
         with pytest.raises(UnknownEvent):
-            store.move("never written", Place(wanted), expected=None)
+            store.move_head("never written", SessionHead(wanted), expected=None)
 
-        assert store.place("s") == Place("a")
+        assert store.session_head("s") == SessionHead("a")
 
     def test_a_move_does_not_begin_a_session(self, store: Store) -> None:
         """Only an event does."""
-        store.move("s", Place(None, ("a",)), expected=None)
+        store.move_head("s", SessionHead(None, ("a",)), expected=None)
 
-        assert store.place("s") == Place()
+        assert store.session_head("s") == SessionHead()
         assert store.sessions() == []
 
     def test_events_of_another_store_are_taken_over_as_they_are(self, store: Store) -> None:
@@ -237,10 +237,10 @@ class StoreContract:
             planned("d", "b", "four"),
         ]
 
-        new = store.adopt("s", theirs, Place("b", ("d",)))
+        new = store.import_events("s", theirs, SessionHead("b", ("d",)))
 
         assert new == 5
-        assert store.place("s") == Place("b", ("d",))
+        assert store.session_head("s") == SessionHead("b", ("d",))
         assert list(store.events("s")) == theirs
         assert ids(store.history("s")) == ["b", "a"]
         assert store.leaves("s") == ["c", "z", "d"]
@@ -251,38 +251,38 @@ class StoreContract:
         written = chain(store, "s", "a", "b")
         more = planned("c", "a", "another way")
 
-        again = store.adopt("s", written, Place("a", ("b",)))
-        place = store.place("s")
-        new = store.adopt("s", [*written, more], Place("c"))
+        again = store.import_events("s", written, SessionHead("a", ("b",)))
+        place = store.session_head("s")
+        new = store.import_events("s", [*written, more], SessionHead("c"))
 
-        assert (again, place, new) == (0, Place("a", ("b",)), 1)
+        assert (again, place, new) == (0, SessionHead("a", ("b",)), 1)
         assert list(store.events("s")) == [*written, more]
-        assert store.place("s") == Place("c")
+        assert store.session_head("s") == SessionHead("c")
 
     @pytest.mark.parametrize(
         ("second", "to", "wrong"),
         [
-            (planned("c", "nowhere", "x"), Place("b"), UnknownEvent),
-            (planned("c", "b", "x"), Place("nowhere"), UnknownEvent),
-            (planned("a", None, "another text"), Place("b"), StoreError),
+            (planned("c", "nowhere", "x"), SessionHead("b"), UnknownEvent),
+            (planned("c", "b", "x"), SessionHead("nowhere"), UnknownEvent),
+            (planned("a", None, "another text"), SessionHead("b"), StoreError),
         ],
     )
     def test_what_does_not_fit_is_not_taken_over_by_half(
-        self, store: Store, second: Event, to: Place, wrong: type[Exception]
+        self, store: Store, second: Event, to: SessionHead, wrong: type[Exception]
     ) -> None:
         """A parent that is nowhere, a place that is nowhere, another event of the same id: nothing changes."""
         written = chain(store, "s", "a")
 
         with pytest.raises(wrong):
-            store.adopt("s", [planned("b", "a", "two"), second], to)
+            store.import_events("s", [planned("b", "a", "two"), second], to)
 
         assert list(store.events("s")) == written
-        assert store.place("s") == Place("a")
+        assert store.session_head("s") == SessionHead("a")
         assert store.sessions() == [SessionInfo("s", 1, 1, 1)]
 
     def test_nothing_taken_over_begins_no_session(self, store: Store) -> None:
         """As a move does not."""
-        assert store.adopt("s", [], Place()) == 0
+        assert store.import_events("s", [], SessionHead()) == 0
 
         assert store.sessions() == []
 
@@ -291,9 +291,9 @@ class StoreContract:
         chain(store, "s", "a", "b")
         others = chain(store, "other", "a")
 
-        store.forget("s", expected="b")
+        store.delete("s", expected="b")
 
-        assert store.place("s") == Place()
+        assert store.session_head("s") == SessionHead()
         assert list(store.events("s")) == []
         assert store.sessions() == [SessionInfo("other", 1, 1, 1)]
         assert list(store.events("other")) == others
@@ -304,26 +304,26 @@ class StoreContract:
         written = chain(store, "s", "a", "b")
 
         with pytest.raises(HeadMoved):
-            store.forget("s", expected="a")
-        store.forget("never written", expected=None)
+            store.delete("s", expected="a")
+        store.delete("never written", expected=None)
 
         assert list(store.events("s")) == written
 
     def test_nothing_is_found_wrong_with_a_healthy_store(self, store: Store) -> None:
         """Whatever was done to it."""
         chain(store, "s", "a", "b")
-        store.move("s", Place("a", ("b",)), expected="b")
+        store.move_head("s", SessionHead("a", ("b",)), expected="b")
         store.append("\ud800 wild \x00", planned("\udfff", None, "x"))
 
-        assert [finding for finding in store.examine() if finding.health is not Health.FINE] == []
+        assert [finding for finding in store.check() if finding.health is not Health.FINE] == []
 
     def test_leaves_stand_in_the_order_they_were_written(self, store: Store) -> None:
         """Whatever their ids, and wherever the head is."""
         chain(store, "s", "m", "z")
         for leaf in ("b", "y", "a"):
-            store.move("s", Place("m"), expected=store.place("s").head)
+            store.move_head("s", SessionHead("m"), expected=store.session_head("s").head)
             chain(store, "s", leaf)
-        store.move("s", Place("m"), expected="a")
+        store.move_head("s", SessionHead("m"), expected="a")
 
         assert store.leaves("s") == ["z", "b", "y", "a"]
 
@@ -336,7 +336,7 @@ class StoreContract:
             ("one", "b", "a", 200),
         ]:
             store.append(session, planned(event_id, parent, "x", at=at))
-        store.move("two", Place(None), expected="a")
+        store.move_head("two", SessionHead(None), expected="a")
 
         assert store.sessions() == [
             SessionInfo("one", 2, 500, 200),
@@ -353,10 +353,10 @@ class StoreContract:
         event = planned(name, f"{name}root", name)
 
         store.append(name, event)
-        store.move(name, Place(f"{name}root", (name,)), expected=name)
+        store.move_head(name, SessionHead(f"{name}root", (name,)), expected=name)
 
         again = open_store()
-        assert again.place(name) == Place(f"{name}root", (name,))
+        assert again.session_head(name) == SessionHead(f"{name}root", (name,))
         assert next(again.history(name, name)) == event
         assert again.leaves(name) == [name]
         assert {info.name: info.events for info in again.sessions()} == dict.fromkeys(WILD, 1) | {name: 2}
@@ -377,7 +377,7 @@ class StoreContract:
         for number in range(20):
             writer, reader = (one, other) if number % 2 else (other, one)
             chain(writer, "s", str(number))
-            assert reader.place("s").head == str(number)
+            assert reader.session_head("s").head == str(number)
             assert next(reader.history("s")).id == str(number)
 
         assert ids(one.events("s")) == ids(other.events("s")) == [str(number) for number in range(20)]
@@ -432,7 +432,7 @@ class StoreContract:
             following = [pool.submit(follow, store) for store in stores for _ in range(3)]
             for head in heads:
                 in_step.wait()
-                stores[0].move("s", Place(head), expected="b" if head == "a" else "a")
+                stores[0].move_head("s", SessionHead(head), expected="b" if head == "a" else "a")
 
         assert [follower.result() for follower in following] == [[True] * len(heads)] * 6
 
@@ -444,7 +444,7 @@ class StoreContract:
             seen: list[str] = []
             while seen[-1:] != ["29"]:
                 assert follower.wait("s", seen[-1] if seen else None, LONG_ENOUGH)
-                seen.append(follower.place("s").head or "")
+                seen.append(follower.session_head("s").head or "")
             return seen
 
         with ThreadPoolExecutor(1) as pool:

@@ -14,10 +14,10 @@ from tildone.core.ops import Write
 from tildone.core.plan import Phase, Task
 from tildone.dialects import plan_in_entry
 from tildone.errors import TildoneError
-from tildone.files.appending import Lock
+from tildone.files.lock import FolderLock
 from tildone.log.events import Actor, Event, Nudged
 from tildone.log.store import Store
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 from tildone.stores.pi.store import JsonlStore
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,7 +58,7 @@ def make(folder: str, name: str) -> None:
 
 def hold(folder: str) -> None:
     """Keep every other writer out until the input ends."""
-    with Lock(folder, 0):
+    with FolderLock(folder, 0):
         say("held")
         sys.stdin.read()
 
@@ -71,7 +71,7 @@ def examined(folder: str) -> None:
     """Tell what is found of the store's health by somebody whom permissions bind."""
     store = opened(folder)
     become_nobody()
-    for finding in store.examine():
+    for finding in store.check():
         say(f"{finding.health.value}: {finding.what}")
 
 
@@ -80,7 +80,7 @@ def unprivileged(folder: str) -> None:
     become_nobody()
     try:
         store = opened(folder)
-        say(f"read {store.place('s').head}")
+        say(f"read {store.session_head('s').head}")
         write_on(store, "mine", 1)
     except TildoneError as error:
         say(f"{type(error).__name__}: {error}")
@@ -96,7 +96,7 @@ def adopt_on(store: Store, prefix: str) -> None:
     for number in range(sys.maxsize):
         ids = [f"{prefix}-{number}-{each}" for each in range(BATCH)]
         events = [Event(new, old, 1, Actor.IMPORT, Nudged(1, 1)) for old, new in zip([None, *ids], ids, strict=False)]
-        store.adopt("s", events, Place(ids[0], (ids[1],)))
+        store.import_events("s", events, SessionHead(ids[0], (ids[1],)))
         say(ids[0])
 
 

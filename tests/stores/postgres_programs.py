@@ -11,7 +11,7 @@ import psycopg
 
 from tests.stores.writers import kill_writers, say, toggle_on, write_on, write_one
 from tildone.errors import TildoneError
-from tildone.stores.postgres import PostgresStore
+from tildone.stores.postgres.store import PostgresStore
 
 LONG_ENOUGH = 60.0
 END = "end"
@@ -45,7 +45,7 @@ def follow(url: str) -> None:
     say("ready")
     while head != END:
         if store.wait("s", head, LONG_ENOUGH):
-            head = store.place("s").head
+            head = store.session_head("s").head
             say(str(head))
     store.close()
 
@@ -67,7 +67,7 @@ def fork(url: str) -> None:
     before = backends(url)
     child = os.fork()
     if not child:
-        for use in (store.place, lambda session: store.wait(session, None, 1)):
+        for use in (store.session_head, lambda session: store.wait(session, None, 1)):
             try:
                 use("s")
             except TildoneError as error:

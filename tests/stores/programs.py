@@ -19,7 +19,7 @@ from tests.stores.writers import (
     write_one,
 )
 from tildone.errors import TildoneError
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 
 
 def toggle(path: str, worker: str, times: str) -> None:
@@ -67,7 +67,7 @@ def packed(path: str) -> None:
     import resource  # noqa: PLC0415  see above
 
     store = SqliteStore(path)
-    store.forget("old", expected=store.place("old").head)
+    store.delete("old", expected=store.session_head("old").head)
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (CRAMPED, most))
     try:
@@ -83,7 +83,7 @@ def unprivileged(path: str) -> None:
     become_nobody()
     try:
         store = SqliteStore(path)
-        say(f"read {store.place('s').head}")
+        say(f"read {store.session_head('s').head}")
         write_on(store, "mine", 1)
     except TildoneError as error:
         say(f"{type(error).__name__}: {error}")

@@ -8,11 +8,11 @@ import pytest
 
 from tests.stores.contract import WILD, chain, ids, planned
 from tildone.errors import HeadMoved, NotFound, StoreBusy, StoreDamaged, StoreError
+from tildone.log import copying
+from tildone.log.copying import EVENTS_AT_ONCE, Copied, Outlook, copy, outlook
 from tildone.log.events import Actor, Event, Labelled, Nudged
 from tildone.log.store import Store
-from tildone.log.tree import Place
-from tildone.stores import copying
-from tildone.stores.copying import EVENTS_AT_ONCE, Copied, Outlook, copy, outlook
+from tildone.log.tree import SessionHead
 from tildone.stores.memory import MemoryStore
 
 
@@ -21,16 +21,16 @@ def source() -> MemoryStore:
     """Sessions with branches, labels and odd names; one was undone, one stands before its first event."""
     store = MemoryStore()
     chain(store, "branched", "a", "b", "c")
-    store.move("branched", Place("a"), expected="c")
+    store.move_head("branched", SessionHead("a"), expected="c")
     chain(store, "branched", "d")
     store.append("branched", Event("l", "d", 5, Actor.USER, Labelled("b", "before")))
     store.append("branched", Event("n", "l", 6, Actor.TIMER, Nudged(1, 1)))
     chain(store, "undone", "a", "b", "c")
-    store.move("undone", Place("a", ("b", "c")), expected="c")
+    store.move_head("undone", SessionHead("a", ("b", "c")), expected="c")
     for name in WILD:
         chain(store, name, f"{name}-1", f"{name}-2")
     chain(store, "begun again", "a")
-    store.move("begun again", Place(None, ("a",)), expected="a")
+    store.move_head("begun again", SessionHead(None, ("a",)), expected="a")
     return store
 
 
@@ -40,7 +40,7 @@ def quiet(_what: str, _done: int, _total: int) -> None:
 
 def everything(store: Store) -> object:
     names = [info.name for info in store.sessions()]
-    return [(name, store.place(name), list(store.events(name)), store.leaves(name)) for name in names]
+    return [(name, store.session_head(name), list(store.events(name)), store.leaves(name)) for name in names]
 
 
 def test_everything_arrives_whatever_the_store_is_made_of(source: MemoryStore, store: Store) -> None:
@@ -82,7 +82,7 @@ def test_what_came_meanwhile_is_all_that_a_second_copy_brings(source: MemoryStor
 def test_the_digest_knows_where_a_session_stands(source: MemoryStore) -> None:
     """Two stores with the same events are not the same if a head was moved."""
     before = copy(source, MemoryStore(), quiet)
-    source.move("undone", Place("b", ("c",)), expected="a")
+    source.move_head("undone", SessionHead("b", ("c",)), expected="a")
 
     after = copy(source, MemoryStore(), quiet)
 
@@ -98,12 +98,12 @@ class Interrupted(MemoryStore):
         self.patience = patience
         self.sizes: list[int] = []
 
-    def adopt(self, session: str, events: Iterable[Event], to: Place) -> int:
+    def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
         if len(self.sizes) == self.patience:
             raise KeyboardInterrupt
         batch = list(events)
         self.sizes.append(len(batch))
-        return super().adopt(session, batch, to)
+        return super().import_events(session, batch, to)
 
 
 @pytest.mark.parametrize("patience", range(9))
@@ -118,11 +118,11 @@ def test_a_copy_is_gone_on_with_wherever_it_was_interrupted(patience: int, monke
 
     with pytest.raises(KeyboardInterrupt):
         copy(source, target, quiet)
-    half = target.place("long")
+    half = target.session_head("long")
     target.patience = -1
     copied = copy(source, target, quiet)
 
-    assert half in (Place(), Place("19"))
+    assert half in (SessionHead(), SessionHead("19"))
     assert everything(target) == everything(source)
     assert copied.events == 23
 
@@ -189,7 +189,7 @@ def test_an_agent_that_never_rests_is_named_and_what_is_there_is_whole(store: St
     assert copied.went_on == ("s",)
     there = ids(store.events("s"))
     assert there == ids(MemoryStore.events(source, "s"))[: len(there)]
-    assert store.place("s").head == there[-1]
+    assert store.session_head("s").head == there[-1]
     assert copied.events == 1 + len(there) < 1 + len(ids(MemoryStore.events(source, "s")))
 
 
@@ -209,7 +209,7 @@ def test_a_session_is_copied_as_it_was_at_one_moment(monkeypatch: pytest.MonkeyP
     copy(source, target, quiet)
 
     assert ids(target.events("s")) == ["a", "b", "in between"]
-    assert target.place("s") == Place("in between")
+    assert target.session_head("s") == SessionHead("in between")
 
 
 def test_what_the_target_has_besides_stays(source: MemoryStore, store: Store) -> None:
@@ -221,7 +221,7 @@ def test_what_the_target_has_besides_stays(source: MemoryStore, store: Store) ->
     copied = copy(source, store, quiet)
 
     assert copied.new == 0
-    assert store.place("branched") == Place("n")
+    assert store.session_head("branched") == SessionHead("n")
     assert ids(store.history("branched", "last"))[:3] == ["last", "later", "n"]
     assert ids(store.events("of its own")) == ["a"]
 
@@ -301,7 +301,7 @@ def test_who_goes_on_in_the_target_is_not_overruled(meanwhile: list[Callable[[],
     meanwhile.clear()
 
     assert copied.digest == copy(source, MemoryStore(), quiet).digest
-    assert store.place("s").head == "from elsewhere"
+    assert store.session_head("s").head == "from elsewhere"
     assert set(ids(store.events("s"))) >= {"a", "b", "from elsewhere"}
 
 
@@ -309,7 +309,7 @@ def test_a_session_that_is_moved_in_the_target_is_named(meanwhile: list[Callable
     """It does not stand where it should, and that is not called a copy."""
     source = MemoryStore()
     chain(source, "s", "a", "b")
-    meanwhile.append(lambda: store.move("s", Place("a"), expected="b"))
+    meanwhile.append(lambda: store.move_head("s", SessionHead("a"), expected="b"))
 
     with pytest.raises(StoreBusy, match="session 's' was moved in the target"):
         copy(source, store, quiet)
@@ -319,7 +319,7 @@ def test_damage_is_passed_on_as_such() -> None:
     """Whoever restores a backup has to know that it is the store that is broken."""
 
     class Damaged(MemoryStore):
-        def adopt(self, session: str, events: Iterable[Event], to: Place) -> int:
+        def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
             del session, events, to
             raise StoreDamaged("page 7 is gone")
 
@@ -366,9 +366,9 @@ def test_what_a_copy_would_do_can_be_known_before(source: MemoryStore, store: St
     found = {each.name: each for each in outlook(source, store) if each.changes}
 
     assert found == {
-        "branched": Outlook("branched", 6, 0, Place("later"), Place("n")),
-        "undone": Outlook("undone", 4, 1, Place("a", ("b", "c")), Place("here")),
-        "new": Outlook("new", 2, 2, Place(), Place("b")),
+        "branched": Outlook("branched", 6, 0, SessionHead("later"), SessionHead("n")),
+        "undone": Outlook("undone", 4, 1, SessionHead("a", ("b", "c")), SessionHead("here")),
+        "new": Outlook("new", 2, 2, SessionHead(), SessionHead("b")),
     }
     assert everything(store) == before
 

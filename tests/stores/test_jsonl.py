@@ -18,7 +18,7 @@ from tildone.dialects.phased.entries import phases_in, phases_out
 from tildone.errors import UnknownEvent
 from tildone.log.events import Actor, Bound, Call, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
 from tildone.log.health import Health
-from tildone.log.tree import Place, SessionInfo, labels
+from tildone.log.tree import SessionHead, SessionInfo, labels
 from tildone.stores.pi import folder as folders
 from tildone.stores.pi import outline
 from tildone.stores.pi import store as store_module
@@ -92,23 +92,23 @@ def test_moving_the_head_opens_that_branch_in_pi(folder: Path, store: JsonlStore
     """Which takes the last entry for where the session stands."""
     chain(store, "s", "a", "b", "c")
 
-    store.move("s", Place("a", ("b", "c")), expected="c")
+    store.move_head("s", SessionHead("a", ("b", "c")), expected="c")
 
     last = entries_of(folder)[-1]
     assert (last["type"], last["customType"], last["parentId"]) == ("custom", "tildone", "a")
-    assert JsonlStore(folder, plan_in_entry).place("s") == Place("a", ("b", "c"))
+    assert JsonlStore(folder, plan_in_entry).session_head("s") == SessionHead("a", ("b", "c"))
 
 
 def test_the_way_forward_stays_open_while_others_talk(folder: Path, store: JsonlStore) -> None:
     """Until they go another way, or change the plan."""
     chain(store, "s", "a", "b")
-    store.move("s", Place("a", ("b",)), expected="b")
+    store.move_head("s", SessionHead("a", ("b",)), expected="b")
     add(folder, message("m1", entries_of(folder)[-1]["id"]))
-    talked = store.place("s")
+    talked = store.session_head("s")
     add(folder, message("m2", "b"))
 
-    assert talked == Place("a", ("b",))
-    assert store.place("s") == Place("b")
+    assert talked == SessionHead("a", ("b",))
+    assert store.session_head("s") == SessionHead("b")
 
 
 def test_a_move_that_stays_where_it_is_moves_no_conversation(folder: Path, store: JsonlStore) -> None:
@@ -116,10 +116,10 @@ def test_a_move_that_stays_where_it_is_moves_no_conversation(folder: Path, store
     chain(store, "s", "a")
     add(folder, message("m1", "a"))
 
-    store.move("s", Place("a", ("x",)), expected="a")
+    store.move_head("s", SessionHead("a", ("x",)), expected="a")
 
     assert entries_of(folder)[-1]["parentId"] == "m1"
-    assert store.place("s") == Place("a", ("x",))
+    assert store.session_head("s") == SessionHead("a", ("x",))
 
 
 def test_before_the_first_event_is_what_came_before_it(folder: Path, store: JsonlStore) -> None:
@@ -127,7 +127,7 @@ def test_before_the_first_event_is_what_came_before_it(folder: Path, store: Json
     begin(folder, message("m1", None), message("m2", "m1"))
     chain(store, "s", "a", "b")
 
-    store.move("s", Place(None, ("b",)), expected="b")
+    store.move_head("s", SessionHead(None, ("b",)), expected="b")
     moved = entries_of(folder)[-1]
     chain(store, "s", "c")
 
@@ -155,7 +155,7 @@ def test_what_pi_writes_is_read_as_events(folder: Path, store: JsonlStore) -> No
     )
     assert done.fact == PlanChanged(flat(Task("one", Status.COMPLETED)), Call("edit_todos", '{"indices":[0]}'))
     assert edited == Event("x1", "r2", WHEN_MS, Actor.USER, PlanChanged(Plan((Phase("P", (Task("two"),)),))))
-    assert store.place("s") == Place("x1")
+    assert store.session_head("s") == SessionHead("x1")
     assert store.sessions() == [SessionInfo("s", 3, WHEN_MS, WHEN_MS)]
 
 
@@ -176,7 +176,7 @@ def test_results_that_say_nothing_of_the_plan_are_no_events(folder: Path, store:
     )
 
     assert list(store.events("s")) == []
-    assert store.place("s") == Place()
+    assert store.session_head("s") == SessionHead()
     assert store.sessions() == []
 
 
@@ -233,13 +233,13 @@ def test_a_plan_follows_pi_from_branch_to_branch(folder: Path, store: JsonlStore
         result("r2", "r1", "edit_todos", "c", todos=[{"text": "one", "status": "completed"}]),
         message("m1", "r2"),
     )
-    at_first = store.place("s")
+    at_first = store.session_head("s")
 
     add(folder, {"type": "branch_summary", "id": "b", "parentId": "r1", "fromId": "m1", "summary": "tried"})
     add(folder, result("r3", "b", "edit_todos", "c", todos=[{"text": "one", "status": "abandoned"}]))
 
-    assert at_first == Place("r2")
-    assert store.place("s") == Place("r3")
+    assert at_first == SessionHead("r2")
+    assert store.session_head("s") == SessionHead("r3")
     assert ids(store.history("s")) == ["r3", "r1"]
     assert store.leaves("s") == ["r2", "r3"]
 
@@ -250,8 +250,8 @@ def test_an_edit_while_pi_runs_is_on_a_branch_of_its_own(folder: Path, store: Js
     chain(store, "s", "mine")
     add(folder, message("m1", "r1"))
 
-    assert store.place("s") == Place("r1")
-    store.move("s", Place("mine"), expected="r1")
+    assert store.session_head("s") == SessionHead("r1")
+    store.move_head("s", SessionHead("mine"), expected="r1")
     assert ids(store.history("s")) == ["mine", "r1"]
 
 
@@ -299,7 +299,7 @@ def test_of_two_entries_of_one_id_the_last_counts(folder: Path, store: JsonlStor
     file_of(folder).write_bytes(b"".join([*lines, lines[1]]))
 
     assert ids(store.events("s")) == ["b", "a"]
-    assert store.place("s") == Place("a")
+    assert store.session_head("s") == SessionHead("a")
     assert oddities(store) == [f"{file_of(folder).name}: ids that are used more than once: 1"]
 
 
@@ -370,7 +370,7 @@ def test_more_sessions_than_are_remembered_can_be_worked_on(store: JsonlStore) -
     for name in names:
         chain(store, name, "a")
 
-    assert [store.place(name) for name in names] == [Place("a")] * 40
+    assert [store.session_head(name) for name in names] == [SessionHead("a")] * 40
     assert [chain(store, name, "b")[0].parent for name in names] == ["a"] * 40
 
 
@@ -419,13 +419,13 @@ def test_events_that_are_taken_over_hang_where_the_conversation_is(folder: Path,
     begin(folder, message("m1", None))
     theirs = [planned("a", None, "one"), planned("b", "a", "two"), planned("z", None, "three"), planned("c", "a", "x")]
 
-    store.adopt("s", theirs, Place("b", ("c",)))
+    store.import_events("s", theirs, SessionHead("b", ("c",)))
 
     parents = {entry["id"]: entry["parentId"] for entry in entries_of(folder)[1:]}
     assert parents.items() >= {"a": "m1", "b": "a", "z": "m1", "c": "a"}.items()
     assert list(parents.values())[-1] == "b"
     assert list(JsonlStore(folder, plan_in_entry).events("s")) == theirs
-    assert store.place("s") == Place("b", ("c",))
+    assert store.session_head("s") == SessionHead("b", ("c",))
 
 
 def test_forgetting_a_plan_keeps_the_conversation(folder: Path, store: JsonlStore) -> None:
@@ -438,14 +438,14 @@ def test_forgetting_a_plan_keeps_the_conversation(folder: Path, store: JsonlStor
     chain(store, "s", "a", "b")
     before = file_of(folder).read_bytes()
 
-    store.forget("s", expected="b")
+    store.delete("s", expected="b")
     forgotten = entries_of(folder)[-1]
 
     assert file_of(folder).read_bytes().startswith(before)
     assert forgotten["data"]["phases"] == []
     assert forgotten["parentId"] == "b"
     for each in (store, JsonlStore(folder, plan_in_entry)):
-        assert (each.place("s"), list(each.events("s")), each.sessions()) == (Place(), [], [])
+        assert (each.session_head("s"), list(each.events("s")), each.sessions()) == (SessionHead(), [], [])
         with pytest.raises(UnknownEvent):
             each.history("s", "r1")
     assert list(store.events("s")) == []
@@ -455,10 +455,10 @@ def test_forgetting_a_plan_keeps_the_conversation(folder: Path, store: JsonlStor
 def test_forgetting_a_plan_that_was_alone_removes_its_file(folder: Path, store: JsonlStore) -> None:
     """Moves and labels are tildone's, too."""
     chain(store, "s", "a", "b")
-    store.move("s", Place("a"), expected="b")
+    store.move_head("s", SessionHead("a"), expected="b")
     store.append("s", Event("l", "a", 1, Actor.USER, Labelled("a", "x")))
 
-    store.forget("s", expected="l")
+    store.delete("s", expected="l")
 
     assert list(folder.glob("*.jsonl")) == []
 
@@ -467,9 +467,9 @@ def test_there_is_nothing_to_forget_in_a_conversation_without_a_plan(folder: Pat
     begin(folder, message("m1", None))
     before = file_of(folder).read_bytes()
 
-    store.forget("s", expected=None)
-    store.move("s", Place(None, ("x",)), expected=None)
-    store.adopt("s", [], Place(None, ("x",)))
+    store.delete("s", expected=None)
+    store.move_head("s", SessionHead(None, ("x",)), expected=None)
+    store.import_events("s", [], SessionHead(None, ("x",)))
 
     assert file_of(folder).read_bytes() == before
 
@@ -483,7 +483,7 @@ def test_an_older_file_is_read_as_it_is(folder: Path, store: JsonlStore, version
     events = list(store.events(name))
 
     assert [len(events), events[0].parent, events[1].parent] == [2, None, events[0].id]
-    assert store.place(name) == Place(events[1].id)
+    assert store.session_head(name) == SessionHead(events[1].id)
     assert list(JsonlStore(folder, plan_in_entry).events(name)) == events
     assert path.read_bytes() == before
     assert oddities(store) == []
@@ -576,7 +576,7 @@ def test_an_append_reads_only_what_is_new(folder: Path, store: JsonlStore) -> No
 
     chain(store, "s", "next")
 
-    assert store.place("s") == Place("next")
+    assert store.session_head("s") == SessionHead("next")
     assert next(store.history("s", "next")).parent == "e49"
     assert store._known["s"].outline.tree.position("e7") is not None  # noqa: SLF001  what was read stays as read
     assert next(store.history("s", "e7")).id == "e7"
@@ -597,7 +597,7 @@ def test_a_waiter_hears_at_once_of_its_own_process(store: JsonlStore, monkeypatc
         following = pool.submit(follow)
         for head, other in (("b", "a"), ("a", "b")) * 10:
             in_step.wait()
-            store.move("s", Place(other), expected=head)
+            store.move_head("s", SessionHead(other), expected=head)
 
         assert following.result(LONG_ENOUGH / 2) == [True] * 20
 
@@ -695,4 +695,4 @@ def entries_of(folder: Path, session: str = "") -> list[Entry]:
 
 
 def oddities(store: JsonlStore) -> list[str]:
-    return [finding.what for finding in store.examine() if finding.health is not Health.FINE]
+    return [finding.what for finding in store.check() if finding.health is not Health.FINE]

@@ -20,10 +20,10 @@ from tests.stores.processes import wait_for
 from tildone.core.plan import Plan
 from tildone.dialects import plan_in_entry
 from tildone.errors import HeadMoved, StoreBusy, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
-from tildone.files import appending
+from tildone.files import durable, lock
 from tildone.log.events import Event, PlanChanged
 from tildone.log.health import Health
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 from tildone.stores.pi.store import JsonlStore
 
 WRITERS, CHANGES = 8, 500
@@ -83,7 +83,7 @@ def test_a_writer_may_be_killed_at_any_moment(folder: Path, store: JsonlStore) -
     assert set(told) <= set(written)
     assert written == ids(store.events("s"))[::-1]
     assert plan_in(next(store.history("s"))).tasks[0].text == written[0]
-    assert [finding.what for finding in store.examine() if finding.health is Health.BAD] == []
+    assert [finding.what for finding in store.check() if finding.health is Health.BAD] == []
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def test_who_is_killed_while_taking_over_has_taken_over_all_or_nothing(folder: P
     batches = {event_id.rpartition("-")[0] for event_id in known - {"begun"}}
     assert {f"{batch}-{each}" for batch in batches for each in range(BATCH)} == known - {"begun"}
     assert {event_id.rpartition("-")[0] for event_id in told} <= batches
-    assert [finding.what for finding in store.examine() if finding.health is Health.BAD] == []
+    assert [finding.what for finding in store.check() if finding.health is Health.BAD] == []
 
 
 def test_many_who_begin_the_same_session_begin_one(folder: Path, store: JsonlStore) -> None:
@@ -124,7 +124,7 @@ def test_a_waiter_hears_of_other_processes(folder: Path, store: JsonlStore) -> N
         ended(other)
 
     assert heard
-    assert store.place("s").head == "0-0"
+    assert store.session_head("s").head == "0-0"
 
 
 def test_a_last_line_that_was_cut_off_anywhere_is_not_believed(folder: Path, store: JsonlStore) -> None:
@@ -137,7 +137,7 @@ def test_a_last_line_that_was_cut_off_anywhere_is_not_believed(folder: Path, sto
     for cut in range(len(line) - 1):
         file_of(folder).write_bytes(whole + line[:cut])
         torn = JsonlStore(folder, plan_in_entry)
-        assert torn.place("s") == Place("a")
+        assert torn.session_head("s") == SessionHead("a")
         assert ids(torn.events("s")) == ["a"]
         torn.append("s", planned("c", "a", "after"))
         assert ids(opened(folder).events("s")) == ids(torn.events("s")) == ["a", "c"]
@@ -151,10 +151,10 @@ def test_a_last_line_that_lacks_only_its_end_is_believed(folder: Path, store: Js
     chain(store, "s", "a", "b")
     file_of(folder).write_bytes(file_of(folder).read_bytes().rstrip())
 
-    place = opened(folder).place("s")
+    place = opened(folder).session_head("s")
     chain(store, "s", "c")
 
-    assert place == Place("b")
+    assert place == SessionHead("b")
     assert ids(opened(folder).history("s")) == ["c", "b", "a"]
     assert [entry["id"] for entry in as_pi_reads(folder)[1:]] == ["a", "b", "c"]
 
@@ -165,7 +165,7 @@ def test_an_end_that_was_cut_off_is_told(folder: Path, store: JsonlStore) -> Non
     with file_of(folder).open("ab") as file:
         file.write(b'{"type":"message","id":"m","par')
 
-    [finding] = [finding for finding in store.examine() if finding.health is not Health.FINE]
+    [finding] = [finding for finding in store.check() if finding.health is not Health.FINE]
 
     assert finding.what == f"{file_of(folder).name}: its last line was cut off while it was written (line 3)"
     assert finding.remedy == "nothing has to be done: it is passed over"
@@ -183,13 +183,13 @@ def test_a_line_is_not_believed_before_it_is_whole(folder: Path, store: JsonlSto
     for end in range(start, len(text) + 1, 7):
         with file_of(folder).open("ab") as file:
             file.write(text[max(end - 7, start) : end])
-        seen.append(reader.place("s").head)
+        seen.append(reader.session_head("s").head)
     with file_of(folder).open("ab") as file:
         file.write(text[end:])
 
     assert set(seen) <= {"a", "b"}
     assert seen[0] == "a"
-    assert reader.place("s").head == "b"
+    assert reader.session_head("s").head == "b"
 
 
 @pytest.mark.parametrize("garbage", [b"garbage", b"{", b'{"type":"custom","id":', b"\xff\xfe", b"[1]", b"null", b"NaN"])
@@ -214,14 +214,14 @@ def test_garbage_that_an_event_hangs_on_is_named(folder: Path, store: JsonlStore
 
     damaged = opened(folder)
 
-    assert damaged.place("s") == Place("c")
+    assert damaged.session_head("s") == SessionHead("c")
     with pytest.raises(StoreDamaged, match=r"\.jsonl, line 3 cannot be read, and line 4 hangs on it"):
         list(damaged.history("s"))
     with pytest.raises(StoreDamaged, match="line 3"):
         list(damaged.events("s"))
     with pytest.raises(StoreDamaged, match="line 3"):
         damaged.leaves("s")
-    [bad] = [finding for finding in damaged.examine() if finding.health is Health.BAD]
+    [bad] = [finding for finding in damaged.check() if finding.health is Health.BAD]
     assert "line 3 cannot be read" in bad.what
 
 
@@ -246,26 +246,26 @@ def test_a_result_that_begins_well_and_cannot_be_read_is_named(folder: Path, sto
             file.write(f'{{"type":"message","id":"m{number}","parentId":"{parent}","timestamp":"t",{bad}\n')
     passed_over = opened(folder)
     assert ids(passed_over.events("s")) == ["a"]
-    assert passed_over.place("s") == Place("a")
+    assert passed_over.session_head("s") == SessionHead("a")
 
     with file_of(folder).open("a", encoding="utf-8") as file:
         file.write('{"type":"message","id":"n","parentId":"m1","timestamp":"t","message":{"role":"user"}}\n')
 
     with pytest.raises(StoreDamaged, match=r"line 4 cannot be read, and others hang on it"):
-        opened(folder).place("s")
+        opened(folder).session_head("s")
 
 
 def test_garbage_between_the_last_entry_and_the_head_is_named(folder: Path, store: JsonlStore) -> None:
     """Where the session stands cannot be known then, and nothing is written on a guess."""
     chain(store, "s", "a", "b")
-    store.move("s", Place("a", ("b",)), expected="b")
+    store.move_head("s", SessionHead("a", ("b",)), expected="b")
     garble(file_of(folder), 2)
 
     damaged = opened(folder)
     for work in (
-        lambda: damaged.place("s"),
+        lambda: damaged.session_head("s"),
         lambda: damaged.append("s", planned("x", None, "x")),
-        lambda: damaged.move("s", Place(None), expected=None),
+        lambda: damaged.move_head("s", SessionHead(None), expected=None),
     ):
         with pytest.raises(StoreDamaged, match=r"line 2 cannot be read"):
             work()
@@ -300,7 +300,7 @@ def test_of_many_flaws_some_are_told(folder: Path, store: JsonlStore) -> None:
     for number in range(2, 30, 2):
         garble(file_of(folder), number)
 
-    bad = [finding.what for finding in opened(folder).examine() if finding.health is Health.BAD]
+    bad = [finding.what for finding in opened(folder).check() if finding.health is Health.BAD]
 
     assert len(bad) == 9
     assert bad[-1].endswith("there is more of that")
@@ -324,7 +324,7 @@ def test_a_newer_format_is_left_alone(folder: Path, store: JsonlStore) -> None:
     before = path.read_bytes()
 
     newer = opened(folder)
-    for work in (lambda: newer.place("s"), lambda: newer.append("s", planned("b", "a", "x"))):
+    for work in (lambda: newer.session_head("s"), lambda: newer.append("s", planned("b", "a", "x"))):
         with pytest.raises(StoreTooNew, match="has format version 4; this tildone reads up to 3"):
             work()
 
@@ -368,12 +368,12 @@ def test_who_waits_for_another_process_keeps_nobody_from_reading(folder: Path, s
         writing = pool.submit(chain, store, "s", "b")
         while not writing.running():
             pass
-        read = [store.place("s") for _ in range(100)]
+        read = [store.session_head("s") for _ in range(100)]
         ended(holder)
         writing.result()
 
-    assert set(read) == {Place("a")}
-    assert store.place("s") == Place("b")
+    assert set(read) == {SessionHead("a")}
+    assert store.session_head("s") == SessionHead("b")
 
 
 def test_a_session_whose_header_is_broken_does_not_begin_anew(folder: Path, store: JsonlStore) -> None:
@@ -386,7 +386,7 @@ def test_a_session_whose_header_is_broken_does_not_begin_anew(folder: Path, stor
     with pytest.raises(StoreDamaged, match="its first line is no session header"):
         broken.append("s", planned("b", None, "x"))
     assert len(list(folder.glob("*.jsonl"))) == 1
-    assert [finding.health for finding in broken.examine()].count(Health.BAD) == 1
+    assert [finding.health for finding in broken.check()].count(Health.BAD) == 1
 
 
 def test_a_file_in_the_place_of_the_folder_is_named(folder: Path) -> None:
@@ -421,7 +421,7 @@ def test_what_may_only_be_read_is_read(open_folder: Path) -> None:
 def test_a_file_that_may_only_be_read_is_named(open_folder: Path) -> None:
     chain(opened(open_folder), "s", "a")
     open_folder.chmod(0o777)
-    (open_folder / appending.LOCK).chmod(0o666)
+    (open_folder / lock.LOCK_FILE).chmod(0o666)
 
     with started("unprivileged", open_folder) as program:
         answer = ended(program).splitlines()
@@ -483,11 +483,11 @@ def test_where_a_file_can_have_one_name_only_all_works_as_well(
 
     again = opened(folder)
     assert kept.read_bytes() == before
-    assert again.place(session) == Place("new")
-    assert again.place("begun") == Place("a")
+    assert again.session_head(session) == SessionHead("new")
+    assert again.session_head("begun") == SessionHead("a")
     with pytest.raises(FileExistsError):
-        appending.create(str(old), b"another", str(folder / appending.HALF_MADE))
-    assert again.place(session) == Place("new")
+        durable.create(str(old), b"another", str(folder / durable.DRAFT_FILE))
+    assert again.session_head(session) == SessionHead("new")
 
 
 def test_a_file_that_cannot_be_stamped_is_written_all_the_same(
@@ -506,7 +506,7 @@ def test_a_file_that_cannot_be_stamped_is_written_all_the_same(
 
 def test_a_lock_is_waited_for_and_then_named(folder: Path) -> None:
     """Reading goes on beside it, and writing after it."""
-    store = JsonlStore(folder, plan_in_entry, patience=0.05)
+    store = JsonlStore(folder, plan_in_entry, timeout=0.05)
     chain(store, "s", "a")
 
     with started("hold", folder) as holder:
@@ -514,7 +514,7 @@ def test_a_lock_is_waited_for_and_then_named(folder: Path) -> None:
         with pytest.raises(StoreBusy, match="sessions is in use by another process"):
             store.append("s", planned("b", "a", "x"))
         with pytest.raises(StoreBusy):
-            store.move("s", Place(None), expected="a")
+            store.move_head("s", SessionHead(None), expected="a")
         read = ids(store.history("s"))
         ended(holder)
     chain(store, "s", "b")
@@ -539,19 +539,19 @@ def test_a_writer_has_the_patience_to_outlast_a_lock(folder: Path, store: JsonlS
 def test_a_lock_that_was_deleted_is_not_held(folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another could make a new one: who finds that theirs is gone takes part in the new one."""
     chain(store, "s", "a")
-    taken = appending._locked  # noqa: SLF001  the moment between opening and locking is not to be had otherwise
+    taken = lock._try_lock  # noqa: SLF001  the moment between opening and locking is not to be had otherwise
     deleted: list[int] = []
 
     def lock_after_deletion(file: int) -> bool:
         if not deleted:
             deleted.append(file)
-            (folder / appending.LOCK).unlink()
+            (folder / lock.LOCK_FILE).unlink()
         return taken(file)
 
-    monkeypatch.setattr(appending, "_locked", lock_after_deletion)
+    monkeypatch.setattr(lock, "_try_lock", lock_after_deletion)
     chain(store, "s", "b")
 
-    assert (folder / appending.LOCK).exists()
+    assert (folder / lock.LOCK_FILE).exists()
     assert ids(store.history("s")) == ["b", "a"]
 
 
@@ -604,7 +604,7 @@ def test_a_session_that_can_not_be_begun_leaves_nothing_behind(
         with pytest.raises(StoreError, match="disk is full"):
             store.append("s", planned("a", None, "x"))
 
-    assert [path.name for path in folder.iterdir()] == [appending.LOCK]
+    assert [path.name for path in folder.iterdir()] == [lock.LOCK_FILE]
 
 
 def test_what_is_acknowledged_is_on_disk(folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -621,8 +621,8 @@ def test_what_is_acknowledged_is_on_disk(folder: Path, store: JsonlStore, monkey
     for work in (
         lambda: store.append("s", planned("a", None, "one")),
         lambda: store.append("s", planned("b", "a", "two")),
-        lambda: store.move("s", Place("a"), expected="b"),
-        lambda: store.adopt("s", [planned("c", "a", "x"), planned("d", "b", "y")], Place("c")),
+        lambda: store.move_head("s", SessionHead("a"), expected="b"),
+        lambda: store.import_events("s", [planned("c", "a", "x"), planned("d", "b", "y")], SessionHead("c")),
     ):
         synced.clear()
         work()
@@ -631,19 +631,19 @@ def test_what_is_acknowledged_is_on_disk(folder: Path, store: JsonlStore, monkey
         assert (found.st_ino, found.st_size) in synced
 
     assert told[0][-1] == folder.stat().st_ino
-    store.forget("s", expected="c")
+    store.delete("s", expected="c")
     assert synced[-1][0] == folder.stat().st_ino
 
 
 def test_what_a_killed_writer_has_left_half_made_harms_nobody(folder: Path, store: JsonlStore) -> None:
     """It may even be a second name of a session's file."""
     chain(store, "s", "a")
-    os.link(file_of(folder), folder / appending.HALF_MADE)
+    os.link(file_of(folder), folder / durable.DRAFT_FILE)
 
     chain(store, "other", "a")
 
     assert ids(store.history("s")) == ["a"]
-    assert not (folder / appending.HALF_MADE).exists()
+    assert not (folder / durable.DRAFT_FILE).exists()
     assert oddities(store) == []
 
 
@@ -672,7 +672,7 @@ def test_a_file_that_was_replaced_is_the_new_one(
     assert ids(reader.history("s")) == ["d", "c", "b", "a"]
 
     put_back(backup, file_of(folder))
-    assert reader.place("s") == Place("b")
+    assert reader.session_head("s") == SessionHead("b")
     chain(store, "s", "next")
 
     assert ids(reader.history("s")) == ids(store.history("s")) == ["next", "b", "a"]
@@ -694,7 +694,7 @@ def test_a_file_that_was_rewritten_longer_is_read_anew(folder: Path, store: Json
 def test_a_file_that_was_replaced_by_one_that_ends_alike_is_read_anew(folder: Path, store: JsonlStore) -> None:
     """As long as it was, and with the same last line."""
     chain(store, "s", "a", "b", "c")
-    assert store.place("s") == Place("c")
+    assert store.session_head("s") == SessionHead("c")
     other = JsonlStore(folder.with_name("other"), plan_in_entry)
     chain(other, "s", "x", "b", "c")
     os.replace(file_of(folder.with_name("other")), file_of(folder))
@@ -705,11 +705,11 @@ def test_a_file_that_was_replaced_by_one_that_ends_alike_is_read_anew(folder: Pa
 def test_a_file_that_becomes_another_sessions_is_let_go(folder: Path, store: JsonlStore) -> None:
     """Its events are not taken for this session's."""
     chain(store, "s", "a")
-    assert store.place("s") == Place("a")
+    assert store.session_head("s") == SessionHead("a")
     file_of(folder).write_bytes(file_of(folder).read_bytes().replace(b'"id":"s"', b'"id":"t"'))
 
-    assert store.place("s") == Place()
-    assert store.place("t") == Place("a")
+    assert store.session_head("s") == SessionHead()
+    assert store.session_head("t") == SessionHead("a")
 
 
 def test_a_file_that_was_renamed_is_found_again(folder: Path, store: JsonlStore) -> None:
@@ -742,16 +742,17 @@ def test_half_a_batch_is_not_believed(folder: Path, store: JsonlStore) -> None:
     """Whichever of its lines is the last that was written, and whether or not somebody wrote after it."""
     chain(store, "s", "a")
     whole = file_of(folder).read_bytes()
-    store.adopt("s", [planned("x", "a", "x"), planned("y", "x", "y"), planned("z", "a", "z")], Place("y", ("z",)))
+    events = [planned("x", "a", "x"), planned("y", "x", "y"), planned("z", "a", "z")]
+    store.import_events("s", events, SessionHead("y", ("z",)))
     lines = file_of(folder).read_bytes()[len(whole) :].splitlines(keepends=True)
     assert len(lines) == 4
 
     for kept in range(1, 4):
         file_of(folder).write_bytes(whole + b"".join(lines[:kept]))
         reader = opened(folder)
-        before = ids(reader.events("s")), reader.place("s")
+        before = ids(reader.events("s")), reader.session_head("s")
         chain(reader, "s", "b")
-        assert before == (["a"], Place("a"))
+        assert before == (["a"], SessionHead("a"))
         assert ids(opened(folder).events("s")) == ids(reader.events("s")) == ["a", "b"]
         assert oddities(reader) == [
             f"{file_of(folder).name}: changes that were written by half, and are not believed: {kept}"
@@ -759,9 +760,9 @@ def test_half_a_batch_is_not_believed(folder: Path, store: JsonlStore) -> None:
 
     file_of(folder).write_bytes(whole + b"".join(lines[:2]))
     waiting = opened(folder)
-    assert waiting.place("s") == Place("a")
+    assert waiting.session_head("s") == SessionHead("a")
     file_of(folder).write_bytes(whole + b"".join(lines))
-    assert waiting.place("s") == Place("y", ("z",))
+    assert waiting.session_head("s") == SessionHead("y", ("z",))
 
 
 def garble(path: Path, number: int, keep: int = 0) -> None:
@@ -792,7 +793,7 @@ def as_pi_reads(folder: Path) -> list[dict[str, str]]:
 
 
 def oddities(store: JsonlStore) -> list[str]:
-    return [finding.what for finding in store.examine() if finding.health is not Health.FINE]
+    return [finding.what for finding in store.check() if finding.health is not Health.FINE]
 
 
 def plan_in(event: Event) -> Plan:

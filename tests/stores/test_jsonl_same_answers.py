@@ -13,7 +13,7 @@ from tests.stores.test_same_answers import SameAnswers, answer, facts, luck, nam
 from tildone.dialects import plan_in_entry
 from tildone.log.events import Actor, Event, Fact
 from tildone.log.store import Store
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 from tildone.stores.pi.store import JsonlStore
 
 
@@ -22,15 +22,15 @@ class JsonlAnswers(SameAnswers):
 
     def __init__(self) -> None:
         super().__init__()
-        self.place = Path(self.folder.name, "sessions")
-        self.store = JsonlStore(self.place, plan_in_entry)
+        self.session_head = Path(self.folder.name, "sessions")
+        self.store = JsonlStore(self.session_head, plan_in_entry)
 
     def both(self, order: Callable[[Store], object]) -> None:
         assert answer(order, self.store) == answer(order, self.memory)
 
     @rule()
     def open_again(self) -> None:
-        self.store = JsonlStore(self.place, plan_in_entry)
+        self.store = JsonlStore(self.session_head, plan_in_entry)
 
     @rule(name=names, of=names, fact=facts, luck=luck, many=st.integers(0, 3))
     def adopt(self, name: str, of: str, fact: Fact, luck: int, many: int) -> None:
@@ -39,19 +39,19 @@ class JsonlAnswers(SameAnswers):
         for _ in range(many):
             parent = theirs[luck % len(theirs)].id if theirs and luck % 5 else None
             theirs.append(Event(f"adopted {next(self.numbers)}", parent, luck, Actor.IMPORT, fact))
-        to = Place(self.some_event(name, luck) if luck % 2 or not theirs else theirs[-1].id, ("x",) * (luck % 3))
-        self.both(lambda store: store.adopt(name, theirs, to))
+        to = SessionHead(self.some_event(name, luck) if luck % 2 or not theirs else theirs[-1].id, ("x",) * (luck % 3))
+        self.both(lambda store: store.import_events(name, theirs, to))
 
     @rule(name=names, overtaken=st.booleans())
     def forget(self, name: str, *, overtaken: bool) -> None:
         """As if it had never been, also where pi's messages stay behind."""
-        expected = "elsewhere" if overtaken else self.memory.place(name).head
-        self.both(lambda store: store.forget(name, expected=expected))
+        expected = "elsewhere" if overtaken else self.memory.session_head(name).head
+        self.both(lambda store: store.delete(name, expected=expected))
 
     @rule(name=names)
     def pi_talks(self, name: str) -> None:
         """Under the last entry, as it does."""
-        for path in self.place.glob("*.jsonl"):
+        for path in self.session_head.glob("*.jsonl"):
             header, *entries = map(json.loads, path.read_text(encoding="utf-8").splitlines())
             if header["id"] == name:
                 number = f"{next(self.numbers):08x}"
@@ -63,7 +63,7 @@ class JsonlAnswers(SameAnswers):
                 os.utime(path, ns=(written, written))
 
     def teardown(self) -> None:
-        odd = [finding for finding in self.store.examine() if finding.health.value != "fine"]
+        odd = [finding for finding in self.store.check() if finding.health.value != "fine"]
         super().teardown()
         assert odd == []
 

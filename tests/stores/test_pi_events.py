@@ -12,7 +12,7 @@ from tildone.core.plan import Plan
 from tildone.dialects import dialect_named, plan_in_entry
 from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
 from tildone.log.events import Actor, Bound, Call, Event, Labelled, Nudged, PlanChanged, Tripped
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 from tildone.stores.pi.interchange import PiHistory, read_history, write_history
 from tildone.stores.pi.store import JsonlStore
 
@@ -45,7 +45,7 @@ def test_a_recorded_session_goes_through_unharmed(trace: Path, tmp_path: Path) -
         before = read_history(str(file), plan_in_entry)
         [added] = chain(store, session, "added")
         after = read_history(str(file), plan_in_entry)
-        write_history(str(copy), after.session, after.cwd, after.events, after.place)
+        write_history(str(copy), after.session, after.cwd, after.events, after.session_head)
 
         assert as_json(file)[:-1] == recorded["entries"]
         assert as_json(file)[-1]["parentId"] == recorded["entries"][-1]["id"]
@@ -53,7 +53,9 @@ def test_a_recorded_session_goes_through_unharmed(trace: Path, tmp_path: Path) -
             [] if recovered is None else [recovered]
         )
         assert after.events == (*before.events, added)
-        assert read_history(str(copy), plan_in_entry) == PiHistory(session, after.cwd, after.events, after.place, ())
+        assert read_history(str(copy), plan_in_entry) == PiHistory(
+            session, after.cwd, after.events, after.session_head, ()
+        )
 
 
 def test_what_is_not_of_the_plan_is_counted(path: str) -> None:
@@ -72,7 +74,7 @@ def test_what_is_not_of_the_plan_is_counted(path: str) -> None:
     )
     assert len(history.events) == 4
     assert all(isinstance(event.fact, PlanChanged) and event.fact.call for event in history.events)
-    assert history.place == Place(history.events[-1].id)
+    assert history.session_head == SessionHead(history.events[-1].id)
     assert history.cwd == entries[0]["cwd"]
 
 
@@ -107,7 +109,7 @@ def test_older_versions_are_read(version: int, left_out: int) -> None:
 
     assert [len(history.events), len(history.left_out)] == [2, left_out]
     assert history.cwd == "/home/me/project"
-    assert history.place == Place(history.events[-1].id)
+    assert history.session_head == SessionHead(history.events[-1].id)
     assert isinstance(history.events[0].fact, PlanChanged)
     assert history.events[0].fact.call
     assert file.read_bytes() == before
@@ -126,19 +128,19 @@ def test_every_event_comes_back_as_it_was(path: str) -> None:
         planned("", "f", "no name"),
     ]
 
-    write_history(path, "any \ud800 name", "/p", events, Place("b", ("c", "nowhere")))
+    write_history(path, "any \ud800 name", "/p", events, SessionHead("b", ("c", "nowhere")))
 
     history = read_history(path, plan_in_entry)
-    assert history == PiHistory("any \ud800 name", "/p", tuple(events), Place("b", ("c", "nowhere")), ())
+    assert history == PiHistory("any \ud800 name", "/p", tuple(events), SessionHead("b", ("c", "nowhere")), ())
 
 
-@pytest.mark.parametrize("place", [Place(), Place("a"), Place("b"), Place(None, ("b", "a"))])
-def test_an_exported_session_opens_where_it_stood(path: str, tmp_path: Path, place: Place) -> None:
+@pytest.mark.parametrize("place", [SessionHead(), SessionHead("a"), SessionHead("b"), SessionHead(None, ("b", "a"))])
+def test_an_exported_session_opens_where_it_stood(path: str, tmp_path: Path, place: SessionHead) -> None:
     """In a store, too, where it can be gone on with."""
     write_history(path, "s", "/p", [planned("a", None, "x"), planned("b", "a", "y")], place)
 
     store = JsonlStore(tmp_path, plan_in_entry)
-    assert store.place("s") == place
+    assert store.session_head("s") == place
     store.append("s", planned("c", place.head, "z"))
 
     assert ids(store.events("s")) == ["a", "b", "c"]
@@ -146,9 +148,9 @@ def test_an_exported_session_opens_where_it_stood(path: str, tmp_path: Path, pla
 
 def test_nothing_is_a_history_too(path: str) -> None:
     """A session that was never written."""
-    write_history(path, "s", "/p", [], Place())
+    write_history(path, "s", "/p", [], SessionHead())
 
-    assert read_history(path, plan_in_entry) == PiHistory("s", "/p", (), Place(), ())
+    assert read_history(path, plan_in_entry) == PiHistory("s", "/p", (), SessionHead(), ())
     assert as_json(Path(path)) == [{**HEADER, "timestamp": "1970-01-01T00:00:00.000Z"}]
 
 
@@ -157,7 +159,7 @@ def test_a_file_that_is_there_is_left_alone(path: str) -> None:
     Path(path).write_text("precious", encoding="utf-8")
 
     with pytest.raises(StoreError, match=r"s\.jsonl is there already"):
-        write_history(path, "s", "/p", [planned("a", None, "x")], Place("a"))
+        write_history(path, "s", "/p", [planned("a", None, "x")], SessionHead("a"))
 
     assert Path(path).read_text(encoding="utf-8") == "precious"
     assert os.listdir(Path(path).parent) == ["s.jsonl"]
@@ -165,9 +167,15 @@ def test_a_file_that_is_there_is_left_alone(path: str) -> None:
 
 @pytest.mark.parametrize(
     ("events", "place"),
-    [([planned("b", "a", "x")], Place("b")), ([planned("a", None, "x")], Place("b")), ([], Place("a"))],
+    [
+        ([planned("b", "a", "x")], SessionHead("b")),
+        ([planned("a", None, "x")], SessionHead("b")),
+        ([], SessionHead("a")),
+    ],
 )
-def test_a_history_that_does_not_fit_together_is_not_written(path: str, events: list[Event], place: Place) -> None:
+def test_a_history_that_does_not_fit_together_is_not_written(
+    path: str, events: list[Event], place: SessionHead
+) -> None:
     """A parent that is not there, a place that is not there."""
     with pytest.raises(UnknownEvent):
         write_history(path, "s", "/p", events, place)
@@ -177,11 +185,11 @@ def test_a_history_that_does_not_fit_together_is_not_written(path: str, events: 
 
 def test_a_folder_is_made_for_it(tmp_path: Path) -> None:
     """Where one can be."""
-    write_history(str(tmp_path / "new" / "s.jsonl"), "s", "/p", [], Place())
+    write_history(str(tmp_path / "new" / "s.jsonl"), "s", "/p", [], SessionHead())
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
 
     with pytest.raises(StoreError, match="file"):
-        write_history(str(tmp_path / "file" / "s.jsonl"), "s", "/p", [], Place())
+        write_history(str(tmp_path / "file" / "s.jsonl"), "s", "/p", [], SessionHead())
 
     assert (tmp_path / "new" / "s.jsonl").exists()
 
@@ -211,7 +219,7 @@ def test_a_folder_is_no_session_file(tmp_path: Path) -> None:
 
 def test_an_event_that_hangs_under_garbage_is_named(path: str) -> None:
     """With its line."""
-    write_history(path, "s", "/p", [planned("a", None, "x"), planned("b", "a", "y")], Place("b"))
+    write_history(path, "s", "/p", [planned("a", None, "x"), planned("b", "a", "y")], SessionHead("b"))
     text = Path(path).read_text(encoding="utf-8").splitlines()
     Path(path).write_text("\n".join([text[0], "garbage", text[2], ""]), encoding="utf-8")
 

@@ -30,18 +30,19 @@ from tildone.errors import StoreDamaged, StoreError, StoreTooNew, UnknownEvent, 
 from tildone.log.events import Actor, Event, Nudged, PlanChanged
 from tildone.log.health import Health
 from tildone.log.store import Store
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 from tildone.value import replace
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
 import psycopg
 
-from tildone.stores import postgres
-from tildone.stores.postgres import PostgresStore, connections, schema
+from tildone.stores.postgres import connections, schema
+from tildone.stores.postgres import store as postgres
 from tildone.stores.postgres.address import address_of
 from tildone.stores.postgres.connections import MOST
 from tildone.stores.postgres.queries import migrations
+from tildone.stores.postgres.store import PostgresStore
 
 pytestmark = needs_server
 
@@ -159,7 +160,7 @@ def test_writers_see_each_other_whatever_is_usual(own_url: str, opened: Opened) 
 def test_nobody_waits_for_a_lock_longer_than_there_is_patience(
     url: str, opened: Opened, patience: float, longest: str
 ) -> None:
-    store = PostgresStore(url, patience=patience)
+    store = PostgresStore(url, timeout=patience)
 
     assert shown(opened[-1], "lock_timeout") == longest
     store.close()
@@ -171,8 +172,8 @@ def test_a_change_is_one_question(store: PostgresStore, work: Work) -> None:
     work.statements.clear()
 
     store.append("s", planned("b", "a", "x"))
-    store.move("s", Place("a", ("b",)), expected="b")
-    store.forget("s", expected="a")
+    store.move_head("s", SessionHead("a", ("b",)), expected="b")
+    store.delete("s", expected="a")
 
     assert len(work.statements) == 3
 
@@ -181,9 +182,9 @@ def test_a_change_is_one_question(store: PostgresStore, work: Work) -> None:
 @pytest.mark.parametrize("length", [5, 300])
 def test_the_newest_plan_is_one_question(store: PostgresStore, work: Work, length: int, nudges: int) -> None:
     """However long the history is, no more is read than there is since that plan."""
-    store.adopt("s", in_a_row(length), Place(str(length - 1)))
+    store.import_events("s", in_a_row(length), SessionHead(str(length - 1)))
     for number in range(nudges):
-        head = store.place("s").head
+        head = store.session_head("s").head
         store.append("s", Event(f"n{number}", head, 1, Actor.TIMER, Nudged(number, number)))
     work.statements.clear()
     work.rows.clear()
@@ -198,7 +199,7 @@ def test_the_newest_plan_is_one_question(store: PostgresStore, work: Work, lengt
     "read",
     [
         pytest.param(lambda store: store.sessions(), id="all sessions"),
-        pytest.param(lambda store: store.place("s"), id="the place"),
+        pytest.param(lambda store: store.session_head("s"), id="the place"),
         pytest.param(lambda store: list(store.events("other")), id="the events of another session"),
         pytest.param(lambda store: store.leaves("other"), id="the leaves of another session"),
         pytest.param(lambda store: store.append("other", planned("new", "2", "x")), id="an event elsewhere"),
@@ -212,7 +213,7 @@ def test_the_length_of_a_session_costs_nothing(url: str, work: Work, read: Calla
     for length in (20, 300):
         store = PostgresStore(url)
         chain(store, "other", "0", "1", "2")
-        store.adopt("s", in_a_row(length), Place(str(length - 1)))
+        store.import_events("s", in_a_row(length), SessionHead(str(length - 1)))
         work.statements.clear()
         work.rows.clear()
 
@@ -220,7 +221,7 @@ def test_the_length_of_a_session_costs_nothing(url: str, work: Work, read: Calla
 
         asked.append((list(work.statements), list(work.rows)))
         for info in store.sessions():
-            store.forget(info.name, expected=store.place(info.name).head)
+            store.delete(info.name, expected=store.session_head(info.name).head)
         store.close()
 
     assert asked[0] == asked[1]
@@ -230,7 +231,7 @@ def test_the_length_of_a_session_costs_nothing(url: str, work: Work, read: Calla
 def test_a_whole_history_is_read_in_a_few_questions(store: PostgresStore, work: Work) -> None:
     """Each brings more than the one before."""
     events = in_a_row(3000)
-    store.adopt("s", events, Place("2999"))
+    store.import_events("s", events, SessionHead("2999"))
     work.statements.clear()
 
     backwards, forwards = list(store.history("s")), list(store.events("s"))
@@ -244,7 +245,7 @@ def test_large_plans_are_read_a_few_at_a_time(store: PostgresStore, work: Work) 
     """No answer holds much more than a million bytes, unless one event does."""
     large = PlanChanged(flat(*(Task("x" * 1000) for _ in range(600))))
     events = [replace(event, fact=large) for event in in_a_row(7)]
-    store.adopt("s", events, Place("6"))
+    store.import_events("s", events, SessionHead("6"))
     work.rows.clear()
 
     assert list(store.history("s")) == events[::-1]
@@ -254,12 +255,12 @@ def test_large_plans_are_read_a_few_at_a_time(store: PostgresStore, work: Work) 
 
 def test_a_session_that_is_removed_while_it_is_read_is_told(store: PostgresStore) -> None:
     """Rather than being taken for a shorter one."""
-    store.adopt("s", in_a_row(1500), Place("1499"))
+    store.import_events("s", in_a_row(1500), SessionHead("1499"))
     history, events = store.history("s"), store.events("s")
     next(history)
     next(events)
 
-    store.forget("s", expected="1499")
+    store.delete("s", expected="1499")
 
     with pytest.raises(UnknownEvent, match="1498"):
         list(history)
@@ -289,13 +290,13 @@ def test_connections_that_nobody_needs_any_more_are_closed(
     """When work has been less for a while; one stays."""
     with ThreadPoolExecutor(4) as pool, psycopg.connect(url) as holder:
         holder.execute("LOCK TABLE tildone.sessions")
-        reading = [pool.submit(store.place, "s") for _ in range(4)]
+        reading = [pool.submit(store.session_head, "s") for _ in range(4)]
         until(lambda: execute(url, f"SELECT count(*) {OURS} AND wait_event_type = 'Lock'") == [(4,)])
         holder.rollback()
-        assert [reader.result() for reader in reading] == [Place()] * 4
+        assert [reader.result() for reader in reading] == [SessionHead()] * 4
 
     monkeypatch.setattr(connections, "IDLE_SECONDS", 0.0)
-    store.place("s")
+    store.session_head("s")
 
     until(lambda: execute(url, f"SELECT count(*) {OURS}") == [(1,)])
 
@@ -418,7 +419,7 @@ def test_a_waiter_hears_of_other_processes(url: str, store: PostgresStore) -> No
     with waiting(store, "e0") as [woken], program("toggle", url, 0, 1) as other:
         ended(other)
         assert woken.result(LONG_ENOUGH)
-        assert store.place("s").head == "0-0"
+        assert store.session_head("s").head == "0-0"
 
 
 @pytest.mark.usefixtures("patient")
@@ -462,7 +463,7 @@ def test_closing_a_store_wakes_those_who_wait(url: str, store: PostgresStore) ->
     assert "tildone listener" not in [thread.name for thread in threading.enumerate()]
     until(lambda: execute(url, f"SELECT count(*) {OURS}") == [(0,)])
     with pytest.raises(StoreError, match="was closed"):
-        store.place("s")
+        store.session_head("s")
     store.close()
 
 
@@ -572,7 +573,7 @@ def test_a_url_that_makes_no_sense_is_told_without_the_password(url: str) -> Non
 def test_a_healthy_store_says_what_it_is(store: PostgresStore) -> None:
     chain(store, "s", "a", "b")
 
-    what, how = store.examine()
+    what, how = store.check()
 
     assert (what.health, how.health) == (Health.FINE, Health.FINE)
     assert what.what.startswith("PostgreSQL 1")
@@ -620,20 +621,20 @@ def test_what_is_wrong_with_a_store_is_found(
 ) -> None:
     """Each flaw by itself, and what can be done about it."""
     chain(own_store, "s", "a", "b", "c")
-    own_store.move("s", Place("a", ("b", "c")), expected="c")
+    own_store.move_head("s", SessionHead("a", ("b", "c")), expected="c")
     execute(own_url, damage)
 
-    flaws = [finding for finding in own_store.examine() if finding.health is not Health.FINE]
+    flaws = [finding for finding in own_store.check() if finding.health is not Health.FINE]
 
     assert [flaw.what[: len(text)] for flaw, text in zip(flaws, found, strict=True)] == found
     assert {flaw.remedy for flaw in flaws} == {"restore the database from a backup"}
 
 
 def test_many_flaws_are_not_told_one_by_one(url: str, store: PostgresStore) -> None:
-    store.adopt("s", [planned(str(number), None, "x") for number in range(1200)], Place("0"))
+    store.import_events("s", [planned(str(number), None, "x") for number in range(1200)], SessionHead("0"))
     execute(url, "UPDATE tildone.events SET body = '{' WHERE number > 900")
 
-    flaws = [finding for finding in store.examine() if finding.health is Health.BAD]
+    flaws = [finding for finding in store.check() if finding.health is Health.BAD]
 
     assert flaws[0].what == "event '900' of session 's' can't be read"
     assert (len(flaws), flaws[-1].what) == (21, "there is more of that")

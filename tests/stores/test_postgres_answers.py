@@ -12,12 +12,12 @@ from tests.stores.postgres import EMPTIED, execute, needs_server
 from tests.stores.test_same_answers import answer, facts, luck
 from tildone.log.events import Actor, Event, Fact, Nudged
 from tildone.log.store import Store
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 from tildone.stores.memory import MemoryStore
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
-from tildone.stores.postgres import PostgresStore
+from tildone.stores.postgres.store import PostgresStore
 
 LONG = "long \ud800 " * 400
 NAMES = ("one", LONG, "half \ud800")
@@ -44,7 +44,7 @@ class SameAnswers(RuleBasedStateMachine):
     @rule(name=names, fact=facts, elsewhere=st.none() | luck)
     def append(self, name: str, fact: Fact, elsewhere: int | None) -> None:
         """Under the head, or under an event that need not be it."""
-        parent = self.memory.place(name).head if elsewhere is None else self.some_event(name, elsewhere)
+        parent = self.memory.session_head(name).head if elsewhere is None else self.some_event(name, elsewhere)
         event = self.new_event(parent, fact)
         self.both(lambda store: store.append(name, event))
 
@@ -52,16 +52,16 @@ class SameAnswers(RuleBasedStateMachine):
     def append_again(self, name: str, other: str, luck: int) -> None:
         """Under the head, with an id that may be used up."""
         used = self.some_event(other, luck)
-        event = Event(used or NOWHERE, self.memory.place(name).head, luck, Actor.USER, Nudged(1, 1))
+        event = Event(used or NOWHERE, self.memory.session_head(name).head, luck, Actor.USER, Nudged(1, 1))
         self.both(lambda store: store.append(name, event))
 
     @rule(name=names, other=names, luck=luck, overtaken=st.booleans())
     def move(self, name: str, other: str, luck: int, *, overtaken: bool) -> None:
         """To an event that need not be of that session, by somebody who need not know where the head is."""
-        place = self.memory.place(name)
-        ahead = (place.head, *place.ahead) if place.head is not None else ()
-        to = Place(self.some_event(other, luck), ahead)
-        self.both(lambda store: store.move(name, to, expected=NOWHERE if overtaken else place.head))
+        place = self.memory.session_head(name)
+        ahead = (place.head, *place.redo) if place.head is not None else ()
+        to = SessionHead(self.some_event(other, luck), ahead)
+        self.both(lambda store: store.move_head(name, to, expected=NOWHERE if overtaken else place.head))
 
     @rule(name=names, other=names, many=st.lists(st.tuples(facts, luck), max_size=4), luck=luck)
     def adopt(self, name: str, other: str, many: list[tuple[Fact, int]], luck: int) -> None:
@@ -71,13 +71,13 @@ class SameAnswers(RuleBasedStateMachine):
             parents = [None, NOWHERE, *(event.id for event in events)]
             events.append(self.new_event(parents[chance % len(parents) if chance % 7 else 0], fact))
         choices = [None, NOWHERE, *(event.id for event in events)]
-        to = Place(choices[luck % len(choices)])
-        self.both(lambda store: store.adopt(name, events, to))
+        to = SessionHead(choices[luck % len(choices)])
+        self.both(lambda store: store.import_events(name, events, to))
 
     @rule(name=names, overtaken=st.booleans())
     def forget(self, name: str, *, overtaken: bool) -> None:
-        head = self.memory.place(name).head
-        self.both(lambda store: store.forget(name, expected=NOWHERE if overtaken else head))
+        head = self.memory.session_head(name).head
+        self.both(lambda store: store.delete(name, expected=NOWHERE if overtaken else head))
 
     @rule(name=names, other=names, luck=luck)
     def read_from(self, name: str, other: str, luck: int) -> None:
@@ -104,7 +104,8 @@ class SameAnswers(RuleBasedStateMachine):
 
 def everything(store: Store) -> object:
     return store.sessions(), [
-        (store.place(name), list(store.history(name)), list(store.events(name)), store.leaves(name)) for name in NAMES
+        (store.session_head(name), list(store.history(name)), list(store.events(name)), store.leaves(name))
+        for name in NAMES
     ]
 
 

@@ -32,14 +32,14 @@ from tildone.core.ops import Append
 from tildone.core.plan import Task
 from tildone.errors import HeadMoved, StoreBusy, StoreDamaged, StoreError, UnknownEvent
 from tildone.log.health import Finding, Health
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
 import psycopg
 
-from tildone.stores.postgres import PostgresStore
 from tildone.stores.postgres.connections import Connections
+from tildone.stores.postgres.store import PostgresStore
 
 pytestmark = needs_server
 
@@ -159,7 +159,7 @@ def test_an_event_is_written_once_whatever_is_lost_on_the_way(far: PostgresStore
 
     assert line.connections == 2
     assert ids(far.events("s")) == ["a", "b"]
-    assert far.place("s") == Place("b")
+    assert far.session_head("s") == SessionHead("b")
 
 
 def test_an_event_that_is_written_again_is_not_taken_for_one_whose_answer_was_lost(store: PostgresStore) -> None:
@@ -187,12 +187,12 @@ def test_an_event_that_got_through_counts_though_it_was_taken_back(
 ) -> None:
     """By the time that it is looked for, the head is where it was before; it is not written again."""
     chain(far, "s", "a")
-    line.break_next(Cut.ANSWER, lambda: store.move("s", Place("a", ("b",)), expected="b"))
+    line.break_next(Cut.ANSWER, lambda: store.move_head("s", SessionHead("a", ("b",)), expected="b"))
 
     far.append("s", planned("b", "a", "x"))
 
     assert ids(store.events("s")) == ["a", "b"]
-    assert store.place("s") == Place("a", ("b",))
+    assert store.session_head("s") == SessionHead("a", ("b",))
 
 
 def test_a_writer_who_was_overtaken_meanwhile_is_told(far: PostgresStore, line: Line, store: PostgresStore) -> None:
@@ -212,7 +212,7 @@ def test_another_event_of_that_id_is_not_taken_for_it(far: PostgresStore, line: 
 
     def meanwhile() -> None:
         store.append("s", planned("b", "a", "another text"))
-        store.move("s", Place("a"), expected="b")
+        store.move_head("s", SessionHead("a"), expected="b")
 
     line.break_next(Cut.REQUEST, meanwhile)
 
@@ -225,9 +225,9 @@ def test_a_move_is_made_once(far: PostgresStore, line: Line, cut: Cut) -> None:
     chain(far, "s", "a", "b")
     line.break_next(cut)
 
-    far.move("s", Place("a", ("b",)), expected="b")
+    far.move_head("s", SessionHead("a", ("b",)), expected="b")
 
-    assert far.place("s") == Place("a", ("b",))
+    assert far.session_head("s") == SessionHead("a", ("b",))
 
 
 def test_a_mover_who_was_overtaken_meanwhile_is_told(far: PostgresStore, line: Line, store: PostgresStore) -> None:
@@ -235,9 +235,9 @@ def test_a_mover_who_was_overtaken_meanwhile_is_told(far: PostgresStore, line: L
     line.break_next(Cut.REQUEST, lambda: chain(store, "s", "c"))
 
     with pytest.raises(HeadMoved):
-        far.move("s", Place("a", ("b",)), expected="b")
+        far.move_head("s", SessionHead("a", ("b",)), expected="b")
 
-    assert store.place("s") == Place("c")
+    assert store.session_head("s") == SessionHead("c")
 
 
 @pytest.mark.parametrize("cut", Cut)
@@ -245,7 +245,7 @@ def test_a_session_is_forgotten_once(far: PostgresStore, line: Line, cut: Cut) -
     chain(far, "s", "a", "b")
     line.break_next(cut)
 
-    far.forget("s", expected="b")
+    far.delete("s", expected="b")
 
     assert far.sessions() == []
 
@@ -257,7 +257,7 @@ def test_a_session_that_goes_on_meanwhile_is_not_forgotten(
     line.break_next(Cut.REQUEST, lambda: chain(store, "s", "c"))
 
     with pytest.raises(HeadMoved):
-        far.forget("s", expected="b")
+        far.delete("s", expected="b")
 
     assert ids(store.events("s")) == ["a", "b", "c"]
 
@@ -269,18 +269,18 @@ def test_events_are_taken_over_once(far: PostgresStore, line: Line, cut: Cut, wo
     theirs = [planned("a", None, "x"), planned("b", "a", "y")]
     line.break_next(cut, word=word)
 
-    new = far.adopt("s", theirs, Place("b"))
+    new = far.import_events("s", theirs, SessionHead("b"))
 
     assert line.connections == 2
     assert new == 2
     assert list(far.events("s")) == theirs
-    assert far.place("s") == Place("b")
+    assert far.session_head("s") == SessionHead("b")
 
 
 @pytest.mark.parametrize(
     "read",
     [
-        pytest.param(lambda store: store.place("s").head, id="the place"),
+        pytest.param(lambda store: store.session_head("s").head, id="the place"),
         pytest.param(lambda store: next(store.history("s")).id, id="the history"),
         pytest.param(lambda store: ids(store.events("s"))[-1], id="the events"),
         pytest.param(lambda store: store.leaves("s")[0], id="the leaves"),
@@ -303,7 +303,7 @@ def test_idle_connections_that_were_cut_are_replaced(
     """All at once, however many they were: none is tried that went the same way."""
     with ThreadPoolExecutor(4) as pool, psycopg.connect(url) as holder:
         holder.execute("LOCK TABLE tildone.sessions")
-        reading = [pool.submit(store.place, "s") for _ in range(4)]
+        reading = [pool.submit(store.session_head, "s") for _ in range(4)]
         until(lambda: server.run(HELD_UP) == [(4,)])
         holder.rollback()
         for reader in reading:
@@ -338,7 +338,7 @@ def test_a_server_that_is_away_for_a_while_is_waited_for(
 def test_a_server_that_does_not_come_back_is_told(url: str, line: Line) -> None:
     """With its name and that of the database, once patience has ended; and it is not for ever."""
     # Long enough to try again at least once, however busy the machine is.
-    store = PostgresStore(line.url(url), patience=2)
+    store = PostgresStore(line.url(url), timeout=2)
     chain(store, "s", "a")
     line.break_next(Cut.REQUEST, line.close)
 
@@ -354,7 +354,7 @@ def test_a_server_that_is_not_there_is_told_at_once(unused_port: int) -> None:
     with pytest.raises(
         StoreError, match=f"cannot reach plans at 127.0.0.1:{unused_port}: Connection refused"
     ) as caught:
-        PostgresStore(f"postgresql://me:{PASSWORD}@127.0.0.1:{unused_port}/plans", patience=1000)
+        PostgresStore(f"postgresql://me:{PASSWORD}@127.0.0.1:{unused_port}/plans", timeout=1000)
 
     assert PASSWORD not in str(caught.value)
 
@@ -455,7 +455,7 @@ def test_a_full_disk_is_named(own_url: str, own_store: PostgresStore) -> None:
 
 def test_a_lock_is_waited_for_and_then_named(url: str) -> None:
     """Reading goes on beside it, and writing after it."""
-    store = PostgresStore(url, patience=0.05)
+    store = PostgresStore(url, timeout=0.05)
     chain(store, "s", "a")
 
     with psycopg.connect(url) as holder:
@@ -463,7 +463,7 @@ def test_a_lock_is_waited_for_and_then_named(url: str) -> None:
         with pytest.raises(StoreBusy, match="is in use by another process, for longer than we wait") as caught:
             store.append("s", planned("b", "a", "x"))
         with pytest.raises(StoreBusy):
-            store.move("s", Place(None), expected="a")
+            store.move_head("s", SessionHead(None), expected="a")
         read = ids(store.history("s"))
     chain(store, "s", "b")
 
@@ -479,7 +479,7 @@ def test_who_makes_a_store_is_waited_for_and_then_named(server: Server) -> None:
         holder.execute("SELECT pg_advisory_xact_lock(1953260654)")
 
         with pytest.raises(StoreBusy, match="is in use by another process"):
-            PostgresStore(url, patience=0.05)
+            PostgresStore(url, timeout=0.05)
 
 
 def test_a_writer_has_the_patience_to_outlast_a_lock(server: Server, url: str, store: PostgresStore) -> None:
@@ -498,11 +498,11 @@ def test_a_writer_has_the_patience_to_outlast_a_lock(server: Server, url: str, s
 
 def test_when_all_connections_are_in_use_that_is_said(url: str) -> None:
     """Threads that wait for one have patience, too, and it ends."""
-    store = PostgresStore(url, patience=0.3)
+    store = PostgresStore(url, timeout=0.3)
 
     with psycopg.connect(url) as holder, ThreadPoolExecutor(20) as pool:
         holder.execute("LOCK TABLE tildone.sessions")
-        said = [str(reading.exception()) for reading in [pool.submit(store.place, "s") for _ in range(20)]]
+        said = [str(reading.exception()) for reading in [pool.submit(store.session_head, "s") for _ in range(20)]]
 
     assert {text.split(" plans")[0] for text in said} <= {"all 8 connections to", said[0].split(" plans")[0]}
     assert sum(text.startswith("all 8 connections to plans") for text in said) >= 1
@@ -516,7 +516,7 @@ def test_a_server_without_room_is_told(server: Server, own_url: str, monkeypatch
     crowded = own_url.replace("postgres@", "many@")
     try:
         with pytest.raises(StoreBusy, match="has no connection left for us: too many connections for role"):
-            PostgresStore(crowded, patience=0.05)
+            PostgresStore(crowded, timeout=0.05)
         monkeypatch.setattr(Connections, "rest", lambda *_: server.run("ALTER ROLE many CONNECTION LIMIT 1"))
         store = PostgresStore(crowded)
         assert store.sessions() == []
@@ -529,11 +529,11 @@ def test_a_store_may_be_closed_while_somebody_is_at_work(server: Server, url: st
     """What was begun comes to its end, and its connection with it."""
     with psycopg.connect(url) as holder, ThreadPoolExecutor(1) as pool:
         holder.execute("LOCK TABLE tildone.sessions")
-        reading = pool.submit(store.place, "s")
+        reading = pool.submit(store.session_head, "s")
         until(lambda: server.run(HELD_UP) == [(1,)])
         store.close()
         holder.rollback()
-        assert reading.result() == Place()
+        assert reading.result() == SessionHead()
 
     until(lambda: server.run("SELECT FROM pg_stat_activity WHERE application_name = 'tildone'") == [])
 
@@ -678,4 +678,4 @@ def unused_port() -> Iterator[int]:
 
 
 def flaws(store: PostgresStore) -> list[Finding]:
-    return [finding for finding in store.examine() if finding.health is not Health.FINE]
+    return [finding for finding in store.check() if finding.health is not Health.FINE]

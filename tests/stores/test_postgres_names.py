@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from tests.stores.contract import WILD, chain, ids, planned
 from tests.stores.postgres import execute, needs_server
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
-from tildone.stores.postgres import PostgresStore
 from tildone.stores.postgres.names import LONGEST, kept, key, told
+from tildone.stores.postgres.store import PostgresStore
 
 TRICKY = (*WILD, "\\", "\\0", "\\\0", "\\ud800", "\ud83d\ude00", "😀", "\\#", "\\\\#", "\\u005c", "\\" * 999)
 
@@ -61,14 +61,14 @@ def test_names_and_ids_may_be_longer_than_an_index_allows(url: str, long: str) -
     store = PostgresStore(url)
     chain(store, long, long + "1", long + "2")
     chain(store, long + "!", "a")
-    store.move(long, Place(long + "1", (long + "2",)), expected=long + "2")
-    store.adopt(long, [planned(long + "3", long + "1", "x")], Place(long + "3"))
+    store.move_head(long, SessionHead(long + "1", (long + "2",)), expected=long + "2")
+    store.import_events(long, [planned(long + "3", long + "1", "x")], SessionHead(long + "3"))
 
-    assert store.place(long) == Place(long + "3")
+    assert store.session_head(long) == SessionHead(long + "3")
     assert ids(store.history(long)) == [long + "3", long + "1"]
     assert store.leaves(long) == [long + "2", long + "3"]
     assert {info.name: info.events for info in store.sessions()} == {long: 3, long + "!": 1}
     assert store.wait(long, "elsewhere", 1)
-    store.forget(long, expected=long + "3")
+    store.delete(long, expected=long + "3")
     assert [info.name for info in store.sessions()] == [long + "!"]
     store.close()

@@ -13,9 +13,9 @@ from tests.plans import plans
 from tildone.errors import TildoneError
 from tildone.log.events import Actor, Event, Fact, Labelled, Nudged, PlanChanged
 from tildone.log.store import Store
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 from tildone.stores.memory import MemoryStore
-from tildone.stores.sqlite import SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 
 NAMES = ("one", "two", "half \ud800")
 NOWHERE = "nowhere \udc00"
@@ -41,7 +41,7 @@ class SameAnswers(RuleBasedStateMachine):
 
     @rule(name=names, fact=facts)
     def append(self, name: str, fact: Fact) -> None:
-        self.both_append(name, self.memory.place(name).head, fact)
+        self.both_append(name, self.memory.session_head(name).head, fact)
 
     @rule(name=names, fact=facts, luck=luck)
     def append_elsewhere(self, name: str, fact: Fact, luck: int) -> None:
@@ -52,17 +52,17 @@ class SameAnswers(RuleBasedStateMachine):
     def append_again(self, name: str, other: str, luck: int) -> None:
         """Under the head, with an id that may be used up."""
         used = self.some_event(other, luck)
-        event = Event(used or NOWHERE, self.memory.place(name).head, luck, Actor.USER, Nudged(1, 1))
+        event = Event(used or NOWHERE, self.memory.session_head(name).head, luck, Actor.USER, Nudged(1, 1))
         self.both(lambda store: store.append(name, event))
 
     @rule(name=names, other=names, luck=luck, overtaken=st.booleans())
     def move(self, name: str, other: str, luck: int, *, overtaken: bool) -> None:
         """To an event that need not be of that session, by somebody who need not know where the head is."""
-        place = self.memory.place(name)
-        ahead = (place.head, *place.ahead) if place.head is not None else ()
-        to = Place(self.some_event(other, luck), ahead)
+        place = self.memory.session_head(name)
+        ahead = (place.head, *place.redo) if place.head is not None else ()
+        to = SessionHead(self.some_event(other, luck), ahead)
         expected = NOWHERE if overtaken else place.head
-        self.both(lambda store: store.move(name, to, expected=expected))
+        self.both(lambda store: store.move_head(name, to, expected=expected))
 
     @rule(name=names, other=names, luck=luck)
     def read_from(self, name: str, other: str, luck: int) -> None:
@@ -94,7 +94,8 @@ class SameAnswers(RuleBasedStateMachine):
 
 def everything(store: Store) -> object:
     return store.sessions(), [
-        (store.place(name), list(store.history(name)), list(store.events(name)), store.leaves(name)) for name in NAMES
+        (store.session_head(name), list(store.history(name)), list(store.events(name)), store.leaves(name))
+        for name in NAMES
     ]
 
 

@@ -13,10 +13,10 @@ from tests.plans import session_on
 from tests.stores.contract import LONG_ENOUGH, chain, ids, planned
 from tests.stores.processes import finish, start, wait_for
 from tildone.log.store import Store
-from tildone.log.tree import Place
-from tildone.stores import sqlite
-from tildone.stores.sqlite import SqliteStore
+from tildone.log.tree import SessionHead
+from tildone.stores.sqlite import store as sqlite
 from tildone.stores.sqlite.schema import APPLICATION_ID, SCHEMA
+from tildone.stores.sqlite.store import SqliteStore
 
 Work = list[dict[str, Any]]
 
@@ -122,7 +122,7 @@ def test_a_store_stays_where_it_was_opened(tmp_path: Path, monkeypatch: pytest.M
     [
         pytest.param(lambda store: session_on(store, name="s").plan, id="the plan"),
         pytest.param(lambda store: store.sessions(), id="all sessions"),
-        pytest.param(lambda store: store.place("s"), id="the place"),
+        pytest.param(lambda store: store.session_head("s"), id="the place"),
         pytest.param(lambda store: list(store.events("other")), id="the events of another session"),
         pytest.param(lambda store: store.leaves("other"), id="the leaves of another session"),
         pytest.param(lambda store: store.append("other", planned("new", "2", "x")), id="an event elsewhere"),
@@ -150,8 +150,10 @@ def test_the_length_of_a_session_costs_nothing(tmp_path: Path, work: Work, read:
     [
         pytest.param(lambda store: list(store.events("s")), id="all events"),
         pytest.param(lambda store: list(store.history("s")), id="the whole history"),
-        pytest.param(lambda store: list(store.examine()), id="an examination"),
-        pytest.param(lambda store: store.adopt("s", list(store.events("s")), store.place("s")), id="a copy"),
+        pytest.param(lambda store: list(store.check()), id="an examination"),
+        pytest.param(
+            lambda store: store.import_events("s", list(store.events("s")), store.session_head("s")), id="a copy"
+        ),
     ],
 )
 def test_what_reads_a_whole_session_costs_as_much_as_there_is(
@@ -161,8 +163,8 @@ def test_what_reads_a_whole_session_costs_as_much_as_there_is(
     costs = []
     for length in (500, 2000):
         store = SqliteStore(tmp_path / f"{length}.db")
-        store.adopt(
-            "s", [planned(str(n), str(n - 1) if n else None, "x") for n in range(length)], Place(f"{length - 1}")
+        store.import_events(
+            "s", [planned(str(n), str(n - 1) if n else None, "x") for n in range(length)], SessionHead(f"{length - 1}")
         )
         work.clear()
         read(store)
@@ -193,7 +195,7 @@ def test_a_waiter_hears_of_other_processes(path: Path) -> None:
         finish([other])
 
     assert heard
-    assert store.place("s").head == "0-0"
+    assert store.session_head("s").head == "0-0"
 
 
 def test_a_waiter_hears_at_once_of_its_own_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +213,7 @@ def test_a_waiter_hears_at_once_of_its_own_process(path: Path, monkeypatch: pyte
         following = pool.submit(follow)
         for head, other in (("b", "a"), ("a", "b")) * 10:
             in_step.wait()
-            store.move("s", Place(other), expected=head)
+            store.move_head("s", SessionHead(other), expected=head)
 
         assert following.result(LONG_ENOUGH / 2) == [True] * 20
 

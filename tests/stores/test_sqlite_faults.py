@@ -17,9 +17,10 @@ from tests.stores.processes import finish, run, start, wait_for
 from tildone.core.plan import Plan
 from tildone.errors import HeadMoved, StoreBusy, StoreDamaged, StoreError, StoreTooNew
 from tildone.log.events import Event, PlanChanged
-from tildone.log.tree import Place
-from tildone.stores.sqlite import SqliteStore, schema
+from tildone.log.tree import SessionHead
+from tildone.stores.sqlite import schema
 from tildone.stores.sqlite.schema import SCHEMA
+from tildone.stores.sqlite.store import SqliteStore
 
 WRITERS, CHANGES = 8, 500
 KILLS = 200
@@ -196,7 +197,7 @@ def test_a_folder_that_can_not_be_made_is_named(open_folder: Path) -> None:
 
 def test_a_lock_is_waited_for_and_then_named(path: Path) -> None:
     """Reading goes on beside it, and writing after it."""
-    store = SqliteStore(path, patience=0.05)
+    store = SqliteStore(path, timeout=0.05)
     chain(store, "s", "a")
 
     with start("hold", path) as holder:
@@ -204,7 +205,7 @@ def test_a_lock_is_waited_for_and_then_named(path: Path) -> None:
         with pytest.raises(StoreBusy, match=r"plans\.db is in use by another process") as caught:
             store.append("s", planned("b", "a", "x"))
         with pytest.raises(StoreBusy):
-            store.move("s", Place(None), expected="a")
+            store.move_head("s", SessionHead(None), expected="a")
         read = ids(store.history("s"))
         holder.communicate()
     chain(store, "s", "b")
@@ -232,7 +233,7 @@ def test_who_makes_a_store_has_patience_too(path: Path, monkeypatch: pytest.Monk
     other = apsw.Connection(str(path))
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreBusy):
-        SqliteStore(path, patience=0)
+        SqliteStore(path, timeout=0)
 
     monkeypatch.setattr(schema, "sleep", lambda _: other.execute("ROLLBACK"))
     store = SqliteStore(path)
@@ -246,7 +247,7 @@ def test_a_full_disk_is_named(path: Path, on_connection: Callable[[str], None]) 
     before = path.stat().st_size // 4096
     on_connection(f"PRAGMA max_page_count = {before + 2}")
     store = SqliteStore(path)
-    head = store.place("s")
+    head = store.session_head("s")
 
     with pytest.raises(StoreError, match=r"plans\.db can't grow: the disk is full") as caught:
         store.append("s", planned("big", head.head, "x" * 100_000))
@@ -320,10 +321,10 @@ def test_a_store_that_can_not_be_opened_again_can_be_later(path: Path) -> None:
     path.mkdir()
 
     with pytest.raises(StoreError, match="it is a directory"):
-        store.place("s")
+        store.session_head("s")
     path.rmdir()
 
-    assert store.place("s") == Place()
+    assert store.session_head("s") == SessionHead()
 
 
 def filled(path: Path) -> Path:

@@ -15,9 +15,9 @@ from tildone.agents.open_files import Holder, holders
 from tildone.errors import NotFound, StoreDamaged, StoreError
 from tildone.log.events import Actor, Event, PlanChanged
 from tildone.log.health import Health
-from tildone.log.tree import Place
-from tildone.stores.sqlite import SqliteStore
+from tildone.log.tree import SessionHead
 from tildone.stores.sqlite.schema import is_foreign
+from tildone.stores.sqlite.store import SqliteStore
 
 unix_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="limits are Unix's")
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has /proc")
@@ -32,11 +32,11 @@ def filled(path: Path) -> Path:
     """A closed store of a few sessions, with branches and odd names."""
     store = SqliteStore(path)
     chain(store, "s", *map(str, range(40)))
-    store.move("s", Place("20", ("21", "22")), expected="39")
+    store.move_head("s", SessionHead("20", ("21", "22")), expected="39")
     chain(store, "s", "another way")
     for name in WILD:
         chain(store, name, f"{name}-1", f"{name}-2")
-    store.move("1", Place("1-1", ("1-2",)), expected="1-2")
+    store.move_head("1", SessionHead("1-1", ("1-2",)), expected="1-2")
     store.close()
     return path
 
@@ -49,9 +49,9 @@ def by_hand(path: Path, sql: str) -> None:
 
 def found_in(path: Path) -> list[str]:
     """What is bad about the store, told by somebody who only looks."""
-    store = SqliteStore(path, looking=True)
+    store = SqliteStore(path, read_only=True)
     try:
-        return [finding.what for finding in store.examine() if finding.health is Health.BAD]
+        return [finding.what for finding in store.check() if finding.health is Health.BAD]
     finally:
         store.close()
 
@@ -59,7 +59,7 @@ def found_in(path: Path) -> list[str]:
 def test_a_healthy_store_is_said_to_be_whole(path: Path) -> None:
     filled(path)
 
-    said = [(finding.health, finding.what) for finding in SqliteStore(path).examine()]
+    said = [(finding.health, finding.what) for finding in SqliteStore(path).check()]
 
     assert said == [
         (Health.FINE, f"SQLite {apsw.sqlite_lib_version()}, schema 2"),
@@ -157,7 +157,7 @@ def test_a_way_forward_that_can_not_be_read_is_damage(path: Path) -> None:
     by_hand(filled(path), "UPDATE sessions SET ahead = '[' WHERE name = '1'")
 
     with pytest.raises(StoreDamaged, match=r"plans\.db is damaged"):
-        SqliteStore(path).place("1")
+        SqliteStore(path).session_head("1")
 
 
 def test_of_much_damage_enough_is_told(path: Path) -> None:
@@ -174,12 +174,12 @@ def test_who_writes_meanwhile_is_not_mistaken_for_damage(path: Path) -> None:
     """Everything is read as it was at one moment."""
     store = SqliteStore(path)
     chain(store, "s", *map(str, range(200)))
-    findings = store.examine()
+    findings = store.check()
     next(findings)
 
     chain(store, "s", "later")
-    store.move("s", Place("3"), expected="later")
-    store.forget("s", expected="3")
+    store.move_head("s", SessionHead("3"), expected="later")
+    store.delete("s", expected="3")
 
     assert [finding.what for finding in findings] == ["1 session and 200 events, all of them whole"]
 
@@ -188,14 +188,14 @@ def test_how_far_an_examination_is_can_be_told(path: Path) -> None:
     chain(SqliteStore(path), "s", "a", "b")
     told: list[tuple[int, int]] = []
 
-    list(SqliteStore(path).examine(lambda done, total: told.append((done, total))))
+    list(SqliteStore(path).check(lambda done, total: told.append((done, total))))
 
     assert told == [(1, 2), (2, 2)]
 
 
 def test_looking_for_a_store_makes_none(path: Path) -> None:
     with pytest.raises(NotFound, match=r"there is no store at .*plans\.db"):
-        SqliteStore(path, looking=True)
+        SqliteStore(path, read_only=True)
 
     assert os.listdir(path.parent) == []
 
@@ -206,7 +206,7 @@ def test_a_store_in_use_can_be_looked_at(path: Path) -> None:
     chain(store, "s", "a")
     before = path.read_bytes(), os.stat(f"{path}-wal").st_size
 
-    looking = SqliteStore(path, looking=True)
+    looking = SqliteStore(path, read_only=True)
     seen = ids(looking.history("s"))
     chain(store, "s", "b")
     seen_later = ids(looking.history("s"))
@@ -228,7 +228,7 @@ def test_forgotten_sessions_give_their_space_back(path: Path) -> None:
     store._file.bring_home()  # noqa: SLF001  what happens by itself after a thousand pages
     before = path.stat().st_size
 
-    store.forget("old", expected="49")
+    store.delete("old", expected="49")
     freed = store.compact()
 
     assert freed == before - path.stat().st_size > 200_000
@@ -264,13 +264,13 @@ def test_packing_without_room_loses_nothing(path: Path) -> None:
 
 def test_long_events_are_read_a_few_at_a_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many there are, and however long: each comes once, in order."""
-    monkeypatch.setattr("tildone.stores.sqlite.AT_ONCE", 5000)
+    monkeypatch.setattr("tildone.stores.sqlite.store.AT_ONCE", 5000)
     store = SqliteStore(path)
     events = [
         Event(str(n), str(n - 1) if n else None, n, Actor.AGENT, PlanChanged(plan_of("x" * (10 if n % 9 else 9000))))
         for n in range(120)
     ]
-    store.adopt("s", events, Place("119"))
+    store.import_events("s", events, SessionHead("119"))
 
     assert list(store.events("s")) == events
 
@@ -282,7 +282,7 @@ def test_events_of_a_session_that_is_forgotten_meanwhile_come_to_an_end(path: Pa
     events = store.events("s")
     first = next(events)
 
-    store.forget("s", expected="9")
+    store.delete("s", expected="9")
     chain(store, "other", *map(str, range(20)))
 
     assert [first.id, *ids(events)][0] == "0"
@@ -338,6 +338,6 @@ def test_a_database_of_somebody_else_is_told_from_a_broken_store(path: Path) -> 
 def everything(store: SqliteStore) -> object:
     names = [info.name for info in store.sessions()]
     try:
-        return [(name, store.place(name), list(store.events(name)), store.leaves(name)) for name in names]
+        return [(name, store.session_head(name), list(store.events(name)), store.leaves(name)) for name in names]
     except StoreError as error:
         return error

@@ -12,8 +12,9 @@ import pytest
 from tests.stores.contract import chain, ids, planned
 from tests.stores.processes import finish, start, wait_for
 from tildone.errors import HeadMoved, StoreDamaged, StoreError
-from tildone.log.tree import Place
-from tildone.stores.sqlite import SqliteStore, file, health
+from tildone.log.tree import SessionHead
+from tildone.stores.sqlite import file, health
+from tildone.stores.sqlite.store import SqliteStore
 
 OVERWRITTEN = r"plans\.db was overwritten while it was in use, and does not fit its write-ahead log"
 
@@ -75,7 +76,7 @@ def test_a_backup_copied_over_an_open_store_is_not_believed(path: Path) -> None:
     with pytest.raises(StoreDamaged, match=OVERWRITTEN):
         store.append("s", planned("next", "50", "x"))
     with pytest.raises(StoreDamaged, match=OVERWRITTEN):
-        store.place("s")
+        store.session_head("s")
     with pytest.raises(StoreDamaged, match=OVERWRITTEN):
         SqliteStore(path)
 
@@ -191,7 +192,12 @@ def test_a_log_that_others_brought_home_is_believed(path: Path) -> None:
         writer = (one, other)[number % 2]
         chain(writer, "s", str(number))
         writer._file.bring_home()  # noqa: SLF001  what happens by itself after a thousand pages
-        assert one.place("s") == other.place("s") == SqliteStore(path).place("s") == Place(str(number))
+        assert (
+            one.session_head("s")
+            == other.session_head("s")
+            == SqliteStore(path).session_head("s")
+            == SessionHead(str(number))
+        )
 
 
 @pytest.mark.usefixtures("never_looked_through")
@@ -244,7 +250,7 @@ def test_a_replaced_store_beside_the_log_of_another_is_not_believed(path: Path) 
     backup.replace(path)
 
     with pytest.raises(StoreDamaged, match=OVERWRITTEN):
-        store.place("s")
+        store.session_head("s")
     with pytest.raises(StoreDamaged, match=OVERWRITTEN):
         SqliteStore(path)
 
@@ -276,7 +282,7 @@ def test_a_store_that_can_not_say_how_it_looked_is_damaged(path: Path) -> None:
     by_hand.execute("DROP TABLE mark; PRAGMA wal_checkpoint; INSERT INTO sessions VALUES ('x', NULL, '[]', 0, 0, 0, 0)")
 
     with pytest.raises(StoreDamaged, match=r"plans\.db is damaged: no such table: mark"):
-        store.place("s")
+        store.session_head("s")
 
 
 def test_a_closed_store_is_not_used_again(path: Path) -> None:
@@ -285,4 +291,4 @@ def test_a_closed_store_is_not_used_again(path: Path) -> None:
     store.close()
 
     with pytest.raises(StoreError, match=r"plans\.db has been closed"):
-        store.place("s")
+        store.session_head("s")

@@ -11,9 +11,10 @@ from tests.stores.contract import chain, ids, planned
 from tests.stores.processes import finish, start, wait_for
 from tildone.errors import StoreDamaged, StoreError, StoreTooNew
 from tildone.log import codec
-from tildone.stores.sqlite import SqliteStore, health, schema
+from tildone.stores.sqlite import health, schema
 from tildone.stores.sqlite.backup import open_backup
 from tildone.stores.sqlite.schema import APPLICATION_ID, SCHEMA, STEPS, steps
+from tildone.stores.sqlite.store import SqliteStore
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_an_older_store_is_brought_up_to_date(path: Path) -> None:
     chain(store, "s", "c")
 
     assert ids(store.history("s")) == ["c", "b", "a"]
-    assert list(store.examine())[-1].what == "1 session and 3 events, all of them whole"
+    assert list(store.check())[-1].what == "1 session and 3 events, all of them whole"
     assert schema_of(path) == schema_of(path.with_name("new.db"))
 
 
@@ -64,8 +65,8 @@ def test_what_an_older_tildone_wrote_counts_as_the_same(path: Path) -> None:
     """Whether it has a sum or not, a copy finds it there."""
     first_schema(path)
 
-    new = SqliteStore(path).adopt(
-        "s", [planned("a", None, "one"), planned("b", "a", "two")], SqliteStore(path).place("s")
+    new = SqliteStore(path).import_events(
+        "s", [planned("a", None, "one"), planned("b", "a", "two")], SqliteStore(path).session_head("s")
     )
 
     assert new == 0
@@ -128,8 +129,8 @@ def test_who_only_looks_changes_nothing(path: Path) -> None:
     first_schema(path)
     before = path.read_bytes()
 
-    store = SqliteStore(path, looking=True)
-    said = [finding.what for finding in store.examine()]
+    store = SqliteStore(path, read_only=True)
+    said = [finding.what for finding in store.check()]
     with pytest.raises(StoreError):
         store.append("s", planned("c", "b", "x"))
     store.close()

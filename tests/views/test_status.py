@@ -2,13 +2,13 @@
 
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Plan, Task, flat
-from tildone.log.events import Course
+from tildone.log.events import Directive
 from tildone.log.state import State
 from tildone.views.status import LONGEST, status_line
 
 
-def line(plan: Plan, course: Course = Course.GO) -> str:
-    return status_line(State("e", plan, course=course))
+def line(plan: Plan, course: Directive = Directive.GO) -> str:
+    return status_line(State("e", plan, directive=course))
 
 
 def test_how_far_it_has_come_and_what_is_next() -> None:
@@ -24,8 +24,8 @@ def test_a_finished_plan_and_none_at_all() -> None:
 
 
 def test_what_the_person_wants_is_said_even_without_a_plan() -> None:
-    assert line(plan_of("a"), Course.PAUSE) == "✓ 0/1 · a · paused"
-    assert line(Plan(), Course.STOP) == "stopped"
+    assert line(plan_of("a"), Directive.PAUSE) == "✓ 0/1 · a · paused"
+    assert line(Plan(), Directive.STOP) == "stopped"
 
 
 def test_text_stays_on_its_line_and_in_its_place() -> None:

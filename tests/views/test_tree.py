@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 
+from tests.formats import hostile_plans
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plans
-from tests.views import nasty
 from tildone.core.plan import Phase, Plan, Task
 from tildone.kit.theme import ansi, markup, plain
 from tildone.views import tree
@@ -94,10 +94,10 @@ def test_the_panel_has_a_line_for_each_task_that_is_shown(plan: Plan) -> None:
     assert len(lines) == (1 + headings + len(plan.tasks) if plan.tasks else 0)
 
 
-@pytest.mark.parametrize("family", nasty.FAMILIES)
+@pytest.mark.parametrize("family", hostile_plans.FAMILIES)
 def test_no_text_gets_out_of_its_line(family: str) -> None:
     """Whatever a task or phase is called, a screen gets as many lines as there are things to show."""
-    for plan in nasty.plans(nasty.FAMILIES[family], family, 100):
+    for plan in hostile_plans.plans(hostile_plans.FAMILIES[family], family, 100):
         for line in tree.panel(plan) or []:
             assert line == printable(line)
         drawn = ansi(tree.result(plan, None), color=False, safe=printable)

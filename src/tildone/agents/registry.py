@@ -11,7 +11,7 @@ import sys
 from _thread import get_ident
 
 from tildone.errors import StoreError
-from tildone.log.scan import parse, quoted
+from tildone.log.json_scanner import parse, quoted
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 
@@ -137,9 +137,9 @@ class Agents:
         if agent is not None and agent.is_fresh(pid, now) and handle in (None, agent.session):
             return agent
         # Late, because an agent is admitted once and comes again and again.
-        from tildone.files.appending import Lock  # noqa: PLC0415  see above
+        from tildone.files.lock import FolderLock  # noqa: PLC0415  see above
 
-        with Lock(self._folder, _PATIENCE):
+        with FolderLock(self._folder, _PATIENCE):
             before = agent or self._before(key, pid, heir=heir)
             if before is not None and handle in (None, before.session):
                 seen = None if heir and agent is None else before.seen

@@ -16,15 +16,15 @@ from tildone.cli.progress import Progress
 from tildone.cli.screen import put
 from tildone.config import data_folder
 from tildone.errors import NotFound, Refused, UsageError
-from tildone.stores.copying import copy
-from tildone.stores.sqlite import SqliteStore
+from tildone.log.copying import copy
 from tildone.stores.sqlite.backup import finish
+from tildone.stores.sqlite.store import SqliteStore
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
+    from tildone.log.copying import Copied
     from tildone.log.store import Store
-    from tildone.stores.copying import Copied
 
 FOLDER = "backups"
 LEFT_BEHIND = ("", "-wal", "-shm", "-journal")

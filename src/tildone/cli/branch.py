@@ -24,7 +24,7 @@ def branch(typed: Typed) -> int:
         return name_head(typed)
     session = reading(typed)
     events = list(session.store.events(session.name))
-    found = branches(events, session.store.place(session.name).head)
+    found = branches(events, session.store.session_head(session.name).head)
     if typed.has("json"):
         put(codec.dump([_as_data(each) for each in found] if events else []))
     elif events:

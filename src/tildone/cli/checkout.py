@@ -6,14 +6,14 @@ from tildone.cli.args import Typed
 from tildone.cli.desk import standing
 from tildone.cli.place import reading
 from tildone.cli.screen import moment, put
-from tildone.log.refs import ROOT, SHORT, resolve
+from tildone.log.refs import ROOT, SHORT_ID_LENGTH, resolve
 from tildone.views.sanitize import printable
 
 
 def checkout(typed: Typed) -> int:
     """Move the head, and say how to come back."""
     session = reading(typed)
-    left = session.store.place(session.name).head
+    left = session.store.session_head(session.name).head
     event_id = resolve(session.store, session.name, typed.words[0])
     if event_id == left:
         put("You are there already.")
@@ -24,7 +24,7 @@ def checkout(typed: Typed) -> int:
         put("Went back to before the first change.")
     else:
         event = next(session.store.history(session.name, event_id))
-        put(f"Went to {printable(event_id[:SHORT])}, {moment(event.at)}.")
+        put(f"Went to {printable(event_id[:SHORT_ID_LENGTH])}, {moment(event.at)}.")
     put(standing(plan))
     put(f"To come back: tildone checkout {ROOT if left is None else printable(left)}")
     return 0

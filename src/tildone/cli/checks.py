@@ -159,13 +159,13 @@ def _examined(ground: Ground) -> Iterator[Finding]:
     if file is None:
         from tildone.wiring import open_store  # noqa: PLC0415  see above
 
-        opened = open_store(ground.settings, patience=PATIENCE)
-        findings = opened.examine()
+        opened = open_store(ground.settings, timeout=PATIENCE)
+        findings = opened.check()
     else:
-        from tildone.stores.sqlite import SqliteStore  # noqa: PLC0415  see above
+        from tildone.stores.sqlite.store import SqliteStore  # noqa: PLC0415  see above
 
-        opened = sqlite = SqliteStore(file, looking=True)
-        findings = sqlite.examine(lambda done, total: ground.tell("looking through the store", done, total))
+        opened = sqlite = SqliteStore(file, read_only=True)
+        findings = sqlite.check(lambda done, total: ground.tell("looking through the store", done, total))
     try:
         yield from findings
     finally:

@@ -13,8 +13,8 @@ from tildone.history.difference import difference
 from tildone.kit.theme import Role, Span
 from tildone.log import codec
 from tildone.log.events import PlanChanged
-from tildone.log.refs import HEAD, ROOT, SHORT, resolve
-from tildone.log.state import recall
+from tildone.log.refs import HEAD, ROOT, SHORT_ID_LENGTH, resolve
+from tildone.log.state import latest_state
 from tildone.typing import TYPE_CHECKING
 from tildone.views.rows import cut
 from tildone.views.sanitize import printable
@@ -59,8 +59,8 @@ def _nothing(typed: Typed, session: Session) -> int:
 
 
 def _plan(session: Session, event_id: str | None) -> Plan:
-    return Plan() if event_id is None else recall(session.store.history(session.name, event_id)).plan
+    return Plan() if event_id is None else latest_state(session.store.history(session.name, event_id)).plan
 
 
 def _shown(event_id: str | None) -> str:
-    return ROOT if event_id is None else printable(event_id[:SHORT])
+    return ROOT if event_id is None else printable(event_id[:SHORT_ID_LENGTH])

@@ -12,7 +12,7 @@ from tildone.cli.place import named, reading, settings_for
 from tildone.cli.screen import put, put_raw
 from tildone.config import nearest
 from tildone.errors import Refused, UsageError
-from tildone.files.atomic import held, save
+from tildone.files.atomic import read_text, write_text
 from tildone.formats import markdown, todotxt
 from tildone.formats.losses import Written
 from tildone.log import archive
@@ -43,7 +43,7 @@ def export(typed: Typed) -> int:
     else:
         if not typed.has("force"):
             _spare(session, path, form)
-        save(path, written.text)
+        write_text(path, written.text)
         put(f"Wrote the {'session' if form == JSON else 'plan'} to {printable(path)}")
     aside(f"What is written otherwise in {form}", written.said, everything=typed.has("verbose"))
     return 0
@@ -83,7 +83,7 @@ def _whole(session: Session) -> Archive:
         Refused: that is nothing.
     """
     # In this order: what is written meanwhile is among the events, and the place is one of them.
-    place = session.store.place(session.name)
+    place = session.store.session_head(session.name)
     events = tuple(session.store.events(session.name))
     if not events:
         raise Refused(f"nothing has happened in {named(session.name)} yet; begin with: tildone todo append TEXT")
@@ -97,7 +97,7 @@ def _save_pi(session: Session, path: str, project: str) -> None:
     whole = _whole(session)
     if os.path.lexists(path):
         raise Refused(f"{path} is there already, and a session of pi's is never replaced: name another")
-    write_history(path, whole.session, project, whole.events, whole.place)
+    write_history(path, whole.session, project, whole.events, whole.session_head)
 
 
 def _spare(session: Session, path: str, form: str) -> None:
@@ -106,7 +106,7 @@ def _spare(session: Session, path: str, form: str) -> None:
     Raises:
         Refused: the file holds something that would be lost.
     """
-    text = held(path)
+    text = read_text(path)
     if text == "":
         return
     if form == MARKDOWN:

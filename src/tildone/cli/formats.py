@@ -11,7 +11,7 @@ from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.formats import checklists, claude_tasks, todotxt
 from tildone.formats.losses import Remark, Taken
 from tildone.log import archive, codec
-from tildone.log.state import recall
+from tildone.log.state import latest_state
 from tildone.log.tree import branch, by_id
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tildone.core.plan import Plan
     from tildone.log.events import Event
-    from tildone.log.tree import Place
+    from tildone.log.tree import SessionHead
 
 PI, CLAUDE, MARKDOWN, TODO_TXT, JSON = FORMS = ("pi", "claude", "markdown", "todo.txt", "json")
 STREAM = "-"
@@ -51,13 +51,13 @@ class FoundHistory:
     form: str
     session: str
     events: tuple[Event, ...]
-    place: Place
+    session_head: SessionHead
     said: tuple[Remark, ...] = ()
 
     @property
     def plan(self) -> Plan:
         """The plan where the session stands."""
-        return recall(reversed(branch(by_id(self.events), self.place.head))).plan
+        return latest_state(reversed(branch(by_id(self.events), self.session_head.head))).plan
 
 
 Found = FoundPlan | FoundHistory
@@ -129,7 +129,7 @@ def _parsed(path: str, form: str, text: str) -> Found:
         case "json":
             held = archive.read(text)
             said = (Remark("the plan in it is not what its events lead to; the events count"),) if held.edited else ()
-            return FoundHistory(path, form, held.session, held.events, held.place, said)
+            return FoundHistory(path, form, held.session, held.events, held.session_head, said)
         case "claude":
             data = codec.parse(text)
             taken = claude_tasks.tasks([data]) if claude_tasks.is_task(data) else claude_tasks.todos(data)
@@ -206,7 +206,7 @@ def _pi(path: str, raw: bytes) -> FoundHistory:
                 file.write(raw)
             history = read_history(kept, plan_in_entry)
     said = tuple(Remark(_left(kind, count)) for kind, count in history.left_out)
-    return FoundHistory(path, PI, history.session, history.events, history.place, said)
+    return FoundHistory(path, PI, history.session, history.events, history.session_head, said)
 
 
 def _left(kind: str, count: int) -> str:

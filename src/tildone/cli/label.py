@@ -8,7 +8,7 @@ from tildone.cli.screen import columns, moment, put, put_spans
 from tildone.errors import NotFound, Refused, UsageError
 from tildone.log import codec
 from tildone.log.events import PlanChanged
-from tildone.log.refs import SHORT, labelled, resolve, unfit
+from tildone.log.refs import SHORT_ID_LENGTH, events_by_label, label_problem, resolve
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.sanitize import printable
@@ -46,10 +46,12 @@ def _give(session: Session, name: str, target: str | None, *, force: bool) -> in
     if target is None:
         raise Refused("there is no event to name before the first change")
     events = list(session.store.events(session.name))
-    wrong = unfit(name) or (f"{name!r} is the id of an event" if any(event.id == name for event in events) else None)
+    wrong = label_problem(name) or (
+        f"{name!r} is the id of an event" if any(event.id == name for event in events) else None
+    )
     if wrong or printable(name) != name:
         raise UsageError(wrong or "a name is one line of letters that can be seen")
-    names = labelled(events)
+    names = events_by_label(events)
     other = names.get(name)
     if other == target:
         put(f"{_short(target)} is called “{name}” already.")
@@ -66,7 +68,7 @@ def _give(session: Session, name: str, target: str | None, *, force: bool) -> in
 
 
 def _take_off(session: Session, name: str) -> int:
-    target = labelled(session.store.events(session.name)).get(name)
+    target = events_by_label(session.store.events(session.name)).get(name)
     if target is None:
         raise NotFound(f"no event is called {name!r}")
     session.label(target, "")
@@ -79,9 +81,9 @@ def _list(typed: Typed, session: Session) -> int:
     from tildone.history.timeline import row_lines, timeline  # noqa: PLC0415  see above
 
     events = list(session.store.events(session.name))
-    rows = timeline(events, session.store.place(session.name).head, moment)
+    rows = timeline(events, session.store.session_head(session.name).head, moment)
     found = [(event, row) for event, row in zip(events, rows, strict=True) if row.label is not None][::-1]
-    names = {event: name for name, event in labelled(events).items()}
+    names = {event: name for name, event in events_by_label(events).items()}
     if typed.has("json"):
         put(codec.dump([_as_data(event, row, names) for event, row in found]))
     elif found:
@@ -108,7 +110,7 @@ def _newest_change(session: Session) -> str | None:
 
 
 def _short(event_id: str) -> str:
-    return printable(event_id[:SHORT])
+    return printable(event_id[:SHORT_ID_LENGTH])
 
 
 def _typed(name: str) -> str:

@@ -41,7 +41,7 @@ def _events(typed: Typed, session: Session, limit: int) -> int:
     from tildone.history.timeline import recent, row_lines, timeline  # noqa: PLC0415  see above
 
     store, name = session.store, session.name
-    head = store.place(name).head
+    head = store.session_head(name).head
     events = list(store.events(name)) if typed.has("all") else recent(store.history(name), limit)
     rows = timeline(events, head, moment, session.patience.nudges)
     shown = list(zip(events, rows, strict=True))[::-1][:limit]

@@ -14,13 +14,13 @@ from tildone.cli.place import settings_for
 from tildone.cli.progress import Progress
 from tildone.cli.screen import put
 from tildone.errors import StoreBusy, UsageError
-from tildone.stores.copying import copy
+from tildone.log.copying import copy
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 from tildone.wiring import open_store
 
 if TYPE_CHECKING:
-    from tildone.stores.copying import Copied
+    from tildone.log.copying import Copied
 
 
 def migrate(typed: Typed) -> int:

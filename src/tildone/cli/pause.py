@@ -8,7 +8,7 @@ from tildone.cli.screen import put
 from tildone.core.query import open_tasks
 from tildone.dialects.by_hand import BY_HAND
 from tildone.ids import now
-from tildone.log.events import Course
+from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 from tildone.views.sanitize import printable
@@ -32,19 +32,19 @@ class Words:
 
 
 WORDS = {
-    Course.PAUSE: Words(
+    Directive.PAUSE: Words(
         "Paused",
         "Paused already",
         "An agent that comes to the end of its turn is left alone; until then it works on.",
         "To hold agents to their plan again: tildone resume",
     ),
-    Course.STOP: Words(
+    Directive.STOP: Words(
         "Stopped",
         "Stopped already",
         "An agent ends its turn before its next tool call, or after the one that is running.",
         "To let agents work again: tildone resume",
     ),
-    Course.GO: Words(
+    Directive.GO: Words(
         "Going on",
         "Nothing was paused or stopped",
         "Agents are held to their plan, and every count begins anew. One that has ended its turn waits for a word of\n"
@@ -55,17 +55,17 @@ WORDS = {
 
 def pause(typed: Typed) -> int:
     """Let agents rest at the end of their turn."""
-    return _steer(typed, Course.PAUSE)
+    return _steer(typed, Directive.PAUSE)
 
 
 def resume(typed: Typed) -> int:
     """Hold agents to their plan again."""
-    return _steer(typed, Course.GO)
+    return _steer(typed, Directive.GO)
 
 
 def stop(typed: Typed) -> int:
     """Have agents end their turn."""
-    return _steer(typed, Course.STOP)
+    return _steer(typed, Directive.STOP)
 
 
 def concerned(settings: Settings) -> tuple[list[Agent], list[Session]]:
@@ -87,10 +87,10 @@ def agent_line(agent: Agent, state: State) -> str:
     return f"  {printable(host)} {printable(own)[:36]}: {left} of {len(state.plan.tasks)} tasks open"
 
 
-def _steer(typed: Typed, course: Course) -> int:
+def _steer(typed: Typed, course: Directive) -> int:
     settings = settings_for(typed)
     agents, sessions = concerned(settings)
-    new = [session for session in sessions if session.steer(course)]
+    new = [session for session in sessions if session.set_directive(course)]
     words = WORDS[course]
     where = named(settings.session)
     put(f"{words.done}: {where}." if new else f"{words.already}: {where}.")

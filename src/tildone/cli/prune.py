@@ -15,8 +15,8 @@ from tildone.errors import HeadMoved, StoreError, UsageError
 from tildone.ids import now
 from tildone.kit.theme import Role, Span
 from tildone.log import codec
-from tildone.log.state import recall
-from tildone.stores.sqlite import SqliteStore
+from tildone.log.state import latest_state
+from tildone.stores.sqlite.store import SqliteStore
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.sanitize import printable
@@ -81,7 +81,7 @@ def _older_than(store: Store, span: int) -> list[Old]:
     found = []
     for info in store.sessions():
         if moment - info.updated > span:
-            state = recall(store.history(info.name))
+            state = latest_state(store.history(info.name))
             found.append(Old(info, state.head, moment - info.updated, len(open_tasks(state.plan))))
     return sorted(found, key=lambda old: old.age, reverse=True)
 
@@ -112,7 +112,7 @@ def _agreed(chosen: list[Old]) -> bool:
 
 def _is_forgotten(store: Store, old: Old) -> bool:
     try:
-        store.forget(old.info.name, expected=old.head)
+        store.delete(old.info.name, expected=old.head)
     except HeadMoved:
         return False
     return True

@@ -16,8 +16,8 @@ from tildone.cli.place import settings_for
 from tildone.cli.progress import Progress
 from tildone.cli.screen import put
 from tildone.errors import StoreDamaged, UsageError
+from tildone.log.copying import copy, outlook
 from tildone.log.health import Health
-from tildone.stores.copying import copy, outlook
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.backup import open_backup
 from tildone.stores.sqlite.schema import is_foreign
@@ -27,9 +27,9 @@ from tildone.wiring import open_store
 
 if TYPE_CHECKING:
     from tildone.config import Settings
+    from tildone.log.copying import Outlook
     from tildone.log.store import Store
-    from tildone.stores.copying import Outlook
-    from tildone.stores.sqlite import SqliteStore
+    from tildone.stores.sqlite.store import SqliteStore
 
 BESIDE = ("", "-wal", "-shm", "-journal")
 LISTED = 10
@@ -58,7 +58,7 @@ def restore(typed: Typed) -> int:
 def _look_through(source: SqliteStore, path: str) -> None:
     """Make sure that the backup is whole, before anything is done with it."""
     with Progress() as progress:
-        for finding in source.examine(lambda done, total: progress("looking through the backup", done, total)):
+        for finding in source.check(lambda done, total: progress("looking through the backup", done, total)):
             if finding.health is Health.BAD:
                 raise StoreDamaged(f"{path} is damaged: {finding.what}")
 
@@ -69,7 +69,7 @@ def _put_back(source: Store, settings: Settings, path: str, only: str | None) ->
     except StoreDamaged as error:
         target, aside = _begun_anew(settings, error)
     try:
-        stood = {info.name: target.place(info.name).head for info in target.sessions()}
+        stood = {info.name: target.session_head(info.name).head for info in target.sessions()}
         with Progress() as progress:
             copied = copy(source, target, progress, only)
     except StoreDamaged as error:
@@ -81,7 +81,7 @@ def _put_back(source: Store, settings: Settings, path: str, only: str | None) ->
         stood = {}
         with Progress() as progress:
             copied = copy(source, target, progress, only)
-    moved = [name for name, head in stood.items() if target.place(name).head != head]
+    moved = [name for name, head in stood.items() if target.session_head(name).head != head]
     target.close()
     if not copied.new and not moved:
         put("Nothing changed: all of it was there.")

@@ -9,7 +9,7 @@ from tildone.cli.screen import moment, put, put_spans
 from tildone.core.query import progress
 from tildone.kit.theme import Role, Span
 from tildone.log import codec
-from tildone.log.state import recall
+from tildone.log.state import latest_state
 from tildone.typing import TYPE_CHECKING
 from tildone.wiring import open_store
 
@@ -24,7 +24,7 @@ def sessions(typed: Typed) -> int:
     """List them, the one written to last first, the current one marked."""
     settings = settings_for(typed)
     store = open_store(settings)
-    found = [(info, progress(recall(store.history(info.name)).plan)) for info in store.sessions()]
+    found = [(info, progress(latest_state(store.history(info.name)).plan)) for info in store.sessions()]
     if typed.has("json"):
         put(codec.dump([_as_data(*each, here=each[0].name == settings.session) for each in found]))
     elif found:

@@ -7,7 +7,7 @@ from tildone.cli.pause import agent_line, concerned
 from tildone.cli.place import named, settings_for
 from tildone.cli.screen import put
 from tildone.log import codec
-from tildone.log.events import Course
+from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
 from tildone.views.status import status_line
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tildone.agents.registry import Agent
     from tildone.log.state import State
 
-HELD = {Course.PAUSE: "Paused", Course.STOP: "Stopped"}
+HELD = {Directive.PAUSE: "Paused", Directive.STOP: "Stopped"}
 
 
 def status(typed: Typed) -> int:
@@ -32,8 +32,8 @@ def status(typed: Typed) -> int:
         put(line)
         return 0
     put(line or f"No tasks in {named(settings.session)}. Add one with: tildone todo append TEXT")
-    if state.course in HELD:
-        put(f"{HELD[state.course]}. To go on: tildone resume")
+    if state.directive in HELD:
+        put(f"{HELD[state.directive]}. To go on: tildone resume")
     for agent in agents:
         put(agent_line(agent, states[agent.session]))
     return 0
@@ -43,7 +43,7 @@ def _as_data(session: str, state: State, agents: list[tuple[Agent, State]]) -> d
     return {
         "session": session,
         "line": status_line(state),
-        "course": state.course.value,
+        "course": state.directive.value,
         "nudges": state.nudges,
         "let_go": state.tripped,
         "agents": [

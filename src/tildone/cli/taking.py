@@ -11,7 +11,7 @@ from tildone.core.plan import Plan
 from tildone.core.reduce import reduce
 from tildone.errors import Refused, StoreError
 from tildone.log.events import Actor
-from tildone.log.state import recall
+from tildone.log.state import latest_state
 from tildone.log.tree import by_id
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -68,12 +68,12 @@ def take_over(typed: Typed, found: FoundHistory, store: Store | None = None) -> 
         raise Refused(f"there is no plan in {shown(found.path)}")
     store = store or open_store(settings_for(typed))
     session = typed.options.get("session", found.session)
-    before = recall(store.history(session)).plan
+    before = latest_state(store.history(session)).plan
     if typed.has("dry-run"):
         here = {event.id for event in store.events(session)}
         return Imported(found, session, before, found.plan, sum(event.id not in here for event in found.events))
     try:
-        new = store.adopt(session, found.events, found.place)
+        new = store.import_events(session, found.events, found.session_head)
     except StoreError as error:
         if not _clash(store, session, found):
             raise

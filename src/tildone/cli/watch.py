@@ -195,4 +195,4 @@ def _is_fresh(look: Look | None) -> bool:
 
 
 def _content(found: Found) -> object:
-    return (found.events, found.place) if isinstance(found, FoundHistory) else found.plan
+    return (found.events, found.session_head) if isinstance(found, FoundHistory) else found.plan

@@ -20,7 +20,7 @@ class Progress:
 
 
 @value
-class Located:
+class TaskInPhase:
     """A task and the name of its phase."""
 
     phase: str
@@ -49,21 +49,21 @@ def next_task(plan: Plan) -> tuple[int, Task] | None:
     return pending
 
 
-def located(plan: Plan) -> list[Located]:
+def tasks_with_phase(plan: Plan) -> list[TaskInPhase]:
     """Every task with the name of its phase, in order."""
-    return [Located(phase.name, task) for phase in plan.phases for task in phase.tasks]
+    return [TaskInPhase(phase.name, task) for phase in plan.phases for task in phase.tasks]
 
 
-def newly_completed(before: Plan, after: Plan) -> list[Located]:
+def newly_completed(before: Plan, after: Plan) -> list[TaskInPhase]:
     """Tasks of `before` that were not completed then and are now.
 
     A task is known by its phase and its text. Where several share both, the last of them in `before` speaks
     for all: that is what the original reports.
     """
-    earlier = {(found.phase, found.task.text): found.task.status for found in located(before)}
+    earlier = {(found.phase, found.task.text): found.task.status for found in tasks_with_phase(before)}
     return [
         found
-        for found in located(after)
+        for found in tasks_with_phase(after)
         if found.task.status is Status.COMPLETED
         and earlier.get((found.phase, found.task.text), Status.COMPLETED) is not Status.COMPLETED
     ]

@@ -15,7 +15,7 @@ from tildone.core.numbers import numbered
 from tildone.core.ops import Append, At, Insert, Mark, Move, Named, Note, Numbered, Op, Remove, Selector, Write
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.rules import Focus, Rules, first_too_long
-from tildone.core.spots import Spot, end, phase_index, place, resolve, spots_where, task_at
+from tildone.core.selection import Spot, end, phase_index, place, resolve, spots_where, task_at
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 
@@ -56,7 +56,7 @@ def reduce(plan: Plan, steps: Iterable[Step], rules: Rules) -> Outcome:
         if rules.numbered:
             # At once, because the next step may name what this one added.
             draft = numbered(before, draft)
-    after = settle(draft, rules)
+    after = enforce_focus(draft, rules)
     if plan.counted and not rules.numbered:
         after = numbered(plan, after)
     elif rules.numbered:
@@ -64,7 +64,7 @@ def reduce(plan: Plan, steps: Iterable[Step], rules: Rules) -> Outcome:
     return Outcome(plan, after, tuple(faults))
 
 
-def settle(plan: Plan, rules: Rules) -> Plan:
+def enforce_focus(plan: Plan, rules: Rules) -> Plan:
     """The plan with as many tasks in progress as the rules want: the first such, or the first pending one."""
     if rules.focus is Focus.ANY:
         return plan

@@ -20,9 +20,9 @@ from tildone.host.bus import Event
 from tildone.host.context import Context
 from tildone.kit.components import RenderOptions, Text
 from tildone.kit.definition import ToolResult
-from tildone.log.events import Actor, Bound, Course
+from tildone.log.events import Actor, Bound, Directive
 from tildone.loop.countdown import Tick, countdown
-from tildone.loop.machine import GiveUp, GoOn, Manner, Rest, Turn
+from tildone.loop.decision import GiveUp, GoOn, Manner, Rest, Turn
 from tildone.session import Session
 from tildone.views import board, themed
 from tildone.views.bounds import why_let_go
@@ -172,7 +172,11 @@ class TilDone:
         """Say it from the plan as it is now; where nothing is left, or another plan has come, say nothing."""
         plan = self.session.plan
         if self.ours:
-            if not open_tasks(plan) or not set(_texts(plan)) & set(texts) or self.session.state.course is not Course.GO:
+            if (
+                not open_tasks(plan)
+                or not set(_texts(plan)) & set(texts)
+                or self.session.state.directive is not Directive.GO
+            ):
                 return
             prompt = INDEXED.carry_on(plan)
         try:

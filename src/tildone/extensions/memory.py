@@ -19,4 +19,4 @@ def overtaken(session: Session, remembered: Plan | None) -> bool:
 
     What was done to the plan meanwhile then stands.
     """
-    return remembered is None or session.was(remembered)
+    return remembered is None or session.recently_had(remembered)

@@ -17,7 +17,7 @@ from tildone.extensions.memory import OpenSession
 from tildone.host.api import ExtensionAPI
 from tildone.host.bus import Event
 from tildone.host.context import Context
-from tildone.log.events import Course
+from tildone.log.events import Directive
 from tildone.session import Session
 
 NOTICE = "Stopped (tildone stop). To go on: tildone resume"
@@ -64,7 +64,7 @@ class Steering:
 
     def hold(self, _event: Event, ctx: Context) -> dict[str, Any] | None:
         """A boundary: beyond it only an agent goes that may."""
-        if self._session is None or self._session.state.course is not Course.STOP:
+        if self._session is None or self._session.state.directive is not Directive.STOP:
             return None
         ctx.abort()
         ctx.ui.notify(NOTICE, "warning")

@@ -1,15 +1,103 @@
-"""Files written whole or not at all."""
+"""Files replaced whole or not at all.
+
+The content goes to a temporary file in the same folder, is flushed to disk, and takes the place of the old file by
+rename. A reader sees the old content or the new, and so does whoever looks after a crash; never a part of either.
+Every replacement of a file in tildone ends in `publish`.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
+import sys
 
 from tildone.errors import TildoneError
 
+_BINARY = getattr(os, "O_BINARY", 0)
 
-def held(path: str) -> str | None:
-    """The text that is in a file now, empty if there is none; None if it is no text."""
+
+def replace_file(
+    path: str, data: bytes, *, like: os.stat_result | None = None, mode: int = 0o666, durable: bool = True
+) -> None:
+    """Make `data` the content of the file at `path`, which need not exist. Its folder must.
+
+    The file gets the permissions and, where allowed, the owner of `like`; else `mode` as the umask permits.
+    Without `durable` the replacement is atomic for readers but may be lost in a power failure: no fsync.
+
+    Raises:
+        OSError: it cannot be written; the file is unchanged.
+    """
+    draft = os.path.join(os.path.dirname(path), f".tildone-{os.urandom(6).hex()}.tmp")
+    try:
+        write_new(draft, data, like=like, mode=mode, durable=durable)
+        publish(draft, path, durable=durable)
+    except BaseException:
+        remove_if_there(draft)
+        raise
+
+
+def write_new(
+    path: str, data: bytes, *, like: os.stat_result | None = None, mode: int = 0o666, durable: bool = True
+) -> None:
+    """Create a file that does not exist yet; `like`, `mode` and `durable` as in `replace_file`.
+
+    Raises:
+        OSError: it exists, or cannot be written; then a part of it may be left.
+    """
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
+    try:
+        if like is not None:
+            _copy_owner_and_mode(file, path, like)
+        write_all(file, data)
+        if durable:
+            os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def publish(draft: str, path: str, *, durable: bool = True) -> None:
+    """Move a finished file to `path`, replacing what is there; the rename is on disk when this returns if `durable`.
+
+    Raises:
+        OSError: it cannot be moved.
+    """
+    os.replace(draft, path)
+    if durable:
+        sync_folder(path)
+
+
+def write_all(file: int, data: bytes) -> None:
+    """Write all of `data` to an open file: one `write` call may take only a part."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(file, left) :]
+
+
+def remove_if_there(path: str) -> None:
+    """Remove a file; it is no error if there is none."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
+
+
+def sync_folder(path: str) -> None:
+    """Flush to disk the folder entry of the file at `path`. Windows needs no such call."""
+    if sys.platform == "win32":
+        return
+    folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def read_text(path: str) -> str | None:
+    """The text of a file: empty if there is no file, None if it is not UTF-8.
+
+    Raises:
+        TildoneError: it cannot be read.
+    """
     # A device or a pipe holds nothing that could be lost, and reading one may never end.
     if not os.path.isfile(path):
         return ""
@@ -22,8 +110,8 @@ def held(path: str) -> str | None:
         raise _unwritable(path, error) from error
 
 
-def save(path: str, text: str) -> None:
-    """Put a text into a file: all of it, or the file stays as it is. A link stays a link.
+def write_text(path: str, text: str) -> None:
+    """Make `text` the content of a file, whole or not at all. A symbolic link stays one: its target is replaced.
 
     Raises:
         TildoneError: it cannot be written.
@@ -31,38 +119,28 @@ def save(path: str, text: str) -> None:
     data = text.encode()
     try:
         if os.path.exists(path) and not os.path.isfile(path):
-            with open(path, "wb") as file:
-                file.write(data)
+            with open(path, "wb") as device:
+                device.write(data)
             return
         target = os.path.realpath(path)
-        draft = _draft_beside(target)
-        try:
-            _write(draft, data)
-            if os.path.exists(target):
-                os.chmod(draft, stat.S_IMODE(os.stat(target).st_mode))
-            os.replace(draft, target)
-        except BaseException:
-            _remove(draft)
-            raise
+        replace_file(target, data, like=os.stat(target) if os.path.exists(target) else None)
     except OSError as error:
         raise _unwritable(path, error) from error
 
 
-def _draft_beside(path: str) -> str:
-    """A name in the same folder that nobody uses."""
-    return os.path.join(os.path.dirname(path), f".tildone-{os.urandom(6).hex()}.tmp")
+def _copy_owner_and_mode(file: int, path: str, like: os.stat_result) -> None:
+    # The owner first: changing it clears some bits of the mode.
+    if sys.platform != "win32":
+        _try_chown(file, like)
+    os.chmod(path, stat.S_IMODE(like.st_mode))
 
 
-def _write(path: str, data: bytes) -> None:
-    with open(path, "xb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _remove(path: str) -> None:
-    if os.path.exists(path):
-        os.remove(path)
+def _try_chown(file: int, like: os.stat_result) -> None:
+    try:
+        os.fchown(file, like.st_uid, like.st_gid)
+    except PermissionError:
+        # Only root may give files away; everybody else keeps what they create.
+        return
 
 
 def _unwritable(path: str, error: OSError) -> TildoneError:

@@ -9,8 +9,8 @@ from tildone.history.changes import between, sentences
 from tildone.history.durations import ENDS, ended, running, spent
 from tildone.history.matching import matched, task_at
 from tildone.kit.theme import Role, Span
-from tildone.log.events import Course, Labelled, Nudged, PlanChanged, Steered, Tripped
-from tildone.log.refs import SHORT, short_ids
+from tildone.log.events import Directive, DirectiveSet, Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.refs import SHORT_ID_LENGTH, short_ids
 from tildone.log.tree import by_id, labels
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -31,9 +31,9 @@ LOOK_BACK = 200
 """How many events more are read to find out since when a task was in progress."""
 
 _COURSES = {
-    Course.GO: "let the agent be told to go on",
-    Course.PAUSE: "paused: the agent is not told to go on",
-    Course.STOP: "stopped the agent",
+    Directive.GO: "let the agent be told to go on",
+    Directive.PAUSE: "paused: the agent is not told to go on",
+    Directive.STOP: "stopped the agent",
 }
 
 
@@ -177,13 +177,13 @@ def _told(event: Event, stand: _Stand, short: Mapping[str, str], limit: int | No
     return after, told or [("left the plan as it was", None)]
 
 
-def _what(fact: Nudged | Tripped | Steered | Labelled, short: Mapping[str, str], limit: int | None) -> str:
+def _what(fact: Nudged | Tripped | DirectiveSet | Labelled, short: Mapping[str, str], limit: int | None) -> str:
     match fact:
         case Nudged(count):
             return f"told to go on ({count if limit is None else f'{count}/{limit}'})"
         case Tripped(bound, reached):
             return f"gave up: {why_let_go(bound, reached)}"
-        case Steered(course):
+        case DirectiveSet(course):
             return _COURSES[course]
         case Labelled(target, ""):
             return f"took the name off {_short(target, short)}"
@@ -193,4 +193,4 @@ def _what(fact: Nudged | Tripped | Steered | Labelled, short: Mapping[str, str],
 
 def _short(target: str, short: Mapping[str, str]) -> str:
     """An event's short id; it may be older than what is told, or of a session from elsewhere."""
-    return short.get(target) or printable(target[:SHORT])
+    return short.get(target) or printable(target[:SHORT_ID_LENGTH])

@@ -13,7 +13,7 @@ from tildone.hooks.fast_path import COST, LASTING
 from tildone.hooks.native_lists import mirrored
 from tildone.hooks.reply import ADDS, HALTS, TELLS, HookReply, can_say, harmless, phrased
 from tildone.ids import now
-from tildone.log.events import Course
+from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 from tildone.wiring import dialect_of_session, open_agents, open_session, open_store
@@ -54,13 +54,13 @@ def answer(heard: HookEvent, settings: Settings, pid: int) -> str:
     heir = heard.moment == hosts.START and heard.text("source") in LASTING
     agent = agents.admit(heard.key(pid), pid, now(), settings.handle, heir=heir)
     here = replace(settings, session=agent.session)
-    store = open_store(here, patience=PATIENCE)
+    store = open_store(here, timeout=PATIENCE)
     session = open_session(here, NATIVE, store)
     if not mirrored(session):
         dialect = dialect_of_session(here, store)
         session.dialect = dialect_named(DEFAULT_DIALECT) if dialect is BY_HAND else dialect
     if session.state.head is None and agent.session != settings.session:
-        session.steer(open_session(settings, NATIVE, store).state.course)
+        session.set_directive(open_session(settings, NATIVE, store).state.directive)
     work = Work(heard, here, agents, agent, session)
     if heard.moment == hosts.LINE:
         return _line(work)
@@ -92,7 +92,7 @@ def _answered(work: Work) -> HookReply | None:
             return None
         case hosts.AFTER | hosts.TASK:
             _followed(work)
-    return HookReply(HALTS, STOPPED) if work.session.state.course is Course.STOP else None
+    return HookReply(HALTS, STOPPED) if work.session.state.directive is Directive.STOP else None
 
 
 def _reminded(work: Work) -> HookReply | None:
@@ -110,8 +110,8 @@ def _reminded(work: Work) -> HookReply | None:
 def _prompted(work: Work) -> HookReply | None:
     """What became of the plan since the model last saw it. A person's word counts anew after the gate has let go."""
     state = work.session.state
-    if state.tripped and state.course is Course.GO and work.heard.from_person:
-        work.session.steer(Course.GO)
+    if state.tripped and state.directive is Directive.GO and work.heard.from_person:
+        work.session.set_directive(Directive.GO)
     known = work.session.plan_at(work.agent.seen)
     if known is None:
         return _reminded(work)

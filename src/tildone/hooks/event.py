@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tildone.agents.registry import digest
-from tildone.log.scan import SPACE, parse
+from tildone.log.json_scanner import SPACE, parse
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 

@@ -51,7 +51,7 @@ class Glance:
     head: str | None = None
     to_do: bool = False
     waiting: bool = False
-    course: str = "go"
+    directive: str = "go"
     let_go: bool = False
 
 
@@ -76,7 +76,7 @@ def settled(heard: HookEvent, settings: Settings, pid: int) -> bool:
     if found is not None and found.head is None and session != settings.session:
         # A plan of its own that has not begun: what the person wants of the project's agents holds for this one, too.
         project = glance(settings.store, settings.session)
-        found = None if project is None or project.course != "go" else found
+        found = None if project is None or project.directive != "go" else found
     return found is not None and _is_silent(heard, found, agents, key)
 
 
@@ -106,7 +106,7 @@ def _at(connection: apsw.Connection, session: str, head: str) -> Glance | None:
         if _PLAN in body:
             return Glance(head, any(status in body for status in _TO_DO), _BLOCKED in body, course, let_go)
         if parent is None:
-            return Glance(head, course=course or "go", let_go=let_go)
+            return Glance(head, directive=course or "go", let_go=let_go)
         event = parent
     return None
 
@@ -123,7 +123,7 @@ def _session(agents: Agents, key: str, pid: int, settings: Settings) -> str | No
 def _is_silent(heard: HookEvent, found: Glance, agents: Agents, key: str) -> bool:
     match heard.moment:
         case hosts.STOP:
-            return not found.to_do or found.course != "go"
+            return not found.to_do or found.directive != "go"
         case hosts.START:
             return not (found.to_do or found.waiting)
         case hosts.PROMPT:
@@ -132,10 +132,10 @@ def _is_silent(heard: HookEvent, found: Glance, agents: Agents, key: str) -> boo
             new = known != found.head if known else found.to_do or found.waiting
             return not new and not found.let_go
         case hosts.BEFORE:
-            return found.course != "stop"
+            return found.directive != "stop"
         case hosts.AFTER:
             tool = heard.text("tool")
-            return found.course != "stop" and tool not in heard.host.lists and tool not in OWN_LISTS
+            return found.directive != "stop" and tool not in heard.host.lists and tool not in OWN_LISTS
         case _:
             return False
 

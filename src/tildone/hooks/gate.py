@@ -9,9 +9,9 @@ from tildone.core.query import open_tasks, progress
 from tildone.hooks.fast_path import COST
 from tildone.hooks.reply import STOPS, TELLS, HookReply
 from tildone.ids import now
-from tildone.log.events import Sight
-from tildone.loop.asking import asks
-from tildone.loop.machine import GiveUp, GoOn, Rest, Turn, decide
+from tildone.log.events import StopFingerprint
+from tildone.loop.decision import GiveUp, GoOn, Rest, Turn, decide
+from tildone.loop.questions import ends_with_question
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.bounds import why_let_go
@@ -37,8 +37,8 @@ def stopped(heard: HookEvent, session: Session, agents: Agents, key: str, settin
     if isinstance(decide(before, session.patience, replace(turn, at=now())), Rest):
         return None
     apart = (settings.store.removeprefix(JSONL), settings.agents_dir, settings.session_dir)
-    sight = replace(turn.sight, files=mark(settings.project, apart))
-    verdict = session.turn_ended(replace(turn, sight=sight))
+    sight = replace(turn.fingerprint, files=mark(settings.project, apart))
+    verdict = session.turn_ended(replace(turn, fingerprint=sight))
     match verdict.decision:
         case GoOn():
             return HookReply(STOPS, verdict.prompt or "")
@@ -51,13 +51,13 @@ def stopped(heard: HookEvent, session: Session, agents: Agents, key: str, settin
 def note_words(heard: HookEvent, agents: Agents, key: str) -> None:
     """Keep what is to be known of an agent's words, where its host does not tell them when it stops."""
     words = heard.text("words")
-    agents.jot(key, WORDS, f"{digest(words)} {ASKED if asks(words) else ''}")
+    agents.jot(key, WORDS, f"{digest(words)} {ASKED if ends_with_question(words) else ''}")
 
 
 def _turn(heard: HookEvent, agents: Agents, key: str) -> Turn:
     """What is known of the turn that has ended, but for the files."""
     words, status = _words(heard, agents, key), heard.text("status").lower()
-    sight, asked = (digest(words) if words else "", asks(words))
+    sight, asked = (digest(words) if words else "", ends_with_question(words))
     if not words:
         sight, _, kept = agents.jotted(key, WORDS).partition(" ")
         asked = kept == ASKED
@@ -66,7 +66,7 @@ def _turn(heard: HookEvent, agents: Agents, key: str) -> Turn:
         errored=status in ERRORS,
         asked=asked,
         busy=heard.busy,
-        sight=Sight(words=sight),
+        fingerprint=StopFingerprint(words=sight),
         cost=_number(agents.jotted(key, COST)),
     )
 

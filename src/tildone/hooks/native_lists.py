@@ -6,7 +6,7 @@ from itertools import islice
 
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.log.events import PlanChanged
-from tildone.log.scan import parse
+from tildone.log.json_scanner import parse
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 

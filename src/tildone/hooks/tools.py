@@ -43,7 +43,7 @@ def called(heard: HookEvent, settings: Settings, store: Store, seen: str | None)
     if dialect is None:
         raise UsageError(f"there is no tool {tool!r}")
     session = open_session(settings, dialect_named(dialect), store)
-    session.saw(seen)
+    session.set_seen_head(seen)
     reply = session.call(tool, arguments(heard.get("input")))
     told = {"text": reply.text, "failed": reply.failed, "line": status_line(session.state)}
-    return f"{codec.dump(told)}\n", session.seen
+    return f"{codec.dump(told)}\n", session.seen_head

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tildone.log import codec
 from tildone.log.events import PlanChanged
-from tildone.log.tree import Place, branch, by_id
+from tildone.log.tree import SessionHead, branch, by_id
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -31,7 +31,7 @@ class Archive:
     """
 
     session: str
-    place: Place
+    session_head: SessionHead
     events: tuple[Event, ...]
     edited: bool = False
 
@@ -43,13 +43,13 @@ def is_archive(data: object) -> bool:
 
 def write(archive: Archive) -> str:
     """The session as JSON, in ASCII."""
-    place = {"head": archive.place.head, "ahead": list(archive.place.ahead)}
+    place = {"head": archive.session_head.head, "ahead": list(archive.session_head.redo)}
     about = {
         "format": FORMAT,
         "version": VERSION,
         "session": archive.session,
         "place": place,
-        "plan": _plan_at(archive.events, archive.place.head),
+        "plan": _plan_at(archive.events, archive.session_head.head),
     }
     lines = [f"{codec.dump(name)}:{codec.dump(held)}" for name, held in about.items()]
     events = ",\n".join(map(codec.encode, archive.events))
@@ -85,20 +85,20 @@ def _plan_at(events: Iterable[Event], head: str | None) -> list[Any]:
     return []
 
 
-def _place(data: object) -> Place | None:
+def _place(data: object) -> SessionHead | None:
     match data:
         case {"head": None | str() as head, "ahead": [*ahead]} if all(isinstance(event, str) for event in ahead):
-            return Place(head, tuple(map(str, ahead)))
+            return SessionHead(head, tuple(map(str, ahead)))
         case _:
             return None
 
 
 def _event(data: object) -> Event:
     """An event, with nothing in it that a store would choke on later."""
-    event = codec.revive(data)
+    event = codec.event_from_json(data)
     try:
         sound = codec.decode(codec.encode(event)) == event
-    except (TypeError, codec.Unreadable):
+    except (TypeError, codec.UndecodableEvent):
         sound = False
     if not sound or not all(type(number) is int and 0 <= number < _LIMIT for number in _numbers(event)):
         raise ValueError(f"not an event of version {codec.VERSION}: {str(data)[:80]}")
@@ -118,7 +118,7 @@ def _numbers(record: object) -> Iterator[object]:
             yield from _numbers(held)
 
 
-def _check(events: Iterable[Event], place: Place) -> None:
+def _check(events: Iterable[Event], place: SessionHead) -> None:
     """See that nothing hangs in the air."""
     known: set[str | None] = {None}
     for event in events:
@@ -127,5 +127,5 @@ def _check(events: Iterable[Event], place: Place) -> None:
         if event.parent not in known:
             raise ValueError(f"event {event.id!r} comes before the one that it follows")
         known.add(event.id)
-    if not known.issuperset([place.head, *place.ahead]):
+    if not known.issuperset([place.head, *place.redo]):
         raise ValueError("it stands at an event that is not in it")

@@ -15,14 +15,14 @@ from tildone.log.events import (
     Actor,
     Bound,
     Call,
-    Course,
+    Directive,
+    DirectiveSet,
     Event,
     Fact,
     Labelled,
     Nudged,
     PlanChanged,
-    Sight,
-    Steered,
+    StopFingerprint,
     Tripped,
 )
 from tildone.typing import TYPE_CHECKING
@@ -46,7 +46,7 @@ _HALF_PAIR = re.compile("[\ud800-\udfff]")
 dump = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
-class Unreadable(ValueError):
+class UndecodableEvent(ValueError):
     """The text is not an event of any version known here."""
 
 
@@ -94,10 +94,10 @@ def decode(text: str) -> Event:
         data = json.loads(text)
     except ValueError:
         data = text
-    return revive(data)
+    return event_from_json(data)
 
 
-def revive(data: Any) -> Event:
+def event_from_json(data: Any) -> Event:
     """The event that parsed JSON stands for, in this version or an older one.
 
     Raises:
@@ -108,7 +108,7 @@ def revive(data: Any) -> Event:
         return Event(data["id"], data["parent"], data["at"], _ACTORS[data["actor"]], _fact_in(data))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         message = f"not an event of version {VERSION}: {str(data)[:80]!r}"
-        raise Unreadable(message) from error
+        raise UndecodableEvent(message) from error
 
 
 def plan_to_json(plan: Plan) -> Json:
@@ -136,13 +136,13 @@ def _fact_out(fact: Fact) -> str:
         case PlanChanged(plan, call, drift, since, course):
             made = f',"call":{{"tool":{_quoted(call.tool)},"arguments":{_quoted(call.arguments)}}}' if call else ""
             more = f',"since":{since}' if since else ""
-            more += f',"course":"{course.value}"' if course is not Course.GO else ""
+            more += f',"course":"{course.value}"' if course is not Directive.GO else ""
             more += f',"counted":{plan.counted}' if plan.counted else ""
             return f'"plan_changed","plan":[{",".join(map(_phase_out, plan.phases))}],"drift":{drift}{made}{more}'
         case Nudged(count, drift, sight, same):
             seen = f',"files":{_quoted(sight.files)},"words":{_quoted(sight.words)},"same":{same}'
-            return f'"nudged","count":{count},"drift":{drift}{seen if sight != Sight() else ""}'
-        case Steered(course):
+            return f'"nudged","count":{count},"drift":{drift}{seen if sight != StopFingerprint() else ""}'
+        case DirectiveSet(course):
             return f'"steered","course":"{course.value}"'
         case Tripped(bound, limit):
             return f'"tripped","bound":"{bound.value}","limit":{limit}'
@@ -173,12 +173,12 @@ def _fact_in(data: Json) -> Fact:
             call = data.get("call")
             made = Call(call["tool"], call["arguments"]) if call else None
             plan = Plan(tuple(map(_phase_in, data["plan"])), data.get("counted", 0))
-            return PlanChanged(plan, made, data["drift"], data.get("since", 0), Course(data.get("course", "go")))
+            return PlanChanged(plan, made, data["drift"], data.get("since", 0), Directive(data.get("course", "go")))
         case "nudged":
-            sight = Sight(data.get("files", ""), data.get("words", ""))
+            sight = StopFingerprint(data.get("files", ""), data.get("words", ""))
             return Nudged(data["count"], data["drift"], sight, data.get("same", 0))
         case "steered":
-            return Steered(Course(data["course"]))
+            return DirectiveSet(Directive(data["course"]))
         case "tripped":
             return Tripped(Bound(data["bound"]), data["limit"])
         case "labelled":

@@ -27,7 +27,7 @@ class Bound(Enum):
     COST = "cost"
 
 
-class Course(Enum):
+class Directive(Enum):
     """What a person wants of the agent: that it is kept going, left alone when it stops, or stopped where it is."""
 
     GO = "go"
@@ -56,11 +56,11 @@ class PlanChanged:
     call: Call | None = None
     drift: int = 0
     since: int = 0
-    course: Course = Course.GO
+    directive: Directive = Directive.GO
 
 
 @value
-class Sight:
+class StopFingerprint:
     """What an agent that stopped was seen to have left: marks of its files and of its last words, empty if unknown."""
 
     files: str = ""
@@ -76,8 +76,8 @@ class Nudged:
 
     count: int
     drift: int
-    sight: Sight = Sight()
-    same: int = 0
+    fingerprint: StopFingerprint = StopFingerprint()
+    repeats: int = 0
 
 
 @value
@@ -97,13 +97,13 @@ class Labelled:
 
 
 @value
-class Steered:
+class DirectiveSet:
     """A person has set a course. Going on begins every count anew."""
 
-    course: Course
+    directive: Directive
 
 
-Fact = PlanChanged | Nudged | Tripped | Labelled | Steered
+Fact = PlanChanged | Nudged | Tripped | Labelled | DirectiveSet
 
 
 @value

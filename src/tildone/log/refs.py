@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tildone.log.store import Store
 
 HEAD, ROOT, BACK = "head", "root", "~"
-SHORT = 10
+SHORT_ID_LENGTH = 10
 """How much of an id is shown. Our own begin with the moment, down to the millisecond, so this much will do for good."""
 
 LISTED = 5
@@ -36,14 +36,14 @@ def resolve(store: Store, session: str, word: str) -> str | None:
         raise NotFound("an empty word names no event")
     match base.lower():
         case "" | "head":
-            return _before(store, session, store.place(session).head, back, word)
+            return _before(store, session, store.session_head(session).head, back, word)
         case "root":
             return _before(store, session, None, back, word)
         case _:
             return _before(store, session, *_searched(store, session, word), word)
 
 
-def labelled(events: Iterable[Event]) -> dict[str, str]:
+def events_by_label(events: Iterable[Event]) -> dict[str, str]:
     """The event that each label means now: the one that got it last."""
     return {label: event for event, label in labels(events).items()}
 
@@ -51,13 +51,13 @@ def labelled(events: Iterable[Event]) -> dict[str, str]:
 def short_ids(ids: Iterable[str]) -> dict[str, str]:
     """Each id by its beginning, as much as tells all of them apart."""
     every = set(ids)
-    length = SHORT
+    length = SHORT_ID_LENGTH
     while len({one[:length] for one in every}) < len(every):
         length += 1
     return {one: one[:length] for one in every}
 
 
-def unfit(name: str) -> str | None:
+def label_problem(name: str) -> str | None:
     """Why an event cannot be given this name, if it cannot: it would mean something else, or nothing."""
     if not name.strip():
         return "a name needs a letter"
@@ -82,7 +82,7 @@ def _searched(store: Store, session: str, word: str) -> tuple[str, int]:
         return base, back
     events = list(store.events(session))
     ids = [event.id for event in events]
-    names = labelled(events)
+    names = events_by_label(events)
     for name, steps in ((word, 0), (base, back)):
         if names.get(name) in ids:
             return names[name], steps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.core.plan import Plan
-from tildone.log.events import Course, Labelled, Nudged, PlanChanged, Sight, Steered, Tripped
+from tildone.log.events import Directive, DirectiveSet, Labelled, Nudged, PlanChanged, StopFingerprint, Tripped
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 
@@ -27,28 +27,37 @@ class State:
     drift: int = 0
     tripped: bool = False
     since: int = 0
-    sight: Sight = Sight()
-    same: int = 0
-    course: Course = Course.GO
+    fingerprint: StopFingerprint = StopFingerprint()
+    repeats: int = 0
+    directive: Directive = Directive.GO
 
 
-def advance(state: State, event: Event) -> State:
+def apply_event(state: State, event: Event) -> State:
     """The state after one more event."""
     match event.fact:
         case PlanChanged(plan, _, drift, since, course):
-            return State(event.id, plan, 0, drift, since=since, course=course)
+            return State(event.id, plan, 0, drift, since=since, directive=course)
         case Nudged(count, drift, sight, same):
             since = state.since if drift > 1 else event.at
-            return State(event.id, state.plan, count, drift, since=since, sight=sight, same=same, course=state.course)
-        case Steered(course):
-            return State(event.id, state.plan, course=course)
+            return State(
+                event.id,
+                state.plan,
+                count,
+                drift,
+                since=since,
+                fingerprint=sight,
+                repeats=same,
+                directive=state.directive,
+            )
+        case DirectiveSet(course):
+            return State(event.id, state.plan, directive=course)
         case Tripped():
             return replace(state, head=event.id, tripped=True)
         case Labelled():  # exhaustive
             return replace(state, head=event.id)
 
 
-def recall(newest_first: Iterable[Event]) -> State:
+def latest_state(newest_first: Iterable[Event]) -> State:
     """The state that these events lead to.
 
     Reading stops at the newest snapshot of the plan, so it costs the same however long the history is.
@@ -60,5 +69,5 @@ def recall(newest_first: Iterable[Event]) -> State:
             break
     state = State()
     for event in reversed(since):
-        state = advance(state, event)
+        state = apply_event(state, event)
     return state

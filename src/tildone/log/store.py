@@ -7,7 +7,7 @@ from typing import Protocol
 
 from tildone.log.events import Event
 from tildone.log.health import Finding
-from tildone.log.tree import Place, SessionInfo
+from tildone.log.tree import SessionHead, SessionInfo
 
 
 class Store(Protocol):
@@ -18,7 +18,7 @@ class Store(Protocol):
 
     durable: bool
 
-    def place(self, session: str) -> Place:
+    def session_head(self, session: str) -> SessionHead:
         """Where the session stands."""
 
     def history(self, session: str, head: str | None = None) -> Iterator[Event]:
@@ -38,7 +38,7 @@ class Store(Protocol):
             HeadMoved: `event.parent` is no longer the head.
         """
 
-    def move(self, session: str, to: Place, *, expected: str | None) -> None:
+    def move_head(self, session: str, to: SessionHead, *, expected: str | None) -> None:
         """Make another event the head.
 
         Raises:
@@ -46,7 +46,7 @@ class Store(Protocol):
             UnknownEvent: the place names an event that is not in this session.
         """
 
-    def adopt(self, session: str, events: Iterable[Event], to: Place) -> int:
+    def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
         """Take over events as another store has them, wherever the head is, and stand at `to`: all of it or nothing.
 
         Each comes after its parent. Those that are here already are left as they are; how many were new is given.
@@ -56,7 +56,7 @@ class Store(Protocol):
             StoreError: another event of the same id is here.
         """
 
-    def forget(self, session: str, *, expected: str | None) -> None:
+    def delete(self, session: str, *, expected: str | None) -> None:
         """Remove the session and all its events.
 
         Raises:
@@ -72,7 +72,7 @@ class Store(Protocol):
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head is not `head`; False when `timeout` seconds passed first."""
 
-    def examine(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[Finding]:
         """What is to be said of the store's health, read from all that it holds, piece by piece as it is found."""
 
     def close(self) -> None:

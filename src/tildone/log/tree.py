@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 @value
-class Place:
+class SessionHead:
     """Where a session stands: its head, and the way forward that undoing left open, nearest first."""
 
     head: str | None = None
-    ahead: tuple[str, ...] = ()
+    redo: tuple[str, ...] = ()
 
 
 @value

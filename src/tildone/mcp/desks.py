@@ -12,7 +12,7 @@ from tildone.dialects.base import Dialect, Reply
 from tildone.errors import StoreError, TildoneError
 from tildone.ids import now
 from tildone.kit.schema import Problem
-from tildone.log.state import State, recall
+from tildone.log.state import State, latest_state
 from tildone.log.store import Store
 from tildone.mcp.whose import CODEX, OPENCODE, Caller, Memory, nameless
 from tildone.mcp.worker import Worker
@@ -103,9 +103,9 @@ class Desk:
             agent = self._agent()
             session = self._session_of(agent)
             reply = session.call(tool, arguments)
-            if self._caller.memory is Memory.KEPT and session.seen != agent.seen:
+            if self._caller.memory is Memory.KEPT and session.seen_head != agent.seen:
                 # When the answer is on its way: nobody asks for this before the model has read it.
-                self._to_keep = replace(agent, seen=session.seen)
+                self._to_keep = replace(agent, seen=session.seen_head)
                 self._worker.then(self._keep)
             return reply
         except Exception as error:  # noqa: BLE001  the outermost function of a call: the model is told, and a person
@@ -113,14 +113,14 @@ class Desk:
 
     def _look(self, name: str | None) -> Found:
         name = name or self._agent().session
-        return Found(name, recall(self._store.history(name)))
+        return Found(name, latest_state(self._store.history(name)))
 
     def _session_of(self, agent: Agent) -> Session:
         """The agent's session, which knows what its model has seen."""
         if self._session is None or self._session.name != agent.session:
             self._session = open_session(replace(self._settings, session=agent.session), self._dialect, self._store)
         if self._caller.memory is not Memory.CONNECTED:
-            self._session.saw(agent.seen)
+            self._session.set_seen_head(agent.seen)
         return self._session
 
     def _agent(self) -> Agent:
@@ -140,7 +140,7 @@ class Desk:
                 agent = self._agents.admit(key if named or known else self._recognised(), pid, now(), handle)
             except StoreError as error:
                 complain(error)
-                return Agent(key, handle or self._settings.project, self._session.seen if self._session else None)
+                return Agent(key, handle or self._settings.project, self._session.seen_head if self._session else None)
         self._key = agent.key
         return agent if self._caller.memory is Memory.KEPT else replace(agent, seen=None)
 

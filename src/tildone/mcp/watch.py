@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 
 from tildone.errors import StoreError
-from tildone.log.state import State, recall
+from tildone.log.state import State, latest_state
 from tildone.log.store import Store
 from tildone.mcp.desks import Found
 
@@ -81,7 +81,7 @@ class _Watched:
             try:
                 if not self._store.wait(self._session, state.head, SLICE):
                     continue
-                before, state = state, recall(self._store.history(self._session))
+                before, state = state, latest_state(self._store.history(self._session))
             except StoreError:
                 # Whoever calls a tool is told what is wrong with the store; here it is only waited for.
                 self.over.wait(SLICE)

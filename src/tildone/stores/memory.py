@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Condition
 
 from tildone.errors import HeadMoved, StoreError, UnknownEvent
-from tildone.log.tree import Place, SessionInfo, leaves
+from tildone.log.tree import SessionHead, SessionInfo, leaves
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ class MemoryStore:
     def __init__(self) -> None:
         self._changed = Condition()
         self._events: dict[str, dict[str, Event]] = {}
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, SessionHead] = {}
         self._by_last_write: dict[str, None] = {}
 
-    def place(self, session: str) -> Place:
+    def session_head(self, session: str) -> SessionHead:
         """Where the session stands."""
-        return self._places.get(session, Place())
+        return self._places.get(session, SessionHead())
 
     def history(self, session: str, head: str | None = None) -> Iterator[Event]:
         """The events from `head` (the session's own, unless another is named) to the root, newest first.
@@ -37,7 +37,7 @@ class MemoryStore:
             UnknownEvent: `head` is not in this session.
         """
         events = self._events.get(session, {})
-        newest = self.place(session).head if head is None else head
+        newest = self.session_head(session).head if head is None else head
         if newest is not None and newest not in events:
             raise UnknownEvent(newest)
         return _backwards(events, newest)
@@ -53,15 +53,15 @@ class MemoryStore:
             HeadMoved: `event.parent` is no longer the head.
         """
         with self._changed:
-            if self.place(session).head != event.parent:
+            if self.session_head(session).head != event.parent:
                 raise HeadMoved(session)
             events = self._events.setdefault(session, {})
             if event.id in events:
                 raise StoreError(f"{session!r} has an event {event.id!r} already")
             events[event.id] = event
-            self._written(session, Place(event.id))
+            self._written(session, SessionHead(event.id))
 
-    def move(self, session: str, to: Place, *, expected: str | None) -> None:
+    def move_head(self, session: str, to: SessionHead, *, expected: str | None) -> None:
         """Make another event the head.
 
         Raises:
@@ -69,7 +69,7 @@ class MemoryStore:
             UnknownEvent: the place names an event that is not in this session.
         """
         with self._changed:
-            if self.place(session).head != expected:
+            if self.session_head(session).head != expected:
                 raise HeadMoved(session)
             events = self._events.get(session)
             if to.head is not None and to.head not in (events or {}):
@@ -78,7 +78,7 @@ class MemoryStore:
                 self._places[session] = to
             self._changed.notify_all()
 
-    def adopt(self, session: str, events: Iterable[Event], to: Place) -> int:
+    def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
         """Take over events as another store has them, wherever the head is, and stand at `to`: all of it or nothing.
 
         Raises:
@@ -103,14 +103,14 @@ class MemoryStore:
                 self._changed.notify_all()
             return len(new)
 
-    def forget(self, session: str, *, expected: str | None) -> None:
+    def delete(self, session: str, *, expected: str | None) -> None:
         """Remove the session and all its events.
 
         Raises:
             HeadMoved: the head is not `expected`: somebody is at work on it.
         """
         with self._changed:
-            if self.place(session).head != expected:
+            if self.session_head(session).head != expected:
                 raise HeadMoved(session)
             for kept in (self._events, self._places, self._by_last_write):
                 kept.pop(session, None)
@@ -128,16 +128,16 @@ class MemoryStore:
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head is not `head`; False when `timeout` seconds passed first."""
         with self._changed:
-            return self._changed.wait_for(lambda: self.place(session).head != head, timeout)
+            return self._changed.wait_for(lambda: self.session_head(session).head != head, timeout)
 
-    def examine(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[Finding]:
         """Nothing can be wrong with what was never written down."""
         return iter(())
 
     def close(self) -> None:
         """Nothing to let go of."""
 
-    def _written(self, session: str, to: Place) -> None:
+    def _written(self, session: str, to: SessionHead) -> None:
         self._places[session] = to
         self._by_last_write.pop(session, None)
         self._by_last_write[session] = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.core.query import next_task, progress
-from tildone.log.events import Course
+from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 LONGEST = 60
 SIGN, BETWEEN = "✓", " · "
 
-COURSES = {Course.GO: "", Course.PAUSE: "paused", Course.STOP: "stopped"}
+COURSES = {Directive.GO: "", Directive.PAUSE: "paused", Directive.STOP: "stopped"}
 
 
 def status_line(state: State, longest: int = LONGEST) -> str:
@@ -26,6 +26,6 @@ def status_line(state: State, longest: int = LONGEST) -> str:
         text = printable(task.text)
         text = text if len(text) <= longest else f"{text[: longest - 1]}…"
         parts.append(f"{task.number} {text}" if task.number else text)
-    if COURSES[state.course]:
-        parts.append(COURSES[state.course])
+    if COURSES[state.directive]:
+        parts.append(COURSES[state.directive])
     return BETWEEN.join(parts)

@@ -172,7 +172,7 @@ def test_a_plan_that_has_no_numbers_yet_is_shown_with_those_it_will_have() -> No
 def test_the_list_comes_once_to_a_model_that_has_not_seen_it() -> None:
     """It took the plan over, or has forgotten; the next answer is short again."""
     session = with_abc()
-    session.saw(None)
+    session.set_seen_head(None)
 
     first, second = session.call("todo", {"start": 1}).text, session.call("todo", {"done": 1}).text
 

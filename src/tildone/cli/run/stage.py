@@ -20,7 +20,7 @@ from tildone.host.transcript import Transcript
 from tildone.host.ui import UI
 from tildone.ids import now
 from tildone.kit.sizes import format_count
-from tildone.log.events import Course
+from tildone.log.events import Directive
 from tildone.log.store import Store
 from tildone.value import replace, value
 from tildone.wiring import open_conversations, open_host, open_session, open_store
@@ -84,7 +84,7 @@ class Stage:
         reason = answers[-1]["stopReason"] if answers else "stop"
         state = open_session(replace(self._order.settings, session=host.transcript.id), BY_HAND, self._store).state
         again = f"tildone resume --session {host.transcript.id}"
-        if reason == "aborted" and state.course is Course.STOP:
+        if reason == "aborted" and state.directive is Directive.STOP:
             return Verdict(1, f"stopped by tildone stop; to go on: {again}", heard=False)
         if reason == "aborted":
             return Verdict(INTERRUPTED, "interrupted")
@@ -92,7 +92,7 @@ class Stage:
             return Verdict(1, answers[-1].get("errorMessage") or "the model failed")
         left = len(open_tasks(state.plan))
         if left:
-            paused = f"; paused, to go on: {again}" if state.course is Course.PAUSE else ""
+            paused = f"; paused, to go on: {again}" if state.directive is Directive.PAUSE else ""
             far = f"{left} of {format_count(progress(state.plan).total, 'task')} left open"
             return Verdict(1, f"{far}{paused}", heard=False)
         return Verdict(0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.core.plan import Plan
-from tildone.core.reduce import settle
+from tildone.core.reduce import enforce_focus
 from tildone.dialects.phased.params import RULES
 from tildone.formats.markdown import Reading, read
 from tildone.value import replace
@@ -15,4 +15,4 @@ def from_markdown(text: str) -> Reading:
     """What the document says, under the rules of this dialect: every phase has a name, one task is in progress."""
     reading = read(text)
     phases = tuple(replace(phase, name=phase.name or UNNAMED) for phase in reading.plan.phases)
-    return replace(reading, plan=settle(Plan(phases), RULES))
+    return replace(reading, plan=enforce_focus(Plan(phases), RULES))

@@ -6,7 +6,7 @@ import re
 
 from tildone.core.faults import AlreadyThere, EmptyNote, Missing, PhaseMissing, TaskMissing
 from tildone.core.plan import Status
-from tildone.core.query import located, newly_completed
+from tildone.core.query import newly_completed, tasks_with_phase
 from tildone.dialects.base import Reply
 from tildone.dialects.phased.entries import phases_out
 from tildone.typing import TYPE_CHECKING
@@ -113,7 +113,7 @@ def summary(plan: Plan) -> str:
 def _left(plan: Plan) -> list[str]:
     return [
         f"  - {single_line(found.task.text)} [{found.task.status.value}] ({single_line(found.phase)})"
-        for found in located(plan)
+        for found in tasks_with_phase(plan)
         if found.task.status.is_open
     ]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tildone.commands import edit_reminder
 from tildone.core.plan import Plan
-from tildone.core.query import Located, open_tasks
+from tildone.core.query import TaskInPhase, open_tasks
 from tildone.dialects.base import Reply, Tool
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import SNAPSHOT, phases_in, phases_out
@@ -25,7 +25,7 @@ from tildone.host.context import Context
 from tildone.host.messages import tool_calls
 from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import TextContent, ToolResult
-from tildone.log.events import Course
+from tildone.log.events import Directive
 from tildone.views import tree
 from tildone.views.sanitize import escape_reminder_tags, printable
 
@@ -146,7 +146,7 @@ class Phases:
         if not todo:
             self._reminded = 0
             return None
-        left_alone = not self.settings.reminders or self.notebook.session.state.course is not Course.GO
+        left_alone = not self.settings.reminders or self.notebook.session.state.directive is not Directive.GO
         limit = 0 if left_alone else self.settings.reminders_max
         if self._reminded >= limit or not _stopped_by_itself(event):
             return None
@@ -161,7 +161,7 @@ class Phases:
         self.clearing.plan_changed(ctx)
         self._show(self.notebook.plan, ctx)
 
-    def gone(self, tasks: Sequence[Located], ctx: Context) -> None:
+    def gone(self, tasks: Sequence[TaskInPhase], ctx: Context) -> None:
         """Finished tasks have left the plan."""
         for found in tasks:
             self.api.tell({"type": "todo_auto_clear", "phase": found.phase, "content": found.task.text})

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tildone.core.query import Located
+from tildone.core.query import TaskInPhase
 from tildone.errors import StoreError
 from tildone.extensions.phased.notebook import Notebook
 from tildone.host.context import Context
-from tildone.loop.clearing import Schedule, next_moment, schedule
+from tildone.loop.auto_clear import Schedule, next_moment, schedule
 
 PATIENCE_MS = 5_000
 
-Gone = Callable[[Sequence[Located], Context], None]
+Gone = Callable[[Sequence[TaskInPhase], Context], None]
 
 
 class SelfClearing:

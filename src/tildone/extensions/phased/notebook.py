@@ -14,7 +14,7 @@ from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import phases_in, resumed
 from tildone.extensions.memory import AS_IT_IS, OpenSession, overtaken
 from tildone.log.events import Actor
-from tildone.loop.clearing import Cleared, Schedule, cleared
+from tildone.loop.auto_clear import Cleared, Schedule, cleared
 from tildone.session import Session
 
 Entries = Sequence[Mapping[str, Any]]

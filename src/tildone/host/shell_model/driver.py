@@ -16,7 +16,7 @@ from tildone.host.messages import Message, text_of, tool_calls
 from tildone.host.model import ModelFailure
 from tildone.host.shell_model.script import Job, Script
 from tildone.value import value
-from tildone.views.harmless import one_line
+from tildone.views.sanitize import single_line
 
 SHELL = "bash"
 REMINDER = "<system-reminder>"
@@ -88,7 +88,7 @@ class Driver:
     def _final_answer(self, plan: Plan) -> FinalAnswer:
         left = [task.text for _, task in open_tasks(plan)]
         if left:
-            listed = "".join(f"\n- {one_line(text)}" for text in left)
+            listed = "".join(f"\n- {single_line(text)}" for text in left)
             raise ModelFailure(f"{self._script.name} does not say how to do these tasks:{listed}", transient=False)
         count = len(self._script.jobs)
         return FinalAnswer("The task is done." if count == 1 else f"All {count} tasks are done.")
@@ -127,7 +127,7 @@ class Driver:
         call = _last_call(conversation)
         command = call[1]["command"] if call else ""
         task = next(task for task in plan.tasks if task.status is Status.IN_PROGRESS)
-        return ModelFailure(f"“{one_line(task.text)}” failed: {why}\n$ {command}", transient=False)
+        return ModelFailure(f"“{single_line(task.text)}” failed: {why}\n$ {command}", transient=False)
 
     def _plan_in(self, message: Message) -> Plan | None:
         """The plan that a result holds."""

@@ -6,7 +6,7 @@ import os
 
 from tildone.errors import StoreError, UnknownEvent
 from tildone.log.events import Labelled
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 from tildone.stores.pi.entries import event_line, forgetting_line, place_line
 from tildone.typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ class Draft:
     def __init__(self, history: History | None, batch: str = "") -> None:
         self.lines: list[bytes] = []
         self.begun = 0
-        self.place = history.place() if history else Place()
+        self.session_head = history.session_head() if history else SessionHead()
         self._history = history
         self._batch = batch
         self._leaf = history.leaf() if history else None
@@ -38,7 +38,7 @@ class Draft:
         """All of it."""
         return b"".join(self.lines)
 
-    def filled(self, events: Iterable[Event], to: Place, at: int) -> Draft:
+    def filled(self, events: Iterable[Event], to: SessionHead, at: int) -> Draft:
         """With these events, standing at a place."""
         for event in events:
             self.add(event)
@@ -57,16 +57,16 @@ class Draft:
         target = self._entry_of(event.fact.target) or event.fact.target if isinstance(event.fact, Labelled) else ""
         self.lines.append(event_line(event, entry_id, parent, target, self._batch))
         self._entries[event.id] = entry_id
-        self._hung(entry_id, Place(event.id))
+        self._hung(entry_id, SessionHead(event.id))
 
-    def stand(self, to: Place, at: int) -> None:
+    def stand(self, to: SessionHead, at: int) -> None:
         """Go to a place, unless the session stands there by itself; that also ends a batch.
 
         Raises:
             UnknownEvent: its head is neither in the file nor in the draft.
         """
         parent = self._under(to.head)
-        if to != self.place or self._batch:
+        if to != self.session_head or self._batch:
             entry_id = self._new_id()
             self.lines.append(place_line(to, entry_id, parent, at, self._batch))
             self._hung(entry_id, to)
@@ -81,7 +81,7 @@ class Draft:
 
     def _under(self, event_id: str | None) -> str | None:
         """The entry that what follows an event hangs under."""
-        if event_id == self.place.head:
+        if event_id == self.session_head.head:
             return self._leaf
         if event_id is None:
             return self._history.before_first() if self._history else None
@@ -96,9 +96,9 @@ class Draft:
         at = self._history.find(event_id) if self._history else None
         return self._history.outline.tree.name(at) if self._history and at is not None else None
 
-    def _hung(self, entry_id: str, place: Place) -> None:
+    def _hung(self, entry_id: str, place: SessionHead) -> None:
         self._taken.add(entry_id)
-        self._leaf, self.place = entry_id, place
+        self._leaf, self.session_head = entry_id, place
 
     def _is_taken(self, entry_id: str) -> bool:
         return entry_id in self._taken or (
@@ -127,7 +127,7 @@ def new_ones(session: str, history: History | None, theirs: Iterable[Event]) -> 
     return list(new.values())
 
 
-def adopting(history: History | None, new: Sequence[Event], to: Place, at: int) -> Draft:
+def adopting(history: History | None, new: Sequence[Event], to: SessionHead, at: int) -> Draft:
     """What has to be written to have these events and to stand there, so that it is believed as a whole.
 
     Raises:

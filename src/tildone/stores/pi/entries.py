@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tildone.core.plan import Plan
     from tildone.log.events import Fact
-    from tildone.log.tree import Place
+    from tildone.log.tree import SessionHead
 
     Entry = dict[str, Any]
     Recover = Callable[[Mapping[str, Any]], Plan | None]
@@ -60,10 +60,10 @@ def event_line(event: Event, entry_id: str, parent: str | None, target: str = ""
     return text.encode() + b"\n"
 
 
-def place_line(place: Place, entry_id: str, parent: str | None, at: int, batch: str = "") -> bytes:
+def place_line(place: SessionHead, entry_id: str, parent: str | None, at: int, batch: str = "") -> bytes:
     """The entry that moves the head: pi takes the last entry for where the session stands. It closes its `batch`."""
     belongs = f'"batch":"{batch}",' if batch else ""
-    stands = codec.dump({"head": place.head, "ahead": place.ahead})
+    stands = codec.dump({"head": place.head, "ahead": place.redo})
     opening = _opening("custom", entry_id, parent, at)
     return f'{opening},"customType":"{OWN}","data":{{{belongs}"place":{stands}}}}}\n'.encode()
 

@@ -92,7 +92,7 @@ def _flaws(history: History) -> list[StoreDamaged]:
     """What keeps the plan, or a part of its history, from being read."""
     flaws: list[StoreDamaged] = []
     with history.outline:
-        for ask in (history.place, *(_asking(history, at) for at in history.positions())):
+        for ask in (history.session_head, *(_asking(history, at) for at in history.positions())):
             try:
                 ask()
             except StoreDamaged as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.errors import StoreDamaged, UnknownEvent
 from tildone.log import codec
 from tildone.log.events import Call, Labelled, PlanChanged
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 from tildone.stores.pi import entries as pi
 from tildone.stores.pi.outline import Outline
 from tildone.stores.pi.tree import MISSING, ROOT
@@ -40,7 +40,7 @@ class History:
     def __init__(self, path: str, recover: Recover) -> None:
         self.outline = Outline(path)
         self._recover = recover
-        self._stands: tuple[int, Place] = (0, Place())
+        self._stands: tuple[int, SessionHead] = (0, SessionHead())
 
     @property
     def _tree(self) -> Tree:
@@ -55,7 +55,7 @@ class History:
         """Read what is new; False when the file is no more."""
         return self.outline.refresh()
 
-    def place(self) -> Place:
+    def session_head(self) -> SessionHead:
         """Where the session stands."""
         if self._stands[0] != self.outline.looks:
             self._stands = self.outline.looks, self._found_place()
@@ -148,8 +148,8 @@ class History:
             if entry is None or exact is None:
                 return self._foreign_event(at, entry, parent)
             try:
-                event = codec.revive(exact)
-            except codec.Unreadable as error:
+                event = codec.event_from_json(exact)
+            except codec.UndecodableEvent as error:
                 raise self.outline.damage(at, f"is damaged: {error}") from error
         return event if event.parent == parent else replace(event, parent=parent)
 
@@ -189,13 +189,13 @@ class History:
             raise UnknownEvent(event_id)
         return at
 
-    def _found_place(self) -> Place:
+    def _found_place(self) -> SessionHead:
         outline = self.outline
         with outline:
             head = self._nearest(outline.leaf)
             if head == MISSING:
                 raise outline.gap(outline.leaf)
-            return Place(self.name(head) if head >= 0 else None, self._ahead(head))
+            return SessionHead(self.name(head) if head >= 0 else None, self._ahead(head))
 
     def _ahead(self, head: int) -> tuple[str, ...]:
         """The way forward that the newest move on this branch has left open, if nothing came after it."""

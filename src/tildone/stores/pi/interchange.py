@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from tildone.errors import NotFound, StoreError
-from tildone.files import appending
-from tildone.log.tree import Place
+from tildone.files import durable
+from tildone.log.tree import SessionHead
 from tildone.stores.pi.drafts import Draft
 from tildone.stores.pi.history import History
 from tildone.stores.pi.outline import Changed
@@ -28,7 +28,7 @@ class PiHistory:
     session: str
     cwd: str
     events: tuple[Event, ...]
-    place: Place
+    session_head: SessionHead
     left_out: tuple[tuple[str, int], ...]
 
 
@@ -47,14 +47,14 @@ def read_history(path: str, recover: Recover) -> PiHistory:
     try:
         with history.outline:
             events = tuple(map(history.event, history.positions()))
-            place, left_out = history.place(), history.left_out()
+            place, left_out = history.session_head(), history.left_out()
     except Changed as error:
         raise StoreError(f"{path} was changed while it was read: try again") from error
     cwd = history.outline.header.get("cwd")
     return PiHistory(history.session, cwd if isinstance(cwd, str) else "", events, place, left_out)
 
 
-def write_history(path: str, session: str, cwd: str, events: Sequence[Event], place: Place) -> None:
+def write_history(path: str, session: str, cwd: str, events: Sequence[Event], place: SessionHead) -> None:
     """Write a new session file of version 3 that holds these events and stands at that place: all of it or nothing.
 
     Each event comes after its parent.
@@ -66,8 +66,8 @@ def write_history(path: str, session: str, cwd: str, events: Sequence[Event], pl
     newest = max((event.at for event in events), default=0)
     draft = Draft(None).filled(events, place, newest)
     content = line(header(session, cwd, draft.begun)) + draft.text
-    appending.make_folder(os.path.dirname(path) or ".")
+    durable.make_folder(os.path.dirname(path) or ".")
     try:
-        appending.create(path, content, f"{path}.{os.getpid()}.tmp")
+        durable.create(path, content, f"{path}.{os.getpid()}.tmp")
     except FileExistsError as error:
         raise StoreError(f"{path} is there already, and is left alone") from error

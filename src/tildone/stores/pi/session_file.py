@@ -7,7 +7,7 @@ import re
 import time
 
 from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
-from tildone.files import appending
+from tildone.files import durable
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 
@@ -47,12 +47,12 @@ class SessionFile:
         if not self._raised:
             raise_file(self.path, f"{self.path}.{os.getpid()}.tmp")
             self._raised = True
-        appending.append(self.path, line(entry))
+        durable.append(self.path, line(entry))
 
     def _begin(self, entry: Entry) -> None:
-        appending.make_folder(os.path.dirname(self.path) or ".")
+        durable.make_folder(os.path.dirname(self.path) or ".")
         try:
-            appending.create(self.path, line(self._header) + line(entry), f"{self.path}.{os.getpid()}.tmp")
+            durable.create(self.path, line(self._header) + line(entry), f"{self.path}.{os.getpid()}.tmp")
         except FileExistsError as error:
             raise StoreError(f"{self.path} is there already, and is left alone") from error
         self._exists = True
@@ -169,7 +169,7 @@ def raised(records: Iterable[Entry], version: int) -> list[Entry]:
     return [entry for entry in newer if isinstance(entry.get("id"), str)]
 
 
-def raise_file(path: str, half_made: str) -> None:
+def raise_file(path: str, draft: str) -> None:
     """Raise a session file to the present version where it stands; what it was is kept beside it.
 
     Raises:
@@ -179,7 +179,7 @@ def raise_file(path: str, half_made: str) -> None:
     version = version_of(path, recognised(path, next(filter(None, map(parsed, lines)), None)))
     if version < VERSION:
         newer = b"\n".join(_raised_lines(lines, version))
-        appending.replace(path, newer, f"{path}.v{version}.bak", half_made)
+        durable.replace(path, newer, f"{path}.v{version}.bak", draft)
 
 
 def broken(path: str, orphan: str, missing: str) -> StoreDamaged:

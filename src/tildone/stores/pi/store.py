@@ -8,8 +8,9 @@ from threading import Condition
 from time import monotonic, time_ns
 
 from tildone.errors import HeadMoved, StoreError, UnknownEvent
-from tildone.files import appending
-from tildone.log.tree import Place, SessionInfo
+from tildone.files import durable
+from tildone.files.lock import FolderLock
+from tildone.log.tree import SessionHead, SessionInfo
 from tildone.stores.pi.drafts import Draft, adopting, new_ones
 from tildone.stores.pi.folder import Folder
 from tildone.stores.pi.history import History
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-PATIENCE = 30.0
+TIMEOUT_SECONDS = 30.0
 
 FIRST_LOOK = 0.005
 LAST_LOOK = 0.05
@@ -54,13 +55,13 @@ class JsonlStore:
         folder: str | os.PathLike[str],
         recover: Recover,
         *,
-        patience: float = PATIENCE,
+        timeout: float = TIMEOUT_SECONDS,
         clock: Callable[[], int] = time_ns,
     ) -> None:
         # Made absolute, so that a change of folder does no harm.
         self._folder = Folder(os.path.abspath(folder))
         self._recover = recover
-        self._patience = patience
+        self._timeout = timeout
         self._clock = clock
         self._changed = Condition()
         self._known: dict[str, History] = {}
@@ -68,9 +69,9 @@ class JsonlStore:
         # Whatever is wrong with the folder is told now.
         self._folder.paths()
 
-    def place(self, session: str) -> Place:
+    def session_head(self, session: str) -> SessionHead:
         """Where the session stands."""
-        return self._read(session, History.place) or Place()
+        return self._read(session, History.session_head) or SessionHead()
 
     def history(self, session: str, head: str | None = None) -> Iterator[Event]:
         """The events from `head` (the session's own, unless another is named) to the root, newest first.
@@ -78,7 +79,7 @@ class JsonlStore:
         Raises:
             UnknownEvent: `head` is not in this session.
         """
-        newest = self.place(session).head if head is None else head
+        newest = self.session_head(session).head if head is None else head
         return iter(()) if newest is None else self._backwards(session, self._way(session, newest, 1))
 
     def events(self, session: str) -> Iterator[Event]:
@@ -92,18 +93,18 @@ class JsonlStore:
             HeadMoved: `event.parent` is no longer the head.
         """
 
-        def add(history: History | None, lock: appending.Lock) -> None:
+        def add(history: History | None, lock: FolderLock) -> None:
             draft = Draft(history)
-            if draft.place.head != event.parent:
+            if draft.session_head.head != event.parent:
                 raise HeadMoved(session)
             if draft.has(event.id):
                 raise StoreError(f"{session!r} has an event {event.id!r} already")
             draft.add(event)
-            self._write(session, history, draft, lock.next_moment(self._clock()))
+            self._write(session, history, draft, lock.next_mtime(self._clock()))
 
         self._change(session, add)
 
-    def move(self, session: str, to: Place, *, expected: str | None) -> None:
+    def move_head(self, session: str, to: SessionHead, *, expected: str | None) -> None:
         """Make another event the head.
 
         Raises:
@@ -111,9 +112,9 @@ class JsonlStore:
             UnknownEvent: the place names an event that is not in this session.
         """
 
-        def go(history: History | None, _lock: appending.Lock) -> None:
+        def go(history: History | None, _lock: FolderLock) -> None:
             draft = Draft(history)
-            if draft.place.head != expected:
+            if draft.session_head.head != expected:
                 raise HeadMoved(session)
             draft.stand(to, self._clock() // 1_000_000)
             if history is not None and history.has_events():
@@ -121,7 +122,7 @@ class JsonlStore:
 
         self._change(session, go)
 
-    def adopt(self, session: str, events: Iterable[Event], to: Place) -> int:
+    def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
         """Take over events as another store has them, wherever the head is, and stand at `to`: all of it or nothing.
 
         Raises:
@@ -130,32 +131,32 @@ class JsonlStore:
         """
         theirs = list(events)
 
-        def take_over(history: History | None, lock: appending.Lock) -> int:
+        def take_over(history: History | None, lock: FolderLock) -> int:
             new = new_ones(session, history, theirs)
             draft = adopting(history, new, to, self._clock() // 1_000_000)
             if new:
-                self._write(session, history, draft, lock.next_moment(self._clock()))
+                self._write(session, history, draft, lock.next_mtime(self._clock()))
             elif history is not None and history.has_events():
                 self._write(session, history, draft)
             return len(new)
 
         return self._change(session, take_over)
 
-    def forget(self, session: str, *, expected: str | None) -> None:
+    def delete(self, session: str, *, expected: str | None) -> None:
         """Remove the session and all its events. What others have written to its file stays.
 
         Raises:
             HeadMoved: the head is not `expected`: somebody is at work on it.
         """
 
-        def let_go(history: History | None, _lock: appending.Lock) -> None:
+        def let_go(history: History | None, _lock: FolderLock) -> None:
             draft = Draft(history)
-            if draft.place.head != expected:
+            if draft.session_head.head != expected:
                 raise HeadMoved(session)
             if history is None or not history.has_events():
                 return
             if history.is_all_ours():
-                appending.remove(history.outline.path)
+                durable.remove(history.outline.path)
             else:
                 draft.forget(self._clock() // 1_000_000)
                 self._write(session, history, draft)
@@ -179,7 +180,7 @@ class JsonlStore:
         until = monotonic() + timeout
         pause = FIRST_LOOK
         with self._changed:
-            while self.place(session).head == head:
+            while self.session_head(session).head == head:
                 left = until - monotonic()
                 if left <= 0:
                     return False
@@ -187,7 +188,7 @@ class JsonlStore:
                 pause = min(pause * 1.5, LAST_LOOK)
         return True
 
-    def examine(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[Finding]:
         """What is to be said of the health of the folder and its files, piece by piece as it is found."""
         # Late, because few ask.
         from tildone.stores.pi.examination import examined  # noqa: PLC0415  see above
@@ -203,10 +204,10 @@ class JsonlStore:
         with self._changed:
             return self._tried(session, lambda history: None if history is None else ask(history))
 
-    def _change(self, session: str, work: Callable[[History | None, appending.Lock], T]) -> T:
+    def _change(self, session: str, work: Callable[[History | None, FolderLock], T]) -> T:
         """Do something to the session's file while nobody else does."""
         # In this order: who waits for another process keeps no thread of this one from reading.
-        with appending.Lock(self._folder.path, self._patience) as lock, self._changed:
+        with FolderLock(self._folder.path, self._timeout) as lock, self._changed:
             done = self._tried(session, lambda history: work(history, lock))
             self._changed.notify_all()
         return done
@@ -234,15 +235,15 @@ class JsonlStore:
 
     def _write(self, session: str, history: History | None, draft: Draft, moment: int | None = None) -> None:
         """Put on disk what was drafted. Without a moment, the file stays as old as it is."""
-        half_made = os.path.join(self._folder.path, appending.HALF_MADE)
+        draft_path = os.path.join(self._folder.path, durable.DRAFT_FILE)
         if history is None:
             first = line(header(session, _working_folder(session), draft.begun))
-            _begun(self._folder.new_paths(session, draft.begun), first + draft.text, half_made, moment)
+            _begun(self._folder.new_paths(session, draft.begun), first + draft.text, draft_path, moment)
         elif draft.text:
             path, written = history.outline.path, history.outline.written
             if history.outline.version < VERSION:
-                raise_file(path, half_made)
-            appending.append(path, draft.text, written if moment is None else moment)
+                raise_file(path, draft_path)
+            durable.append(path, draft.text, written if moment is None else moment)
 
     def _way(self, session: str, head: str, most: int) -> list[Event]:
         def events(history: History) -> list[Event]:
@@ -270,11 +271,11 @@ class JsonlStore:
             yield from self._read(session, partial(History.told, names=some)) or []
 
 
-def _begun(paths: Iterator[str], content: bytes, half_made: str, moment: int | None) -> None:
+def _begun(paths: Iterator[str], content: bytes, draft_path: str, moment: int | None) -> None:
     """Make a file under the first of these names that is free."""
     for path in paths:
         try:
-            appending.create(path, content, half_made, moment)
+            durable.create(path, content, draft_path, moment)
         except FileExistsError:
             continue
         return

@@ -46,10 +46,10 @@ class Address:
     """In words that name the database and its host, and give no secret away."""
 
 
-def address_of(url: str, patience: float) -> Address:
+def address_of(url: str, timeout: float) -> Address:
     """The address that a URL of libpq's form stands for; what it leaves out comes from libpq's environment.
 
-    A server that does not answer at all is not waited for longer than there is patience.
+    A server that does not answer at all is not waited for longer than there is timeout.
 
     Raises:
         UsageError: it is no such URL.
@@ -66,7 +66,7 @@ def address_of(url: str, patience: float) -> Address:
         ) from None
     settled: dict[str, Any] = USUAL | given
     if not os.environ.get("PGCONNECT_TIMEOUT"):
-        settled.setdefault("connect_timeout", int(min(MOST_SECONDS, max(1, patience))))
+        settled.setdefault("connect_timeout", int(min(MOST_SECONDS, max(1, timeout))))
     # Whatever the environment says of it: names are sent as UTF-8.
     settled["client_encoding"] = "utf8"
     return Address(make_conninfo("", **settled), _where(given))

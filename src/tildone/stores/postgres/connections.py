@@ -46,10 +46,10 @@ class Connections:
     What the driver raises leaves as a `StoreError`, which names the database and never the password.
     """
 
-    def __init__(self, address: Address, patience: float) -> None:
+    def __init__(self, address: Address, timeout: float) -> None:
         self.where = address.where
         self._conninfo = address.conninfo
-        self._patience = min(patience, TIMEOUT_MAX)
+        self._timeout = min(timeout, TIMEOUT_MAX)
         self._process = os.getpid()
         self._closing = Event()
         self._free = Condition()
@@ -64,11 +64,11 @@ class Connections:
         return self._closing.is_set()
 
     def ask(self, work: Callable[[Connection, int], T]) -> T:
-        """What `work` gives on a connection; it is begun anew when the server is lost, until patience ends.
+        """What `work` gives on a connection; it is begun anew when the server is lost, until timeout ends.
 
         It is told how often it was begun before: what it did then may have got through without an answer.
         """
-        until = monotonic() + self._patience
+        until = monotonic() + self._timeout
         pause, tries = FIRST_PAUSE, 0
         while True:
             connection = self._borrow(until)
@@ -99,7 +99,7 @@ class Connections:
         connection = psycopg.connect(self._conninfo, autocommit=True)
         self._reached = True
         try:
-            greet(connection, self.where, self._patience)
+            greet(connection, self.where, self._timeout)
         except BaseException:
             connection.close()
             raise

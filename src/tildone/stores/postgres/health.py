@@ -56,7 +56,7 @@ class Said:
     """What a session says of itself, beside what its events say."""
 
     name: str
-    ahead: str
+    redo: str
     events: int
     found: int
     dated: bool
@@ -99,7 +99,7 @@ def _misread(event: Written) -> Iterator[str]:
     """An event that is not what was written, or not where it was."""
     try:
         found = codec.decode(event.body)
-    except codec.Unreadable:
+    except codec.UndecodableEvent:
         yield f"{event.name} can't be read"
         return
     listed = key(found.id), key_or_none(found.parent), found.at, isinstance(found.fact, PlanChanged)
@@ -120,7 +120,7 @@ def _misplaced(rows: Rows, session: Said) -> Iterator[str]:
         yield f"{name} says wrongly when it was written to"
     if not session.standing:
         yield f"{name} stands at an event that is not there"
-    way = _way_forward(session.ahead)
+    way = _way_forward(session.redo)
     if way is None or (way and rows("known", session=session.name, ids=[*way]) != [(len(way),)]):
         yield f"{name} has a way forward that leads nowhere"
 

@@ -5,14 +5,14 @@
 -- (what is stronger than that stays), a writer sees what another has committed, and nobody waits for ever.
 SELECT
     (SELECT max(version) FROM tildone.migrations),
-    set_config('lock_timeout', %(patience)s, false),
+    set_config('lock_timeout', %(timeout)s, false),
     set_config('default_transaction_isolation', 'read committed', false),
     CASE current_setting('synchronous_commit')
         WHEN 'off' THEN set_config('synchronous_commit', 'on', false)
     END
 
--- name: patience
-SELECT set_config('lock_timeout', %(patience)s, true)
+-- name: lock_timeout
+SELECT set_config('lock_timeout', %(timeout)s, true)
 
 -- name: migrating
 SELECT pg_advisory_xact_lock(%(lock)s)

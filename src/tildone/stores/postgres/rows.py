@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tildone.log.events import Event
-    from tildone.log.tree import Place
+    from tildone.log.tree import SessionHead
 
     Row = dict[str, Any]
 
@@ -54,9 +54,9 @@ def batches(events: Iterable[Event], about_bytes: int) -> Iterator[tuple[list[Ev
         yield some, _columns(rows)
 
 
-def standing(to: Place) -> Row:
+def standing(to: SessionHead) -> Row:
     """A place to stand at."""
-    return {"head": key_or_none(to.head), "ahead": codec.dump(to.ahead)}
+    return {"head": key_or_none(to.head), "ahead": codec.dump(to.redo)}
 
 
 def key_or_none(text: str | None) -> str | None:

@@ -17,7 +17,7 @@ MILLISECONDS = 1000
 LONGEST = 2**31 - 1
 
 
-def greet(connection: Connection, where: str, patience: float) -> None:
+def greet(connection: Connection, where: str, timeout: float) -> None:
     """Make sure that there is a store behind a new connection; an empty database becomes one.
 
     Raises:
@@ -25,7 +25,7 @@ def greet(connection: Connection, where: str, patience: float) -> None:
         StoreDamaged: something else is where its tables would be.
         StoreError: the database can't hold every text.
     """
-    wait = f"{int(min(max(1, patience * MILLISECONDS), LONGEST))}ms"
+    wait = f"{int(min(max(1, timeout * MILLISECONDS), LONGEST))}ms"
     known = migrations()[-1][0]
     version = _said(connection, wait)
     if version < known:
@@ -41,7 +41,7 @@ def greet(connection: Connection, where: str, patience: float) -> None:
 def _said(connection: Connection, wait: str) -> int:
     """The version that the database says it has; 0 if it says nothing."""
     try:
-        row = connection.execute(query("greet"), {"patience": wait}).fetchone()
+        row = connection.execute(query("greet"), {"timeout": wait}).fetchone()
     except (errors.UndefinedTable, errors.InvalidSchemaName):
         return 0
     return row[0] or 0 if row else 0
@@ -50,7 +50,7 @@ def _said(connection: Connection, wait: str) -> int:
 def _migrate(connection: Connection, where: str, wait: str) -> None:
     """Bring the tables up to date: all of it or nothing. Many may try at once; the first does it."""
     with connection.transaction():
-        connection.execute(query("patience"), {"patience": wait})
+        connection.execute(query("lock_timeout"), {"timeout": wait})
         connection.execute(query("migrating"), {"lock": LOCK})
         here = _version(connection, where)
         for number, name, statements in migrations():

@@ -6,9 +6,9 @@ import os
 
 import apsw
 
-from tildone.stores.sqlite import PATIENCE, SqliteStore
 from tildone.stores.sqlite.file import SqliteFile, translated
 from tildone.stores.sqlite.schema import SCHEMA, recognise
+from tildone.stores.sqlite.store import TIMEOUT_SECONDS, SqliteStore
 
 
 def finish(path: str) -> None:
@@ -33,11 +33,11 @@ def open_backup(path: str, scratch: str) -> SqliteStore:
         NotFound: there is none.
         StoreError: it is no store, or it was written by a newer tildone.
     """
-    file = SqliteFile(os.path.abspath(path), PATIENCE, looking=True)
+    file = SqliteFile(os.path.abspath(path), TIMEOUT_SECONDS, read_only=True)
     try:
         with file as connection:
             if recognise(connection, path) == SCHEMA:
-                return SqliteStore(path, looking=True)
+                return SqliteStore(path, read_only=True)
             copy = apsw.Connection(scratch)
             with copy.backup("main", connection, "main") as work:
                 work.step()

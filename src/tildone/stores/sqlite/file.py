@@ -14,7 +14,7 @@ from time import monotonic, sleep
 import apsw
 
 from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreError
-from tildone.stores.sqlite.schema import Transaction, furnish, note, recognise, stamp
+from tildone.stores.sqlite.schema import Transaction, migrate, note, recognise, stamp
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ class SqliteFile:
     told of each by whoever makes it. One that is only `looking` neither makes nor changes anything.
     """
 
-    def __init__(self, path: str, patience: float, *, looking: bool = False) -> None:
+    def __init__(self, path: str, timeout: float, *, read_only: bool = False) -> None:
         self.path = path
         self.changed = Condition()
-        self._patience = patience
-        self._looking = looking
+        self._timeout = timeout
+        self._read_only = read_only
         self._log = [0]
         self._ended = False
         self._connected = False
@@ -116,21 +116,23 @@ class SqliteFile:
         self._connected = True
         self._log[0] = 0
         self._connection.set_wal_hook(_counting(self._log))
-        if logged and not self._looking:
+        if logged and not self._read_only:
             self._believe()
 
     def _connect(self, *, logged: bool) -> apsw.Connection:
-        if self._looking and not os.path.exists(self.path):
+        if self._read_only and not os.path.exists(self.path):
             raise NotFound(f"there is no store at {self.path}")
-        connection = _opened(self.path, apsw.SQLITE_OPEN_READWRITE | (0 if self._looking else apsw.SQLITE_OPEN_CREATE))
+        connection = _opened(
+            self.path, apsw.SQLITE_OPEN_READWRITE | (0 if self._read_only else apsw.SQLITE_OPEN_CREATE)
+        )
         try:
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-            connection.set_busy_timeout(int(self._patience * 1000))
-            if self._looking:
+            connection.set_busy_timeout(int(self._timeout * 1000))
+            if self._read_only:
                 connection.execute("PRAGMA query_only = 1")
                 recognise(connection, self.path)
             else:
-                furnish(connection, self.path, self._patience, logged=logged)
+                migrate(connection, self.path, self._timeout, logged=logged)
                 connection.execute("PRAGMA synchronous = FULL")
         except BaseException:
             connection.close()
@@ -148,7 +150,7 @@ class SqliteFile:
         if self._connected:
             found = stamp(self.path)
             if found is not None and self._stamp is not None and found[:2] == self._stamp[:2]:
-                if self._looking:
+                if self._read_only:
                     self._stamp = found
                     return
                 if self._settled():
@@ -222,7 +224,7 @@ class SqliteFile:
 
         SQLite would write the log over whatever somebody has put there meanwhile.
         """
-        home = not _has_log(self.path) if self._looking else self._is_as_written()
+        home = not _has_log(self.path) if self._read_only else self._is_as_written()
         if home:
             self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         self._drop()

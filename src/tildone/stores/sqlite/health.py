@@ -9,7 +9,7 @@ import apsw
 
 from tildone.log import codec
 from tildone.log.health import Finding, Health
-from tildone.stores.sqlite.schema import SCHEMA, kept, recognise, unkept
+from tildone.stores.sqlite.schema import SCHEMA, from_sql, recognise, to_sql
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -76,41 +76,45 @@ def _misread(connection: apsw.Connection, tell: Tell | None) -> Iterator[str]:
     """Events that are not what was written."""
     total = connection.execute("SELECT count(*) FROM events").get
     for number, (session, event_id, parent, at, body, crc) in enumerate(connection.execute(_ALL), 1):
-        name = f"event {unkept(event_id)!r} of session {unkept(session)!r}"
+        name = f"event {from_sql(event_id)!r} of session {from_sql(session)!r}"
         if tell is not None:
             tell(number, total)
         try:
             event = codec.decode(body)
-        except codec.Unreadable:
+        except codec.UndecodableEvent:
             yield f"{name} can't be read"
             continue
         if crc is not None and crc32(body.encode()) != crc:
             yield f"{name} is not what was written"
-        elif (event.id, event.parent, event.at) != (unkept(event_id), parent if parent is None else unkept(parent), at):
+        elif (event.id, event.parent, event.at) != (
+            from_sql(event_id),
+            parent if parent is None else from_sql(parent),
+            at,
+        ):
             yield f"{name} is listed as something else than it is"
 
 
 def _torn_off(connection: apsw.Connection) -> Iterator[str]:
     for session, event_id, parent in connection.execute(_TORN_OFF):
-        name = f"event {unkept(event_id)!r} of session {unkept(session)!r}"
-        yield f"{name} hangs under {unkept(parent)!r}, which is not there"
+        name = f"event {from_sql(event_id)!r} of session {from_sql(session)!r}"
+        yield f"{name} hangs under {from_sql(parent)!r}, which is not there"
     for (session,) in connection.execute(_STRAY):
-        yield f"events of session {unkept(session)!r} are there, the session is not"
+        yield f"events of session {from_sql(session)!r} are there, the session is not"
 
 
 def _misplaced(connection: apsw.Connection, row: tuple[Any, ...]) -> Iterator[str]:
     """What a session says of itself, against its events."""
     name, head, ahead, events, created, updated, newest = row
-    shown = f"session {unkept(name)!r}"
+    shown = f"session {from_sql(name)!r}"
     count, *ends = connection.execute(_WRITTEN, (name,)).get
     if count != events:
         yield f"{shown} should have {_many(events, 'event')}, and {count:,} are there"
     elif (created, updated, newest) != (*(connection.execute(_AT, (seq,)).get for seq in ends), ends[1]):
         yield f"{shown} says wrongly when it was written to"
     if head is not None and connection.execute(_KNOWN, (name, head)).get is None:
-        yield f"{shown} stands at {unkept(head)!r}, which is not there"
+        yield f"{shown} stands at {from_sql(head)!r}, which is not there"
     for event_id in _way_forward(ahead):
-        if event_id is None or connection.execute(_KNOWN, (name, kept(event_id))).get is None:
+        if event_id is None or connection.execute(_KNOWN, (name, to_sql(event_id))).get is None:
             yield f"{shown} has a way forward that leads nowhere"
             return
 

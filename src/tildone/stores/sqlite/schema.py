@@ -60,7 +60,7 @@ def recognise(connection: apsw.Connection, path: str) -> int:
     return _known(*_marks(connection), path)
 
 
-def furnish(connection: apsw.Connection, path: str, patience: float, *, logged: bool) -> None:
+def migrate(connection: apsw.Connection, path: str, timeout: float, *, logged: bool) -> None:
     """Make sure that this is a store of today: an empty file becomes one, an older one is brought up to date.
 
     Where it was not `logged`, there was no log beside the file, and how it looks can be written down as it is.
@@ -72,7 +72,7 @@ def furnish(connection: apsw.Connection, path: str, patience: float, *, logged: 
     version, application = _marks(connection)
     if not version and not application:
         if _is_empty(connection):
-            _begin(connection, path, patience)
+            _begin(connection, path, timeout)
         # Looked at again in any case: somebody else may have been making a store of it.
         version, application = _marks(connection)
     if _known(version, application, path) < SCHEMA:
@@ -84,12 +84,12 @@ def furnish(connection: apsw.Connection, path: str, patience: float, *, logged: 
     if connection.execute("PRAGMA journal_mode").get != "wal":
         try:
             # It is a backup that was put in the place of a store.
-            _keep_a_wal(connection, patience)
+            _keep_a_wal(connection, timeout)
         except apsw.ReadOnlyError:
             return
 
 
-def kept(text: str | None) -> str | bytes | None:
+def to_sql(text: str | None) -> str | bytes | None:
     """Text as SQLite can hold it: bytes, when half a surrogate pair makes it unfit for UTF-8."""
     if text is None or text.isascii():
         return text
@@ -100,7 +100,7 @@ def kept(text: str | None) -> str | bytes | None:
     return text
 
 
-def unkept(held: object) -> str:
+def from_sql(held: object) -> str:
     """Text as it was before it was kept; a value that nobody kept, as it is written."""
     return held.decode("utf-8", "surrogatepass") if isinstance(held, bytes) else str(held)
 
@@ -141,9 +141,9 @@ def steps() -> list[str]:
     return texts
 
 
-def _begin(connection: apsw.Connection, path: str, patience: float) -> None:
+def _begin(connection: apsw.Connection, path: str, timeout: float) -> None:
     """Make a store of an empty file. Many may try at once."""
-    _keep_a_wal(connection, patience)
+    _keep_a_wal(connection, timeout)
     with Transaction(connection):
         if _is_empty(connection):
             _take_steps(connection, 0)
@@ -180,9 +180,9 @@ def _is_empty(connection: apsw.Connection) -> bool:
     return not connection.execute("SELECT * FROM sqlite_schema LIMIT 1").get
 
 
-def _keep_a_wal(connection: apsw.Connection, patience: float) -> None:
+def _keep_a_wal(connection: apsw.Connection, timeout: float) -> None:
     """Have changes go through a write-ahead log. SQLite does not wait by itself for others who do the same."""
-    until = monotonic() + patience
+    until = monotonic() + timeout
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.formats.hostile_plans import FAMILIES, plans
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, plan_of
-from tests.views.nasty import FAMILIES, plans
 from tildone.core.plan import Phase, Plan, Task, flat
 from tildone.formats.checklists import looks_like_one, read
 from tildone.formats.losses import Remark

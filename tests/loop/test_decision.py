@@ -4,9 +4,9 @@ import pytest
 
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Plan, Task, flat
-from tildone.log.events import Bound, Course, Sight
+from tildone.log.events import Bound, Directive, StopFingerprint
 from tildone.log.state import State
-from tildone.loop.machine import GiveUp, GoOn, Manner, Patience, Rest, Turn, Why, decide, progressed
+from tildone.loop.decision import GiveUp, GoOn, Manner, Patience, Rest, RestReason, Turn, decide, progressed
 
 OPEN = flat(Task("a", COMPLETED), Task("b"), Task("c", IN_PROGRESS))
 DONE = flat(Task("a", COMPLETED))
@@ -16,25 +16,25 @@ RECORDED = Patience(manner=Manner.RECORDED)
 
 def test_without_a_plan_the_agent_rests() -> None:
     """There is nothing to hold it to."""
-    assert decide(State(), PATIENCE, Turn(aborted=True, errored=True)) == Rest(Why.NO_PLAN)
+    assert decide(State(), PATIENCE, Turn(aborted=True, errored=True)) == Rest(RestReason.NO_PLAN)
 
 
 def test_an_interrupted_agent_is_left_alone() -> None:
     """Even at its limit, and even with everything done."""
     for plan in (OPEN, DONE):
-        assert decide(State("e", plan, nudges=99), PATIENCE, Turn(aborted=True)) == Rest(Why.ABORTED)
+        assert decide(State("e", plan, nudges=99), PATIENCE, Turn(aborted=True)) == Rest(RestReason.ABORTED)
 
 
 def test_a_finished_plan_never_reports_a_bound() -> None:
     """What is left is asked before how often."""
-    assert decide(State("e", DONE, 99, 99), PATIENCE, Turn(errored=True)) == Rest(Why.ALL_DONE)
+    assert decide(State("e", DONE, 99, 99), PATIENCE, Turn(errored=True)) == Rest(RestReason.ALL_DONE)
 
 
 def test_an_agent_that_ended_with_an_error_is_not_continued_unless_asked_for() -> None:
     """The next turn would most likely meet the same error."""
     state = State("e", OPEN)
 
-    assert decide(state, PATIENCE, Turn(errored=True)) == Rest(Why.ERRORED)
+    assert decide(state, PATIENCE, Turn(errored=True)) == Rest(RestReason.ERRORED)
     assert isinstance(decide(state, RECORDED, Turn(errored=True)), GoOn)
 
 
@@ -74,58 +74,69 @@ def test_progress_is_a_task_closed_or_added(after: Plan, *, expected: bool) -> N
 def test_the_order_of_the_original_can_be_asked_for() -> None:
     """The limit first, and whether anything is left second."""
     assert decide(State("e", DONE, 20), RECORDED) == GiveUp(Bound.NUDGES, 20)
-    assert decide(State("e", DONE, 19), RECORDED) == Rest(Why.ALL_DONE)
+    assert decide(State("e", DONE, 19), RECORDED) == Rest(RestReason.ALL_DONE)
 
 
 def test_what_is_blocked_is_not_nagged_about() -> None:
     """It waits for somebody else; what does not is gone on with, and a plan with nothing else left rests."""
     waiting = Task("w", BLOCKED)
 
-    assert decide(State("e", flat(waiting, Task("a", COMPLETED))), PATIENCE) == Rest(Why.BLOCKED)
+    assert decide(State("e", flat(waiting, Task("a", COMPLETED))), PATIENCE) == Rest(RestReason.BLOCKED)
     assert decide(State("e", flat(waiting, Task("b"))), PATIENCE) == GoOn(1, Task("b"))
 
 
 @pytest.mark.parametrize(
     ("course", "turn", "why"),
     [
-        (Course.PAUSE, Turn(), Why.PAUSED),
-        (Course.STOP, Turn(), Why.PAUSED),
-        (Course.GO, Turn(busy=True), Why.BUSY),
-        (Course.GO, Turn(asked=True), Why.ASKED),
-        (Course.GO, Turn(errored=True, asked=True, busy=True), Why.ERRORED),
+        (Directive.PAUSE, Turn(), RestReason.PAUSED),
+        (Directive.STOP, Turn(), RestReason.PAUSED),
+        (Directive.GO, Turn(busy=True), RestReason.BUSY),
+        (Directive.GO, Turn(asked=True), RestReason.ASKED),
+        (Directive.GO, Turn(errored=True, asked=True, busy=True), RestReason.ERRORED),
     ],
 )
-def test_an_agent_is_left_alone_for_a_reason(course: Course, turn: Turn, why: Why) -> None:
+def test_an_agent_is_left_alone_for_a_reason(course: Directive, turn: Turn, why: RestReason) -> None:
     """Whether or not a bound is reached."""
-    assert decide(State("e", OPEN, course=course), PATIENCE, turn) == Rest(why)
-    assert decide(State("e", OPEN, 20, 60, course=course), PATIENCE, turn) == Rest(why)
+    assert decide(State("e", OPEN, directive=course), PATIENCE, turn) == Rest(why)
+    assert decide(State("e", OPEN, 20, 60, directive=course), PATIENCE, turn) == Rest(why)
 
 
 def test_a_change_of_the_files_begins_the_count_anew() -> None:
     """Work that the plan does not show is work; what can't be told apart is not."""
-    before = State("e", OPEN, nudges=20, sight=Sight("files", "words"), same=2)
+    before = State("e", OPEN, nudges=20, fingerprint=StopFingerprint("files", "words"), repeats=2)
 
-    assert decide(before, PATIENCE, Turn(sight=Sight("others", "words"))) == GoOn(2, Task("c", IN_PROGRESS), 1)
-    assert decide(before, PATIENCE, Turn(sight=Sight("files", "more"))) == GiveUp(Bound.NUDGES, 20)
-    assert decide(before, PATIENCE, Turn(sight=Sight("", "words"))) == GiveUp(Bound.NUDGES, 20)
+    assert decide(before, PATIENCE, Turn(fingerprint=StopFingerprint("others", "words"))) == GoOn(
+        2, Task("c", IN_PROGRESS), 1
+    )
+    assert decide(before, PATIENCE, Turn(fingerprint=StopFingerprint("files", "more"))) == GiveUp(Bound.NUDGES, 20)
+    assert decide(before, PATIENCE, Turn(fingerprint=StopFingerprint("", "words"))) == GiveUp(Bound.NUDGES, 20)
 
 
 def test_files_that_change_for_ever_are_no_progress() -> None:
     """The drift goes on counting."""
-    state = State("e", OPEN, nudges=1, drift=60, sight=Sight("files"))
+    state = State("e", OPEN, nudges=1, drift=60, fingerprint=StopFingerprint("files"))
 
-    assert decide(state, PATIENCE, Turn(sight=Sight("others"))) == GiveUp(Bound.DRIFT, 60)
+    assert decide(state, PATIENCE, Turn(fingerprint=StopFingerprint("others"))) == GiveUp(Bound.DRIFT, 60)
 
 
 def test_an_agent_that_repeats_itself_is_let_go() -> None:
     """The same words over the same files, three times more; silence is not a repetition."""
-    seen = Sight("files", "words")
+    seen = StopFingerprint("files", "words")
 
-    assert decide(State("e", OPEN, 2, 2, sight=seen, same=1), PATIENCE, Turn(sight=seen)) == GoOn(
+    assert decide(State("e", OPEN, 2, 2, fingerprint=seen, repeats=1), PATIENCE, Turn(fingerprint=seen)) == GoOn(
         2, Task("c", IN_PROGRESS), 3, 2
     )
-    assert decide(State("e", OPEN, 3, 3, sight=seen, same=2), PATIENCE, Turn(sight=seen)) == GiveUp(Bound.SAME, 3)
-    assert isinstance(decide(State("e", OPEN, 3, 3, sight=Sight("f"), same=2), PATIENCE, Turn(sight=Sight("f"))), GoOn)
+    assert decide(State("e", OPEN, 3, 3, fingerprint=seen, repeats=2), PATIENCE, Turn(fingerprint=seen)) == GiveUp(
+        Bound.SAME, 3
+    )
+    assert isinstance(
+        decide(
+            State("e", OPEN, 3, 3, fingerprint=StopFingerprint("f"), repeats=2),
+            PATIENCE,
+            Turn(fingerprint=StopFingerprint("f")),
+        ),
+        GoOn,
+    )
 
 
 def test_a_chain_has_its_time() -> None:

@@ -7,9 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tildone.views.sanitize import (
-    LINE_BREAK_SYMBOL,
     escape_reminder_tags,
-    html,
     printable,
     printable_lines,
     single_line,
@@ -122,20 +120,3 @@ def test_a_screen_shows_what_it_would_otherwise_obey(text: str, shown: str) -> N
 def test_lines_that_are_meant_stay_lines() -> None:
     """Each of them as it is seen alone; other breaks do not make lines."""
     assert printable_lines("a\r\n\x1bb\n\nc\rd") == ["a", "␛b", "", "c⏎d"]
-
-
-@given(hostile)
-def test_a_page_gets_no_markup(text: str) -> None:
-    """Neither tags, nor the end of an attribute, nor entities of its own."""
-    shown = html(text)
-
-    assert not set("<>\"'") & set(shown)
-    assert shown.count("&") == sum(shown.count(entity) for entity in ("&amp;", "&lt;", "&gt;", "&quot;", "&#x27;"))
-
-
-def test_a_page_shows_what_a_screen_shows() -> None:
-    """Only that markup is text."""
-    assert (
-        html("<b title='x'>\"&amp;\"\x1b\n")
-        == f"&lt;b title=&#x27;x&#x27;&gt;&quot;&amp;amp;&quot;␛{LINE_BREAK_SYMBOL}"
-    )

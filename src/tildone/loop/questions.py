@@ -49,7 +49,7 @@ LONGEST_LINE = 2000
 # There is no regular expression here: compiling a few takes longer than a hook has.
 
 
-def asks(words: str) -> bool:
+def ends_with_question(words: str) -> bool:
     """Whether these words end with a question to the person, or with a list of things to choose from after one."""
     return any(_asks(sentence) for sentence in _last_sentences(_prose(words)))
 

@@ -6,7 +6,7 @@ from enum import Enum
 
 from tildone.core.plan import Task
 from tildone.core.query import next_task, open_tasks
-from tildone.log.events import Bound, Course, Sight
+from tildone.log.events import Bound, Directive, StopFingerprint
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MINUTE = 60_000
 
 
-class Why(Enum):
+class RestReason(Enum):
     """Why an agent is left alone."""
 
     NO_PLAN = "there is no plan"
@@ -56,7 +56,7 @@ class Patience:
     nudges: int = 20
     drift: int = 60
     manner: Manner = Manner.OURS
-    same: int = 3
+    repeats: int = 3
     minutes: int = 240
     cost: float | None = None
 
@@ -73,7 +73,7 @@ class Turn:
     errored: bool = False
     asked: bool = False
     busy: bool = False
-    sight: Sight = Sight()
+    fingerprint: StopFingerprint = StopFingerprint()
     cost: float = 0
     at: int = 0
 
@@ -82,7 +82,7 @@ class Turn:
 class Rest:
     """Leave the agent alone."""
 
-    why: Why
+    why: RestReason
 
 
 @value
@@ -92,7 +92,7 @@ class GoOn:
     position: int
     task: Task
     count: int = 1
-    same: int = 0
+    repeats: int = 0
 
 
 @value
@@ -113,40 +113,40 @@ def decide(state: State, patience: Patience, turn: Turn = Turn()) -> Decision:  
     breaker is about to trip, and a finished plan never reports that a bound was reached.
     """
     if not state.plan.tasks:
-        return Rest(Why.NO_PLAN)
+        return Rest(RestReason.NO_PLAN)
     if turn.aborted:
-        return Rest(Why.ABORTED)
+        return Rest(RestReason.ABORTED)
     if patience.manner is Manner.RECORDED and state.nudges >= patience.nudges:
         return GiveUp(Bound.NUDGES, patience.nudges)
     upcoming = next_task(state.plan)
     if upcoming is None:
-        return Rest(Why.BLOCKED if open_tasks(state.plan) else Why.ALL_DONE)
+        return Rest(RestReason.BLOCKED if open_tasks(state.plan) else RestReason.ALL_DONE)
     why = _hindrance(state, turn) if patience.manner is Manner.OURS else None
     if why:
         return Rest(why)
-    count, same = _since_last_sight(state, turn.sight)
+    count, same = _since_last_sight(state, turn.fingerprint)
     bound = _passed(state, patience, turn, count, same)
     return bound or GoOn(*upcoming, count + 1, same)
 
 
-def _hindrance(state: State, turn: Turn) -> Why | None:
+def _hindrance(state: State, turn: Turn) -> RestReason | None:
     """Why an agent with work left is not told to go on, if there is a reason other than a bound."""
-    if state.course is not Course.GO:
-        return Why.PAUSED
+    if state.directive is not Directive.GO:
+        return RestReason.PAUSED
     if turn.errored:
-        return Why.ERRORED
+        return RestReason.ERRORED
     if turn.busy:
-        return Why.BUSY
-    return Why.ASKED if turn.asked else None
+        return RestReason.BUSY
+    return RestReason.ASKED if turn.asked else None
 
 
-def _since_last_sight(state: State, sight: Sight) -> tuple[int, int]:
+def _since_last_sight(state: State, sight: StopFingerprint) -> tuple[int, int]:
     """How often the agent was nudged since plan or files last changed, and how often in a row it looked the same."""
-    last = state.sight
+    last = state.fingerprint
     if sight.files and last.files and sight.files != last.files:
         return 0, 0
     alike = sight.words != "" and sight == last
-    return state.nudges, state.same + 1 if alike else 0
+    return state.nudges, state.repeats + 1 if alike else 0
 
 
 def _passed(state: State, patience: Patience, turn: Turn, count: int, same: int) -> GiveUp | None:
@@ -155,8 +155,8 @@ def _passed(state: State, patience: Patience, turn: Turn, count: int, same: int)
         return GiveUp(Bound.NUDGES, patience.nudges)
     if state.drift >= patience.drift:
         return GiveUp(Bound.DRIFT, patience.drift)
-    if same >= patience.same:
-        return GiveUp(Bound.SAME, patience.same)
+    if same >= patience.repeats:
+        return GiveUp(Bound.SAME, patience.repeats)
     if state.drift and turn.at - state.since >= patience.minutes * MINUTE:
         return GiveUp(Bound.TIME, patience.minutes)
     if patience.cost is not None and turn.cost >= patience.cost:

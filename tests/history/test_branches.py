@@ -6,7 +6,7 @@ from tildone.core.query import Progress
 from tildone.history.branches import Branch, branch_lines, branches
 from tildone.kit.text import width
 from tildone.kit.theme import plain
-from tildone.log.events import Actor, Course, Event, Fact, Labelled, Nudged, PlanChanged, Steered
+from tildone.log.events import Actor, Directive, DirectiveSet, Event, Fact, Labelled, Nudged, PlanChanged
 
 
 def event(name: str, parent: str | None, fact: Fact) -> Event:
@@ -56,7 +56,7 @@ def test_the_current_branch_ends_at_the_head() -> None:
 
 def test_a_name_or_a_course_set_after_an_undo_does_not_part_the_branches() -> None:
     """The plan is the one that the other branch goes on from."""
-    events = [*EVENTS[:2], event("x", "a", Labelled("a", "back")), event("y", "x", Steered(Course.PAUSE))]
+    events = [*EVENTS[:2], event("x", "a", Labelled("a", "back")), event("y", "x", DirectiveSet(Directive.PAUSE))]
 
     assert shown(events, "y") == ["* a  t0  0/1  back", "· b  t1  0/2", "    goes on from here:", "      added “two”"]
 
@@ -68,7 +68,7 @@ def test_what_changes_no_plan_makes_no_branch() -> None:
         event("x", "a", Nudged(1, 1)),
         event("y", "b", Labelled("a", "v1")),
         event("z", "b", changed("two")),
-        event("q", None, Steered(Course.STOP)),
+        event("q", None, DirectiveSet(Directive.STOP)),
     ]
 
     assert [branch.end and branch.end.id for branch in branches(events, "z")] == ["z"]

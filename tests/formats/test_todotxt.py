@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.formats.hostile_plans import FAMILIES, plans
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of
-from tests.views.nasty import FAMILIES, plans
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.formats.losses import Remark
 from tildone.formats.todotxt import read, write

@@ -7,7 +7,7 @@ goes. A clearing is no change in that sense: what it leaves behind waits until t
 from __future__ import annotations
 
 from tildone.core.plan import Phase, Plan, Task
-from tildone.core.query import Located
+from tildone.core.query import TaskInPhase
 from tildone.value import replace, value
 
 DEFAULT_DELAY_MS = 60_000
@@ -28,7 +28,7 @@ class Cleared:
 
     plan: Plan
     waiting: Schedule
-    gone: tuple[Located, ...] = ()
+    gone: tuple[TaskInPhase, ...] = ()
 
 
 def schedule(plan: Plan, before: Schedule, now: int, delay_ms: int = DEFAULT_DELAY_MS) -> Schedule:
@@ -57,20 +57,20 @@ def cleared(plan: Plan, waiting: Schedule, now: int) -> Cleared:
     """
     due = {key for key, moment in waiting.due if moment <= now}
     later = Schedule(tuple((key, moment) for key, moment in waiting.due if moment > now))
-    gone: list[Located] = []
+    gone: list[TaskInPhase] = []
     phases = [replace(phase, tasks=_kept(phase, due, gone)) for phase in plan.phases]
     if not gone:
         return Cleared(plan, later)
     return Cleared(Plan(tuple(phase for phase in phases if phase.tasks)), later, tuple(gone))
 
 
-def _kept(phase: Phase, due: set[Key], gone: list[Located]) -> tuple[Task, ...]:
+def _kept(phase: Phase, due: set[Key], gone: list[TaskInPhase]) -> tuple[Task, ...]:
     """The tasks that stay; what goes is taken off `due` and put into `gone`."""
     kept = []
     for task in phase.tasks:
         key = phase.name, task.text
         if key in due and not task.status.is_open:
-            gone.append(Located(phase.name, task))
+            gone.append(TaskInPhase(phase.name, task))
         else:
             kept.append(task)
         due.discard(key)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.loop.asking import REQUESTS, asks
+from tildone.loop.questions import REQUESTS, ends_with_question
 
 QUESTIONS = [
     "Which database should I use?",
@@ -58,22 +58,22 @@ STATEMENTS = [
 @pytest.mark.parametrize("words", QUESTIONS)
 def test_a_question_or_a_request_at_the_end_is_one(words: str) -> None:
     """In any of several languages, whatever stands after its sign, and before a list to choose from."""
-    assert asks(words)
+    assert ends_with_question(words)
 
 
 @pytest.mark.parametrize("words", STATEMENTS)
 def test_anything_else_is_not(words: str) -> None:
     """A question answered at once, a heading, a piece of code, an offer of further help."""
-    assert not asks(words)
+    assert not ends_with_question(words)
 
 
 def test_every_phrase_is_found_in_a_sentence_that_ends_with_a_full_stop() -> None:
     phrases = [phrase for listed in REQUESTS.values() for phrase in listed.split("|")]
 
-    assert [phrase for phrase in phrases if not asks(f"I did it. {phrase.capitalize()} x.")] == []
+    assert [phrase for phrase in phrases if not ends_with_question(f"I did it. {phrase.capitalize()} x.")] == []
 
 
 @given(st.text(st.characters(exclude_characters="`~")))
 def test_whatever_is_said_there_is_an_answer(words: str) -> None:
-    assert asks(words) in (True, False)
-    assert asks(f"{words}\n\nWhich one?")
+    assert ends_with_question(words) in (True, False)
+    assert ends_with_question(f"{words}\n\nWhich one?")

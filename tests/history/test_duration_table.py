@@ -1,7 +1,7 @@
 """How long each task took, as a table."""
 
+from tests.history.histories import MINUTE, history
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
-from tests.views.histories import MINUTE, history
 from tildone.core.plan import Task, flat
 from tildone.history.duration_table import times_lines
 from tildone.history.lifetimes import lives

@@ -12,7 +12,7 @@ from itertools import islice
 from tildone.errors import NotFound, StoreBusy, StoreError, UnknownEvent
 from tildone.log import codec
 from tildone.log.events import PlanChanged
-from tildone.log.tree import Place
+from tildone.log.tree import SessionHead
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -58,8 +58,8 @@ class Outlook:
     name: str
     events: int
     new: int
-    now: Place
-    then: Place
+    now: SessionHead
+    then: SessionHead
 
     @property
     def changes(self) -> bool:
@@ -72,7 +72,7 @@ class _Taken:
     """A session as it was at one moment, and as it arrived."""
 
     events: int
-    place: Place
+    session_head: SessionHead
     new: int
     digest: str
 
@@ -120,7 +120,7 @@ def outlook(source: Store, target: Store, only: str | None = None) -> Iterator[O
         for event in events:
             count += 1
             new += not _has(target, info.name, event.id)
-        yield Outlook(info.name, count, new, target.place(info.name), place)
+        yield Outlook(info.name, count, new, target.session_head(info.name), place)
 
 
 class _Progress:
@@ -156,33 +156,33 @@ def _oldest_first(source: Store, only: str | None) -> list[SessionInfo]:
 
 def _is_up_to_date(source: Store, info: SessionInfo, taken: dict[str, _Taken]) -> bool:
     copied = taken.get(info.name)
-    return copied is not None and copied.events >= info.events and copied.place == source.place(info.name)
+    return copied is not None and copied.events >= info.events and copied.session_head == source.session_head(info.name)
 
 
 def _taken_over(source: Store, target: Store, info: SessionInfo, here: int | None, progress: _Progress) -> _Taken:
     name = info.name
     place, events = _snapshot(source, name)
     new = count = 0
-    if here == info.events and target.place(name) == place:
+    if here == info.events and target.session_head(name) == place:
         # What looks the same may be the same: then there is nothing to do but to compare.
         count = info.events
         progress.add(COPYING, count)
     else:
         for batch, is_last in _batches(events):
             # Until all is there, the session stands where it stood.
-            new += _adopted(target, name, batch, place if is_last else target.place(name))
+            new += _adopted(target, name, batch, place if is_last else target.session_head(name))
             count += len(batch)
             progress.add(COPYING, len(batch))
     return _Taken(count, place, new, _compared(source, target, name, count, place, progress))
 
 
-def _snapshot(source: Store, name: str) -> tuple[Place, Iterator[Event]]:
+def _snapshot(source: Store, name: str) -> tuple[SessionHead, Iterator[Event]]:
     """Where a session stands, and its events at that very moment."""
     while True:
-        place = source.place(name)
+        place = source.session_head(name)
         events = source.events(name)
         first = list(islice(events, 1))
-        if source.place(name) == place:
+        if source.session_head(name) == place:
             return place, _again(first, events)
 
 
@@ -204,20 +204,20 @@ def _batches(events: Iterator[Event]) -> Iterator[tuple[list[Event], bool]]:
     yield batch, True
 
 
-def _adopted(target: Store, name: str, batch: list[Event], to: Place) -> int:
+def _adopted(target: Store, name: str, batch: list[Event], to: SessionHead) -> int:
     try:
-        return target.adopt(name, batch, to)
+        return target.import_events(name, batch, to)
     except (StoreError, UnknownEvent) as error:
         kind = type(error) if isinstance(error, StoreError) else StoreError
         raise kind(f"session {name!r} can't be taken over: {error}") from error
 
 
-def _compared(source: Store, target: Store, name: str, count: int, place: Place, progress: _Progress) -> str:
+def _compared(source: Store, target: Store, name: str, count: int, place: SessionHead, progress: _Progress) -> str:
     """The digest of the session, which is the same on both sides."""
     sent = _digest(progress.through(COMPARING, islice(source.events(name), count)), place)
     if not _stands_at(target, name, place):
         raise StoreBusy(f"session {name!r} was moved in the target while it was copied; do it again")
-    if _digest(target.events(name), target.place(name)) == sent:
+    if _digest(target.events(name), target.session_head(name)) == sent:
         return sent
     # The target may have more than that, or in another order: what counts is that it has these.
     try:
@@ -229,18 +229,18 @@ def _compared(source: Store, target: Store, name: str, count: int, place: Place,
     return sent
 
 
-def _stands_at(target: Store, name: str, place: Place) -> bool:
+def _stands_at(target: Store, name: str, place: SessionHead) -> bool:
     """Whether the session stands there, or somebody has gone on from there already."""
-    if target.place(name) == place or place.head is None:
+    if target.session_head(name) == place or place.head is None:
         return True
     return any(event.id == place.head for event in islice(target.history(name), LOOK_BACK))
 
 
-def _digest(events: Iterable[Event], place: Place) -> str:
+def _digest(events: Iterable[Event], place: SessionHead) -> str:
     total = sha256()
     for event in events:
         total.update(f"{codec.encode(event)}\n".encode())
-    total.update(codec.dump([place.head, place.ahead]).encode())
+    total.update(codec.dump([place.head, place.redo]).encode())
     return total.hexdigest()
 
 

@@ -1,7 +1,7 @@
 """Who did what to each task."""
 
+from tests.history.histories import history
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
-from tests.views.histories import history
 from tildone.core.plan import Phase, Plan, Task, flat
 from tildone.history.blame import LONGEST, blame_lines
 from tildone.history.lifetimes import Life, lives

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.formats.hostile_plans import FAMILIES, LONG, plans
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of
-from tests.views.nasty import FAMILIES, LONG, plans
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.formats.markdown import Problem, Reading, checklist, document, read
 

@@ -1,12 +1,23 @@
 """A session's history for a person."""
 
+from tests.history.histories import MINUTE, history
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING, plan_of
-from tests.views.histories import MINUTE, history
 from tildone.core.plan import Plan, Task, flat
 from tildone.history.timeline import LOOK_BACK, Mark, Row, recent, row_lines, timeline
 from tildone.kit.text import width
 from tildone.kit.theme import markup, plain
-from tildone.log.events import Actor, Bound, Course, Event, Fact, Labelled, Nudged, PlanChanged, Steered, Tripped
+from tildone.log.events import (
+    Actor,
+    Bound,
+    Directive,
+    DirectiveSet,
+    Event,
+    Fact,
+    Labelled,
+    Nudged,
+    PlanChanged,
+    Tripped,
+)
 
 
 def event(name: str, parent: str | None, fact: Fact, actor: Actor = Actor.AGENT) -> Event:
@@ -77,8 +88,8 @@ def test_the_other_facts_have_their_sentences() -> None:
         Tripped(Bound.DRIFT, 60),
         PlanChanged(plan_of("one")),
         Labelled("gone\n", "x"),
-        Steered(Course.PAUSE),
-        Steered(Course.GO),
+        DirectiveSet(Directive.PAUSE),
+        DirectiveSet(Directive.GO),
     ]
     events = [event(name, before, fact) for name, before, fact in zip("abcdefg", [None, *"abcdef"], facts, strict=True)]
 

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import plans
+from tests.history.histories import MINUTE, history
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of
-from tests.views.histories import MINUTE, history
 from tildone.core.ops import Op
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.core.reduce import reduce

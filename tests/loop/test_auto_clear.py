@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plans
 from tildone.core.plan import Phase, Plan, Task
-from tildone.core.query import Located
-from tildone.loop.clearing import Cleared, Schedule, cleared, next_moment, schedule
+from tildone.core.query import TaskInPhase
+from tildone.loop.auto_clear import Cleared, Schedule, cleared, next_moment, schedule
 
 WIRED, TESTED = Task("wire", COMPLETED), Task("test", ABANDONED)
 ACTIVE = Task("write", IN_PROGRESS)
@@ -63,7 +63,7 @@ def test_only_tasks_whose_moment_has_come_go() -> None:
     early, late = cleared(plan, waiting, now=59), cleared(plan, waiting, now=60)
 
     assert early == Cleared(plan, waiting)
-    assert late == Cleared(one_phase(TESTED, ACTIVE), Schedule(((("A", "test"), 90),)), (Located("A", WIRED),))
+    assert late == Cleared(one_phase(TESTED, ACTIVE), Schedule(((("A", "test"), 90),)), (TaskInPhase("A", WIRED),))
 
 
 def test_a_clearing_takes_empty_phases_with_it() -> None:
@@ -87,7 +87,7 @@ def test_equal_tasks_of_one_phase_go_one_at_a_time() -> None:
 
     after = cleared(plan, waiting, now=60_000)
 
-    assert after == Cleared(one_phase(WIRED, ACTIVE), Schedule(), (Located("A", WIRED),))
+    assert after == Cleared(one_phase(WIRED, ACTIVE), Schedule(), (TaskInPhase("A", WIRED),))
     assert next_moment(schedule(after.plan, after.waiting, now=70_000)) == 130_000
 
 
@@ -103,7 +103,7 @@ def test_equal_tasks_of_two_phases_go_together() -> None:
     after = cleared(plan, schedule(plan, Schedule(), now=0), now=60_000)
 
     assert after.plan == Plan((Phase("B", (ACTIVE,)),))
-    assert after.gone == (Located("A", WIRED), Located("B", WIRED))
+    assert after.gone == (TaskInPhase("A", WIRED), TaskInPhase("B", WIRED))
 
 
 @given(plans, st.integers(0, 100))

@@ -1,0 +1,168 @@
+"""Files that lines are appended to, written so that acknowledged data survives a crash.
+
+Guarantees: when a function returns, what it wrote is on disk (file and folder entry are fsynced). A file is created or
+replaced whole or not at all. An append is one `write` of whole lines; if the process or the machine dies in it, the
+file ends in a torn line. The next append terminates that line first and keeps it: readers skip lines that they cannot
+parse, so a torn line never swallows the line after it.
+
+Callers hold the folder's lock while they write; readers need none.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from tildone.errors import StoreError
+from tildone.files.atomic import publish, remove_if_there, sync_folder, write_all, write_new
+
+DRAFT_FILE = ".tildone.new"
+"""Name for the `draft` of a file in a folder that is written under a lock. A dead process may leave one behind."""
+
+_BINARY = getattr(os, "O_BINARY", 0)
+_DISK_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
+_NOT_PERMITTED = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+def make_folder(path: str) -> None:
+    """Create a folder and its parents, for the user alone, unless it exists.
+
+    Raises:
+        StoreError: it cannot be created.
+    """
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise store_error(path, error) from error
+
+
+def append(path: str, lines: bytes, mtime: int | None = None) -> None:
+    """Append whole lines to an existing file; on disk when this returns. `mtime` sets its modification time (ns).
+
+    Raises:
+        StoreError: it failed; a torn line may be left at the end.
+    """
+    try:
+        file = os.open(path, os.O_RDWR | os.O_APPEND | _BINARY)
+        try:
+            write_all(file, lines if _ends_with_newline(file) else b"\n" + lines)
+            if mtime is not None:
+                set_mtime(path, mtime)
+            os.fsync(file)
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise store_error(path, error) from error
+
+
+def create(path: str, content: bytes, draft: str, mtime: int | None = None) -> None:
+    """Create a file in an existing folder. It is written to `draft` first, a path there that nobody else uses.
+
+    Raises:
+        FileExistsError: there is one already, which is left alone.
+        StoreError: it cannot be created.
+    """
+    try:
+        _write_draft(draft, content)
+        try:
+            if mtime is not None:
+                set_mtime(draft, mtime)
+            _move_if_free(draft, path)
+        finally:
+            remove_if_there(draft)
+        sync_folder(path)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise store_error(path, error) from error
+
+
+def replace(path: str, content: bytes, backup: str, draft: str) -> None:
+    """Replace a file's content and keep the old file as `backup`, or the first free of `backup`.2, .3 and so on.
+
+    Raises:
+        StoreError: it failed; the file is unchanged.
+    """
+    path = os.path.realpath(path)
+    try:
+        _write_draft(draft, content, os.stat(path).st_mode & 0o777)
+        try:
+            _back_up(path, backup)
+            publish(draft, path)
+        finally:
+            remove_if_there(draft)
+    except OSError as error:
+        raise store_error(path, error) from error
+
+
+def remove(path: str) -> None:
+    """Remove a file durably.
+
+    Raises:
+        StoreError: it cannot be removed.
+    """
+    try:
+        os.unlink(path)
+        sync_folder(path)
+    except OSError as error:
+        raise store_error(path, error) from error
+
+
+def set_mtime(path: str, mtime: int) -> None:
+    """Set a file's modification time, in nanoseconds. Failure is ignored: only the owner may, others may write."""
+    try:
+        os.utime(path, ns=(mtime, mtime))
+    except OSError:
+        return
+
+
+def store_error(path: str, error: OSError) -> StoreError:
+    """The `StoreError` that says what an error of the system means for a store at `path`."""
+    if error.errno in _DISK_FULL:
+        return StoreError(f"{path} can't grow: the disk is full")
+    if error.errno == errno.EFBIG:
+        return StoreError(f"{path} can't grow: the system allows no larger file")
+    if error.errno in _NOT_PERMITTED:
+        return StoreError(f"{path} can't be written: {error.strerror}")
+    return StoreError(f"{path}: {error.strerror or error}")
+
+
+def _ends_with_newline(file: int) -> bool:
+    size = os.fstat(file).st_size
+    if not size:
+        return True
+    os.lseek(file, size - 1, os.SEEK_SET)
+    return os.read(file, 1) == b"\n"
+
+
+def _write_draft(path: str, content: bytes, mode: int = 0o666) -> None:
+    # Removed, never truncated: a process killed between link and unlink left here a second name of a live file.
+    remove_if_there(path)
+    try:
+        write_new(path, content, mode=mode)
+    except BaseException:
+        remove_if_there(path)
+        raise
+
+
+def _move_if_free(draft: str, path: str) -> None:
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        # The file system has no hard links. Check and rename are two steps, which the caller's lock holds together.
+        if os.path.lexists(path):
+            raise FileExistsError(path) from None
+        os.rename(draft, path)
+
+
+def _back_up(path: str, backup: str) -> None:
+    number = 1
+    while os.path.lexists(kept := backup if number == 1 else f"{backup}.{number}"):
+        number += 1
+    try:
+        os.link(path, kept)
+    except OSError:
+        with open(path, "rb") as file:
+            _write_draft(kept, file.read())

@@ -1,0 +1,101 @@
+"""`docs/glossary.md` is the authority on names: one word has one meaning, and the code uses that word."""
+
+import ast
+import importlib
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+import pytest
+
+import tildone
+from tests.project.source import ROOT, Module, modules
+
+PAGE = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+TERMS, _, RETIRED = PAGE.partition("## Retired words")
+LIMITS = {"MOST", "LONGEST", "LARGEST", "PATIENCE", "LIMIT", "MAX", "TRIES"}
+"""Names that say that something is limited, and not what."""
+
+
+def rows(text: str) -> list[list[str]]:
+    """Return the cells of every table row, without headings and rulers."""
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+    return [row for row in cells if row[0] not in ("word", "retired")]
+
+
+def names_in_code() -> dict[str, str]:
+    """Return the qualified names that the glossary gives for its words."""
+    return {name: row[0] for row in rows(TERMS) for name in re.findall(r"`(tildone\.[\w.]+)`", row[2])}
+
+
+def retired() -> list[str]:
+    return [word for row in rows(RETIRED) for word in re.findall(r"`(\w+)`", row[0])]
+
+
+def public_definitions(module: Module) -> Iterator[str]:
+    """Return the names of a module's top-level functions, classes and constants."""
+    for node in module.tree.body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                yield name
+            case _:
+                pass
+
+
+def parts(name: str) -> set[str]:
+    """Split an identifier into its lower-case words."""
+    return {part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", name)}
+
+
+def test_no_word_is_explained_twice() -> None:
+    words = [row[0].strip("*") for row in rows(TERMS)]
+
+    assert len(words) > 40
+    assert sorted(words) == sorted(set(words))
+
+
+@pytest.mark.parametrize("name", sorted(names_in_code()))
+def test_a_name_that_the_glossary_gives_exists(name: str) -> None:
+    home, _, attribute = name.rpartition(".")
+    if name in modules():
+        return
+    assert hasattr(importlib.import_module(home), attribute)
+
+
+def test_the_glossary_explains_every_public_name() -> None:
+    explained = " ".join(row[2] for row in rows(TERMS))
+
+    assert [name for name in tildone.__all__ if not re.search(rf"`(tildone\.)?{name}`", explained)] == []
+
+
+@pytest.mark.parametrize("module", modules().values(), ids=modules().keys())
+def test_retired_words_name_nothing(module: Module) -> None:
+    named = [module.name.rpartition(".")[2], *public_definitions(module)]
+
+    assert {name for name in named if parts(name) & set(retired())} == set()
+
+
+@pytest.mark.parametrize("module", modules().values(), ids=modules().keys())
+def test_a_limit_says_what_it_limits(module: Module) -> None:
+    assert {name for name in public_definitions(module) if name.strip("_") in LIMITS} == set()
+
+
+def test_no_two_types_have_one_name() -> None:
+    homes = defaultdict(list)
+    for module in modules().values():
+        for node in module.tree.body:
+            if isinstance(node, ast.ClassDef):
+                homes[node.name].append(module.name)
+
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("HookEvent", {"hook", "event"}), ("to_sql", {"to", "sql"}), ("MAX_STDIN_BYTES", {"max", "stdin", "bytes"})],
+)
+def test_identifiers_are_split_into_words(name: str, words: set[str]) -> None:
+    assert parts(name) == words

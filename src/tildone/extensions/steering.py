@@ -14,9 +14,9 @@ from tildone.agents.registry import Agent, Agents, born
 from tildone.dialects.native import STOPPED
 from tildone.errors import StoreError
 from tildone.extensions.memory import OpenSession
-from tildone.host.api import ExtensionAPI
-from tildone.host.bus import Event
-from tildone.host.context import Context
+from tildone.host.dispatcher import Event
+from tildone.host.extension_api import ExtensionAPI
+from tildone.host.extension_context import ExtensionContext
 from tildone.log.events import Directive
 from tildone.session import Session
 
@@ -45,7 +45,7 @@ class Steering:
         self.api.on("tool_call", self.hold)
         self.api.on("session_shutdown", self.leave)
 
-    def appear(self, _event: Event, ctx: Context) -> None:
+    def appear(self, _event: Event, ctx: ExtensionContext) -> None:
         """A conversation is opened: its agent is at work."""
         self.leave()
         self._session = self._open_session(ctx.session.id)
@@ -62,7 +62,7 @@ class Steering:
             with suppress(StoreError):
                 self._agents.forget(self._key)
 
-    def hold(self, _event: Event, ctx: Context) -> dict[str, Any] | None:
+    def hold(self, _event: Event, ctx: ExtensionContext) -> dict[str, Any] | None:
         """A boundary: beyond it only an agent goes that may."""
         if self._session is None or self._session.state.directive is not Directive.STOP:
             return None

@@ -6,7 +6,7 @@ import pytest
 
 from tests.host.tools.desk import Desk
 from tildone.host.tools import builtin_tools
-from tildone.host.tools.confine import Policy
+from tildone.host.tools.permissions import PermissionPolicy
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.defaults import shown_call, shown_result
 from tildone.kit.components.drawing import markup
@@ -17,7 +17,7 @@ TITLE = "<toolTitle><bold>{}</bold></toolTitle>"
 
 
 def call(tool: str, args: Any) -> str:
-    [definition] = [each for each in builtin_tools(Policy()) if each.name == tool]
+    [definition] = [each for each in builtin_tools(PermissionPolicy()) if each.name == tool]
     return markup(shown_call(definition, args))
 
 
@@ -26,7 +26,7 @@ def shown(desk: Desk, tool: str, result: ToolResult, options: RenderOptions | No
 
 
 def test_the_tools_can_be_registered() -> None:
-    tools = builtin_tools(Policy())
+    tools = builtin_tools(PermissionPolicy())
 
     assert [checked(tool).name for tool in tools] == ["read", "write", "edit", "bash"]
     assert [tool.exclusive for tool in tools] == [False, True, True, True]

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from tildone.dialects import DIALECTS, dialect_named, tools_of
 from tildone.dialects.base import Dialect
 from tildone.host.messages import Block, assistant, empty_usage, text, tool_call
-from tildone.host.model import Delta, ModelFailure, Request
+from tildone.host.model import ChatRequest, Delta, ModelFailure
 from tildone.host.shell_model.driver import Driver, FinalAnswer
 from tildone.host.shell_model.script import Script
 from tildone.kit.signal import AbortSignal
@@ -32,7 +32,7 @@ class ShellModel:
         self._script = script
         self._now = now
 
-    async def stream(self, request: Request, signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
+    async def stream(self, request: ChatRequest, signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
         """Stream the answer."""
         block = self._answer(request)
         for delta in _deltas(block):
@@ -48,7 +48,7 @@ class ShellModel:
     async def close(self) -> None:
         """Nothing to close."""
 
-    def _answer(self, request: Request) -> Block:
+    def _answer(self, request: ChatRequest) -> Block:
         step = Driver(self._script, _offered_dialect(request)).next_step(request.messages)
         if isinstance(step, FinalAnswer):
             return text(step.text)
@@ -56,7 +56,7 @@ class ShellModel:
         return tool_call(f"call_{calls + 1}", *step)
 
 
-def _offered_dialect(request: Request) -> Dialect:
+def _offered_dialect(request: ChatRequest) -> Dialect:
     """The dialect whose tools are all offered."""
     offered = {tool.name for tool in request.tools}
     name = next((name for name in DIALECTS if offered.issuperset(tools_of(name))), None)

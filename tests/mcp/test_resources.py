@@ -14,7 +14,7 @@ from tests.formats.hostile_plans import BREAKS, COMMENTS, CONTROLS, MARKDOWN, SU
 from tests.mcp.room import MODES, PATIENCE, PROGRAM, Heard, Room, called, listening, read
 from tildone.dialects import dialect_named
 from tildone.formats.markdown import read as read_markdown
-from tildone.mcp import listening as rooms_listening
+from tildone.mcp import subscriptions as rooms_listening
 from tildone.mcp.resources import address, address_of
 from tildone.mcp.server import RESOURCE_NOT_FOUND
 from tildone.wiring import session_in

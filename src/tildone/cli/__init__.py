@@ -11,7 +11,7 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tildone.cli.args import Typed
+    from tildone.cli.parsing.args import Typed
 
 INTERRUPTED = 130
 PIPE_BROKEN = 141
@@ -51,8 +51,8 @@ def hooked(words: Sequence[str]) -> int:
 
 def _run(argv: Sequence[str]) -> int:
     # Loaded here, so that Ctrl-C is heeded from the start.
-    from tildone.cli import screen  # noqa: PLC0415  see above
-    from tildone.cli.args import parse  # noqa: PLC0415  see above
+    from tildone.cli.output import screen  # noqa: PLC0415  see above
+    from tildone.cli.parsing.args import parse  # noqa: PLC0415  see above
     from tildone.cli.verbs import ROOT  # noqa: PLC0415  see above
 
     screen.prepare()

@@ -8,12 +8,12 @@ import time
 
 from tildone.cli import INTERRUPTED
 from tildone.cli.address import existing, is_same, path_of
-from tildone.cli.amounts import size
-from tildone.cli.args import Typed
-from tildone.cli.migrate import sum_up, went_on
-from tildone.cli.place import settings_for
-from tildone.cli.progress import Progress
-from tildone.cli.screen import put
+from tildone.cli.maintenance.migrate import sum_up, went_on
+from tildone.cli.opening import settings_for
+from tildone.cli.output.amounts import size
+from tildone.cli.output.progress import Progress
+from tildone.cli.output.screen import put
+from tildone.cli.parsing.args import Typed
 from tildone.config import data_folder
 from tildone.errors import NotFound, Refused, UsageError
 from tildone.log.copying import copy

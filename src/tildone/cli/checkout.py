@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tildone.cli.args import Typed
-from tildone.cli.desk import standing
-from tildone.cli.place import reading
-from tildone.cli.screen import moment, put
+from tildone.cli.opening import reading
+from tildone.cli.output.screen import moment, put
+from tildone.cli.parsing.args import Typed
+from tildone.cli.plan.applying import standing
 from tildone.log.refs import ROOT, SHORT_ID_LENGTH, resolve
 from tildone.views.sanitize import printable
 

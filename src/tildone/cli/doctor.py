@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from tildone.cli.args import Typed
-from tildone.cli.checks import CHECKS, Ground
-from tildone.cli.place import settings_for
-from tildone.cli.progress import Progress
-from tildone.cli.screen import columns, put, put_spans
+from tildone.cli.maintenance.checks import CHECKS, Ground
+from tildone.cli.opening import settings_for
+from tildone.cli.output.progress import Progress
+from tildone.cli.output.screen import columns, put, put_spans
+from tildone.cli.parsing.args import Typed
 from tildone.errors import StoreError, UsageError
 from tildone.kit.text import wrapped
 from tildone.kit.theme import Role, Span

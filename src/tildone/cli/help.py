@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tildone.cli.args import Typed, Verb, called, parse
-from tildone.cli.screen import put
+from tildone.cli.output.screen import put
+from tildone.cli.parsing.args import Typed, Verb, called, parse
 from tildone.cli.verbs import ROOT
 
 

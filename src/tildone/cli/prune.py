@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 
 from tildone.cli.address import existing, shown
-from tildone.cli.amounts import DAY, SPANS, age, many, size
-from tildone.cli.args import Typed
-from tildone.cli.asking import agreed
-from tildone.cli.place import settings_for
-from tildone.cli.screen import on_terminal, put, put_spans
+from tildone.cli.opening import settings_for
+from tildone.cli.output.amounts import DAY, SPANS, age, many, size
+from tildone.cli.output.prompts import agreed
+from tildone.cli.output.screen import on_terminal, put, put_spans
+from tildone.cli.parsing.args import Typed
 from tildone.core.query import open_tasks
 from tildone.errors import HeadMoved, StoreError, UsageError
 from tildone.ids import now

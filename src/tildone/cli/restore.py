@@ -9,12 +9,12 @@ import time
 
 from tildone.cli import INTERRUPTED
 from tildone.cli.address import existing, file_of, is_same, path_of, shown
-from tildone.cli.amounts import many
-from tildone.cli.args import Typed
-from tildone.cli.migrate import report
-from tildone.cli.place import settings_for
-from tildone.cli.progress import Progress
-from tildone.cli.screen import put
+from tildone.cli.maintenance.migrate import report
+from tildone.cli.opening import settings_for
+from tildone.cli.output.amounts import many
+from tildone.cli.output.progress import Progress
+from tildone.cli.output.screen import put
+from tildone.cli.parsing.args import Typed
 from tildone.errors import StoreDamaged, UsageError
 from tildone.log.copying import copy, outlook
 from tildone.log.health import Health

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tildone.cli.address import shown
-from tildone.cli.args import Typed
-from tildone.cli.place import settings_for
-from tildone.cli.screen import moment, put, put_spans
+from tildone.cli.opening import settings_for
+from tildone.cli.output.screen import moment, put, put_spans
+from tildone.cli.parsing.args import Typed
 from tildone.core.query import progress
 from tildone.kit.theme import Role, Span
 from tildone.log import codec

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tildone.cli.args import Typed, called
-from tildone.cli.desk import standing
-from tildone.cli.place import reading
-from tildone.cli.screen import put
+from tildone.cli.opening import reading
+from tildone.cli.output.screen import put
+from tildone.cli.parsing.args import Typed, called
+from tildone.cli.plan.applying import standing
 from tildone.errors import UsageError
 from tildone.history.changes import changes, told
 from tildone.typing import TYPE_CHECKING

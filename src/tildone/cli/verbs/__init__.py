@@ -1,9 +1,10 @@
 """Every verb of the command line, as tables."""
 
-from tildone.cli.args import MANY, Option, Verb
-from tildone.cli.verbs import history, inside, keeping, upkeep
-from tildone.cli.verbs.options import DIALECT, JSON, SESSION, STORE
-from tildone.cli.verbs.todo import TODO
+from tildone.cli.history import verbs
+from tildone.cli.parsing.args import MANY, Option, Verb
+from tildone.cli.parsing.options import DIALECT, JSON, SESSION, STORE
+from tildone.cli.plan.verbs import TODO
+from tildone.cli.verbs import inside, keeping, upkeep
 
 RUN = Verb(
     "run",
@@ -80,5 +81,5 @@ ROOT = Verb(
         Option("version", "", "show the version"),
     ),
     examples=('tildone todo append Build "Write the parser"', "tildone todo", "tildone log"),
-    verbs=(TODO, RUN, CALL, *history.VERBS, *keeping.VERBS, *upkeep.VERBS, *inside.VERBS, HELP),
+    verbs=(TODO, RUN, CALL, *verbs.VERBS, *keeping.VERBS, *upkeep.VERBS, *inside.VERBS, HELP),
 )

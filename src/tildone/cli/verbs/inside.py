@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tildone.cli.args import MANY, Option, Verb
-from tildone.cli.verbs.options import JSON
+from tildone.cli.parsing.args import MANY, Option, Verb
+from tildone.cli.parsing.options import JSON
 
 MCP = Verb(
     "mcp",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tildone.cli.args import MANY, Option, Verb
-from tildone.cli.verbs.options import FORCE, JSON
+from tildone.cli.parsing.args import MANY, Option, Verb
+from tildone.cli.parsing.options import FORCE, JSON
 
 VERBOSE = Option("verbose", "", "say of every line what has no place, not only of a few")
 

@@ -1,7 +1,7 @@
 """The verbs that look after the store and what is in it."""
 
-from tildone.cli.args import Option, Verb
-from tildone.cli.verbs.options import FORCE, JSON
+from tildone.cli.parsing.args import Option, Verb
+from tildone.cli.parsing.options import FORCE, JSON
 
 SESSIONS = Verb(
     "sessions",

@@ -63,12 +63,12 @@ def _run(argv: Sequence[str]) -> int:
 def _doer(typed: Typed) -> Callable[[Typed], int]:
     """The function for the verb; only its own module is loaded."""
     if typed.has("help"):
-        target = "help.overview"
+        target = "parsing.help.overview"
     elif typed.has("version"):
-        target = "help.version"
+        target = "parsing.help.version"
     else:
         target = typed.verb.run
-    module, function = target.split(".")
+    module, _, function = target.rpartition(".")
     loaded = __import__(f"tildone.cli.{module}", fromlist=[function])
     found: Callable[[Typed], int] = getattr(loaded, function)
     return found

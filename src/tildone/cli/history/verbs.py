@@ -12,7 +12,7 @@ LOG = Verb(
     "log",
     "",
     "show what happened to the plan, newest first",
-    run="log.log",
+    run="history.log.log",
     about=(
         "What ends a task's time in progress says how long that was. With --tasks, every task of this branch is told:\n"
         "how long it was worked on, how long it took in all from added to closed, and who closed it."
@@ -29,7 +29,7 @@ DIFF = Verb(
     "diff",
     "[EVENT] [EVENT]",
     "show what changed in the plan",
-    run="diff.diff",
+    run="history.diff.diff",
     most=2,
     about=f"The newest change; with one EVENT, from there to now; with two, from the first to the second.\n{EVENTS}",
     options=(JSON,),
@@ -39,7 +39,7 @@ BLAME = Verb(
     "blame",
     "[TASK]",
     "show who added and who closed each task, and in which call",
-    run="blame.blame",
+    run="history.blame.blame",
     most=MANY,
     about=(
         "TASK is a part of the text, or a number: its whole life is told then, with the arguments of the calls.\n"
@@ -52,7 +52,7 @@ UNDO = Verb(
     "undo",
     "[N]",
     "take back the newest change of the plan, or the newest N",
-    run="undo.undo",
+    run="history.undo.undo",
     most=1,
     about="Whoever made it. Nothing is lost: tildone redo brings it back.",
     examples=("tildone undo", "tildone undo 3"),
@@ -61,7 +61,7 @@ REDO = Verb(
     "redo",
     "[N]",
     "take back the newest undo, or the newest N",
-    run="undo.redo",
+    run="history.undo.redo",
     most=1,
     examples=("tildone redo", "tildone redo 3"),
 )
@@ -69,7 +69,7 @@ CHECKOUT = Verb(
     "checkout",
     "EVENT",
     "go to another point of the plan's history, and on from there",
-    run="checkout.checkout",
+    run="history.checkout.checkout",
     least=1,
     most=1,
     about=f"Nothing is lost: what was done since stays on a branch of its own.\n{EVENTS}",
@@ -79,7 +79,7 @@ BRANCH = Verb(
     "branch",
     "[NAME]",
     "list the branches of the plan's history, or name this point of it",
-    run="branch.branch",
+    run="history.branch.branch",
     most=1,
     about=(
         "A branch begins where something was changed after an undo or a checkout. With NAME, the plan as it is now\n"
@@ -92,7 +92,7 @@ LABEL = Verb(
     "label",
     "[NAME] [EVENT]",
     "name a point of the plan's history, or list the names",
-    run="label.label",
+    run="history.label.label",
     most=2,
     about=f"Without EVENT, the plan as it is now is named. --force takes a name from another event.\n{EVENTS}",
     options=(Option("remove", "", "take the name off"), FORCE, JSON),

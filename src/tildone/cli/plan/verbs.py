@@ -7,7 +7,7 @@ APPEND = Verb(
     "append",
     "[PHASE] TEXT…",
     "add tasks to the plan",
-    run="todo.append",
+    run="plan.todo.append",
     least=1,
     most=MANY,
     about=(
@@ -23,7 +23,7 @@ START = Verb(
     "start",
     "TASK",
     "work on a task",
-    run="todo.start",
+    run="plan.todo.start",
     least=1,
     most=MANY,
     about="TASK is a part of the task's text. Where it fits several, the only open one is meant.",
@@ -33,7 +33,7 @@ DONE = Verb(
     "done",
     "[TASK|PHASE]",
     "mark a task, a phase or everything completed",
-    run="todo.done",
+    run="plan.todo.done",
     most=MANY,
     examples=("tildone todo done parser", "tildone todo done"),
 )
@@ -41,7 +41,7 @@ DROP = Verb(
     "drop",
     "[TASK|PHASE]",
     "mark a task, a phase or everything abandoned",
-    run="todo.drop",
+    run="plan.todo.drop",
     most=MANY,
     examples=("tildone todo drop release notes",),
 )
@@ -49,7 +49,7 @@ RM = Verb(
     "rm",
     "[TASK|PHASE]",
     "remove a task, the tasks of a phase, or everything",
-    run="todo.rm",
+    run="plan.todo.rm",
     most=MANY,
     about="What is removed is not lost: tildone undo brings it back.",
     examples=("tildone todo rm release notes", "tildone todo rm"),
@@ -58,7 +58,7 @@ NOTE = Verb(
     "note",
     "TASK TEXT",
     "add a note to a task",
-    run="todo.note",
+    run="plan.todo.note",
     least=2,
     most=MANY,
     about="The first word names the task by a part of its text; the rest is the note.",
@@ -68,16 +68,16 @@ EDIT = Verb(
     "edit",
     "",
     "edit the plan in $VISUAL or $EDITOR",
-    run="edit.edit",
+    run="plan.edit.edit",
     about="What you typed is kept when it cannot be read, or when the plan changed meanwhile.",
     examples=("EDITOR=nano tildone todo edit",),
 )
-COPY = Verb("copy", "", "copy the plan as Markdown", run="copy.copy", examples=("tildone todo copy",))
+COPY = Verb("copy", "", "copy the plan as Markdown", run="plan.copy.copy", examples=("tildone todo copy",))
 EXPORT = Verb(
     "export",
     "[FILE]",
     "write the plan to a file as Markdown",
-    run="files.export",
+    run="plan.files.export",
     most=1,
     about=(
         "FILE is TODO.md unless named; - is standard output. A file that holds anything but a checklist is kept\n"
@@ -90,7 +90,7 @@ IMPORT = Verb(
     "import",
     "[FILE]",
     "read the plan from a file of Markdown",
-    run="files.import_",
+    run="plan.files.import_",
     most=1,
     about=(
         "FILE is TODO.md unless named; - is standard input. The file takes the plan's place as a whole. Where a\n"
@@ -99,12 +99,12 @@ IMPORT = Verb(
     options=(FORCE,),
     examples=("tildone todo import plan.md", "tildone todo export - | tildone todo import - --session copy"),
 )
-SHOW = Verb("show", "", "show the plan", run="show.show", examples=("tildone todo show",))
+SHOW = Verb("show", "", "show the plan", run="plan.show.show", examples=("tildone todo show",))
 TODO = Verb(
     "todo",
     "[VERB …]",
     "show the plan, and change it by hand",
-    run="show.show",
+    run="plan.show.show",
     about="Without a verb, the plan is shown. Tasks and phases are named by a part of their text.",
     examples=("tildone todo", 'tildone todo append "Write the parser"', "tildone todo done parser"),
     verbs=(SHOW, APPEND, START, DONE, DROP, RM, NOTE, EDIT, COPY, EXPORT, IMPORT),

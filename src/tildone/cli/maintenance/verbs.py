@@ -7,7 +7,7 @@ SESSIONS = Verb(
     "sessions",
     "",
     "list the sessions in the store",
-    run="sessions.sessions",
+    run="maintenance.sessions.sessions",
     options=(JSON,),
     examples=("tildone sessions", "tildone todo --session /path/to/another/project"),
 )
@@ -16,7 +16,7 @@ DOCTOR = Verb(
     "doctor",
     "",
     "see whether all is well, and what to do if not",
-    run="doctor.doctor",
+    run="maintenance.doctor.doctor",
     about=(
         "Looks at versions, settings and where they come from, the store and everything in it, permissions, free\n"
         "space, and who else has the store open. Changes nothing. The exit code is 5 when something is bad."
@@ -28,7 +28,7 @@ BACKUP = Verb(
     "backup",
     "[FILE]",
     "write every session to one file",
-    run="backup.backup",
+    run="maintenance.backup.backup",
     most=1,
     about=(
         "FILE is a SQLite database whatever the store is; unless named, it goes to a folder `backups` beside the\n"
@@ -42,7 +42,7 @@ RESTORE = Verb(
     "restore",
     "FILE",
     "put the sessions of a backup back",
-    run="restore.restore",
+    run="maintenance.restore.restore",
     least=1,
     most=1,
     about=(
@@ -59,7 +59,7 @@ PRUNE = Verb(
     "prune",
     "",
     "remove sessions that nobody has written to for long",
-    run="prune.prune",
+    run="maintenance.prune.prune",
     about=(
         "Shows them and asks. They are removed for good, with their history: make a backup first. Sessions with\n"
         "open tasks are left unless you say --open, and so is one that somebody has gone back to meanwhile."
@@ -77,7 +77,7 @@ MIGRATE = Verb(
     "migrate",
     "TO",
     "copy every session to another store",
-    run="migrate.migrate",
+    run="maintenance.migrate.migrate",
     least=1,
     most=1,
     about=(

@@ -11,7 +11,7 @@ IMPORT = Verb(
     "import",
     "FILE…",
     "take over plans and histories from other programs' files",
-    run="import_.import_",
+    run="transfer.import_files.import_",
     least=1,
     most=MANY,
     about=(
@@ -40,7 +40,7 @@ EXPORT = Verb(
     "export",
     "[FILE]",
     "write the plan, or the session with all its history, to a file",
-    run="export.export",
+    run="transfer.export.export",
     most=1,
     about=(
         "The format is that of the file's name: .md, .txt (todo.txt), .json (everything, to be imported again) or\n"

@@ -1,10 +1,12 @@
 """Every verb of the command line, as tables."""
 
-from tildone.cli.history import verbs
+from tildone.cli.agents.verbs import VERBS as AGENTS
+from tildone.cli.history.verbs import VERBS as HISTORY
+from tildone.cli.maintenance.verbs import VERBS as MAINTENANCE
 from tildone.cli.parsing.args import MANY, Option, Verb
 from tildone.cli.parsing.options import DIALECT, JSON, SESSION, STORE
 from tildone.cli.plan.verbs import TODO
-from tildone.cli.verbs import inside, keeping, upkeep
+from tildone.cli.transfer.verbs import VERBS as TRANSFER
 
 RUN = Verb(
     "run",
@@ -41,7 +43,7 @@ CALL = Verb(
     "call",
     "TOOL [JSON]",
     "call a tool as a model would",
-    run="call.call",
+    run="plan.call.call",
     least=1,
     most=2,
     about=(
@@ -59,7 +61,7 @@ HELP = Verb(
     "help",
     "[VERB …]",
     "show help for a verb",
-    run="help.help_",
+    run="parsing.help.help_",
     most=MANY,
     examples=("tildone help todo append",),
 )
@@ -68,7 +70,7 @@ ROOT = Verb(
     "tildone",
     "VERB …",
     "The plan your agents actually finish.",
-    run="help.overview",
+    run="parsing.help.overview",
     about=(
         "A session is an agent's plan and its history. Each project (a git repository, or else the working folder)\n"
         "has its own, named by its path."
@@ -81,5 +83,5 @@ ROOT = Verb(
         Option("version", "", "show the version"),
     ),
     examples=('tildone todo append Build "Write the parser"', "tildone todo", "tildone log"),
-    verbs=(TODO, RUN, CALL, *verbs.VERBS, *keeping.VERBS, *upkeep.VERBS, *inside.VERBS, HELP),
+    verbs=(TODO, RUN, CALL, *HISTORY, *TRANSFER, *MAINTENANCE, *AGENTS, HELP),
 )

@@ -9,7 +9,7 @@ MCP = Verb(
     "mcp",
     "",
     "serve the plan over the Model Context Protocol",
-    run="mcp.mcp",
+    run="agents.mcp.mcp",
     about=(
         "Agents start it themselves and speak with it on standard input and output; with --http it waits for them.\n"
         "Each agent works on its own plan: the first in a project on the project's, any other on one of its own,\n"
@@ -30,7 +30,7 @@ HOOK = Verb(
     "hook",
     "HOST [EVENT]",
     "answer a hook of an agent's host: hold the agent to its plan",
-    run="hook.hook",
+    run="agents.hook.hook",
     least=1,
     most=2,
     about=(
@@ -49,7 +49,7 @@ PAUSE = Verb(
     "pause",
     "",
     "let the agents here rest at the end of their turn",
-    run="pause.pause",
+    run="agents.pause.pause",
     about="Those at work in this project, and any that comes; with --session, those at work on that plan.",
     examples=("tildone pause",),
 )
@@ -57,7 +57,7 @@ RESUME = Verb(
     "resume",
     "",
     "hold the agents here to their plan again",
-    run="pause.resume",
+    run="agents.pause.resume",
     about="After pause or stop, or after a bound was reached. Every count begins anew.",
     examples=("tildone resume",),
 )
@@ -65,7 +65,7 @@ STOP = Verb(
     "stop",
     "",
     "have the agents here end their turn before the next tool call",
-    run="pause.stop",
+    run="agents.pause.stop",
     about="They end none of their turns by force, and start none until tildone resume: a prompt does not undo it.",
     examples=("tildone stop",),
 )
@@ -73,7 +73,7 @@ STATUS = Verb(
     "status",
     "",
     "show the plan in a line, and who is at work on it",
-    run="status.status",
+    run="agents.status.status",
     options=(Option("line", "", "nothing but the line, for a status bar"), JSON),
     examples=("tildone status", "tildone status --line"),
 )

@@ -31,7 +31,7 @@ from tildone.core.plan import Plan
 from tildone.dialects import dialect_named
 from tildone.log.state import latest_state
 from tildone.mcp.callers import stdio_callers
-from tildone.mcp.stdio_server import opened
+from tildone.mcp.lifecycle import open_server
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import open_agents, session_in
 
@@ -75,7 +75,11 @@ class Room:
     def server(self, dialect: str = "brief", session: str = "") -> Iterator[Server[Any]]:
         """A server in this process. Its agent is the one that the environment tells of."""
         settings = self.settings(dialect, session)
-        with opened(settings, stdio_callers(settings, self.environ, self.process), to_all=True) as (server, _):
+        resolve_caller = stdio_callers(settings, self.environ, self.process)
+        with open_server(settings, resolve_caller, all_sessions=True) as (
+            server,
+            _,
+        ):
             yield server
 
     @asynccontextmanager

@@ -11,17 +11,20 @@ from tildone.core.rules import Rules
 from tildone.dialects import dialect_named
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import UsageError
+from tildone.log.address import parse_address
 from tildone.log.events import Actor
 from tildone.stores.memory import MemoryStore
 from tildone.wiring import LOOK_BACK, dialect_of_session, open_session, open_store
 
-HERE = Settings(store="unused.db", session="s", project="/nowhere")
+HERE = Settings(store=parse_address("unused.db"), session="s", project="/nowhere")
 
 
 @pytest.mark.parametrize("scheme", ["mysql", "file", "PostgreSQL"])
 def test_a_kind_of_store_that_there_is_not_is_named(scheme: str) -> None:
-    with pytest.raises(UsageError, match=f"there are no {scheme}:// stores; name a file, or a database: postgresql://"):
-        open_store(Settings(store=f"{scheme}://host/plans", session="s", project="/"))
+    with pytest.raises(
+        UsageError, match=f"there are no {scheme}:// stores; a store is a file, jsonl:FOLDER or postgresql://"
+    ):
+        open_store(Settings(store=parse_address(f"{scheme}://host/plans"), session="s", project="/"))
 
 
 @pytest.mark.parametrize("missing", ["psycopg", "psycopg.conninfo"])
@@ -32,7 +35,7 @@ def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, missing, None)
 
     with pytest.raises(UsageError, match=r"postgres:// stores need a driver: pip install 'tildone\[postgres\]'"):
-        open_store(Settings(store="postgres://host/plans", session="s", project="/"))
+        open_store(Settings(store=parse_address("postgres://host/plans"), session="s", project="/"))
 
 
 @pytest.mark.parametrize(
@@ -78,6 +81,6 @@ def test_a_call_of_long_ago_is_not_looked_for() -> None:
 
 
 def test_a_settled_dialect_comes_first() -> None:
-    settings = Settings(store="unused.db", session="s", project="/", dialect="declared")
+    settings = Settings(store=parse_address("unused.db"), session="s", project="/", dialect="declared")
 
     assert dialect_of_session(settings, MemoryStore()).name == "declared"

@@ -54,7 +54,7 @@ class Room:
     @property
     def store(self) -> SqliteStore:
         """The store, as another process has it open."""
-        return SqliteStore(self.settings().store)
+        return SqliteStore(self.settings().store.location)
 
     @property
     def agents(self) -> AgentRegistry:
@@ -108,7 +108,7 @@ class Room:
 
     def ruin_store(self) -> Path:
         """Put something in the store's place that is none."""
-        store = Path(self.settings().store)
+        store = Path(self.settings().store.location)
         for file in store.parent.glob(f"{store.name}*"):
             file.unlink()
         store.write_bytes(b"not a store" * 500)

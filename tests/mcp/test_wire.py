@@ -136,7 +136,7 @@ class Locked:
 
     def __init__(self, room: Room) -> None:
         room.add("Before")
-        self._connection = apsw.Connection(room.settings().store)
+        self._connection = apsw.Connection(room.settings().store.location)
         self._connection.execute("BEGIN IMMEDIATE")
 
     def unlock(self) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tildone.agents.completions import CompletionLog
 
 from tests.plans import plan_of
 from tildone.agents.completion_log import CompletionLog

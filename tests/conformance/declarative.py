@@ -9,8 +9,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tildone.agents.completions import CompletionLog
-
 from tildone.agents.completion_log import CompletionLog
 from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.session import Session

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tildone.cli.parsing.options import DRY_RUN, JSON
 from tildone.cli.parsing.table import UNLIMITED, Option, Verb
+from tildone.dialects import DEFAULT_DIALECT, DIALECTS
 from tildone.integrations import INTEGRATIONS, names_with_hooks
 from tildone.registry import Registry
 from tildone.typing import TYPE_CHECKING
@@ -96,7 +97,7 @@ VERBS: VerbTable = Registry(
                 "Tildone-Session."
             ),
             options=(
-                Option("dialect", "NAME", "The dialect: brief, indexed, phased or declared (default: brief)."),
+                Option("dialect", "NAME", f"{', '.join(DIALECTS)} (default: {DEFAULT_DIALECT})."),
                 Option("http", "", "Serve many agents over HTTP."),
                 Option("host", "HOST", "The address to listen on (default: 127.0.0.1)."),
                 Option("port", "N", "The port to listen on (default: 8633); 0 chooses a free one."),

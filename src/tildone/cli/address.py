@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def settings_at(args: ParsedArgs, store: str) -> Settings:
-    """The settings that hold here, but for the store."""
+    """The settings for this command line, with another store."""
     return settings_for(replace(args, options={**args.options, "store": store}))
 
 
@@ -30,10 +30,10 @@ def is_same(one: StoreAddress, other: StoreAddress) -> bool:
 
 
 def existing(settings: Settings) -> Store:
-    """The store, which is there already: looking for it makes none.
+    """Open the store without creating it.
 
     Raises:
-        NotFound: there is none.
+        NotFound: there is no store.
     """
     path = settings.store.path
     if path is not None and not os.path.exists(path):

@@ -1,4 +1,4 @@
-"""`tildone blame`: who brought each task, who closed it, and in which call."""
+"""`tildone blame`: show who added and who closed each task, and in which call."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def run(args: ParsedArgs) -> int:
-    """Show who did what to each task, or the whole life of some."""
+    """Show who added and closed each task, or the whole history of the matching ones."""
     session = open_for_reading(args)
     store, name = session.store, session.name
     head = resolve(store, name, args.options.get("at", HEAD))
     events = list(store.history(name, head)) if head is not None else []
     everyone = lives(reversed(events))
     query = " ".join(args.positional)
-    found = _meant(everyone, query) if args.positional else [life for life in everyone if life.position is not None]
+    found = _matching(everyone, query) if args.positional else [life for life in everyone if life.position is not None]
     if args.has("json"):
         put(codec.dump([_as_data(life, whole=bool(args.positional)) for life in found]))
     elif found:
@@ -35,11 +35,11 @@ def run(args: ParsedArgs) -> int:
     return 0
 
 
-def _meant(everyone: list[Life], query: str) -> list[Life]:
-    """The tasks that a number or a part of a text means; those that left the plan only if no other does.
+def _matching(everyone: list[Life], query: str) -> list[Life]:
+    """The tasks that a number or a part of a text matches; removed tasks only if no other matches.
 
     Raises:
-        NotFound: none.
+        NotFound: no task matches.
     """
     here = [life for life in everyone if life.position is not None]
     if query.isdecimal():
@@ -53,9 +53,9 @@ def _meant(everyone: list[Life], query: str) -> list[Life]:
         if fitting:
             return fitting
     if query.isdecimal():
-        known = f"they are numbered 0 to {len(here) - 1}" if here else "there is none"
-        raise NotFound(f"no task has the number {query}: {known}")
-    raise NotFound(f'no task on this branch has "{query}" in it')
+        known = f"the tasks are numbered 0 to {len(here) - 1}" if here else "the plan is empty"
+        raise NotFound(f"there is no task {query}: {known}")
+    raise NotFound(f'no task on this branch contains "{query}"')
 
 
 def _as_data(life: Life, *, whole: bool) -> dict[str, object]:

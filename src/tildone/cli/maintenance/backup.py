@@ -7,9 +7,8 @@ import sys
 import time
 
 from tildone.cli import INTERRUPTED
-from tildone.cli.address import existing, is_same
 from tildone.cli.maintenance.migrate import sum_up, went_on
-from tildone.cli.opening import settings_for
+from tildone.cli.opening import is_same_store, open_existing_store, settings_for
 from tildone.cli.output.amounts import size
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import put
@@ -36,9 +35,9 @@ FOLDER = "backups"
 def run(args: ParsedArgs) -> int:
     """Write the backup: complete and verified, or not at all."""
     settings = settings_for(args)
-    source = existing(settings)
+    source = open_existing_store(settings)
     path = _path(settings.store, args.positional[0] if args.positional else None)
-    if is_same(parse_address(path), settings.store):
+    if is_same_store(parse_address(path), settings.store):
         raise UsageError(f"{path} is the store itself")
     if os.path.exists(path) and not args.has("force"):
         raise Refused(f"{path} already exists; to overwrite it, use --force")

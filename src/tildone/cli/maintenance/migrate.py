@@ -7,8 +7,7 @@ import shlex
 import sys
 
 from tildone.cli import INTERRUPTED
-from tildone.cli.address import existing, is_same, settings_at
-from tildone.cli.opening import settings_for
+from tildone.cli.opening import is_same_store, open_existing_store, settings_at, settings_for
 from tildone.cli.output.amounts import counted
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import put
@@ -27,9 +26,9 @@ def run(args: ParsedArgs) -> int:
     """Copy the store in use to another one. Rerun it to copy what was written in the meantime."""
     here = settings_at(args, args.options["from"]) if "from" in args.options else settings_for(args)
     there = settings_at(args, args.positional[0])
-    if is_same(here.store, there.store):
+    if is_same_store(here.store, there.store):
         raise UsageError(f"{here.store.redacted} cannot be copied to itself")
-    source = existing(here)
+    source = open_existing_store(here)
     target = open_store(there)
     try:
         with Progress() as progress:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tildone.cli.address import existing
-from tildone.cli.opening import settings_for
+from tildone.cli.opening import open_existing_store, settings_for
 from tildone.cli.output.amounts import AGE_UNITS, MILLISECONDS_PER_DAY, age, counted, size
 from tildone.cli.output.prompts import confirm
 from tildone.cli.output.screen import on_terminal, put, put_spans
@@ -45,7 +44,7 @@ def run(args: ParsedArgs) -> int:
     if asking and (args.has("json") or not on_terminal() or not sys.stdin.isatty()):
         raise UsageError("confirmation requires a terminal; use --yes to skip it, or --dry-run to list the sessions")
     settings = settings_for(args)
-    store = existing(settings)
+    store = open_existing_store(settings)
     try:
         found = _older_than(store, span)
         chosen = [old for old in found if args.has("open") or not old.open]

@@ -8,9 +8,8 @@ import tempfile
 import time
 
 from tildone.cli import INTERRUPTED
-from tildone.cli.address import existing, is_same
 from tildone.cli.maintenance.migrate import report
-from tildone.cli.opening import settings_for
+from tildone.cli.opening import is_same_store, open_existing_store, settings_for
 from tildone.cli.output.amounts import counted
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import put
@@ -39,7 +38,7 @@ def run(args: ParsedArgs) -> int:
     """Restore the sessions of a backup, or one of them, or show what would change."""
     settings = settings_for(args)
     path = os.path.abspath(os.path.expanduser(args.positional[0]))
-    if is_same(parse_address(path), settings.store):
+    if is_same_store(parse_address(path), settings.store):
         raise UsageError(f"{path} is the store itself")
     with tempfile.TemporaryDirectory(prefix="tildone-") as scratch:
         source = open_backup(path, os.path.join(scratch, "backup.db"))
@@ -138,7 +137,7 @@ def _as_it_is(settings: Settings) -> Store:
     if path is not None and not os.path.exists(path):
         return MemoryStore()
     try:
-        return existing(settings)
+        return open_existing_store(settings)
     except StoreDamaged as error:
         put(f"{printable(settings.store.redacted)} would be renamed and started again: {printable(str(error))}")
         return MemoryStore()

@@ -95,7 +95,7 @@ def test_each_change_is_imported_and_told_in_a_line(person: Person) -> None:
     path.write_text("- [ ] a\n", encoding="utf-8")
 
     with watching(person, "plan.md") as follower:
-        assert follower.until("Following") == "Following plan.md. Ctrl-C ends it."
+        assert follower.until("Following") == "Watching plan.md. Press Ctrl-C to stop."
         assert follower.until("Imported") == f"Imported plan.md: 1 task in 1 phase, into {person.folder.resolve()}"
         with path.open("a", encoding="utf-8") as file:
             file.write("- [ ] b\n")
@@ -104,7 +104,7 @@ def test_each_change_is_imported_and_told_in_a_line(person: Person) -> None:
         assert follower.until("completed").endswith("  completed “a”")
         code = follower.stop()
 
-    assert (code, follower.said[-1]) == (130, "Stopped following plan.md.")
+    assert (code, follower.said[-1]) == (130, "Stopped watching plan.md.")
     assert person.says("todo") == "✓ [0] a\n– [1] b\n"
     assert events(person) == 3
 
@@ -141,7 +141,7 @@ def test_a_file_that_says_the_same_changes_nothing(
     assert polled(follower, capsys) == []
     replaced(path, '[{"content": "a", "activeForm": "x"}]')
     assert polled(follower, capsys) == [
-        "What else is in todos.json:",
+        "Not imported from todos.json:",
         "  task 1: activeForm has no place in a plan and is left out",
     ]
     assert [task.status for task in session.plan.tasks] == [Status.COMPLETED]
@@ -165,7 +165,7 @@ def test_trouble_is_said_once(
     replaced(path, "[")
     assert polled(follower, capsys) == []
     path.unlink()
-    gone = "tildone: todos.json is gone; waiting for its next change"
+    gone = "tildone: todos.json does not exist; waiting for its next change"
     assert [polled(follower, capsys), polled(follower, capsys)] == [[gone], []]
     replaced(path, "[")
     assert polled(follower, capsys) == [trouble]
@@ -183,7 +183,7 @@ def test_a_file_may_be_gone_for_a_moment(person: Person) -> None:
     with watching(person, "plan.md") as follower:
         follower.until("Imported")
         path.unlink()
-        assert follower.until("gone") == "tildone: plan.md is gone; waiting for its next change"
+        assert follower.until("gone") == "tildone: plan.md does not exist; waiting for its next change"
         replaced(path, "- [ ] a\n")
         path.unlink()
         replaced(path, "- [ ] a\n- [ ] b\n")
@@ -400,17 +400,17 @@ def test_ctrl_c_at_a_terminal_ends_it(person: Person) -> None:
     answer = terminal.end()
 
     assert answer.code == 130
-    assert answer.out.endswith("Stopped following plan.md.\n")
+    assert answer.out.endswith("Stopped watching plan.md.\n")
 
 
 @pytest.mark.parametrize(
     ("words", "code", "complaint"),
     [
-        (["a.md", "b.md"], 2, "--watch follows one file or one folder"),
-        (["-"], 2, "--watch follows one file or one folder"),
-        (["a.md", "--dry-run"], 2, "--watch and --dry-run do not go together"),
-        (["gone.md"], 4, "could not read gone.md: there is no such file"),
-        (["prose"], 2, "there is no telling in which format prose is; say --from pi, claude, markdown, todo.txt, json"),
+        (["a.md", "b.md"], 2, "--watch requires one file or one folder"),
+        (["-"], 2, "--watch requires one file or one folder"),
+        (["a.md", "--dry-run"], 2, "--watch and --dry-run exclude each other"),
+        (["gone.md"], 4, "could not read gone.md: no such file"),
+        (["prose"], 2, "cannot detect the format of prose; use --from pi, claude, markdown, todo.txt, json"),
     ],
 )
 def test_what_cannot_be_followed_is_said(person: Person, words: list[str], code: int, complaint: str) -> None:

@@ -110,7 +110,7 @@ def test_a_name_is_given_listed_gone_to_and_taken_off(person: Person) -> None:
     assert [line.partition("agent")[2] for line in listed] == ["  completed “a”  (now)", "  added “a”  (before b)"]
     assert told == [("now", named("c")), ("before b", named("a"))]
     assert there.startswith("Moved to aaaaaaaaaa, ")
-    assert off == Removed the label of "cccccccccc.\n"
+    assert off == "Removed the label of cccccccccc.\n"
     assert [each["label"] for each in person.run("label", "--json").json] == ["before b"]
 
 
@@ -189,9 +189,7 @@ def test_a_session_that_never_began_has_neither_branches_nor_names(person: Perso
     nothing = f"{person.folder} has no events yet. Start with: tildone todo append TEXT\n"
 
     assert person.says("branch") == person.says("diff") == nothing
-    assert person.says("label") == (
-        "There are no labels. To label the current point: tildone label NAME\n"
-    )
+    assert person.says("label") == ("There are no labels. To label the current point: tildone label NAME\n")
     assert person.run("branch", "--json").json == person.run("label", "--json").json == []
     for words in (("label", "x"), ("branch", "x")):
         answer = person.run(*words)

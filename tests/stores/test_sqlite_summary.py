@@ -10,13 +10,14 @@ from tests import plans
 from tildone.core.ops import Write
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.query import next_task, open_tasks
+from tildone.dialects.by_hand import BY_HAND
 from tildone.log.events import Actor, Call, Directive
 from tildone.log.summary import SessionSummary
 from tildone.loop.decision import Turn
 from tildone.session import Session
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.stores.sqlite.summary import read_summary
-from tildone.wiring import BY_HAND, session_in
+from tildone.wiring import session_in
 
 NASTY = st.sampled_from(
     [

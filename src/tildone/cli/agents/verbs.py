@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tildone.cli.parsing.args import MANY, Option, Verb
 from tildone.cli.parsing.options import JSON
+from tildone.integrations import INTEGRATIONS, names_with_hooks
 
 MCP = Verb(
     "mcp",
@@ -28,16 +29,17 @@ MCP = Verb(
 
 HOOK = Verb(
     "hook",
-    "HOST [EVENT]",
-    "answer a hook of an agent's host: hold the agent to its plan",
+    "AGENT [EVENT]",
+    "answer a hook of a coding agent: hold it to its plan",
     run="agents.hook.hook",
     least=1,
     most=2,
     about=(
-        "HOST is claude, codex, gemini, cursor, copilot, qwen, opencode or pi; EVENT is what the host calls it,\n"
-        "unless the JSON on standard input says so. An agent that stops with work left is told to go on, within\n"
-        "bounds; the plan comes back after a restart; what others changed is told. Whatever goes wrong, the exit code\n"
-        "is 0 and the agent is not held up. Options stand after the host."
+        f"AGENT is {', '.join(names_with_hooks())}.\n"
+        "EVENT is the coding agent's own name of the event; it may be left out if the JSON on standard input names it.\n"
+        "An agent that stops with work left is told to continue, within bounds; the plan comes back after a restart;\n"
+        "the model is told what others changed. Whatever goes wrong, the exit code is 0 and the agent is not held up.\n"
+        "Options come after AGENT."
     ),
     examples=(
         "tildone hook claude < event.json",
@@ -80,38 +82,35 @@ STATUS = Verb(
 
 SCOPE = Option("scope", "SCOPE", "user (all your projects) or project (this one, in files to share)")
 DRY_RUN = Option("dry-run", "", "show what would change, and write nothing")
-HOSTS = (
-    "Hosts: claude, codex, gemini, cursor, copilot, qwen, opencode, pi, zed, vscode, claude-desktop; all means\n"
-    "those that are found here."
-)
+AGENTS = f"AGENT is {', '.join(INTEGRATIONS)}, or all: every one that is found here."
 INSTALL = Verb(
     "install",
-    "[HOST …]",
-    "put the plan, the gate and the person's view into an agent",
+    "[AGENT …]",
+    "put the plan, the gate and the person's view into a coding agent",
     run="install.install",
     most=MANY,
     about=(
-        "Adds the tool server and the hooks to the host's own settings and shows what changes. All else in the\n"
-        "files stays as it is, and a copy is kept beside. Without HOST, says which hosts there are.\n"
-        f"{HOSTS}"
+        "Adds the MCP server and the hooks to the coding agent's own settings and shows what changes. Everything\n"
+        "else in the files stays as it is, and a copy is kept beside them. Without AGENT, lists the coding agents.\n"
+        f"{AGENTS}"
     ),
     options=(
         SCOPE,
         DRY_RUN,
         Option("no-hooks", "", "only the tools"),
-        Option("no-mcp", "", "only the hooks: the agent's own list is mirrored"),
+        Option("no-mcp", "", "only the hooks: the coding agent's own list is mirrored"),
         Option("as-plugin", "DIR", "claude only: write a plugin folder instead"),
     ),
     examples=("tildone install", "tildone install claude --dry-run", "tildone install codex gemini --scope project"),
 )
 UNINSTALL = Verb(
     "uninstall",
-    "HOST …",
-    "take the plan out of an agent again",
+    "AGENT …",
+    "remove the plan from a coding agent",
     run="install.uninstall",
     least=1,
     most=MANY,
-    about=f"Where nobody else changed them meanwhile, the files are as they were before. Plans stay.\n{HOSTS}",
+    about=f"Files that nobody else has changed meanwhile get their old contents back. Plans stay.\n{AGENTS}",
     options=(SCOPE, DRY_RUN),
     examples=("tildone uninstall claude",),
 )

@@ -36,7 +36,7 @@ HOOK = Verb(
     most=2,
     about=(
         f"AGENT is {', '.join(names_with_hooks())}.\n"
-        "EVENT is the coding agent's own name of the event; it may be left out if the JSON on standard input names it.\n"
+        "EVENT is the coding agent's own name of the event, unless the JSON on standard input names it.\n"
         "An agent that stops with work left is told to continue, within bounds; the plan comes back after a restart;\n"
         "the model is told what others changed. Whatever goes wrong, the exit code is 0 and the agent is not held up.\n"
         "Options come after AGENT."
@@ -82,7 +82,7 @@ STATUS = Verb(
 
 SCOPE = Option("scope", "SCOPE", "user (all your projects) or project (this one, in files to share)")
 DRY_RUN = Option("dry-run", "", "show what would change, and write nothing")
-AGENTS = f"AGENT is {', '.join(INTEGRATIONS)}, or all: every one that is found here."
+AGENTS = f"AGENT is {', '.join(INTEGRATIONS)};\nall means those that are found here."
 INSTALL = Verb(
     "install",
     "[AGENT …]",

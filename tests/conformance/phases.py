@@ -16,16 +16,16 @@ from tildone.dialects.phased.entries import phases_in, phases_out, recover, resu
 from tildone.extensions.phased import PANEL
 from tildone.extensions.phased import Phases as Extension
 from tildone.extensions.phased.settings import Settings
-from tildone.formats.markdown import checklist
+from tildone.formats.markdown import portable_checklist
 from tildone.host import messages
 from tildone.host.messages import Message
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.kit.definition import Content, ImageContent, TextContent, ToolDefinition, ToolResult
-from tildone.kit.schema import problems
+from tildone.kit.schema import schema_problems
 from tildone.stores.memory import MemoryStore
-from tildone.views import tree
-from tildone.views.phases import roman, title
+from tildone.views import phase_tree
+from tildone.views.phase_titles import phase_title, roman_numeral
 
 Json = dict[str, Any]
 
@@ -65,7 +65,7 @@ class Phases:
         return self.cached(call) | {"text": result.text, "isError": result.is_error, "details": result.details}
 
     def validate(self, call: Json) -> Json:
-        return {"ok": not problems(TODO_WRITE.parameters, call["arguments"])}
+        return {"ok": not schema_problems(TODO_WRITE.parameters, call["arguments"])}
 
     def latest_from_entries(self, call: Json) -> Json:
         return {"phases": phases_out(recover(call["entries"]) or Plan())}
@@ -75,7 +75,7 @@ class Phases:
         return {"phases": phases_out(resumed(plan)), "command_phases": phases_out(plan)}
 
     def to_markdown(self, call: Json) -> Json:
-        return {"markdown": checklist(phases_in(call["phases"]))}
+        return {"markdown": portable_checklist(phases_in(call["phases"]))}
 
     def from_markdown(self, call: Json) -> Json:
         reading = from_markdown(call["markdown"])
@@ -87,10 +87,10 @@ class Phases:
         return there | back | {"lossless": back["phases"] == call["phases"]}
 
     def roman(self, call: Json) -> Json:
-        return {"text": roman(call["n"])}
+        return {"text": roman_numeral(call["n"])}
 
     def phase_title(self, call: Json) -> Json:
-        return {"text": title(call["n"], call["name"])}
+        return {"text": phase_title(call["n"], call["name"])}
 
     def set_phases(self, call: Json) -> Json:
         self.extension.notebook.keep(phases_in(call["phases"]))
@@ -131,7 +131,7 @@ class Phases:
         self._emit({**event, "result": call["result"], "isError": call["isError"]})
         notices, widgets = self.stage.screen.notices, self.stage.screen.widgets
         given = call["result"]["details"].get("phases")
-        shown = PANEL in widgets and widgets[PANEL] == tree.panel(phases_in(given))
+        shown = PANEL in widgets and widgets[PANEL] == phase_tree.panel(phases_in(given))
         return {"warning": notices[0][1] if notices else None, "panel": given if shown else None}
 
     def tool_result(self, call: Json) -> Json:

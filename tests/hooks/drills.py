@@ -15,7 +15,7 @@ from tests.project.source import ROOT
 from tildone.dialects.indexed import INDEXED
 from tildone.hooks.hosts import AFTER, CLAUDE, CURSOR, STOP, Host
 from tildone.log.events import Tripped
-from tildone.views.bounds import why_let_go
+from tildone.views.bounds import describe_bound
 
 PAGE = ROOT / "docs" / "how-to" / "hold-an-agent-to-its-plan.md"
 COUNTED = re.compile(r"(?<=<!-- counted by the drills -->\n).*(?=<!-- end -->)", re.DOTALL)
@@ -127,7 +127,7 @@ def counted(drill: Drill, folder: Path) -> Counted:
     while told < FOR_EVER and _is_told(agent.tell(STOP, **drill.acts(agent, told)).out):
         told += 1
     newest = next(desk.session.store.history(desk.session.name)).fact
-    why = why_let_go(newest.bound, newest.limit) if isinstance(newest, Tripped) else "left alone"
+    why = describe_bound(newest.bound, newest.limit) if isinstance(newest, Tripped) else "left alone"
     return Counted(drill.like, told, why)
 
 

@@ -7,7 +7,7 @@ from tildone.cli.desk import standing
 from tildone.cli.place import reading
 from tildone.cli.screen import put
 from tildone.errors import UsageError
-from tildone.history.changes import changes, told
+from tildone.history.changes import change_sentences, changes
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _count(typed: Typed) -> int:
 
 
 def _say(verb: str, count: int, before: Plan, after: Plan, *, now: Plan) -> int:
-    what = told(changes(before, after)) or ["nothing that shows"]
+    what = change_sentences(changes(before, after)) or ["nothing that shows"]
     many = "" if count == 1 else f" {count} changes"
     put(f"{verb}{many}: {'; '.join(what)}")
     put(standing(now))

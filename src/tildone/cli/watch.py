@@ -11,7 +11,7 @@ from tildone.cli.formats import STREAM, FoundHistory, find
 from tildone.cli.place import named, settings_for
 from tildone.cli.taking import Imported, as_data, counted, replace_plan, said_of, take_over
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
-from tildone.history.changes import changes, told
+from tildone.history.changes import change_sentences, changes
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
@@ -156,7 +156,7 @@ class Follower:
         elif first:
             self.say(f"Imported {printable(self._path)}: {counted(done)}, into {printable(named(done.session))}")
         elif done.new or done.before != done.after:
-            what = told(changes(done.before, done.after)) or [counted(done)]
+            what = change_sentences(changes(done.before, done.after)) or [counted(done)]
             self.say(f"{time.strftime('%H:%M:%S')}  {'; '.join(what)}")
 
     def _say_of(self, found: Found) -> None:

@@ -117,9 +117,9 @@ def _prompted(work: Work) -> HookReply | None:
     if known == work.session.plan:
         _saw(work, work.session.state.head)
         return None
-    from tildone.history.changes import changes, told  # noqa: PLC0415  see _answered
+    from tildone.history.changes import change_sentences, changes  # noqa: PLC0415  see _answered
 
-    found = told(changes(known, work.session.plan))
+    found = change_sentences(changes(known, work.session.plan))
     if not can_say(work.heard, ADDS):
         return None
     _saw(work, work.session.state.head)

@@ -14,7 +14,7 @@ from tildone.loop.decision import GiveUp, GoOn, Rest, Turn, decide
 from tildone.loop.questions import ends_with_question
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
-from tildone.views.bounds import why_let_go
+from tildone.views.bounds import describe_bound
 
 if TYPE_CHECKING:
     from tildone.agents.registry import Agents
@@ -43,7 +43,7 @@ def stopped(heard: HookEvent, session: Session, agents: Agents, key: str, settin
         case GoOn():
             return HookReply(STOPS, verdict.prompt or "")
         case GiveUp(bound, limit) if not before.tripped:
-            return HookReply(TELLS, f"tildone lets the agent go: {why_let_go(bound, limit)}. {_left(session.plan)}")
+            return HookReply(TELLS, f"tildone lets the agent go: {describe_bound(bound, limit)}. {_left(session.plan)}")
         case _:
             return None
 

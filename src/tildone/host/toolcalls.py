@@ -11,7 +11,7 @@ from tildone.host import messages
 from tildone.host.messages import Message
 from tildone.host.port import HostPort
 from tildone.kit.definition import ToolDefinition, ToolResult, error_result, result_to_json
-from tildone.kit.schema import fitted, problems
+from tildone.kit.schema import coerce_arguments, schema_problems
 from tildone.kit.signal import Aborted, AbortSignal
 
 Call = dict[str, Any]
@@ -55,8 +55,8 @@ async def _outcome(host: HostPort, call: Call, signal: AbortSignal) -> tuple[Too
         return error_result(f"Error: unknown tool {call['name']!r}; known are {known}"), True
     arguments = messages.arguments_of(call)
     if not tool.strict:
-        arguments = fitted(tool.parameters, arguments)
-    wrong = problems(tool.parameters, arguments) or tool.demands(arguments)
+        arguments = coerce_arguments(tool.parameters, arguments)
+    wrong = schema_problems(tool.parameters, arguments) or tool.demands(arguments)
     if wrong:
         refusal = tool.refuse(wrong, arguments) if tool.refuse else None
         return refusal or error_result(f"Error: {'; '.join(map(str, wrong))}"), True

@@ -11,7 +11,7 @@ from tildone.config import Settings
 from tildone.dialects.base import Dialect, Reply
 from tildone.errors import StoreError, TildoneError
 from tildone.ids import now
-from tildone.kit.schema import Problem
+from tildone.kit.schema import SchemaProblem
 from tildone.log.state import State, latest_state
 from tildone.log.store import Store
 from tildone.mcp.whose import CODEX, OPENCODE, Caller, Memory, nameless
@@ -192,7 +192,9 @@ class Desk:
         complain(error)
         known = self._dialect.tool(tool)
         why = told(error)
-        return self._dialect.refuse(known, [Problem("", why)], arguments) if known else Reply(why, {}, is_error=True)
+        return (
+            self._dialect.refuse(known, [SchemaProblem("", why)], arguments) if known else Reply(why, {}, is_error=True)
+        )
 
 
 def told(error: Exception) -> str:

@@ -8,7 +8,7 @@ import mcp_types as types
 
 from tildone.core.plan import Plan
 from tildone.core.query import progress
-from tildone.formats.markdown import EMPTY, document
+from tildone.formats.markdown import EMPTY, lossless_checklist
 from tildone.log import codec
 from tildone.mcp.desks import Found
 from tildone.mcp.results import whole
@@ -72,7 +72,7 @@ def contents(at: Address, found: Found) -> types.TextResourceContents:
     """What is there."""
     if at.as_data:
         return types.TextResourceContents(uri=at.uri, mime_type=JSON, text=codec.pretty(_data(found)))
-    text = whole(document(found.state.plan) or EMPTY)
+    text = whole(lossless_checklist(found.state.plan) or EMPTY)
     return types.TextResourceContents(uri=at.uri, mime_type=MARKDOWN, text=text)
 
 

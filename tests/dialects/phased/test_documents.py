@@ -3,7 +3,7 @@
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING
 from tildone.core.plan import Phase, Plan, Task
 from tildone.dialects.phased.documents import from_markdown
-from tildone.formats.markdown import checklist
+from tildone.formats.markdown import portable_checklist
 
 
 def test_tasks_before_the_first_heading_get_one() -> None:
@@ -32,4 +32,4 @@ def test_what_cannot_be_read_is_told_and_the_rest_counts() -> None:
 def test_a_plan_comes_back_from_its_export() -> None:
     plan = Plan((Phase("A", (Task("one", COMPLETED, ("n\nm", "k")), Task("two", IN_PROGRESS))), Phase("B")))
 
-    assert from_markdown(checklist(plan)).plan == plan
+    assert from_markdown(portable_checklist(plan)).plan == plan

@@ -18,7 +18,7 @@ from tildone.host.tools.confine import Policy
 from tildone.host.transcript import Transcript
 from tildone.host.ui import UI
 from tildone.ids import now
-from tildone.kit.sizes import format_count
+from tildone.kit.formatting import format_count
 from tildone.log.events import Directive
 from tildone.log.store import Store
 from tildone.value import replace, value

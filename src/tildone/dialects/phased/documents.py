@@ -5,13 +5,13 @@ from __future__ import annotations
 from tildone.core.plan import Plan
 from tildone.core.reduce import enforce_focus
 from tildone.dialects.phased.params import RULES
-from tildone.formats.markdown import Reading, read
+from tildone.formats.markdown import ParsedChecklist, read
 from tildone.value import replace
 
 UNNAMED = "Todos"
 
 
-def from_markdown(text: str) -> Reading:
+def from_markdown(text: str) -> ParsedChecklist:
     """What the document says, under the rules of this dialect: every phase has a name, one task is in progress."""
     reading = read(text)
     phases = tuple(replace(phase, name=phase.name or UNNAMED) for phase in reading.plan.phases)

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from tildone.agents.registry import Agents
+    from tildone.agents.registry import AgentRegistry
     from tildone.core.plan import Plan
-    from tildone.host.agent import Extension, Host
     from tildone.host.conversations import Conversations
+    from tildone.host.host import Extension, Host
     from tildone.host.model import Model
-    from tildone.host.tools.confine import Policy
+    from tildone.host.tools.permissions import PermissionPolicy
     from tildone.host.transcript import Transcript
     from tildone.host.ui import UI
     from tildone.log.store import Store
@@ -121,11 +121,11 @@ def _patience(settings: Settings) -> Patience:
     return replace(Patience(), **{bound: limit for bound, limit in said.items() if limit is not None})
 
 
-def open_agents(settings: Settings) -> Agents:
+def open_agents(settings: Settings) -> AgentRegistry:
     """The agents at work in a project."""
-    from tildone.agents.registry import Agents  # noqa: PLC0415  most commands are a person's
+    from tildone.agents.registry import AgentRegistry  # noqa: PLC0415  most commands are a person's
 
-    return Agents(settings.agents_dir, settings.project)
+    return AgentRegistry(settings.agents_dir, settings.project)
 
 
 def dialect_named(name: str) -> Dialect:
@@ -210,13 +210,13 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     model: Model,
     mode: str,
     ui: UI | None = None,
-    policy: Policy | None = None,
+    policy: PermissionPolicy | None = None,
 ) -> Host:
     """A host for one conversation, with the extension of its dialect, and the built-in tools if a policy is given.
 
     The plan is kept in the store, in the session of the conversation's id.
     """
-    from tildone.host.agent import Host  # noqa: PLC0415  see open_conversations
+    from tildone.host.host import Host  # noqa: PLC0415  see open_conversations
     from tildone.host.tools import builtin_tools  # noqa: PLC0415  see open_conversations
 
     name = settings.dialect or dialect_of_conversation(transcript) or "indexed"

@@ -11,8 +11,8 @@ from tildone.dialects.indexed import INDEXED
 from tildone.dialects.indexed.entries import STATUSES, is_item
 from tildone.dialects.indexed.words import WORDS
 from tildone.extensions.indexed import til_done
-from tildone.host.agent import Host
-from tildone.host.model import Delta, Request
+from tildone.host.host import Host
+from tildone.host.model import ChatRequest, Delta
 from tildone.host.port import Delivery
 from tildone.host.transcript import Entry, Transcript
 from tildone.kit.components import Component, RenderOptions
@@ -220,7 +220,7 @@ class NoModel:
 
     api = provider = id = "none"
 
-    async def stream(self, _request: Request, _signal: Any = None) -> Any:
+    async def stream(self, _request: ChatRequest, _signal: Any = None) -> Any:
         yield Delta()
         raise NotImplementedError
 

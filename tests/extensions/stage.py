@@ -7,10 +7,10 @@ from typing import Any
 from tests.clock import FakeClock
 from tildone.dialects.base import Dialect
 from tildone.host import messages
-from tildone.host.agent import Extension, Host
-from tildone.host.bus import Event
+from tildone.host.dispatcher import Event
+from tildone.host.host import Extension, Host
 from tildone.host.messages import Message
-from tildone.host.model import Delta, Request
+from tildone.host.model import ChatRequest, Delta
 from tildone.host.transcript import Entry, Transcript, header
 from tildone.kit.signal import AbortSignal
 from tildone.log.store import Store
@@ -31,9 +31,9 @@ class ScriptedModel:
 
     def __init__(self, *script: Answer) -> None:
         self.script = list(script)
-        self.requests: list[Request] = []
+        self.requests: list[ChatRequest] = []
 
-    async def stream(self, request: Request, _signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
+    async def stream(self, request: ChatRequest, _signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
         self.requests.append(request)
         answer = self.script.pop(0) if self.script else {"text": "ok"}
         yield {"type": "done", "message": self._message(await answer() if callable(answer) else answer)}

@@ -14,7 +14,7 @@ from tildone.errors import UsageError
 from tildone.extensions.phased import FAILED, NEWS, PANEL, phases
 from tildone.extensions.phased.settings import Settings
 from tildone.host import messages
-from tildone.host.api import ExtensionAPI
+from tildone.host.extension_api import ExtensionAPI
 from tildone.kit.components import RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult, text_result
 from tildone.kit.theme import plain

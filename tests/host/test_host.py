@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tildone.host import messages
-from tildone.host.agent import Host, HostBusy
-from tildone.host.api import ExtensionAPI
-from tildone.host.bus import Event
-from tildone.host.model import Delta, ModelFailure, Request
+from tildone.host.dispatcher import Event
+from tildone.host.extension_api import ExtensionAPI
+from tildone.host.host import Host, HostBusy
+from tildone.host.model import ChatRequest, Delta, ModelFailure
 from tildone.host.retry import RetryPolicy
 from tildone.host.transcript import Transcript, header
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, text_result
@@ -29,9 +29,9 @@ class Script:
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
-        self.requests: list[Request] = []
+        self.requests: list[ChatRequest] = []
 
-    async def stream(self, request: Request, signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
+    async def stream(self, request: ChatRequest, signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
         self.requests.append(request)
         answer = self.answers.pop(0) if self.answers else "done"
         if callable(answer):

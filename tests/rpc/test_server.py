@@ -8,8 +8,8 @@ from typing import Any, BinaryIO
 
 from tests.extensions.stage import Stage
 from tildone.dialects.indexed import INDEXED
-from tildone.host.api import ExtensionAPI
 from tildone.host.conversations import Conversations
+from tildone.host.extension_api import ExtensionAPI
 from tildone.rpc.server import sender, serve
 from tildone.rpc.ui import RpcUI
 

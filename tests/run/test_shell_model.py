@@ -9,7 +9,7 @@ from tildone.core.plan import Status
 from tildone.errors import UsageError
 from tildone.host import messages
 from tildone.host.messages import Message
-from tildone.host.model import Delta, ModelFailure, Request, ToolSpec
+from tildone.host.model import ChatRequest, Delta, ModelFailure, ToolSpec
 from tildone.host.shell_model import ShellModel
 from tildone.host.shell_model.script import Job, read_script
 from tildone.kit.signal import AbortController, Aborted
@@ -86,7 +86,7 @@ class Talk:
         self.gives({"action": "write", "todos": todos})
 
     async def _heard(self) -> list[Delta]:
-        return [delta async for delta in self.model.stream(Request("", self.told, self.tools))]
+        return [delta async for delta in self.model.stream(ChatRequest("", self.told, self.tools))]
 
 
 def test_each_task_is_started_run_and_completed() -> None:
@@ -168,7 +168,7 @@ def test_without_todo_tools_there_is_nothing_to_speak_with() -> None:
 
 def test_answers_come_in_pieces_and_stop_when_told_to() -> None:
     model = ShellModel(read_script("- [ ] A task with a rather long text: `a`\n", "plan.md"), lambda: 0)
-    request = Request("", [messages.user("Go", 0)], tuple(ToolSpec(name, "", {}) for name in INDEXED))
+    request = ChatRequest("", [messages.user("Go", 0)], tuple(ToolSpec(name, "", {}) for name in INDEXED))
     controller = AbortController()
 
     kinds: list[str] = []

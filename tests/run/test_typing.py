@@ -3,11 +3,11 @@
 import pytest
 
 from tildone.cli.run.terminal.keys import Decoder, Key
-from tildone.cli.run.terminal.line import TypedLine
+from tildone.cli.run.terminal.line_editor import LineEditor
 
 
-def typed(*chunks: bytes) -> TypedLine:
-    decoder, line = Decoder(), TypedLine()
+def typed(*chunks: bytes) -> LineEditor:
+    decoder, line = Decoder(), LineEditor()
     for chunk in chunks:
         for key in decoder.feed(chunk):
             line.press(key)
@@ -75,7 +75,7 @@ def test_a_line_is_edited_as_everywhere(keys: bytes, text: str, cursor: int) -> 
     ],
 )
 def test_as_much_of_a_line_is_shown_as_fits(text: str, columns: int, shown: str, cursor: int) -> None:
-    line = TypedLine()
+    line = LineEditor()
     line.press(Key("", text))
 
     assert line.shown(columns) == (shown, cursor)

@@ -15,9 +15,9 @@ from tildone.dialects.declared import DECLARED
 from tildone.dialects.declared.envelope import broken
 from tildone.extensions.memory import AS_IT_IS, OpenSession, overtaken
 from tildone.extensions.tools import definition
-from tildone.host.api import ExtensionAPI
-from tildone.host.bus import Event
-from tildone.host.context import Context
+from tildone.host.dispatcher import Event
+from tildone.host.extension_api import ExtensionAPI
+from tildone.host.extension_context import ExtensionContext
 from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import ToolResult
 from tildone.kit.theme import Role
@@ -65,7 +65,7 @@ class Declared:
             self._session = self._open_session("")
         return self._session
 
-    def carry_out(self, tool: Tool, params: dict[str, Any], ctx: Context) -> Reply:
+    def carry_out(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
         """A model's call. Whatever breaks on the way is told as such, and leaves the list as it was."""
         head: str | None = None
         try:
@@ -77,7 +77,7 @@ class Declared:
         self._show_status(ctx)
         return reply
 
-    def read_again(self, _event: Event, ctx: Context) -> None:
+    def read_again(self, _event: Event, ctx: ExtensionContext) -> None:
         """Another conversation: the list is what that remembers, unless the store has gone on since."""
         self._session = self._open_session(ctx.session.id)
         if self._session.completions is None:
@@ -87,12 +87,12 @@ class Declared:
             self._keep(remembered)
         self._show_status(ctx)
 
-    def turn_to(self, _event: Event, ctx: Context) -> None:
+    def turn_to(self, _event: Event, ctx: ExtensionContext) -> None:
         """Another branch of the conversation: the list is what was remembered there."""
         self._keep(DECLARED.recover(ctx.session.get_branch()) or Plan())
         self._show_status(ctx)
 
-    def recap(self, event: Event, _ctx: Context) -> dict[str, Any] | None:
+    def recap(self, event: Event, _ctx: ExtensionContext) -> dict[str, Any] | None:
         """While something is left to do, the last thing the model reads is what: for this request only."""
         said = self.session.context()
         if said is None:
@@ -111,7 +111,7 @@ class Declared:
             if newest is not None and newest.id != head and newest.parent == head:
                 self.session.undo()
 
-    def _show_status(self, ctx: Context) -> None:
+    def _show_status(self, ctx: ExtensionContext) -> None:
         if ctx.has_ui:
             ctx.ui.set_status(STATUS, widget.status_text(self.session.plan))
 

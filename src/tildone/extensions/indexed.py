@@ -15,9 +15,9 @@ from tildone.dialects.indexed import INDEXED
 from tildone.dialects.indexed.entries import STATUSES
 from tildone.extensions.memory import OpenSession, overtaken
 from tildone.extensions.tools import definition
-from tildone.host.api import ExtensionAPI
-from tildone.host.bus import Event
-from tildone.host.context import Context
+from tildone.host.dispatcher import Event
+from tildone.host.extension_api import ExtensionAPI
+from tildone.host.extension_context import ExtensionContext
 from tildone.kit.components import RenderOptions, Text
 from tildone.kit.definition import ToolResult
 from tildone.log.events import Actor, Bound, Directive
@@ -73,7 +73,7 @@ class TilDone:
             self._session = self._open_session("")
         return self._session
 
-    def carry_out(self, tool: Tool, params: dict[str, Any], ctx: Context) -> Reply:
+    def carry_out(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
         """A tool call; the status bar follows a change that was made."""
         reply = self.session.execute(tool, params)
         if "error" not in reply.details and tool.name != "list_todos":
@@ -94,7 +94,7 @@ class TilDone:
             return Text(result.text)
         return Text(themed.result(result.text, result.details, STATUSES))
 
-    def read_again(self, event: Event, ctx: Context) -> None:
+    def read_again(self, event: Event, ctx: ExtensionContext) -> None:
         """Another conversation, or another branch of it: the plan is what that remembers.
 
         A conversation that is opened again may have been overtaken: what was done to its plan meanwhile stands.
@@ -109,12 +109,12 @@ class TilDone:
             self._session.change([Write(plan.phases)], Actor.IMPORT)
         self._show_status(ctx)
 
-    def remind(self, _event: Event, _ctx: Context) -> dict[str, Any] | None:
+    def remind(self, _event: Event, _ctx: ExtensionContext) -> dict[str, Any] | None:
         """The plan, hidden from the person, before the model begins."""
         content = self.session.context()
         return {"message": {"customType": CONTEXT, "content": content, "display": False}} if content else None
 
-    def turn_ended(self, event: Event, ctx: Context) -> None:
+    def turn_ended(self, event: Event, ctx: ExtensionContext) -> None:
         """Let the agent rest, let it go, or count down to its next turn. A new end of a turn ends what it counts."""
         if event.get("willRetry"):
             return
@@ -131,7 +131,7 @@ class TilDone:
                 self._forget(self._shown)
                 self._count_down(ctx, verdict.prompt or "")
 
-    def leave_it(self, _event: Event, ctx: Context) -> None:
+    def leave_it(self, _event: Event, ctx: ExtensionContext) -> None:
         """The person has taken over: what was about to be said in their place is not said."""
         self._stop_counting()
         if ctx.has_ui:
@@ -142,7 +142,7 @@ class TilDone:
         content = f"Auto-continue limit reached ({why}). Remaining todos were not completed. Take over manually."
         self.api.send_message({"customType": COMPLETE, "content": content, "display": True})
 
-    def _count_down(self, ctx: Context, prompt: str) -> None:
+    def _count_down(self, ctx: ExtensionContext, prompt: str) -> None:
         """Tick by tick where somebody watches, and in one wait where nobody does."""
         go_on = partial(self._go_on, prompt, _texts(self.session.plan))
         if not ctx.has_ui:
@@ -155,7 +155,7 @@ class TilDone:
             else:
                 tick()
 
-    def _tick(self, ctx: Context, now: Tick, go_on: Callable[[], None]) -> None:
+    def _tick(self, ctx: ExtensionContext, now: Tick, go_on: Callable[[], None]) -> None:
         try:
             if not now.fires:
                 ctx.ui.set_widget(COUNTING, [widget.countdown_text(now.left)], "aboveEditor")
@@ -196,7 +196,7 @@ class TilDone:
         while waiting:
             waiting.pop()()
 
-    def _show_status(self, ctx: Context) -> None:
+    def _show_status(self, ctx: ExtensionContext) -> None:
         if ctx.has_ui:
             ctx.ui.set_status(SUMMARY, widget.status_text(self.session.plan))
             ctx.ui.set_status(ACTIVE, widget.active_tasks(self.session.plan))

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tildone.dialects.base import Reply, Tool
-from tildone.host.context import Context
+from tildone.host.extension_context import ExtensionContext
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult
-from tildone.kit.schema import SchemaProblem
+from tildone.kit.schema import Problem
 
-Carry = Callable[[Tool, dict[str, Any], Context], Reply]
-Refuse = Callable[[Tool, Sequence[SchemaProblem], object], Reply]
+Carry = Callable[[Tool, dict[str, Any], ExtensionContext], Reply]
+Refuse = Callable[[Tool, Sequence[Problem], object], Reply]
 
 
 def definition(tool: Tool, carry: Carry, refuse: Refuse | None = None, **more: Any) -> ToolDefinition:
@@ -20,7 +20,9 @@ def definition(tool: Tool, carry: Carry, refuse: Refuse | None = None, **more: A
     `refuse` puts it in the dialect's own words why a call was turned away.
     """
 
-    async def execute(_call_id: str, params: dict[str, Any], _signal: Any, _update: Any, ctx: Context) -> ToolResult:
+    async def execute(
+        _call_id: str, params: dict[str, Any], _signal: Any, _update: Any, ctx: ExtensionContext
+    ) -> ToolResult:
         return _result(carry(tool, params, ctx))
 
     return ToolDefinition(

@@ -15,7 +15,7 @@ Usage = dict[str, Any]
 NO_RESULT = "No result: the call was interrupted."
 
 
-class Speaker(Protocol):
+class ModelIdentity(Protocol):
     """Which model speaks: the protocol it is reached by, who runs it, its name."""
 
     @property
@@ -33,7 +33,7 @@ def user(content: str | Sequence[Block], at: int, images: Sequence[Block] = ()) 
 
 def assistant(  # noqa: PLR0913  a record has as many fields as it has
     content: Sequence[Block],
-    speaker: Speaker,
+    speaker: ModelIdentity,
     usage: Usage,
     stop_reason: str,
     at: int,

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Protocol
 
 from tildone.errors import TildoneError
-from tildone.host.messages import Message, Speaker
+from tildone.host.messages import Message, ModelIdentity
 from tildone.kit.signal import AbortSignal
 from tildone.value import value
 
@@ -23,7 +23,7 @@ class ToolSpec:
 
 
 @value
-class Request:
+class ChatRequest:
     """Everything a model is given: `messages` are of the roles that `for_model` leaves."""
 
     system: str
@@ -43,10 +43,10 @@ class ModelFailure(TildoneError):
         self.retry_after = retry_after
 
 
-class Model(Speaker, Protocol):
+class Model(ModelIdentity, Protocol):
     """A model that answers."""
 
-    def stream(self, request: Request, signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
+    def stream(self, request: ChatRequest, signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
         """The answer as it comes: pi's assistant message events, the last of them `done` with the whole message.
 
         A delta may carry the `usage` so far beside what pi's records hold. Closing the stream ends the request.

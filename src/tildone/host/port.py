@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Protocol
 
-from tildone.host.bus import Bus, Event
-from tildone.host.holds import Holds
+from tildone.host.dispatcher import Dispatcher, Event
 from tildone.host.messages import Message
 from tildone.host.model import Model
+from tildone.host.pending_work import PendingWork
 from tildone.host.retry import RetryPolicy
 from tildone.host.transcript import Entry, Transcript
 from tildone.host.ui import UI
@@ -44,8 +44,8 @@ class HostPort(Protocol):
     retry: RetryPolicy
     preamble: str | None
     after: After
-    holds: Holds
-    bus: Bus
+    holds: PendingWork
+    bus: Dispatcher
     ctx: Any
     tools: dict[str, ToolDefinition]
     inactive: set[str]

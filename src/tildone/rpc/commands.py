@@ -7,8 +7,8 @@ from typing import Any
 
 from tildone.errors import UsageError
 from tildone.host import messages
-from tildone.host.agent import Host
 from tildone.host.conversations import Conversations
+from tildone.host.host import Host
 from tildone.host.port import Delivery
 from tildone.host.transcript import Transcript
 

@@ -7,8 +7,8 @@ import signal
 from contextlib import suppress
 from typing import Protocol
 
-from tildone.host.agent import Host
 from tildone.host.conversations import Conversations
+from tildone.host.host import Host
 from tildone.host.ui import UI
 from tildone.rpc.server import sender, serve, standard_streams
 from tildone.rpc.ui import RpcUI

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from tildone.errors import TildoneError
-from tildone.host.agent import Host
 from tildone.host.conversations import Conversations
+from tildone.host.host import Host
 from tildone.rpc.commands import Commands
 from tildone.rpc.ui import RpcUI
 

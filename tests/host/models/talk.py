@@ -9,7 +9,7 @@ import pytest
 from tests.host.models.wire import Turn, Wire
 from tildone.host import messages
 from tildone.host.messages import Message
-from tildone.host.model import Delta, Model, Request, ToolSpec
+from tildone.host.model import ChatRequest, Delta, Model, ToolSpec
 from tildone.host.providers import open_model
 from tildone.kit.signal import AbortSignal
 
@@ -53,18 +53,18 @@ async def talk(spec: str, *script: Turn) -> AsyncIterator[tuple[Model, Wire]]:
             await model.close()
 
 
-def asking(*said: Message | str, system: str = "", tools: tuple[ToolSpec, ...] = (LOOK,)) -> Request:
+def asking(*said: Message | str, system: str = "", tools: tuple[ToolSpec, ...] = (LOOK,)) -> ChatRequest:
     """A request; text stands for what a person says."""
     told = [messages.user(each, 0) if isinstance(each, str) else each for each in said or ("Go",)]
-    return Request(system, told, tools)
+    return ChatRequest(system, told, tools)
 
 
-async def heard(model: Model, request: Request | None = None, signal: AbortSignal | None = None) -> list[Delta]:
+async def heard(model: Model, request: ChatRequest | None = None, signal: AbortSignal | None = None) -> list[Delta]:
     """Everything a model answers."""
     return [delta async for delta in model.stream(request or asking(), signal)]
 
 
-async def answer(model: Model, request: Request | None = None) -> Message:
+async def answer(model: Model, request: ChatRequest | None = None) -> Message:
     """The message that a model answers with."""
     message: Message = (await heard(model, request))[-1]["message"]
     return message

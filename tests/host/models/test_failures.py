@@ -9,7 +9,7 @@ import pytest
 
 from tests.host.models.talk import ANTHROPIC, CHAT, answer, asking, both_formats, heard, talk
 from tildone.host import messages
-from tildone.host.agent import Host
+from tildone.host.host import Host
 from tildone.host.model import Model, ModelFailure
 from tildone.host.providers import open_model
 from tildone.host.retry import RetryPolicy

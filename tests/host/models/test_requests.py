@@ -14,7 +14,7 @@ from tildone.dialects.phased import PHASED
 from tildone.host import messages
 from tildone.host.messages import Message
 from tildone.host.model import Model, ToolSpec
-from tildone.host.providers.outgoing import parameters
+from tildone.host.providers.encoding import parameters
 
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 IMAGE = {"type": "image", "data": PIXEL, "mimeType": "image/png"}

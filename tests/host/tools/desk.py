@@ -8,16 +8,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from tildone.host.context import Context
+from tildone.host.extension_context import ExtensionContext
 from tildone.host.port import HostPort
 from tildone.host.tools import builtin_tools
-from tildone.host.tools.confine import Answer, Policy
+from tildone.host.tools.permissions import PermissionAnswer, PermissionPolicy
 from tildone.host.transcript import Transcript, header
 from tildone.host.ui import UI, NoUI
 from tildone.kit.definition import OnUpdate, ToolResult
 from tildone.kit.signal import AbortSignal
 
-ANY_COMMAND = Policy(allow=("bash",))
+ANY_COMMAND = PermissionPolicy(allow=("bash",))
 
 _marks = itertools.count(1)
 
@@ -27,14 +27,14 @@ class Person(NoUI):
 
     has_ui = True
 
-    def __init__(self, *answers: Answer | None) -> None:
+    def __init__(self, *answers: PermissionAnswer | None) -> None:
         self.answers = list(answers)
         self.questions: list[str] = []
         self.asked = asyncio.Event()
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ARG002, ASYNC109  the protocol's
         """Choose the next answer."""
-        assert list(options) == [answer.value for answer in Answer]
+        assert list(options) == [answer.value for answer in PermissionAnswer]
         self.questions.append(title)
         self.asked.set()
         await asyncio.sleep(0)
@@ -47,7 +47,7 @@ class Person(NoUI):
 class Desk:
     """The built-in tools in a folder."""
 
-    def __init__(self, folder: Path, policy: Policy = ANY_COMMAND, ui: UI | None = None) -> None:
+    def __init__(self, folder: Path, policy: PermissionPolicy = ANY_COMMAND, ui: UI | None = None) -> None:
         self.folder = folder
         self.tools = {tool.name: tool for tool in builtin_tools(policy)}
         self.sit("session", ui)
@@ -56,7 +56,7 @@ class Desk:
         """Go on in a session."""
         transcript = Transcript(header(session, str(self.folder), 0), now=lambda: 0, new_id=lambda: "e")
         host = SimpleNamespace(ui=ui or NoUI(), cwd=str(self.folder), transcript=transcript)
-        self.ctx = Context(cast("HostPort", host))
+        self.ctx = ExtensionContext(cast("HostPort", host))
 
     async def call(
         self, tool: str, *, signal: AbortSignal | None = None, on_update: OnUpdate | None = None, **params: Any

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tests.host.tools.desk import Desk, mark, marked_processes, size_of, sleepers, until
-from tildone.host.tools import family, output
-from tildone.host.tools.failure import Failed
-from tildone.host.tools.output import Output
+from tildone.host.tools import command_output, process_tree
+from tildone.host.tools.command_output import CommandOutput
+from tildone.host.tools.tool_failure import ToolFailure
 from tildone.kit.definition import ToolResult
 from tildone.kit.signal import AbortController
 
@@ -89,17 +89,17 @@ async def test_there_is_no_input_and_no_pager(desk: Desk, monkeypatch: pytest.Mo
     ("params", "said"), [({"command": " "}, "empty"), ({"command": "ls", "timeout": 0}, "timeout")]
 )
 async def test_a_call_that_makes_no_sense_is_refused(desk: Desk, params: dict[str, Any], said: str) -> None:
-    with pytest.raises(Failed, match=said):
+    with pytest.raises(ToolFailure, match=said):
         await desk.call("bash", **params)
 
 
 async def test_what_cannot_be_started_says_why(desk: Desk) -> None:
-    with pytest.raises(Failed, match="cannot be started: embedded null byte"):
+    with pytest.raises(ToolFailure, match="cannot be started: embedded null byte"):
         await desk.bash("echo \0")
-    with pytest.raises(Failed, match="cannot be started: Argument list too long"):
+    with pytest.raises(ToolFailure, match="cannot be started: Argument list too long"):
         await desk.bash("#" * 3_000_000)
     desk.folder.rmdir()
-    with pytest.raises(Failed, match=r"The working directory .* is not there"):
+    with pytest.raises(ToolFailure, match=r"The working directory .* is not there"):
         await desk.bash("true")
 
 
@@ -172,7 +172,7 @@ async def test_where_there_is_no_table_of_processes_the_group_is_ended(
     desk: Desk, marked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on systems other than Linux."""
-    monkeypatch.setattr(family, "_PROC", "/nowhere")
+    monkeypatch.setattr(process_tree, "_PROC", "/nowhere")
 
     result = await desk.bash(f"trap '' TERM; sleep {marked} & (sleep {marked} &); wait", timeout=0.2)
 
@@ -256,7 +256,7 @@ async def test_a_file_of_output_may_be_read_but_not_written(desk: Desk) -> None:
     result = await desk.bash("seq 3000")
     path = result.details["fullOutputPath"]
 
-    with pytest.raises(Failed, match="outside"):
+    with pytest.raises(ToolFailure, match="outside"):
         await desk.call("write", path=path, content="")
 
     assert size_of(path) > 0
@@ -270,7 +270,7 @@ async def test_output_that_is_no_text_harms_nobody(desk: Desk) -> None:
 
 
 def test_a_character_that_comes_in_two_parts_is_one(tmp_path: Path) -> None:
-    written = Output(lambda: ((tmp_path / "all").open("wb"), "all"))
+    written = CommandOutput(lambda: ((tmp_path / "all").open("wb"), "all"))
 
     written.feed("✓".encode()[:2])
     before = written.told().text
@@ -281,8 +281,8 @@ def test_a_character_that_comes_in_two_parts_is_one(tmp_path: Path) -> None:
 
 def test_what_never_stops_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The end is still told, and what comes after the end is forgotten."""
-    monkeypatch.setattr(output, "KEPT_AT_MOST", 95_000)
-    written = Output(lambda: ((tmp_path / "all").open("wb"), "all"))
+    monkeypatch.setattr(command_output, "KEPT_AT_MOST", 95_000)
+    written = CommandOutput(lambda: ((tmp_path / "all").open("wb"), "all"))
 
     told = []
     for number in range(50):

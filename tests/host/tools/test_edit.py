@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.tools.desk import Desk
-from tildone.host.tools.failure import Failed
+from tildone.host.tools.tool_failure import ToolFailure
 
 
 def put(desk: Desk, data: str | bytes, name: str = "a.py") -> Path:
@@ -37,11 +37,11 @@ async def test_text_is_replaced_and_the_difference_told(desk: Desk) -> None:
 async def test_text_that_is_not_there_names_the_nearest_line(desk: Desk) -> None:
     path = put(desk, "import os\n\ndef greet(name):\n    return name\n")
 
-    with pytest.raises(Failed, match=r"^old_text is not in a\.py\. Most like it is line 3: def greet\(name\):$"):
+    with pytest.raises(ToolFailure, match=r"^old_text is not in a\.py\. Most like it is line 3: def greet\(name\):$"):
         await desk.call("edit", path="a.py", old_text="def great(name):\n    pass", new_text="")
-    with pytest.raises(Failed, match="Only its white space differs from what begins on line 3"):
+    with pytest.raises(ToolFailure, match="Only its white space differs from what begins on line 3"):
         await desk.call("edit", path="a.py", old_text="  def greet(name):\n\treturn name", new_text="")
-    with pytest.raises(Failed, match="Read the file"):
+    with pytest.raises(ToolFailure, match="Read the file"):
         await desk.call("edit", path="a.py", old_text="@@@@", new_text="")
 
     assert path.read_text(encoding="utf-8").count("greet") == 1
@@ -50,7 +50,7 @@ async def test_text_that_is_not_there_names_the_nearest_line(desk: Desk) -> None
 async def test_text_that_stands_there_more_than_once_is_left(desk: Desk) -> None:
     path = put(desk, "x = 1\ny = 2\nx = 1\n" + "x = 1\n" * 10)
 
-    with pytest.raises(Failed) as failed:
+    with pytest.raises(ToolFailure) as failed:
         await desk.call("edit", path="a.py", old_text="x = 1", new_text="x = 2")
 
     assert str(failed.value) == (
@@ -121,7 +121,7 @@ async def test_the_encoding_stays_that_of_the_file(desk: Desk, before: bytes, af
 async def test_an_edit_that_makes_no_sense_is_refused(desk: Desk, old: str, new: str, said: str) -> None:
     path = put(desk, "one\ntwo\n")
 
-    with pytest.raises(Failed, match=said):
+    with pytest.raises(ToolFailure, match=said):
         await desk.call("edit", path="a.py", old_text=old, new_text=new)
 
     assert path.read_bytes() == b"one\ntwo\n"
@@ -139,7 +139,7 @@ async def test_what_cannot_be_edited_says_why(desk: Desk, data: bytes | None, sa
     if data is not None:
         put(desk, data)
 
-    with pytest.raises(Failed, match=said):
+    with pytest.raises(ToolFailure, match=said):
         await desk.call("edit", path="a.py", old_text="one", new_text="two")
 
 

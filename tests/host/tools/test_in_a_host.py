@@ -6,10 +6,10 @@ from typing import Any
 
 from tests.host.tools.desk import Desk, mark, sleepers, until
 from tildone.host import messages
-from tildone.host.agent import Host
-from tildone.host.model import Delta, Request
+from tildone.host.host import Host
+from tildone.host.model import ChatRequest, Delta
 from tildone.host.tools import builtin_tools
-from tildone.host.tools.confine import Policy
+from tildone.host.tools.permissions import PermissionPolicy
 from tildone.host.transcript import Transcript, header
 from tildone.kit.signal import AbortSignal
 
@@ -23,9 +23,9 @@ class Scripted:
 
     def __init__(self, *turns: Calls) -> None:
         self.turns = list(turns)
-        self.requests: list[Request] = []
+        self.requests: list[ChatRequest] = []
 
-    async def stream(self, request: Request, _signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
+    async def stream(self, request: ChatRequest, _signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
         """The next turn."""
         self.requests.append(request)
         calls = self.turns.pop(0) if self.turns else []
@@ -40,7 +40,7 @@ class Scripted:
         """There is nothing to let go of."""
 
 
-def host_in(folder: Path, policy: Policy, *turns: Calls) -> Host:
+def host_in(folder: Path, policy: PermissionPolicy, *turns: Calls) -> Host:
     ids = iter(range(1000))
     transcript = Transcript(header("s", str(folder), 0), now=lambda: 0, new_id=lambda: f"e{next(ids)}")
     tools = builtin_tools(policy)
@@ -58,7 +58,7 @@ async def test_an_agent_can_work(folder: Path) -> None:
     how = "Start with --allow 'rm *' to allow it, or with --allow bash for every command."
     host = host_in(
         folder,
-        Policy(allow=("cat *", "false")),
+        PermissionPolicy(allow=("cat *", "false")),
         [
             ("write", {"path": "src/a.py", "content": "print('one')\n"}),
             ("edit", {"path": "src/a.py", "old_text": "one", "new_text": "two"}),
@@ -92,7 +92,7 @@ async def test_an_agent_can_work(folder: Path) -> None:
 
 async def test_aborting_a_turn_ends_its_command(folder: Path) -> None:
     seconds = mark()
-    host = host_in(folder, Policy(allow=("bash",)), [("bash", {"command": f"sleep {seconds} & wait"})])
+    host = host_in(folder, PermissionPolicy(allow=("bash",)), [("bash", {"command": f"sleep {seconds} & wait"})])
     await host.prompt("Go")
     await until(lambda: sleepers(seconds))
 
@@ -104,7 +104,7 @@ async def test_aborting_a_turn_ends_its_command(folder: Path) -> None:
 
 
 async def test_the_tools_are_told_of_in_the_prompt(folder: Path) -> None:
-    host = host_in(folder, Policy())
+    host = host_in(folder, PermissionPolicy())
 
     await host.prompt("Go")
     await host.settled()

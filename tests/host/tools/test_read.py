@@ -8,7 +8,7 @@ import pytest
 
 from tests.host.tools.desk import Desk
 from tildone.host.tools import files, read
-from tildone.host.tools.failure import Failed
+from tildone.host.tools.tool_failure import ToolFailure
 from tildone.kit.definition import ImageContent, TextContent
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=")
@@ -58,9 +58,9 @@ async def test_a_part_can_be_asked_for(desk: Desk) -> None:
         "\n\n[Lines 2 to 2 of 4: go on with offset=3]"
     )
     assert (await desk.call("read", path="a.txt", offset=3, limit=9)).text == "three\nfour"
-    with pytest.raises(Failed, match=r"a\.txt has only 4 lines: there is no line 5"):
+    with pytest.raises(ToolFailure, match=r"a\.txt has only 4 lines: there is no line 5"):
         await desk.call("read", path="a.txt", offset=5)
-    with pytest.raises(Failed, match="count from 1"):
+    with pytest.raises(ToolFailure, match="count from 1"):
         await desk.call("read", path="a.txt", offset=0)
 
 
@@ -133,7 +133,7 @@ async def test_an_image_that_no_provider_takes_is_refused(desk: Desk, monkeypatc
     monkeypatch.setattr(read, "LARGEST_IMAGE", 10)
     put(desk, "a.png", PNG)
 
-    with pytest.raises(Failed, match=r"a\.png is an image of \d+ B; at most 10 B can be shown"):
+    with pytest.raises(ToolFailure, match=r"a\.png is an image of \d+ B; at most 10 B can be shown"):
         await desk.call("read", path="a.png")
 
 
@@ -141,7 +141,7 @@ async def test_an_image_that_no_provider_takes_is_refused(desk: Desk, monkeypatc
 async def test_a_binary_file_is_refused(desk: Desk, data: bytes) -> None:
     put(desk, "a.bin", data)
 
-    with pytest.raises(Failed, match=r"a\.bin is a binary file \(\d+ B\); look into it with bash"):
+    with pytest.raises(ToolFailure, match=r"a\.bin is a binary file \(\d+ B\); look into it with bash"):
         await desk.call("read", path="a.bin")
 
 
@@ -149,7 +149,7 @@ async def test_a_huge_file_is_left_to_better_tools(desk: Desk, monkeypatch: pyte
     monkeypatch.setattr(files, "LARGEST", 10)
     put(desk, "log", "x" * 11)
 
-    with pytest.raises(Failed, match="log has 11 B; look at parts of it with bash"):
+    with pytest.raises(ToolFailure, match="log has 11 B; look at parts of it with bash"):
         await desk.call("read", path="log")
 
 
@@ -158,15 +158,15 @@ async def test_a_missing_file_names_what_is_near(desk: Desk) -> None:
     put(desk, "tests/helpers.py", "")
     put(desk, "node_modules/helpers.py", "")
 
-    with pytest.raises(Failed, match=r"^src/confg\.py does not exist\. Did you mean src/config\.py\?$"):
+    with pytest.raises(ToolFailure, match=r"^src/confg\.py does not exist\. Did you mean src/config\.py\?$"):
         await desk.call("read", path="src/confg.py")
-    with pytest.raises(Failed, match=r"Did you mean src/config\.py\?"):
+    with pytest.raises(ToolFailure, match=r"Did you mean src/config\.py\?"):
         await desk.call("read", path="src/CONFIG.PY")
-    with pytest.raises(Failed, match=r"Did you mean src\?"):
+    with pytest.raises(ToolFailure, match=r"Did you mean src\?"):
         await desk.call("read", path="srcs/deep/down/main.py")
-    with pytest.raises(Failed, match=r"Did you mean tests/helpers\.py\?"):
+    with pytest.raises(ToolFailure, match=r"Did you mean tests/helpers\.py\?"):
         await desk.call("read", path="src/helpers.py")
-    with pytest.raises(Failed, match=r"^zzz does not exist$"):
+    with pytest.raises(ToolFailure, match=r"^zzz does not exist$"):
         await desk.call("read", path="zzz")
 
 
@@ -185,12 +185,12 @@ async def test_what_is_neither_file_nor_directory_is_not_opened(desk: Desk) -> N
     """A pipe would never end."""
     os.mkfifo(desk.folder / "pipe")
 
-    with pytest.raises(Failed, match="pipe is not a regular file"):
+    with pytest.raises(ToolFailure, match="pipe is not a regular file"):
         await desk.call("read", path="pipe")
 
 
 async def test_what_the_system_says_is_passed_on_without_numbers(desk: Desk) -> None:
     (desk.folder / "loop").symlink_to("loop")
 
-    with pytest.raises(Failed, match=r"^loop: Too many levels of symbolic links$"):
+    with pytest.raises(ToolFailure, match=r"^loop: Too many levels of symbolic links$"):
         await desk.call("read", path="loop")

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from tests.host.tools.desk import Desk
-from tildone.host.tools.failure import Failed
+from tildone.host.tools.tool_failure import ToolFailure
 
 
 async def test_a_file_is_made_with_the_folders_it_is_in(desk: Desk) -> None:
@@ -58,7 +58,7 @@ async def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
 
     monkeypatch.setattr(os, "fsync", full)
 
-    with pytest.raises(Failed, match=r"^a: No space left on device$"):
+    with pytest.raises(ToolFailure, match=r"^a: No space left on device$"):
         await desk.call("write", path="a", content="new")
     assert os.listdir(desk.folder) == ["a"]
     assert (desk.folder / "a").read_text(encoding="utf-8") == "old"
@@ -72,7 +72,7 @@ async def test_what_cannot_be_a_file_is_refused(desk: Desk, path: str, said: str
     (desk.folder / "folder").mkdir()
     (desk.folder / "file").touch()
 
-    with pytest.raises(Failed, match=said):
+    with pytest.raises(ToolFailure, match=said):
         await desk.call("write", path=path, content="x")
 
 
@@ -80,13 +80,13 @@ async def test_what_cannot_be_a_file_is_refused(desk: Desk, path: str, said: str
 async def test_a_read_only_file_stays_as_it_is(desk: Desk) -> None:
     (desk.folder / "a").touch(mode=0o444)
 
-    with pytest.raises(Failed, match="a is read-only"):
+    with pytest.raises(ToolFailure, match="a is read-only"):
         await desk.call("write", path="a", content="x")
 
 
 async def test_half_a_character_is_not_written(desk: Desk) -> None:
     """Models do write halves of surrogate pairs, and no file can hold one."""
-    with pytest.raises(Failed, match=r"content holds half a character \(U\+D83D\) on line 2"):
+    with pytest.raises(ToolFailure, match=r"content holds half a character \(U\+D83D\) on line 2"):
         await desk.call("write", path="a", content="ok\nbad \ud83d")
 
     assert not (desk.folder / "a").exists()

@@ -7,14 +7,14 @@ import importlib
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from tildone.cli.args import Typed
-from tildone.cli.run.order import ordered
-from tildone.cli.run.stage import Stage
+from tildone.cli.parsing.args import Typed
+from tildone.cli.run.arguments import parse_arguments
+from tildone.cli.run.setup import RunSetup
 
 MODES = {
     "terminal": "tildone.cli.run.terminal",
-    "print": "tildone.cli.run.printed",
-    "json": "tildone.cli.run.records",
+    "print": "tildone.cli.run.print_mode",
+    "json": "tildone.cli.run.json_mode",
     "rpc": "tildone.rpc.run",
 }
 """Where each mode is, as a name: one of them is a shell of its own, and shells do not import each other."""
@@ -22,6 +22,6 @@ MODES = {
 
 def run(typed: Typed) -> int:
     """Run the agent until it is done; the exit code says whether it was."""
-    order = ordered(typed)
-    mode: Callable[[Stage], Coroutine[Any, Any, int]] = importlib.import_module(MODES[order.mode]).run
-    return asyncio.run(mode(Stage(order)))
+    order = parse_arguments(typed)
+    mode: Callable[[RunSetup], Coroutine[Any, Any, int]] = importlib.import_module(MODES[order.mode]).run
+    return asyncio.run(mode(RunSetup(order)))

@@ -7,26 +7,26 @@ import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
-from tildone.cli.run.stage import Stage, Verdict
-from tildone.host.agent import Host
+from tildone.cli.run.setup import RunOutcome, RunSetup
+from tildone.host.host import Host
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 PATIENCE = 3.0
 """How many seconds a tool has to let go when the program ends."""
 
 
-async def carried_out(stage: Stage, host: Host) -> Verdict:
+async def run_headless(stage: RunSetup, host: Host) -> RunOutcome:
     """Let the host do what is to be done; how it ended."""
     came: asyncio.Queue[int] = asyncio.Queue()
     async with closing(host):
-        with caught(came.put_nowait):
+        with on_signals(came.put_nowait):
             await host.start()
             await host.prompt(stage.prompt or "")
             over, signalled = asyncio.ensure_future(host.over()), asyncio.ensure_future(came.get())
             await asyncio.wait({over, signalled}, return_when=asyncio.FIRST_COMPLETED)
             if signalled.done():
                 await stop(host)
-                return Verdict(128 + signalled.result())
+                return RunOutcome(128 + signalled.result())
             signalled.cancel()
             over.result()
             return stage.verdict(host)
@@ -53,7 +53,7 @@ async def closing(host: Host) -> AsyncIterator[Host]:
 
 
 @contextmanager
-def caught(heed: Callable[[int], object]) -> Iterator[None]:
+def on_signals(heed: Callable[[int], object]) -> Iterator[None]:
     """Call back on signals that ask for an end; where the system cannot, Python ends the program its own way."""
     loop = asyncio.get_running_loop()
     numbers = [number for name in SIGNALS if (number := getattr(signal, name, None)) is not None]

@@ -19,9 +19,9 @@ from tildone.extensions.phased.notebook import Notebook
 from tildone.extensions.phased.settings import Settings
 from tildone.extensions.phased.todo import DESCRIPTION, NAME, Copy, TodoCommand
 from tildone.extensions.tools import definition
-from tildone.host.api import ExtensionAPI
-from tildone.host.bus import Event
-from tildone.host.context import Context
+from tildone.host.dispatcher import Event
+from tildone.host.extension_api import ExtensionAPI
+from tildone.host.extension_context import ExtensionContext
 from tildone.host.messages import tool_calls
 from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import TextContent, ToolResult
@@ -83,19 +83,19 @@ class Phases:
         self.api.on("before_agent_start", self.begin)
         self.api.on("agent_before_settle", self.remind)
 
-    def read_again(self, _event: Event, ctx: Context) -> None:
+    def read_again(self, _event: Event, ctx: ExtensionContext) -> None:
         """Another conversation: the plan is what that remembers, without what was finished."""
         self.clearing.forget()
         self.notebook.open(ctx.session.id, ctx.session.get_branch())
         self._show(self.notebook.plan, ctx)
 
-    def turn_to(self, _event: Event, ctx: Context) -> None:
+    def turn_to(self, _event: Event, ctx: ExtensionContext) -> None:
         """Another branch of the conversation, the same way."""
         self.clearing.forget()
         self.notebook.turn_to(ctx.session.get_branch())
         self._show(self.notebook.plan, ctx)
 
-    def carry_out(self, tool: Tool, params: dict[str, Any], ctx: Context) -> Reply:
+    def carry_out(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
         """A model's call. What a call with one bad op has changed is written down: its result does not count."""
         before = self.notebook.plan
         reply = self.notebook.call(tool, params)
@@ -105,7 +105,7 @@ class Phases:
         self.clearing.plan_changed(ctx)
         return reply
 
-    def take_over(self, event: Event, ctx: Context) -> None:
+    def take_over(self, event: Event, ctx: ExtensionContext) -> None:
         """A result of `todo_write`: a failed one is told of again, a good one that is not ours becomes the plan."""
         if event["toolName"] != TODO_WRITE.name:
             return
@@ -118,7 +118,7 @@ class Phases:
             self.notebook.keep(plan)
             self.clearing.plan_changed(ctx)
 
-    def show_result(self, event: Event, ctx: Context) -> None:
+    def show_result(self, event: Event, ctx: ExtensionContext) -> None:
         """The panel follows what succeeded; of what failed the person is told."""
         if event["toolName"] != TODO_WRITE.name:
             return
@@ -130,7 +130,7 @@ class Phases:
         if plan is not None:
             self._show(plan, ctx)
 
-    def begin(self, _event: Event, _ctx: Context) -> dict[str, Any] | None:
+    def begin(self, _event: Event, _ctx: ExtensionContext) -> dict[str, Any] | None:
         """A new prompt: reminders start again, and the model hears of a plan that was changed behind its back."""
         self._reminded = 0
         if not self.notebook.unheard():
@@ -139,7 +139,7 @@ class Phases:
         self.api.append_entry(SNAPSHOT, {"phases": phases_out(plan)})
         return {"message": {"customType": NEWS, "content": edit_reminder(plan), "display": False}}
 
-    def remind(self, event: Event, _ctx: Context) -> dict[str, Any] | None:
+    def remind(self, event: Event, _ctx: ExtensionContext) -> dict[str, Any] | None:
         """An agent that stops with something left to do is told so, a few times."""
         plan = self.notebook.plan
         todo = [task for _, task in open_tasks(plan)]
@@ -156,12 +156,12 @@ class Phases:
         said = [{"type": "text", "text": reminder(plan, self._reminded, limit)}]
         return {"messages": [{"role": "developer", "attribution": "agent", "content": said}]}
 
-    def changed(self, ctx: Context) -> None:
+    def changed(self, ctx: ExtensionContext) -> None:
         """The person has changed the plan."""
         self.clearing.plan_changed(ctx)
         self._show(self.notebook.plan, ctx)
 
-    def gone(self, tasks: Sequence[TaskInPhase], ctx: Context) -> None:
+    def gone(self, tasks: Sequence[TaskInPhase], ctx: ExtensionContext) -> None:
         """Finished tasks have left the plan."""
         for found in tasks:
             self.api.tell({"type": "todo_auto_clear", "phase": found.phase, "content": found.task.text})
@@ -177,7 +177,7 @@ class Phases:
             {"customType": FAILED, "content": content, "display": False, "details": details}, deliver_as="next_turn"
         )
 
-    def _show(self, plan: Plan, ctx: Context) -> None:
+    def _show(self, plan: Plan, ctx: ExtensionContext) -> None:
         if ctx.has_ui and self.settings.enabled:
             ctx.ui.set_widget(PANEL, phase_tree.panel(plan), "aboveEditor")
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from tildone.core.query import TaskInPhase
 from tildone.errors import StoreError
 from tildone.extensions.phased.notebook import Notebook
-from tildone.host.context import Context
+from tildone.host.extension_context import ExtensionContext
 from tildone.loop.auto_clear import Schedule, next_moment, schedule
 
 PATIENCE_MS = 5_000
 
-Gone = Callable[[Sequence[TaskInPhase], Context], None]
+Gone = Callable[[Sequence[TaskInPhase], ExtensionContext], None]
 
 
 class SelfClearing:
@@ -25,7 +25,7 @@ class SelfClearing:
         self._waiting = Schedule()
         self._stop: Callable[[], None] | None = None
 
-    def plan_changed(self, ctx: Context) -> None:
+    def plan_changed(self, ctx: ExtensionContext) -> None:
         """Look what is finished now: that is due later; what was opened again is due no more."""
         self._waiting = schedule(self._notebook.plan, self._waiting, ctx.now(), self._delay_ms)
         self._wait(ctx)
@@ -35,13 +35,13 @@ class SelfClearing:
         self._waiting = Schedule()
         self._stop_waiting()
 
-    def _wait(self, ctx: Context) -> None:
+    def _wait(self, ctx: ExtensionContext) -> None:
         self._stop_waiting()
         moment = next_moment(self._waiting)
         if moment is not None:
             self._stop = ctx.after(max(0, moment - ctx.now()), lambda: self._clear(ctx))
 
-    def _clear(self, ctx: Context) -> None:
+    def _clear(self, ctx: ExtensionContext) -> None:
         self._stop = None
         try:
             done = self._notebook.clear(self._waiting, ctx.now())

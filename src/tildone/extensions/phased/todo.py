@@ -24,8 +24,8 @@ from tildone.dialects.phased import PHASED
 from tildone.dialects.phased.entries import EDIT, phases_out
 from tildone.extensions.phased.notebook import Notebook
 from tildone.formats.markdown import read
-from tildone.host.api import ExtensionAPI
-from tildone.host.context import Context
+from tildone.host.extension_api import ExtensionAPI
+from tildone.host.extension_context import ExtensionContext
 from tildone.value import replace
 from tildone.views.faults import describe_fault
 
@@ -42,13 +42,15 @@ CHANGED = "The plan changed while you edited it: what you save now takes its pla
 class TodoCommand:
     """One host's `/todo`. `changed` is called when the person has changed the plan."""
 
-    def __init__(self, api: ExtensionAPI, notebook: Notebook, copy: Copy, changed: Callable[[Context], None]) -> None:
+    def __init__(
+        self, api: ExtensionAPI, notebook: Notebook, copy: Copy, changed: Callable[[ExtensionContext], None]
+    ) -> None:
         self._api = api
         self._notebook = notebook
         self._copy = copy
         self._changed = changed
 
-    async def run(self, typed: str, ctx: Context) -> None:
+    async def run(self, typed: str, ctx: ExtensionContext) -> None:
         """Do what was typed after `/todo`, and say what came of it."""
         base = self._latest(ctx)
         answer = command(typed, base)
@@ -67,7 +69,7 @@ class TodoCommand:
         for message in self._committed(base, answer, ctx):
             ctx.ui.notify(message.text, KINDS[message.level])
 
-    async def _edited(self, request: OpenEditor, base: Plan, ctx: Context) -> tuple[Plan, Answer]:
+    async def _edited(self, request: OpenEditor, base: Plan, ctx: ExtensionContext) -> tuple[Plan, Answer]:
         """What the person made of the plan, and the plan that this replaces.
 
         They are asked again when it cannot be read, and when the agent was faster: neither work is lost.
@@ -86,7 +88,7 @@ class TodoCommand:
             else:
                 title, base = CHANGED, now
 
-    def _committed(self, base: Plan, answer: Answer, ctx: Context) -> tuple[Message, ...]:
+    def _committed(self, base: Plan, answer: Answer, ctx: ExtensionContext) -> tuple[Message, ...]:
         """Make the changes, if any: in the plan, in the session, and for the model to read. What to say of it."""
         if answer.steps is None:
             return answer.messages
@@ -99,7 +101,7 @@ class TodoCommand:
         self._changed(ctx)
         return answer.messages
 
-    def _latest(self, ctx: Context) -> Plan:
+    def _latest(self, ctx: ExtensionContext) -> Plan:
         return self._notebook.latest(ctx.session.get_branch())
 
 

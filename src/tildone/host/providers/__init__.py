@@ -48,7 +48,7 @@ def open_model(spec: str) -> Model:
         raise UsageError(f"name a model as provider:model, such as anthropic:claude-sonnet-5-5, not {spec!r}")
     # The library takes sixty times as long to load as Python itself, and is there only with the `run` extra.
     try:
-        from tildone.host.providers.streaming import ProviderModel  # noqa: PLC0415  see above
+        from tildone.host.providers.provider_model import ProviderModel  # noqa: PLC0415  see above
     except ImportError as error:
         raise UsageError("talking to models takes more packages: pip install 'tildone[run]'") from error
     return ProviderModel(_schemas_untouched(_inner(spec, provider)), name)

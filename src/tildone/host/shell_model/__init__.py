@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 
 from tildone.host.messages import Block, assistant, empty_usage, text, tool_call
-from tildone.host.model import Delta, ModelFailure, Request
+from tildone.host.model import ChatRequest, Delta, ModelFailure
 from tildone.host.shell_model.moves import Said, next_move
 from tildone.host.shell_model.script import Script
 from tildone.host.shell_model.tongues import spoken
@@ -32,7 +32,7 @@ class ShellModel:
         self._script = script
         self._now = now
 
-    async def stream(self, request: Request, signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
+    async def stream(self, request: ChatRequest, signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
         """The answer, in pieces."""
         block = self._answer(request)
         for delta in _deltas(block):
@@ -48,7 +48,7 @@ class ShellModel:
     async def close(self) -> None:
         """There is nothing to let go of."""
 
-    def _answer(self, request: Request) -> Block:
+    def _answer(self, request: ChatRequest) -> Block:
         tongue = spoken({tool.name for tool in request.tools})
         if tongue is None:
             raise ModelFailure("the shell model needs the todo tools of one dialect", transient=False)

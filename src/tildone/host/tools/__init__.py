@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from tildone.host.tools.bash import bash_tool
-from tildone.host.tools.confine import Guard, Policy
 from tildone.host.tools.edit import edit_tool
-from tildone.host.tools.files import Doors
+from tildone.host.tools.files import FileLocks
+from tildone.host.tools.permissions import PermissionGuard, PermissionPolicy
 from tildone.host.tools.read import read_tool
 from tildone.host.tools.write import write_tool
 from tildone.kit.definition import ToolDefinition
 
 
-def builtin_tools(policy: Policy) -> tuple[ToolDefinition, ...]:
+def builtin_tools(policy: PermissionPolicy) -> tuple[ToolDefinition, ...]:
     """The tools under a policy; what a person allows for a session holds for these."""
-    guard, doors = Guard(policy), Doors()
+    guard, doors = PermissionGuard(policy), FileLocks()
     return read_tool(guard), write_tool(guard, doors), edit_tool(guard, doors), bash_tool(guard)

@@ -6,17 +6,17 @@ from signal import strsignal
 from time import monotonic
 from typing import Any, NotRequired, TypedDict
 
-from tildone.host.context import Context
-from tildone.host.tools.confine import Guard
-from tildone.host.tools.failure import Failed
-from tildone.host.tools.output import Output, Told
-from tildone.host.tools.processes import Command, Ending
-from tildone.host.tools.shown import argument, result_view
+from tildone.host.extension_context import ExtensionContext
+from tildone.host.tools.command_output import CommandOutput, OutputExcerpt
+from tildone.host.tools.permissions import PermissionGuard
+from tildone.host.tools.result_view import argument, result_view
+from tildone.host.tools.shell_command import Ending, ShellCommand
+from tildone.host.tools.tool_failure import ToolFailure
 from tildone.kit.components import Component, Item, RenderOptions, Text, ToolCallHeader
-from tildone.kit.components.defaults import error_message, partial_message
-from tildone.kit.definition import OnUpdate, TextContent, ToolDefinition, ToolResult, send_update, text_result
-from tildone.kit.formatting import format_count, format_duration, format_size
+from tildone.kit.components.defaults import failure, waiting
+from tildone.kit.definition import OnUpdate, TextContent, ToolDefinition, ToolResult, text_result, update
 from tildone.kit.signal import AbortSignal
+from tildone.kit.sizes import format_count, format_duration, format_size
 from tildone.kit.theme import Role
 from tildone.kit.truncate import MAX_BYTES, MAX_LINES
 
@@ -43,24 +43,24 @@ class Params(TypedDict):
     timeout: NotRequired[float]
 
 
-def bash_tool(guard: Guard) -> ToolDefinition:
+def bash_tool(guard: PermissionGuard) -> ToolDefinition:
     """The tool, within what the guard allows."""
 
     async def execute(
-        _call_id: str, params: Params, signal: AbortSignal | None, on_update: OnUpdate | None, ctx: Context
+        _call_id: str, params: Params, signal: AbortSignal | None, on_update: OnUpdate | None, ctx: ExtensionContext
     ) -> ToolResult:
         line, seconds = params["command"].strip(), params.get("timeout", TIMEOUT)
         if not line:
-            raise Failed("The command is empty")
+            raise ToolFailure("The command is empty")
         if seconds <= 0:
-            raise Failed("timeout must be more than 0 seconds")
+            raise ToolFailure("timeout must be more than 0 seconds")
         await guard.command(line, ctx, signal)
         if signal:
             signal.raise_if_aborted()
         began = monotonic()
-        output = Output(guard.keep)
-        command = Command(line, ctx.cwd, output)
-        ending = await command.over(seconds, signal, lambda: send_update(on_update, _so_far(output)))
+        output = CommandOutput(guard.keep)
+        command = ShellCommand(line, ctx.cwd, output)
+        ending = await command.over(seconds, signal, lambda: update(on_update, _so_far(output)))
         return _result(command, ending, output.told(), seconds, round((monotonic() - began) * 1000))
 
     return ToolDefinition(
@@ -91,10 +91,10 @@ def render_call(args: Any) -> Component:
 def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
     """How it ended, and the end of what it wrote."""
     if options.is_partial:
-        return partial_message("Bash", "running")
+        return waiting("Bash", "running")
     details = result.details
     if "ending" not in details:
-        return error_message(result)
+        return failure(result)
     figures = [Item("took", format_duration(details["durationMs"]))]
     if details["fullOutputPath"]:
         figures.append(Item("all of it", details["fullOutputPath"]))
@@ -102,12 +102,12 @@ def render_result(result: ToolResult, options: RenderOptions) -> Component | Non
     return result_view(summary, result.text, options, last=True, figures=figures)
 
 
-def _so_far(output: Output) -> ToolResult:
+def _so_far(output: CommandOutput) -> ToolResult:
     told = output.told()
     return text_result(told.text, {"totalLines": told.total_lines, "totalBytes": told.total_bytes})
 
 
-def _result(command: Command, ending: Ending, told: Told, seconds: float, took: int) -> ToolResult:
+def _result(command: ShellCommand, ending: Ending, told: OutputExcerpt, seconds: float, took: int) -> ToolResult:
     failed = _failure(command.exit_code, ending, seconds)
     notes = [note for note in (_cut(told), _left_behind(command), failed) if note]
     parts = [told.text or "(no output)", "\n".join(f"[{note}]" for note in notes)]
@@ -138,7 +138,7 @@ def _failure(exit_code: int | None, ending: Ending, seconds: float) -> str:
             return f"Exit code {exit_code}" if exit_code else ""
 
 
-def _cut(told: Told) -> str:
+def _cut(told: OutputExcerpt) -> str:
     if told.path is None:
         return ""
     lines = f"The last {format_count(told.lines)} of {format_count(told.total_lines, 'line')}"
@@ -146,7 +146,7 @@ def _cut(told: Told) -> str:
     return f"{lines}; {kept} is in {told.path}"
 
 
-def _left_behind(command: Command) -> str:
+def _left_behind(command: ShellCommand) -> str:
     """Processes that run on, so that a model can end those it does not want."""
     left = command.left_behind()
     if not left:

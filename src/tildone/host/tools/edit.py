@@ -9,12 +9,12 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any, NotRequired, TypedDict
 
-from tildone.host.context import Context
-from tildone.host.tools.confine import Guard, shown_path
+from tildone.host.extension_context import ExtensionContext
 from tildone.host.tools.diffs import Replacement, hunks, replaced, unified
-from tildone.host.tools.failure import Failed
-from tildone.host.tools.files import Doors, encoding_of, is_binary, replace, whole
-from tildone.host.tools.shown import argument, diff_view
+from tildone.host.tools.files import FileLocks, encoding_of, is_binary, read_file, replace_file
+from tildone.host.tools.permissions import PermissionGuard, shown_path
+from tildone.host.tools.result_view import argument, diff_view
+from tildone.host.tools.tool_failure import ToolFailure
 from tildone.host.tools.write import utf8
 from tildone.kit.components import Component, RenderOptions, Text, ToolCallHeader
 from tildone.kit.components.defaults import error_message, partial_message
@@ -51,14 +51,14 @@ class Params(TypedDict):
     all: NotRequired[bool]
 
 
-def edit_tool(guard: Guard, doors: Doors) -> ToolDefinition:
+def edit_tool(guard: PermissionGuard, doors: FileLocks) -> ToolDefinition:
     """The tool, within what the guard allows, and one at a time for each file."""
 
     async def execute(
-        _call_id: str, params: Params, signal: AbortSignal | None, _on_update: OnUpdate | None, ctx: Context
+        _call_id: str, params: Params, signal: AbortSignal | None, _on_update: OnUpdate | None, ctx: ExtensionContext
     ) -> ToolResult:
         if not params["old_text"]:
-            raise Failed("old_text is empty; to make a file or to replace all of one, use write")
+            raise ToolFailure("old_text is empty; to make a file or to replace all of one, use write")
         utf8(params["new_text"], "new_text")
         real = await guard.file(params["path"], "write", ctx, signal)
         shown, door = shown_path(real, ctx.cwd), doors.to(real)
@@ -103,20 +103,20 @@ def render_result(result: ToolResult, options: RenderOptions) -> Component | Non
 
 def _edited(real: str, shown: str, params: Params) -> ToolResult:
     if not os.path.lexists(real):
-        raise Failed(f"{shown} does not exist; to make a file, use write")
-    data = whole(real, shown)
+        raise ToolFailure(f"{shown} does not exist; to make a file, use write")
+    data = read_file(real, shown)
     if is_binary(data):
-        raise Failed(f"{shown} is a binary file")
+        raise ToolFailure(f"{shown} is a binary file")
     encoding = encoding_of(data)
     try:
         text = encoding.exact(data)
     except UnicodeDecodeError as error:
-        raise Failed(f"{shown} is not the {encoding.name.upper()} that its first bytes say it is") from error
+        raise ToolFailure(f"{shown} is not the {encoding.name.upper()} that its first bytes say it is") from error
     changes = _replacements(text, shown, params)
     after = replaced(text, changes)
     if after == text:
-        raise Failed("old_text and new_text are the same")
-    replace(real, encoding.back(after), shown)
+        raise ToolFailure("old_text and new_text are the same")
+    replace_file(real, encoding.back(after), shown)
     return _result(text, changes, shown)
 
 
@@ -125,11 +125,11 @@ def _replacements(text: str, shown: str, params: Params) -> list[Replacement]:
     old = r"\r?\n".join(map(re.escape, _LINE_END.split(params["old_text"])))
     found = list(re.finditer(old, text))
     if not found:
-        raise Failed(f"old_text is not in {shown}. {_hint(text, params['old_text'])}")
+        raise ToolFailure(f"old_text is not in {shown}. {_hint(text, params['old_text'])}")
     if len(found) > 1 and not params.get("all"):
         lines = ", ".join(str(text.count("\n", 0, place.start()) + 1) for place in found[:_PLACES_NAMED])
         more = ", …" if len(found) > _PLACES_NAMED else ""
-        raise Failed(
+        raise ToolFailure(
             f"old_text stands {len(found)} times in {shown}, on lines {lines}{more}. "
             "Give more of the text around the one you mean, or set all to true."
         )

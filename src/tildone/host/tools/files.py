@@ -10,8 +10,8 @@ import stat
 from threading import Lock
 from weakref import WeakValueDictionary
 
-from tildone.host.tools.failure import Failed, because
-from tildone.kit.formatting import format_size
+from tildone.host.tools.tool_failure import ToolFailure, os_failure
+from tildone.kit.sizes import format_size
 from tildone.value import value
 
 LARGEST = 50_000_000
@@ -65,7 +65,7 @@ def is_binary(data: bytes) -> bool:
     return b"\0" in sample or controls > len(sample) * _MOST_CONTROLS
 
 
-def whole(path: str, shown: str) -> bytes:
+def read_file(path: str, shown: str) -> bytes:
     """Everything in a file.
 
     Raises:
@@ -74,18 +74,18 @@ def whole(path: str, shown: str) -> bytes:
     try:
         about = os.stat(path)
         if not stat.S_ISREG(about.st_mode):
-            raise Failed(f"{shown} is not a regular file")
+            raise ToolFailure(f"{shown} is not a regular file")
         if about.st_size > LARGEST:
-            raise Failed(
+            raise ToolFailure(
                 f"{shown} has {format_size(about.st_size)}; look at parts of it with bash (sed -n, grep, tail)"
             )
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise because(shown, error) from error
+        raise os_failure(shown, error) from error
 
 
-def replace(path: str, data: bytes, shown: str) -> None:
+def replace_file(path: str, data: bytes, shown: str) -> None:
     """Put the data where the file is or will be, all of it or nothing; a file keeps its mode and owner.
 
     Raises:
@@ -95,15 +95,15 @@ def replace(path: str, data: bytes, shown: str) -> None:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         before = os.stat(path) if os.path.exists(path) else None
         if before is not None and not stat.S_ISREG(before.st_mode):
-            raise Failed(f"{shown} is not a regular file")
+            raise ToolFailure(f"{shown} is not a regular file")
         if before is not None and not os.access(path, os.W_OK):
-            raise Failed(f"{shown} is read-only")
+            raise ToolFailure(f"{shown} is read-only")
         _swap(path, data, before)
     except OSError as error:
-        raise because(shown, error) from error
+        raise os_failure(shown, error) from error
 
 
-class Doors:
+class FileLocks:
     """One lock for every path, for as long as somebody holds it."""
 
     def __init__(self) -> None:

@@ -9,12 +9,12 @@ import shlex
 from collections.abc import Sequence
 from typing import Any, NotRequired, TypedDict
 
-from tildone.host.context import Context
-from tildone.host.tools.confine import Guard, readable, shown_path
-from tildone.host.tools.failure import Failed, because
-from tildone.host.tools.files import encoding_of, is_binary, whole
-from tildone.host.tools.nearby import near
-from tildone.host.tools.shown import argument, result_view
+from tildone.host.extension_context import ExtensionContext
+from tildone.host.tools.files import encoding_of, is_binary, read_file
+from tildone.host.tools.permissions import PermissionGuard, readable, shown_path
+from tildone.host.tools.result_view import argument, result_view
+from tildone.host.tools.similar_paths import similar_paths
+from tildone.host.tools.tool_failure import ToolFailure, os_failure
 from tildone.kit.components import Component, RenderOptions, Text, ToolCallHeader
 from tildone.kit.components.defaults import error_message, partial_message
 from tildone.kit.definition import ImageContent, OnUpdate, TextContent, ToolDefinition, ToolResult, text_result
@@ -49,15 +49,15 @@ class Params(TypedDict):
     limit: NotRequired[int]
 
 
-def read_tool(guard: Guard) -> ToolDefinition:
+def read_tool(guard: PermissionGuard) -> ToolDefinition:
     """The tool, within what the guard allows."""
 
     async def execute(
-        _call_id: str, params: Params, signal: AbortSignal | None, _on_update: OnUpdate | None, ctx: Context
+        _call_id: str, params: Params, signal: AbortSignal | None, _on_update: OnUpdate | None, ctx: ExtensionContext
     ) -> ToolResult:
         first, count = params.get("offset", 1), params.get("limit", MAX_LINES)
         if first < 1 or count < 1:
-            raise Failed("offset and limit count from 1")
+            raise ToolFailure("offset and limit count from 1")
         real = await guard.file(params["path"], "read", ctx, signal)
         return await asyncio.to_thread(_read, real, ctx.cwd, int(first), int(count))
 
@@ -97,13 +97,13 @@ def _read(real: str, cwd: str, first: int, count: int) -> ToolResult:
     if os.path.isdir(real):
         return _windowed(_entries(real, shown), shown, first, count, noun="entry")
     if not os.path.lexists(real):
-        raise Failed(_missing(real, shown, os.path.realpath(cwd)))
-    data = whole(real, shown)
+        raise ToolFailure(_missing(real, shown, os.path.realpath(cwd)))
+    data = read_file(real, shown)
     mime_type = _image_type(data)
     if mime_type:
         return _image(data, mime_type, shown)
     if is_binary(data):
-        raise Failed(
+        raise ToolFailure(
             f"{shown} is a binary file ({format_size(len(data))}); look into it with bash (file, strings, xxd)"
         )
     text, notes = _text(data)
@@ -111,7 +111,7 @@ def _read(real: str, cwd: str, first: int, count: int) -> ToolResult:
 
 
 def _missing(real: str, shown: str, root: str) -> str:
-    alike = [shown_path(path, root) for path in near(real, root)]
+    alike = [shown_path(path, root) for path in similar_paths(real, root)]
     return f"{shown} does not exist. Did you mean {' or '.join(alike)}?" if alike else f"{shown} does not exist"
 
 
@@ -120,7 +120,7 @@ def _entries(real: str, shown: str) -> str:
     try:
         names = os.listdir(real)
     except OSError as error:
-        raise because(shown, error) from error
+        raise os_failure(shown, error) from error
     folders = {name for name in names if os.path.isdir(os.path.join(real, name))}
     ordered = [f"{name}/" for name in sorted(folders)] + sorted(set(names) - folders)
     return "".join(f"{single_line(readable(name))}\n" for name in ordered)
@@ -135,7 +135,7 @@ def _image_type(data: bytes) -> str:
 def _image(data: bytes, mime_type: str, shown: str) -> ToolResult:
     if len(data) > LARGEST_IMAGE:
         at_most = format_size(LARGEST_IMAGE)
-        raise Failed(
+        raise ToolFailure(
             f"{shown} is an image of {format_size(len(data))}; at most {at_most} can be shown. Make it smaller."
         )
     summary = f"{mime_type}, {format_size(len(data))}"
@@ -162,7 +162,7 @@ def _windowed(
     lines = text.split("\n")
     total = len(lines) - (not lines[-1])
     if first > max(total, 1):
-        raise Failed(f"{shown} has only {format_count(total, 'line')}: there is no line {first}")
+        raise ToolFailure(f"{shown} has only {format_count(total, 'line')}: there is no line {first}")
     behind = first - 1 + count
     kept = keep_head("\n".join(lines[first - 1 : behind]) + ("\n" if behind < len(lines) else ""))
     last = first - 1 + kept.output_lines

@@ -6,11 +6,11 @@ import asyncio
 import os
 from typing import Any, TypedDict
 
-from tildone.host.context import Context
-from tildone.host.tools.confine import Guard, shown_path
-from tildone.host.tools.failure import Failed
-from tildone.host.tools.files import Doors, replace
-from tildone.host.tools.shown import argument
+from tildone.host.extension_context import ExtensionContext
+from tildone.host.tools.files import FileLocks, replace_file
+from tildone.host.tools.permissions import PermissionGuard, shown_path
+from tildone.host.tools.result_view import argument
+from tildone.host.tools.tool_failure import ToolFailure
 from tildone.kit.components import Component, Item, RenderOptions, Text, ToolCallHeader
 from tildone.kit.components.defaults import PREVIEW_LINES, error_message, partial_message
 from tildone.kit.definition import OnUpdate, ToolDefinition, ToolResult, text_result
@@ -38,11 +38,11 @@ class Params(TypedDict):
     content: str
 
 
-def write_tool(guard: Guard, doors: Doors) -> ToolDefinition:
+def write_tool(guard: PermissionGuard, doors: FileLocks) -> ToolDefinition:
     """The tool, within what the guard allows, and one at a time for each file."""
 
     async def execute(
-        _call_id: str, params: Params, signal: AbortSignal | None, _on_update: OnUpdate | None, ctx: Context
+        _call_id: str, params: Params, signal: AbortSignal | None, _on_update: OnUpdate | None, ctx: ExtensionContext
     ) -> ToolResult:
         data = utf8(params["content"], "content")
         real = await guard.file(params["path"], "write", ctx, signal)
@@ -51,7 +51,7 @@ def write_tool(guard: Guard, doors: Doors) -> ToolDefinition:
         def put() -> bool:
             with door:
                 existed = os.path.lexists(real)
-                replace(real, data, shown)
+                replace_file(real, data, shown)
                 return existed
 
         existed = await asyncio.to_thread(put)
@@ -84,7 +84,7 @@ def utf8(text: str, name: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
-        raise Failed(f"{name} holds half a character (U+{ord(text[error.start]):04X}) on line {line}") from error
+        raise ToolFailure(f"{name} holds half a character (U+{ord(text[error.start]):04X}) on line {line}") from error
 
 
 def render_call(args: Any) -> Component:

@@ -4,39 +4,39 @@ from __future__ import annotations
 
 import sys
 
-from tildone.cli.run.headless import carried_out
-from tildone.cli.run.lines import Lines
-from tildone.cli.run.stage import Stage, Verdict
-from tildone.cli.run.story import Story
-from tildone.cli.run.terminal.person import AtTerminal
+from tildone.cli.run.event_renderer import EventRenderer
+from tildone.cli.run.headless import run_headless
+from tildone.cli.run.line_output import LineOutput
+from tildone.cli.run.setup import RunOutcome, RunSetup
+from tildone.cli.run.terminal.interactive import InteractiveRun
 from tildone.cli.run.terminal.tty import is_interactive
 from tildone.cli.run.terminal.ui import ROLES
 from tildone.errors import UsageError
-from tildone.host.agent import Host
+from tildone.host.host import Host
 from tildone.host.ui import NoUI
 from tildone.kit.components import Text
 from tildone.kit.theme import Role
 
 
-async def run(stage: Stage) -> int:
+async def run(stage: RunSetup) -> int:
     """Do what is to be done, then say where to read about it."""
     if is_interactive():
-        person = AtTerminal(stage)
+        person = InteractiveRun(stage)
         verdict = await person.watched()
-        return farewell(stage, person.host, Story(person.host, Lines(sys.stdout)), verdict)
+        return farewell(stage, person.host, EventRenderer(person.host, LineOutput(sys.stdout)), verdict)
     if stage.prompt is None:
         raise UsageError("what is to be done? Nobody can type here: tildone run TASK, PLAN.md, or - for standard input")
     notices = Notices()
     host = stage.open(notices)
-    story = notices.story = Story(host, Lines(sys.stdout))
+    story = notices.story = EventRenderer(host, LineOutput(sys.stdout))
     host.listen(story.hear)
-    return farewell(stage, host, story, await carried_out(stage, host))
+    return farewell(stage, host, story, await run_headless(stage, host))
 
 
 class Notices(NoUI):
     """Nobody can answer, but whoever reads along is told."""
 
-    story: Story | None = None
+    story: EventRenderer | None = None
 
     def notify(self, message: str, kind: str = "info") -> None:
         """Tell it."""
@@ -44,7 +44,7 @@ class Notices(NoUI):
             self.story.put(Text(message, ROLES.get(kind, Role.MUTED)))
 
 
-def farewell(stage: Stage, host: Host, story: Story, verdict: Verdict) -> int:
+def farewell(stage: RunSetup, host: Host, story: EventRenderer, verdict: RunOutcome) -> int:
     """The last lines of a run, and its exit code."""
     if not verdict.heard:
         story.put(Text(f"✗ {verdict.why}", Role.WARNING))

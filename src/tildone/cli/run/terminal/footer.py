@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from tildone.cli.run.story import Running, Story
-from tildone.cli.run.terminal.line import TypedLine
-from tildone.cli.run.terminal.live import Footer
+from tildone.cli.run.event_renderer import EventRenderer, RunningCall
+from tildone.cli.run.terminal.line_editor import LineEditor
+from tildone.cli.run.terminal.live_area import Footer
 from tildone.cli.run.terminal.ui import TerminalUI
 from tildone.kit.components.drawing import Line
 from tildone.kit.text import clip_text
@@ -21,7 +21,7 @@ SHORTEST = 1.0
 """Seconds that a call runs before it is worth telling how long."""
 
 
-def footer(story: Story, ui: TerminalUI, line: TypedLine, *, typing: bool, columns: int) -> Footer:
+def footer(story: EventRenderer, ui: TerminalUI, line: LineEditor, *, typing: bool, columns: int) -> Footer:
     """The rows, top to bottom. `typing` says whether the line is to be seen although nothing is in it."""
     rows: list[Line] = [*story.unfinished]
     for call in story.running.values():
@@ -40,7 +40,7 @@ def footer(story: Story, ui: TerminalUI, line: TypedLine, *, typing: bool, colum
     return Footer((*rows, [Span(text)]), cursor)
 
 
-def _under_way(call: Running, columns: int, *, waiting: bool) -> Iterator[Line]:
+def _under_way(call: RunningCall, columns: int, *, waiting: bool) -> Iterator[Line]:
     yield from call.header
     for text in call.so_far.rstrip("\n").split("\n")[-LAST_LINES:]:
         if text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from tildone.cli.run.terminal.questions import NO, YES, Question, letters
+from tildone.cli.run.terminal.prompts import NO, YES, Question, letters
 from tildone.kit.components import Component, Text
 from tildone.kit.theme import Role
 

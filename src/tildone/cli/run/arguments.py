@@ -1,0 +1,129 @@
+"""What `tildone run` was asked for: what is to be done, by which model, in which conversation, and how it is shown."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+
+from tildone.cli.opening import settings_for
+from tildone.cli.parsing.args import Typed
+from tildone.config import Settings, nearest
+from tildone.errors import NotFound, UsageError
+from tildone.value import value
+
+MODES = ("terminal", "print", "json", "rpc")
+SHELL = "shell"
+PLANS = (".md", ".markdown")
+STREAM = "-"
+
+WHICH = ("session", "continue", "resume")
+ID = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
+
+NO_MODEL = """\
+which model? Name one with --model, $TILDONE_MODEL or `model` in config.toml:
+  anthropic:claude-sonnet-5-5    with $ANTHROPIC_API_KEY
+  openai-chat:gpt-5              with $OPENAI_API_KEY
+  openai-chat:NAME               with $OPENAI_BASE_URL, for a server of your own that speaks like OpenAI
+  ollama:NAME                    with $OLLAMA_BASE_URL
+Without a model, tildone runs a plan whose tasks carry commands: tildone run PLAN.md"""
+
+
+@value
+class Assignment:
+    """What is to be done: the words for it, and the plan that they stand in if it is a file."""
+
+    prompt: str
+    plan: str | None = None
+    name: str = ""
+
+
+@value
+class RunArguments:
+    """Everything that was asked for. No work means that the person types it; `store` is one that was named here."""
+
+    settings: Settings
+    mode: str
+    model: str
+    work: Assignment | None
+    cwd: str
+    store: str | None = None
+    session: str | None = None
+    resume: str | None = None
+    fork: str | None = None
+    newest: bool = False
+    kept: bool = True
+    allow: tuple[str, ...] = ()
+    outside: bool = False
+    tools: bool = True
+
+
+def parse_arguments(typed: Typed) -> RunArguments:
+    """What the command line asks for.
+
+    Raises:
+        UsageError: it makes no sense.
+        NotFound: there is no such plan.
+    """
+    settings = settings_for(typed)
+    _check(typed)
+    work = _work(typed.words)
+    mode = typed.options.get("mode", "terminal")
+    if work is None and mode in {"print", "json"} and not typed.has("fork"):
+        raise UsageError(f"what is to be done? tildone run TASK --mode {mode}, or PLAN.md, or - for standard input")
+    if work is not None and work.plan is None and mode == "rpc":
+        raise UsageError("in rpc mode the client says what is to be done; leave TASK out")
+    model = settings.model or (SHELL if work and work.plan is not None else "")
+    if not model:
+        raise UsageError(NO_MODEL)
+    if model == SHELL and (work is None or work.plan is None):
+        raise UsageError("the shell model works through a plan: tildone run PLAN.md")
+    return RunArguments(
+        settings=settings,
+        mode=mode,
+        model=model,
+        work=work,
+        cwd=os.getcwd(),
+        store=typed.options.get("store"),
+        session=typed.options.get("session"),
+        resume=typed.options.get("resume"),
+        fork=typed.options.get("fork"),
+        newest=typed.has("continue"),
+        kept=not typed.has("no-session"),
+        allow=typed.each("allow"),
+        outside=typed.has("outside"),
+        tools=not typed.has("no-builtin-tools"),
+    )
+
+
+def _check(typed: Typed) -> None:
+    mode = typed.options.get("mode", "terminal")
+    if mode not in MODES:
+        raise UsageError(f"there is no mode {mode!r}; {nearest(mode, MODES)}")
+    given = [f"--{name}" for name in WHICH if typed.has(name)]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} name different conversations: say one of them")
+    if given and typed.has("no-session"):
+        raise UsageError(f"{given[0]} goes on with a conversation that is kept; --no-session keeps none")
+
+
+def _work(words: tuple[str, ...]) -> Assignment | None:
+    if not words:
+        return None
+    if len(words) == 1 and words[0].lower().endswith(PLANS) and " " not in words[0]:
+        plan = _read(words[0])
+        return Assignment(f"Work through this plan, task by task:\n\n{plan.strip()}", plan, os.path.basename(words[0]))
+    text = sys.stdin.buffer.read().decode("utf-8", "replace") if words == (STREAM,) else " ".join(words)
+    if not text.strip():
+        raise UsageError("what is to be done? The task is empty")
+    return Assignment(text.strip())
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8-sig")
+    except FileNotFoundError as error:
+        raise NotFound(f"there is no plan {path}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text") from error

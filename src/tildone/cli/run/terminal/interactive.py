@@ -1,0 +1,218 @@
+"""A person at a terminal: what they see, what they type, and what becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import Coroutine
+from typing import Any
+
+from tildone.cli.run.event_renderer import EventRenderer
+from tildone.cli.run.headless import closing, on_signals
+from tildone.cli.run.setup import INTERRUPTED, RunOutcome, RunSetup
+from tildone.cli.run.terminal.footer import footer
+from tildone.cli.run.terminal.keys import Decoder, Key
+from tildone.cli.run.terminal.line_editor import LineEditor
+from tildone.cli.run.terminal.live_area import Footer, LiveArea
+from tildone.cli.run.terminal.tty import Tty
+from tildone.cli.run.terminal.ui import TerminalUI
+from tildone.kit.components import Component, Text
+from tildone.kit.theme import Role
+
+SOON = 0.04
+"""Seconds after which what has changed is drawn."""
+
+TICK = 1.0
+COMMAND = re.compile(r"/(?P<name>[a-z]\w*)\b.*", re.DOTALL)
+OWN_COMMANDS = (("/help", "show this"), ("/quit", "leave; ctrl+d does, too"))
+
+
+class InteractiveRun:
+    """One run at a terminal. Without work to do it goes on until the person leaves."""
+
+    def __init__(self, stage: RunSetup) -> None:
+        self._stage = stage
+        self._tty = Tty()
+        self._line = LineEditor()
+        self._decoder = Decoder()
+        self._ui = TerminalUI(self._tell, self._soon, self._edited)
+        self.host = stage.open(self._ui)
+        self._screen = LiveArea(sys.stdout, self._footer, self._soon)
+        self._story = EventRenderer(self.host, self._screen)
+        self._types_on = stage.prompt is None
+        self._loop = asyncio.get_running_loop()
+        self._leaving: asyncio.Future[int] = self._loop.create_future()
+        self._said = asyncio.Event()
+        self._drawing: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def watched(self) -> RunOutcome:
+        """Everything from the first line to the last; how it ended."""
+        self.host.listen(self._story.hear)
+        with self._tty.entered():
+            self._loop.add_reader(self._tty.fd, self._read)
+            self._loop.add_signal_handler(signal.SIGWINCH, self._screen.draw)
+            self._loop.add_signal_handler(signal.SIGCONT, self._continued)
+            ticking = asyncio.ensure_future(self._tick())
+            try:
+                async with closing(self.host):
+                    with on_signals(self._signalled):
+                        await self.host.start()
+                        await self._begin()
+                        verdict = await self._until_over()
+            finally:
+                ticking.cancel()
+                self._loop.remove_reader(self._tty.fd)
+                self._screen.close()
+        return verdict
+
+    async def _begin(self) -> None:
+        if self._stage.prompt is not None:
+            await self.host.prompt(self._stage.prompt)
+            return
+        self._tell(Text(f"{self.host.model.id}: say what is to be done; /help lists commands", Role.DIM))
+
+    async def _until_over(self) -> RunOutcome:
+        while True:
+            await self._or_leaving(self.host.over())
+            if self._leaving.done():
+                return RunOutcome(self._leaving.result())
+            if not self._types_on:
+                return self._stage.verdict(self.host)
+            self._screen.draw()
+            await self._or_leaving(self._said.wait())
+            self._said.clear()
+
+    async def _or_leaving(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Wait for the work, or until the person leaves."""
+        task = asyncio.ensure_future(work)
+        await asyncio.wait({task, self._leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            task.result()
+        task.cancel()
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._tty.fd, 4096)
+        except OSError:
+            data = b""
+        if not data:
+            self._leave(0)
+        for key in self._decoder.feed(data):
+            self._press(key)
+        self._soon()
+
+    def _press(self, key: Key) -> None:
+        question = self._ui.question
+        if question is not None:
+            question.press(key)
+            if question.answer.done():
+                self._story.begin_now()
+        elif key.name == "ctrl+d" and not self._line.text:
+            self._leave(0)
+        elif key.name == "escape" and self.host.is_running:
+            self.host.request_abort("the person asked for it")
+        else:
+            self._take_over()
+            typed = self._line.press(key)
+            if typed is not None and typed.strip():
+                self._spawn(self._deliver(typed.strip()))
+
+    def _take_over(self) -> None:
+        """Whoever types while the agent is about to go on by itself wants to say something first."""
+        if self.host.holds:
+            self._types_on = True
+            self._spawn(self.host.emit({"type": "interrupted"}))
+
+    async def _deliver(self, text: str) -> None:
+        """Do what a command says; tell everything else to the model, before its next step if it is at work."""
+        command = COMMAND.fullmatch(text)
+        match command["name"] if command else "":
+            case "quit" | "exit":
+                self._leave(0)
+            case "help":
+                self._help()
+            case name if name and name not in self.host.commands:
+                self._tell(Text(f"There is no command /{name}; /help lists them", Role.WARNING))
+            case _:
+                await self.host.prompt(text, behavior="steer")
+        self._said.set()
+
+    def _help(self) -> None:
+        commands = [(f"/{one.name}", one.description) for one in self.host.commands.values()]
+        rows = [*commands, *OWN_COMMANDS]
+        wide = max(len(name) for name, _ in rows)
+        self._tell(Text("\n".join(f"{name.ljust(wide)}  {means}" for name, means in rows), Role.MUTED))
+
+    def _signalled(self, number: int) -> None:
+        """Ctrl-C ends what is nearest: a question, a turn, a countdown, the typed line, and at last the program."""
+        if number != signal.SIGINT:
+            self._leave(128 + number)
+        elif self._tty.lent:
+            return
+        elif self._ui.question is not None or self.host.is_running:
+            self._abort()
+        elif self.host.holds and self._types_on:
+            self._spawn(self.host.emit({"type": "interrupted"}))
+        elif self._line.text:
+            self._line.clear()
+        else:
+            self._leave(INTERRUPTED)
+        self._soon()
+
+    def _abort(self) -> None:
+        """Stop the turn; whoever asks for that twice wants to leave."""
+        if self._ui.question is not None:
+            self._ui.question.settle(None)
+        running = self.host.signal
+        if running is not None and running.aborted:
+            self._leave(INTERRUPTED)
+        self.host.request_abort("the person asked for it")
+
+    def _leave(self, code: int) -> None:
+        if not self._leaving.done():
+            self._leaving.set_result(code)
+
+    def _continued(self) -> None:
+        """The person suspended the program, and is back."""
+        self._tty.take()
+        self._screen.start_over()
+
+    async def _edited(self, text: str) -> str | None:
+        self._loop.remove_reader(self._tty.fd)
+        self._screen.lend()
+        try:
+            return await self._tty.edited(text)
+        finally:
+            self._loop.add_reader(self._tty.fd, self._read)
+            self._screen.take_back()
+
+    def _tell(self, component: Component) -> None:
+        self._story.put(component)
+
+    def _footer(self, columns: int, _rows: int) -> Footer:
+        idle = self._types_on and not self.host.is_running and not self.host.holds
+        return footer(self._story, self._ui, self._line, typing=idle, columns=columns)
+
+    def _soon(self) -> None:
+        if self._drawing is None:
+            self._drawing = self._loop.call_later(SOON, self._draw)
+
+    def _draw(self) -> None:
+        self._drawing = None
+        self._screen.draw()
+
+    async def _tick(self) -> None:
+        """How long a command has been running is shown while it runs."""
+        while True:
+            await asyncio.sleep(TICK)
+            if self._story.running:
+                self._soon()
+
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

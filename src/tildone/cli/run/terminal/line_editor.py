@@ -1,0 +1,82 @@
+"""The line that a person types, and the lines they typed before."""
+
+from __future__ import annotations
+
+from tildone.cli.run.terminal.keys import Key
+from tildone.kit.text import display_width
+from tildone.views.sanitize import printable
+
+PROMPT = "> "
+
+
+class LineEditor:
+    """Text with a cursor in it."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.cursor = 0
+        self._before: list[str] = []
+        self._at = 0
+
+    def press(self, key: Key) -> str | None:
+        """Take a key in; the whole text if that finished it."""
+        match key.name:
+            case "":
+                self._set(self.text[: self.cursor] + key.text + self.text[self.cursor :], self.cursor + len(key.text))
+            case "enter":
+                return self._finished()
+            case "backspace" if self.cursor:
+                self._set(self.text[: self.cursor - 1] + self.text[self.cursor :], self.cursor - 1)
+            case "delete":
+                self._set(self.text[: self.cursor] + self.text[self.cursor + 1 :], self.cursor)
+            case "ctrl+u":
+                self._set(self.text[self.cursor :], 0)
+            case "ctrl+k":
+                self._set(self.text[: self.cursor], self.cursor)
+            case "ctrl+w":
+                kept = self.text[: self.cursor].rstrip().rpartition(" ")
+                start = len(kept[0] + kept[1])
+                self._set(self.text[:start] + self.text[self.cursor :], start)
+            case "left" | "right" | "home" | "end":
+                self._move(key.name)
+            case "up" | "down":
+                self._recall(-1 if key.name == "up" else 1)
+            case _:
+                pass
+        return None
+
+    def clear(self) -> None:
+        """Begin again."""
+        self._set("", 0)
+        self._at = len(self._before)
+
+    def shown(self, columns: int, prompt: str = PROMPT) -> tuple[str, int]:
+        """As much of the line as fits, around the cursor, and the column that the cursor is in."""
+        room = max(columns - display_width(prompt) - 1, 1)
+        before, after = printable(self.text[: self.cursor]), printable(self.text[self.cursor :])
+        while display_width(before) > room:
+            before = before[1:]
+        while display_width(before) + display_width(after) > room:
+            after = after[:-1]
+        return f"{prompt}{before}{after}", display_width(prompt) + display_width(before)
+
+    def _finished(self) -> str:
+        text = self.text
+        if text.strip() and self._before[-1:] != [text]:
+            self._before.append(text)
+        self.clear()
+        return text
+
+    def _move(self, name: str) -> None:
+        to = {"left": self.cursor - 1, "right": self.cursor + 1, "home": 0, "end": len(self.text)}[name]
+        self.cursor = min(max(to, 0), len(self.text))
+
+    def _recall(self, step: int) -> None:
+        at = self._at + step
+        if 0 <= at <= len(self._before):
+            text = self._before[at] if at < len(self._before) else ""
+            self._set(text, len(text))
+            self._at = at
+
+    def _set(self, text: str, cursor: int) -> None:
+        self.text, self.cursor = text, cursor

@@ -1,0 +1,122 @@
+"""A terminal whose last rows are drawn again and again, while what is told stands above them for good."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TextIO
+
+from tildone.cli.output.screen import colored
+from tildone.kit.components.drawing import Line
+from tildone.kit.text import display_width
+from tildone.kit.theme import ansi, plain
+from tildone.value import value
+
+HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
+ERASE_BELOW = "\x1b[J"
+
+
+@value
+class Footer:
+    """The rows at the bottom, none wider than the terminal; the cursor's column in the last, if it is to be seen."""
+
+    lines: tuple[Line, ...] = ()
+    cursor: int | None = None
+
+
+class LiveArea:
+    """Standard output, if it is a terminal. `footer(columns, rows)` says what stands at the bottom now."""
+
+    live = True
+
+    def __init__(self, stream: TextIO, footer: Callable[[int, int], Footer], later: Callable[[], None]) -> None:
+        self._stream = stream
+        self._footer = footer
+        self._later = later
+        self._color = colored(stream)
+        self._drawn: list[int] = []
+        self._open = True
+        self._lent = False
+        self._waiting: list[Line] = []
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows."""
+        try:
+            size = os.get_terminal_size(self._stream.fileno())
+        except OSError:
+            return 80, 24
+        return size.columns or 80, size.lines or 24
+
+    @property
+    def columns(self) -> int:
+        """How wide a line may be."""
+        return self.size[0]
+
+    def put(self, lines: Sequence[Line]) -> None:
+        """Write lines above the footer; those that come while the terminal is lent wait until it is back."""
+        if self._lent:
+            self._waiting += lines
+        elif lines:
+            self._draw(lines)
+
+    def refresh(self) -> None:
+        """Draw the footer again, soon: what changes many times a second is drawn a few times."""
+        self._later()
+
+    def draw(self) -> None:
+        """Draw the footer again, now."""
+        if self._open and not self._lent:
+            self._draw(())
+
+    def start_over(self) -> None:
+        """Draw the footer where the cursor is now: somebody else has written since."""
+        self._drawn = []
+        self.draw()
+
+    def lend(self) -> None:
+        """Take the footer away, and leave the terminal to another program."""
+        self._erase()
+        self._lent = True
+
+    def take_back(self) -> None:
+        """Go on where it stopped."""
+        self._lent = False
+        lines, self._waiting = self._waiting, []
+        self._draw(lines)
+
+    def close(self) -> None:
+        """Take the footer away for good."""
+        self._open = False
+        self._erase()
+
+    def _draw(self, lines: Sequence[Line]) -> None:
+        columns, rows = self.size
+        footer = self._footer(columns, rows) if self._open else Footer()
+        kept = footer.lines[-max(rows - 1, 1) :]
+        above = "".join(f"{self._painted(line)}\n" for line in lines)
+        below = "\n".join(map(self._painted, kept))
+        cursor = "" if footer.cursor is None else f"\r\x1b[{footer.cursor}C{SHOW}" if footer.cursor else f"\r{SHOW}"
+        hidden = HIDE if self._open else ""
+        self._write(f"{hidden}{self._erased()}{above}{below}{cursor}")
+        self._drawn = [display_width(plain(line)) for line in kept]
+
+    def _erase(self) -> None:
+        self._write(f"{self._erased()}{SHOW}")
+        self._drawn = []
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError):  # the terminal is gone; the signal that says so ends the run
+            self._stream.write(text)
+            self._stream.flush()
+
+    def _erased(self) -> str:
+        """Back to where the footer began; a terminal that became narrower has broken its rows in two."""
+        columns = self.columns
+        rows = sum(max(-(-taken // columns), 1) for taken in self._drawn)
+        up = f"\x1b[{rows - 1}A" if rows > 1 else ""
+        return f"\r{up}{ERASE_BELOW}"
+
+    def _painted(self, line: Line) -> str:
+        return ansi(line, color=self._color, safe=str)

@@ -1,0 +1,71 @@
+"""What a person is asked in the middle of a run: they type an answer, or the letter that stands for one.
+
+A letter counts when Enter is pressed: a question that comes while somebody types is not answered by chance.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from tildone.cli.run.terminal.keys import Key
+from tildone.cli.run.terminal.line_editor import LineEditor
+from tildone.host.tools.permissions import PermissionAnswer
+from tildone.kit.components import Text
+from tildone.kit.components.drawing import Line, draw
+from tildone.kit.theme import Role, Span
+from tildone.views.sanitize import printable
+
+PERMISSION = {PermissionAnswer.ONCE.value: "y", PermissionAnswer.SESSION.value: "a", PermissionAnswer.NO.value: "n"}
+"""Yes, always, no: the letters for what is asked most."""
+
+WORDS = {"yes": "y", "always": "a", "no": "n"}
+YES, NO = "Yes", "No"
+
+
+class Question:
+    """One question. `answer` is settled when the person has answered, with None when they would not."""
+
+    def __init__(self, title: str, choices: Mapping[str, str] | None = None) -> None:
+        self.answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self.line = LineEditor()
+        self._title = title
+        self._choices = choices
+
+    def press(self, key: Key) -> None:
+        """Take a key in."""
+        if key.name == "escape":
+            self.settle(None)
+            return
+        typed = self.line.press(key)
+        if typed is None:
+            return
+        if self._choices is None:
+            self.settle(typed)
+            return
+        word = typed.strip().lower()
+        chosen = self._choices.get(WORDS.get(word, word))
+        if chosen is not None:
+            self.settle(chosen)
+
+    def settle(self, answer: str | None) -> None:
+        """Answer it, unless it is answered already."""
+        if not self.answer.done():
+            self.answer.set_result(answer)
+
+    def lines(self, columns: int) -> list[Line]:
+        """The question, and the letters that answer it."""
+        first, *more = self._title.split("\n")
+        asked = draw(Text(f"? {first}", Role.WARNING, bold=True), columns, safe=printable)
+        asked += draw(Text("\n".join(f"  {line}" for line in more)), columns, safe=printable) if more else []
+        for letter, choice in (self._choices or {}).items():
+            spans = (Span(f"  {letter}", Role.ACCENT), Span(f"  {choice}", Role.MUTED))
+            asked += draw(Text(spans), columns, safe=printable)
+        return asked
+
+
+def letters(options: Sequence[str]) -> dict[str, str]:
+    """A letter for each option: those that everybody knows for permissions, else numbers."""
+    if set(options) == set(PERMISSION):
+        return {PERMISSION[option]: option for option in options}
+    return {str(number): option for number, option in enumerate(options, start=1)}

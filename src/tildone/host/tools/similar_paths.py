@@ -1,0 +1,35 @@
+"""What may have been meant by a path where nothing is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from difflib import get_close_matches
+from itertools import islice
+
+_CLOSE = 3
+_FOLDERS_SEARCHED = 500
+_SKIPPED = {"node_modules", "__pycache__"}
+
+
+def similar_paths(real: str, root: str) -> list[str]:
+    """Paths that are spelled much like this one, then files of its name elsewhere below the root."""
+    folder, missing = os.path.split(real)
+    while not os.path.isdir(folder) and os.path.dirname(folder) != folder:
+        folder, missing = os.path.split(folder)
+    names: list[str] = []
+    with contextlib.suppress(OSError):
+        names = sorted(os.listdir(folder))
+    by_lower = {name.lower(): name for name in names}
+    alike = [by_lower[name] for name in get_close_matches(missing.lower(), by_lower, _CLOSE)]
+    found = [os.path.join(folder, name) for name in alike]
+    return list(islice(dict.fromkeys([*found, *_namesakes(os.path.basename(real), root)]), _CLOSE))
+
+
+def _namesakes(name: str, root: str) -> list[str]:
+    found = []
+    for folder, folders, files in islice(os.walk(root), _FOLDERS_SEARCHED):
+        folders[:] = sorted(each for each in folders if each not in _SKIPPED and not each.startswith("."))
+        if name in files:
+            found.append(os.path.join(folder, name))
+    return found

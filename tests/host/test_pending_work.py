@@ -1,0 +1,115 @@
+"""How a run comes to its end, and when it is over: nothing runs, and nothing is about to begin by itself."""
+
+import asyncio
+from typing import Any
+
+from tests.clock import FakeClock
+from tests.host.test_host import Script, extend, host_with, tool
+from tildone.host.extension_api import ExtensionAPI
+from tildone.host.host import Host
+from tildone.host.pending_work import PendingWork
+from tildone.kit.definition import ToolResult, text_result
+from tildone.kit.signal import AbortSignal
+
+
+async def test_whoever_waits_is_told_when_the_last_lets_go() -> None:
+    holds = PendingWork()
+    first, second = holds.take(), holds.take()
+    waiting = asyncio.ensure_future(holds.released())
+
+    first()
+    first()
+    await asyncio.sleep(0)
+    held = bool(holds)
+    second()
+    await waiting
+
+    assert held
+    assert not holds
+
+
+def counting_host() -> tuple[Host, FakeClock]:
+    clock = FakeClock()
+    host, _ = host_with(Script("one", "two"))
+    host.after = clock.after
+    return host, clock
+
+
+async def test_a_timer_that_holds_keeps_the_run_from_being_over_until_it_has_gone_on() -> None:
+    host, clock = counting_host()
+    host.ctx.after(3000, lambda: host.send_user("Go on"), holds=True)
+    over = asyncio.ensure_future(host.over())
+    await asyncio.sleep(0)
+    waited = not over.done()
+
+    clock.advance(3000)
+    await over
+
+    assert waited
+    assert not host.is_running
+    assert [message["role"] for message in host.transcript.messages()] == ["user", "assistant"]
+
+
+async def test_a_timer_that_is_forgotten_holds_no_more() -> None:
+    host, clock = counting_host()
+    forget = host.ctx.after(3000, lambda: host.send_user("Go on"), holds=True)
+    other = host.ctx.after(5000, lambda: None)
+
+    forget()
+    await host.over()
+    clock.advance(9000)
+    other()
+
+    assert host.transcript.messages() == []
+
+
+async def test_what_an_extension_says_at_the_end_is_said_at_once() -> None:
+    """It needs no turn, so nobody waits for one."""
+    host, _ = host_with(Script("one"))
+    said = {"customType": "notice", "content": "That was it.", "display": True}
+    extend(host, lambda api: api.on("agent_end", lambda *_: api.send_message(said)))
+
+    await host.prompt("Go")
+    await host.settled()
+
+    assert [message["role"] for message in host.transcript.messages()] == ["user", "assistant", "custom"]
+
+
+async def test_what_is_queued_at_the_end_is_answered_before_the_agent_settles() -> None:
+    host, told = host_with(Script("one", "two"))
+
+    left = ["More", "And more"]
+
+    def plug(api: ExtensionAPI) -> None:
+        def say(*_: Any) -> None:
+            if left:
+                api.send_user_message(left.pop(), deliver_as="follow_up")
+
+        api.on("agent_end", say)
+
+    extend(host, plug)
+    await host.prompt("Go")
+    await host.settled()
+
+    assert [message["role"] for message in host.transcript.messages()] == ["user", "assistant"] * 3
+    assert [event["type"] for event in told].count("agent_settled") == 1
+    assert "auto_retry_end" not in {event["type"] for event in told}
+
+
+async def test_an_abort_in_the_middle_of_a_tool_is_the_last_thing_the_model_says() -> None:
+    """Whoever asks how the agent stopped finds out that it was stopped."""
+
+    async def hang(_params: Any, signal: AbortSignal, _update: Any) -> ToolResult:
+        stopped = asyncio.Event()
+        signal.on_abort(stopped.set)
+        host.request_abort("now")
+        await stopped.wait()
+        return text_result("ended")
+
+    host, told = host_with(Script([("hang", {})], "never"), tool("hang", hang))
+    await host.prompt("Go")
+    await host.settled()
+
+    assert [message.get("stopReason") for message in host.transcript.messages()] == [None, "toolUse", None, "aborted"]
+    [end] = [event for event in told if event["type"] == "agent_end"]
+    assert end["messages"][-1]["stopReason"] == "aborted"

@@ -27,6 +27,12 @@ def numbered_list(plan: Plan) -> str:
     return numbered_lines(enumerate(plan.tasks)) or NO_TODOS
 
 
+def numbered_at(plan: Plan, positions: Iterable[int]) -> str:
+    """The tasks at these positions, in the order given; a position that no task has is left out."""
+    tasks = plan.tasks
+    return numbered_lines((position, tasks[position]) for position in positions if 0 <= position < len(tasks))
+
+
 def numbered_lines(tasks: Iterable[tuple[int, Task]]) -> str:
     """These tasks, each with the position it was given."""
     return "\n".join([f"{STATUS_ICONS[task.status]} [{position}] {single_line(task.text)}" for position, task in tasks])

@@ -13,7 +13,7 @@ from tildone.config import Settings
 from tildone.dialects.base import Dialect, Reply
 from tildone.errors import StoreError, TildoneError
 from tildone.ids import now
-from tildone.kit.schema import Problem
+from tildone.kit.schema import SchemaProblem
 from tildone.log.state import State, latest_state
 from tildone.log.store import Store
 from tildone.mcp.callers import CODEX, HTTP_CALLER, OPENCODE, Caller, Memory
@@ -201,7 +201,9 @@ class Connection:
         log_error(error)
         known = self._dialect.tool(tool)
         why = client_message(error)
-        return self._dialect.refuse(known, [Problem("", why)], arguments) if known else Reply(why, {}, is_error=True)
+        return (
+            self._dialect.refuse(known, [SchemaProblem("", why)], arguments) if known else Reply(why, {}, is_error=True)
+        )
 
 
 def client_message(error: Exception) -> str:

@@ -8,7 +8,7 @@ import mcp_types as types
 
 from tildone.core.plan import Plan
 from tildone.core.query import progress
-from tildone.formats.markdown import EMPTY, document
+from tildone.formats.markdown import EMPTY, lossless_checklist
 from tildone.log import codec
 from tildone.mcp.connections import SessionView
 from tildone.mcp.tools import replace_surrogates
@@ -72,7 +72,7 @@ def contents(at: Address, found: SessionView) -> types.TextResourceContents:
     """What is there."""
     if at.as_data:
         return types.TextResourceContents(uri=at.uri, mime_type=JSON, text=codec.pretty(_data(found)))
-    text = replace_surrogates(document(found.state.plan) or EMPTY)
+    text = replace_surrogates(lossless_checklist(found.state.plan) or EMPTY)
     return types.TextResourceContents(uri=at.uri, mime_type=MARKDOWN, text=text)
 
 

@@ -13,7 +13,7 @@ from tildone.cli.opening import settings_for
 from tildone.cli.output.amounts import size
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.config import data_folder
 from tildone.errors import NotFound, Refused, UsageError
 from tildone.files.atomic import publish
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 FOLDER = "backups"
 
 
-def backup(typed: Typed) -> int:
+def run(args: ParsedArgs) -> int:
     """Write the backup: all of it and compared, or none at all."""
-    settings = settings_for(typed)
+    settings = settings_for(args)
     source = existing(settings)
-    path = _path(settings.store, typed.words[0] if typed.words else None)
+    path = _path(settings.store, args.positional[0] if args.positional else None)
     if is_same(parse_address(path), settings.store):
         raise UsageError(f"{path} is the store itself")
-    if os.path.exists(path) and not typed.has("force"):
+    if os.path.exists(path) and not args.has("force"):
         raise Refused(f"{path} is there already; to replace it, say --force")
-    if not typed.words:
+    if not args.positional:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     try:
         copied = _written(source, path)

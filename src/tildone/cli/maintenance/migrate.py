@@ -12,7 +12,7 @@ from tildone.cli.opening import settings_for
 from tildone.cli.output.amounts import many
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import StoreBusy, UsageError
 from tildone.log.copying import copy
 from tildone.typing import TYPE_CHECKING
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from tildone.log.copying import CopyResult
 
 
-def migrate(typed: Typed) -> int:
+def run(args: ParsedArgs) -> int:
     """Copy the store that is in use into another. Made again, it brings what came meanwhile."""
-    here = settings_at(typed, typed.options["from"]) if "from" in typed.options else settings_for(typed)
-    there = settings_at(typed, typed.words[0])
+    here = settings_at(args, args.options["from"]) if "from" in args.options else settings_for(args)
+    there = settings_at(args, args.positional[0])
     if is_same(here.store, there.store):
         raise UsageError(f"{here.store.redacted} can't be copied into itself")
     source = existing(here)

@@ -14,7 +14,7 @@ from tildone.cli.opening import settings_for
 from tildone.cli.output.amounts import many
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import StoreDamaged, UsageError
 from tildone.log.address import parse_address
 from tildone.log.copying import copy, preview_copy
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
 LISTED = 10
 
 
-def restore(typed: Typed) -> int:
+def run(args: ParsedArgs) -> int:
     """Put the sessions of a backup back, or one of them, or say what that would do."""
-    settings = settings_for(typed)
-    path = os.path.abspath(os.path.expanduser(typed.words[0]))
+    settings = settings_for(args)
+    path = os.path.abspath(os.path.expanduser(args.positional[0]))
     if is_same(parse_address(path), settings.store):
         raise UsageError(f"{path} is the store itself")
     with tempfile.TemporaryDirectory(prefix="tildone-") as scratch:
         source = open_backup(path, os.path.join(scratch, "backup.db"))
         try:
             _look_through(source, path)
-            if typed.has("dry-run"):
-                return _foretell(source, settings, typed.options.get("session"))
-            return _put_back(source, settings, path, typed.options.get("session"))
+            if args.has("dry-run"):
+                return _foretell(source, settings, args.options.get("session"))
+            return _put_back(source, settings, path, args.options.get("session"))
         except KeyboardInterrupt:
             print("Stopped. What was put back stays; to go on, give the same command again.", file=sys.stderr)
             return INTERRUPTED

@@ -17,7 +17,7 @@ from tildone.integrations.settings.installation import edits_for
 from tildone.integrations.settings.site import PROJECT, USER, Site
 
 CONFIGS = Path(__file__).parent / "configs"
-EVERY = pytest.mark.parametrize("name", INTEGRATIONS)
+EVERY = pytest.mark.parametrize("name", tuple(INTEGRATIONS))
 
 
 @pytest.fixture

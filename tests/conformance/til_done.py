@@ -5,16 +5,18 @@ import itertools
 from collections.abc import Awaitable, Sequence
 from typing import Any
 
+from tildone.host.port import Delivery
+
 from tests.clock import FakeClock
 from tildone.core.plan import Plan, Task, flat
 from tildone.dialects.indexed import INDEXED
 from tildone.dialects.indexed.entries import STATUSES, is_item
 from tildone.dialects.indexed.words import WORDS
 from tildone.extensions.indexed import til_done
+from tildone.host.entries import Entry
 from tildone.host.host import Host
 from tildone.host.model import ChatRequest, Delta
-from tildone.host.port import Delivery
-from tildone.host.transcript import Entry, Transcript
+from tildone.host.transcript import Transcript
 from tildone.kit.components import Component, RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, result_to_json

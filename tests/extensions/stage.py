@@ -8,14 +8,16 @@ from tests.clock import FakeClock
 from tildone.dialects.base import Dialect
 from tildone.host import messages
 from tildone.host.dispatcher import Event
+from tildone.host.entries import Entry
 from tildone.host.host import Extension, Host
 from tildone.host.messages import Message
 from tildone.host.model import ChatRequest, Delta
-from tildone.host.transcript import Entry, Transcript, header
+from tildone.host.transcript import Transcript
 from tildone.kit.signal import AbortSignal
 from tildone.log.store import Store
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
+from tildone.stores.pi.session_file import header
 
 Json = dict[str, Any]
 Answer = Json | Callable[[], Awaitable[Json]]

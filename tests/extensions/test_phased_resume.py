@@ -9,7 +9,8 @@ from tildone.dialects.phased import PHASED
 from tildone.dialects.phased.entries import SNAPSHOT, phases_out
 from tildone.extensions.phased import NEWS, PANEL, phases
 from tildone.extensions.phased.settings import Settings
-from tildone.host.transcript import Transcript, header
+from tildone.host.transcript import Transcript
+from tildone.stores.pi.session_file import header
 
 HALF_DONE = Plan((Phase("A", (Task("wire", Status.COMPLETED), Task("test", Status.IN_PROGRESS))),))
 LEFT = Plan((Phase("A", (Task("test", Status.IN_PROGRESS),)),))

@@ -13,10 +13,11 @@ from tildone.host.extension_api import ExtensionAPI
 from tildone.host.host import Host, HostBusy
 from tildone.host.model import ChatRequest, Delta, ModelFailure
 from tildone.host.retry import RetryPolicy
-from tildone.host.transcript import Transcript, header
+from tildone.host.transcript import Transcript
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, text_result
 from tildone.kit.schema import Problem
 from tildone.kit.signal import AbortSignal
+from tildone.stores.pi.session_file import header
 
 Json = dict[str, Any]
 ANY_OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}}}

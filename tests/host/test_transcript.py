@@ -5,7 +5,9 @@ import itertools
 import pytest
 
 from tildone.errors import StoreError, UnknownEvent
-from tildone.host.transcript import Entry, Transcript, header, iso
+from tildone.host.entries import Entry
+from tildone.host.transcript import Transcript
+from tildone.stores.pi.session_file import header, iso
 
 
 def transcript(*entries: Entry) -> tuple[Transcript, list[Entry]]:

@@ -13,8 +13,9 @@ from tildone.host.host import Host
 from tildone.host.model import Model, ModelFailure
 from tildone.host.providers import open_model
 from tildone.host.retry import RetryPolicy
-from tildone.host.transcript import Transcript, header
+from tildone.host.transcript import Transcript
 from tildone.kit.signal import AbortController, Aborted
+from tildone.stores.pi.session_file import header
 
 SOON = 5.0
 """Seconds, and fewer than the server holds an answer for."""

@@ -8,14 +8,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from tildone.host.extension_context import ExtensionContext
 from tildone.host.port import HostPort
+
+from tildone.host.extension_context import ExtensionContext
 from tildone.host.tools import builtin_tools
 from tildone.host.tools.permissions import PermissionAnswer, PermissionPolicy
-from tildone.host.transcript import Transcript, header
+from tildone.host.transcript import Transcript
 from tildone.host.ui import UI, NoUI
 from tildone.kit.definition import OnUpdate, ToolResult
 from tildone.kit.signal import AbortSignal
+from tildone.stores.pi.session_file import header
 
 ANY_COMMAND = PermissionPolicy(allow=("bash",))
 

@@ -10,8 +10,9 @@ from tildone.host.host import Host
 from tildone.host.model import ChatRequest, Delta
 from tildone.host.tools import builtin_tools
 from tildone.host.tools.permissions import PermissionPolicy
-from tildone.host.transcript import Transcript, header
+from tildone.host.transcript import Transcript
 from tildone.kit.signal import AbortSignal
+from tildone.stores.pi.session_file import header
 
 Calls = list[tuple[str, dict[str, Any]]]
 

@@ -43,7 +43,7 @@ class Settings:
     No dialect means: the one the session was written in. `session_dir` holds the conversations of `tildone run`.
     `max_nudges` bounds how often an agent is told to go on, where the dialect's own bound is not meant; `countdown`
     is how many seconds pass before it is told. `agents_dir` is where it is written down which agent works on which
-    plan; `handle` is the session if somebody named one, rather than leaving it to be the project's. `max_same`,
+    plan; `named_session` is the session if somebody named one, rather than leaving it to be the project's. `max_same`,
     `max_minutes` and `max_cost` are the other bounds of an agent that is held to its plan by hooks; without a `gate`
     it is not held.
     """
@@ -58,7 +58,7 @@ class Settings:
     countdown: int = COUNTDOWN
     phases: tuple[tuple[str, Any], ...] = ()
     agents_dir: str = ""
-    handle: str | None = None
+    named_session: str | None = None
     max_same: int | None = None
     max_minutes: int | None = None
     max_cost: float | None = None
@@ -91,7 +91,7 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> S
         countdown=said.get("countdown", COUNTDOWN),
         phases=tuple((key, said[key]) for key in PHASES if key in said),
         agents_dir=os.path.join(data, "agents"),
-        handle=said.get("session"),
+        named_session=said.get("session"),
         max_same=said.get("max_same"),
         max_minutes=said.get("max_minutes"),
         max_cost=said.get("max_cost"),

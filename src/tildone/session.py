@@ -13,7 +13,7 @@ from tildone.log.events import Actor, Call, Directive, DirectiveSet, Event, Labe
 from tildone.log.state import State, apply_event, latest_state
 from tildone.log.tree import SessionHead
 from tildone.log.undo import redone, undone
-from tildone.loop.decision import Decision, GiveUp, GoOn, Manner, Patience, Rest, Turn, decide, progressed
+from tildone.loop.decision import Decision, GiveUp, GoOn, Patience, Rest, Turn, decide, progressed
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 
@@ -240,7 +240,7 @@ class Session:
         while True:
             taken = steps(state.plan) if callable(steps) else steps
             outcome = reduce(state.plan, taken, rules or self.dialect.rules)
-            if outcome.changed or (self.patience.manner is Manner.RECORDED and not outcome.faults):
+            if outcome.changed:
                 drift, since = (0, 0) if progressed(outcome.before, outcome.after) else (state.drift, state.since)
                 try:
                     self._append(state, actor, PlanChanged(outcome.after, call, drift, since, state.directive))

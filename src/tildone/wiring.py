@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from tildone.agents.registry import Agents
+    from tildone.agents.registry import AgentRegistry
     from tildone.core.plan import Plan
     from tildone.host.conversations import Conversations
     from tildone.host.host import Extension, Host
@@ -121,11 +121,11 @@ def _patience(settings: Settings) -> Patience:
     return replace(Patience(), **{bound: limit for bound, limit in said.items() if limit is not None})
 
 
-def open_agents(settings: Settings) -> Agents:
+def open_agents(settings: Settings) -> AgentRegistry:
     """The agents at work in a project."""
-    from tildone.agents.registry import Agents  # noqa: PLC0415  most commands are a person's
+    from tildone.agents.registry import AgentRegistry  # noqa: PLC0415  most commands are a person's
 
-    return Agents(settings.agents_dir, settings.project)
+    return AgentRegistry(settings.agents_dir, settings.project)
 
 
 def dialect_named(name: str) -> Dialect:

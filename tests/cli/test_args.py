@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from tildone.cli.args import Typed, Verb, called, parse
+from tildone.cli.parsing.args import Typed, Verb, called, parse
 from tildone.cli.verbs import ROOT
 from tildone.errors import UsageError
 

@@ -14,9 +14,9 @@ from threading import Timer
 import pytest
 
 from tests.cli.person import CTRL_C, PROGRAM, Person
-from tildone.cli.args import parse
+from tildone.cli.parsing.args import parse
+from tildone.cli.transfer.watch import RESTLESS, Follower, Looks
 from tildone.cli.verbs import ROOT
-from tildone.cli.watch import RESTLESS, Follower, Looks
 from tildone.core.ops import At, Mark
 from tildone.core.plan import Status
 from tildone.stores.sqlite.store import SqliteStore

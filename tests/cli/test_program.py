@@ -9,7 +9,7 @@ import pytest
 from tests.cli.person import PROGRAM, Person
 from tests.cli.test_args import leaves
 from tildone.cli import main
-from tildone.cli.args import Verb, called
+from tildone.cli.parsing.args import Verb, called
 from tildone.cli.verbs import ROOT
 from tildone.wiring import TOOLS
 

@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 
 from tests.cli.person import Person
-from tildone.agents.registry import Agent, Agents, born
+from tildone.agents.identity import AgentId
+from tildone.agents.processes import start_time
+from tildone.agents.registry import Agent, AgentRegistry
 from tildone.config import load
 from tildone.ids import now
 
@@ -24,8 +26,10 @@ def person(person: Person) -> Person:
 def at_work(person: Person, key: str, session: str | None = None) -> None:
     """Have an agent at work in the person's project: this very process."""
     settings = load({}, person.environ, str(person.folder))
-    agents = Agents(settings.agents_dir, settings.project)
-    agents.keep(Agent(key, session or settings.session, pid=os.getpid(), at=now(), born=born(os.getpid())))
+    agents = AgentRegistry(settings.agents_dir, settings.project)
+    pid = os.getpid()
+    record = Agent(AgentId.parse(key), session or settings.session, pid=pid, last_active=now(), started=start_time(pid))
+    agents.save(record)
 
 
 def test_pause_says_what_happens_when_and_how_to_go_back(person: Person) -> None:
@@ -114,7 +118,9 @@ def test_status_as_data(person: Person) -> None:
 
 def test_an_agent_that_has_gone_is_not_at_work(person: Person) -> None:
     settings = load({}, person.environ, str(person.folder))
-    Agents(settings.agents_dir, settings.project).keep(Agent("claude:s1", settings.session, pid=2**22 + 1, at=now()))
+    AgentRegistry(settings.agents_dir, settings.project).save(
+        Agent(AgentId("claude", "s1"), settings.session, pid=2**22 + 1, last_active=now())
+    )
 
     assert NOBODY in person.says("pause")
 

@@ -16,7 +16,7 @@ from tests.clients.agents import AGENTS, SECONDS, Desk, Ended, Start, environmen
 from tests.clients.leash import leashed
 from tests.clients.model import ASIDE, DONE, Model, offered, spoken
 from tests.host.models.wire import Asked, Turn, calls_of
-from tildone.agents.registry import Agent, Agents
+from tildone.agents.registry import Agent, AgentRegistry
 from tildone.log.state import latest_state
 from tildone.stores.sqlite.store import SqliteStore
 
@@ -149,7 +149,7 @@ class Inside:
 
     @property
     def agents(self) -> list[Agent]:
-        return list(Agents(str(self.data / "agents"), str(self.desk.work)).all())
+        return list(AgentRegistry(str(self.data / "agents"), str(self.desk.work)).all())
 
     def sessions(self) -> dict[str, Tasks]:
         """Every plan there is, by the name of its session."""

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from tests.extensions.stage import Stage
+from tildone.commands.verbs import FIRST_PHASE
+from tildone.core.ops import Write
 from tildone.core.plan import Plan
+from tildone.core.reduce import reduce
 from tildone.dialects.phased import PHASED
-from tildone.dialects.phased.documents import from_markdown
-from tildone.dialects.phased.entries import phases_in, phases_out, recover, resumed
-from tildone.extensions.phased import PANEL
+from tildone.dialects.phased.entries import phases_in, phases_out, recover
+from tildone.extensions.phased import PANEL, plan_in
 from tildone.extensions.phased import Phases as Extension
 from tildone.extensions.phased.settings import Settings
-from tildone.formats.markdown import checklist
+from tildone.formats.markdown import checklist, document, read
 from tildone.host import messages
 from tildone.host.messages import Message
 from tildone.kit.components import RenderOptions
@@ -58,10 +60,7 @@ class Phases:
         return answer
 
     def todo_write(self, call: Json) -> Json:
-        try:
-            result = done(self.tool.execute("call", {"ops": call["ops"]}, None, None, self.stage.host.ctx))
-        except (AssertionError, KeyError):
-            return {"throws": True, "phases_after": self._phases()}
+        result = done(self.tool.execute("call", {"ops": call["ops"]}, None, None, self.stage.host.ctx))
         return self.cached(call) | {"text": result.text, "isError": result.is_error, "details": result.details}
 
     def validate(self, call: Json) -> Json:
@@ -71,20 +70,25 @@ class Phases:
         return {"phases": phases_out(recover(call["entries"]) or Plan())}
 
     def resume(self, call: Json) -> Json:
-        plan = recover(call["entries"]) or Plan()
-        return {"phases": phases_out(resumed(plan)), "command_phases": phases_out(plan)}
+        self._open(call["entries"])
+        latest = self.extension.notebook.latest(call["entries"])
+        return {"phases": self._phases(), "command_phases": phases_out(latest)}
 
     def to_markdown(self, call: Json) -> Json:
+        """As `/todo` and `/todo copy` write it."""
         return {"markdown": checklist(phases_in(call["phases"]))}
 
     def from_markdown(self, call: Json) -> Json:
-        reading = from_markdown(call["markdown"])
-        return {"phases": phases_out(reading.plan), "errors": [str(problem) for problem in reading.problems]}
+        """As `/todo import` takes it over."""
+        reading = read(call["markdown"], FIRST_PHASE)
+        plan = reduce(Plan(), [Write(reading.plan.phases)], PHASED.rules).after
+        return {"phases": phases_out(plan), "errors": [str(problem) for problem in reading.problems]}
 
     def round_trip(self, call: Json) -> Json:
-        there = self.to_markdown(call)
-        back = self.from_markdown(there)
-        return there | back | {"lossless": back["phases"] == call["phases"]}
+        """Through a file, as `/todo export` writes it and `/todo import` reads it."""
+        markdown = document(phases_in(call["phases"]))
+        back = self.from_markdown({"markdown": markdown})
+        return {"markdown": markdown, "lossless": back["phases"] == call["phases"], **back}
 
     def roman(self, call: Json) -> Json:
         return {"text": roman(call["n"])}
@@ -130,9 +134,9 @@ class Phases:
         event = {"type": "tool_execution_end", "toolCallId": "call", "toolName": TODO_WRITE.name}
         self._emit({**event, "result": call["result"], "isError": call["isError"]})
         notices, widgets = self.stage.screen.notices, self.stage.screen.widgets
-        given = call["result"]["details"].get("phases")
-        shown = PANEL in widgets and widgets[PANEL] == tree.panel(phases_in(given))
-        return {"warning": notices[0][1] if notices else None, "panel": given if shown else None}
+        plan = plan_in(call["result"].get("details"))
+        shown = plan is not None and widgets.get(PANEL) == tree.panel(plan)
+        return {"warning": notices[0][1] if notices else None, "panel": phases_out(plan) if plan and shown else None}
 
     def tool_result(self, call: Json) -> Json:
         event = {"type": "tool_result", "toolCallId": "call", "toolName": call.get("toolName", TODO_WRITE.name)}
@@ -253,7 +257,8 @@ def settings(setup: Json, said: Json) -> Settings:
 
 
 def result_of(given: Json) -> ToolResult:
-    return ToolResult(tuple(map(block_of, given["content"])), given.get("details") or {})
+    details: Any = given.get("details")
+    return ToolResult(tuple(map(block_of, given["content"])), details)
 
 
 def block_of(block: Json) -> Content:

@@ -21,15 +21,19 @@ from tildone.kit.components import Component, RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, result_to_json
 from tildone.kit.schema import Problem, fitted, problems
-from tildone.log.events import Actor, Event, Nudged
-from tildone.loop.decision import Manner, Patience
-from tildone.session import Session
+from tildone.loop.decision import Decision, GiveUp, GoOn, Rest, RestReason, Turn
+from tildone.session import Session, Verdict
 from tildone.stores.memory import MemoryStore
 from tildone.views import plain
 
 Json = dict[str, Any]
 
-AS_RECORDED = Patience(manner=Manner.RECORDED)
+RESTS = {
+    RestReason.NO_PLAN: "skip:no_todos",
+    RestReason.ABORTED: "skip:aborted",
+    RestReason.ALL_DONE: "skip:all_done",
+}
+"""How the recordings name the reasons that the original has. It knows no others."""
 
 
 class TilDone:
@@ -87,15 +91,12 @@ class TilDone:
         return {"message": answers[0]["message"] if answers else None}
 
     def agent_end(self, call: Json) -> Json:
-        before = self.session.state
         done(self.host.bus.emit({"type": "agent_end", "messages": call["messages"]}, self.host.ctx))
-        return {"decision": self._decision(before.nudges, call["messages"])}
+        return {"decision": decision_word(self.session.verdicts[-1].decision)}
 
     def bump_counter(self, call: Json) -> Json:
-        for number in range(call["times"]):
-            state = self.session.state
-            fact = Nudged(state.nudges + 1, state.drift)
-            self.session.store.append("s", Event(f"bump {state.nudges} {number}", state.head, 0, Actor.TIMER, fact))
+        for _ in range(call["times"]):
+            self.session.turn_ended()
         return {}
 
     def advance(self, call: Json) -> Json:
@@ -128,33 +129,32 @@ class TilDone:
         return {"text": plain.numbered(plan_of(call["todos"]))}
 
     def remaining_text(self, call: Json) -> Json:
-        chosen = [item for item in enumerate(plan_of(call["todos"]).tasks) if item[0] in call["indices"]]
-        return {"text": plain.numbered_tasks(chosen)}
+        return {"text": plain.numbered_at(plan_of(call["todos"]), call["indices"])}
 
     def _open(self, _name: str) -> Session:
         ids = itertools.count()
         clock = self.clock
-        self.session = Session(
-            MemoryStore(), "s", INDEXED, now=clock.now, new_id=lambda: str(next(ids)), patience=AS_RECORDED
-        )
+        self.session = RecordingSession(MemoryStore(), "s", INDEXED, now=clock.now, new_id=lambda: str(next(ids)))
         return self.session
 
     def _todos(self) -> list[Json]:
         return todos(self.session.plan) if hasattr(self, "session") else []
 
-    def _decision(self, nudges: int, messages: Sequence[Json]) -> str:
-        if self.session.state.nudges > nudges:
-            return "continue"
-        if not self.session.plan.tasks:
-            return "skip:no_todos"
-        last: Json = next((said for said in reversed(messages) if said["role"] == "assistant"), {})
-        if last.get("stopReason") == "aborted":
-            return "skip:aborted"
-        return "breaker" if self.session.state.tripped else "skip:all_done"
-
     def _drawn(self, render: Any, *args: Any) -> Json:
         drawn: Component = render(*args)
         return {"markup": markup(drawn)}
+
+
+class RecordingSession(Session):
+    """A session that records its verdicts."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.verdicts: list[Verdict] = []
+
+    def turn_ended(self, turn: Turn = Turn()) -> Verdict:  # noqa: B008  frozen
+        self.verdicts.append(super().turn_ended(turn))
+        return self.verdicts[-1]
 
 
 class RecordingHost(Host):
@@ -249,6 +249,17 @@ def done(work: Awaitable[Any]) -> Any:
 
 def wrong(tool: ToolDefinition, arguments: Any) -> Sequence[Problem]:
     return problems(tool.parameters, fitted(tool.parameters, arguments))
+
+
+def decision_word(decision: Decision) -> str:
+    """A decision as the recordings name it."""
+    match decision:
+        case GoOn():
+            return "continue"
+        case GiveUp():
+            return "breaker"
+        case Rest(reason):
+            return RESTS.get(reason, f"skip:{reason.name.lower()}")
 
 
 def plan_of(items: list[Json]) -> Plan:

@@ -1,5 +1,9 @@
 """til-done in a host, where the recordings do not look."""
 
+from typing import Any
+
+import pytest
+
 from tests.extensions.stage import Stage
 from tests.plans import plan_of
 from tildone.core.ops import Append
@@ -7,6 +11,9 @@ from tildone.core.plan import Plan, Task
 from tildone.dialects.indexed import INDEXED
 from tildone.extensions.indexed import til_done
 from tildone.host import messages
+from tildone.kit.components import RenderOptions
+from tildone.kit.components.drawing import markup
+from tildone.kit.definition import TextContent, ToolResult
 
 
 def written(*texts: str) -> dict[str, object]:
@@ -73,3 +80,17 @@ async def test_an_abort_ends_a_countdown_that_runs() -> None:
     await stage.host.settled()
 
     assert [messages.text_of(said) for said in stage.messages("user")] == ["go", "wait"]
+
+
+@pytest.mark.parametrize("details", [None, {}, {"action": "list"}, {"todos": None}, {"todos": [None, {"text": 5}]}])
+async def test_a_result_with_any_details_is_drawn(details: Any) -> None:
+    """A failed call of another host has none, or empty ones: its text is drawn."""
+    stage = Stage(INDEXED)
+    await stage.start(til_done(stage.open_session))
+    render = stage.host.tools["write_todos"].render_result
+    assert render
+
+    drawn = render(ToolResult((TextContent("Tool crashed"),), details), RenderOptions())
+
+    assert drawn
+    assert "Tool crashed" in markup(drawn) or details == {"todos": [None, {"text": 5}]}

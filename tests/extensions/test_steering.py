@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.extensions.stage import Answer, Stage
-from tildone.agents.registry import Agents
+from tildone.agents.registry import AgentRegistry
 from tildone.dialects.declared import DECLARED
 from tildone.dialects.indexed import INDEXED
 from tildone.dialects.native import STOPPED
@@ -34,7 +34,7 @@ def users(stage: Stage) -> list[str]:
     return [messages.text_of(said) for said in stage.messages("user")]
 
 
-async def on_stage(*script: Answer, agents: Agents | None = None) -> Stage:
+async def on_stage(*script: Answer, agents: AgentRegistry | None = None) -> Stage:
     stage = Stage(INDEXED, *script)
     stage.host.load([("steering", steering(stage.open_session, agents))])
     await stage.start(til_done(stage.open_session))
@@ -126,19 +126,19 @@ async def test_a_declared_list_is_stopped_the_same_way(tmp_path: Path) -> None:
 
 
 async def test_while_a_conversation_is_open_its_agent_is_known_in_the_project(tmp_path: Path) -> None:
-    agents = Agents(str(tmp_path), "/project")
+    agents = AgentRegistry(str(tmp_path), "/project")
     stage = await on_stage(agents=agents)
 
-    (agent,) = agents.at_work(stage.clock.now())
+    (agent,) = agents.active(stage.clock.now())
     await stage.host.close()
 
-    assert (agent.key, agent.session, agent.pid) == ("tildone:conversation", "conversation", os.getpid())
+    assert (str(agent.id), agent.session, agent.pid) == ("tildone:conversation", "conversation", os.getpid())
     assert list(agents.all()) == []
 
 
 async def test_where_agents_can_not_be_written_down_it_works_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
-    stage = await on_stage(WRITE, WORDS, agents=Agents(str(tmp_path / "file"), "/project"))
+    stage = await on_stage(WRITE, WORDS, agents=AgentRegistry(str(tmp_path / "file"), "/project"))
 
     await stage.says("go")
     await stage.host.close()

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.person import PROGRAM, Answer
-from tildone.agents.registry import Agent, Agents
+from tildone.agents.identity import AgentId
+from tildone.agents.registry import Agent, AgentRegistry
 from tildone.config import Settings, load
 from tildone.core.ops import Write
 from tildone.core.plan import Plan, Status, Task, flat
@@ -47,9 +48,9 @@ class Desk:
         return load({}, self.environ, str(self.project))
 
     @property
-    def agents(self) -> Agents:
+    def agents(self) -> AgentRegistry:
         settings = self.settings
-        return Agents(settings.agents_dir, settings.project)
+        return AgentRegistry(settings.agents_dir, settings.project)
 
     @property
     def session(self) -> Session:
@@ -84,7 +85,7 @@ class Hooked:
 
     @property
     def record(self) -> Agent | None:
-        return self.desk.agents.known(self.key)
+        return self.desk.agents.get(AgentId.parse(self.key))
 
     def event(self, moment: str) -> str:
         """What the host calls it."""

@@ -16,6 +16,8 @@ from typing import Any
 
 from tests.cli.person import Answer
 from tests.hooks.agent import Desk, Tasks, dumped, in_subprocess
+from tildone.agents.assignment import assign_session
+from tildone.agents.identity import AgentId
 from tildone.hooks.hosts import HOSTS, Host
 from tildone.ids import now
 from tildone.log.events import Directive
@@ -62,8 +64,8 @@ class Golden:
         if "seen" in said:
             desk.plan(*map(tuple, said["seen"]))
             key = f"{self.host.name}:{said['stdin'][self.host.fields['session'].split()[0]]}"
-            agent = desk.agents.admit(key, os.getpid(), now())
-            desk.agents.keep(replace(agent, seen=desk.session.state.head))
+            agent = assign_session(desk.agents, AgentId.parse(key), os.getpid(), now())
+            desk.agents.save(replace(agent, seen_head=desk.session.state.head))
         desk.plan(*map(tuple, said.get("plan", said.get("seen", []))))
         desk.session.set_directive(Directive(said.get("course", "go")))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.hooks.agent import Desk, Hooked, plan_of
-from tildone.agents.registry import digest
+from tildone.agents.identity import AgentId, digest
 from tildone.core.ops import Append, Write
 from tildone.core.plan import Status, Task
 from tildone.hooks.hosts import AFTER, CLAUDE, CURSOR, END, HOSTS, LINE, PROMPT, SAID, START, STOP, Host
@@ -247,7 +247,7 @@ def test_a_cost_that_makes_no_sense_is_none(agent: Hooked, cost: object) -> None
     answer = agent.tell(LINE, cost=cost)
 
     assert answer.out == "✓ 0/2 · Write the parser\n"
-    assert agent.desk.agents.jotted(agent.key, "cost") == ""
+    assert agent.desk.agents.note(AgentId.parse(agent.key), "cost") == ""
 
 
 def test_the_words_are_those_of_the_dialect_that_the_model_speaks(desk: Desk) -> None:

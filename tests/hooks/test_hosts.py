@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tildone.agents.identity import AgentId
 from tildone.hooks.event import MOST, PIECE, HookEvent, read
 from tildone.hooks.hosts import CLAUDE, CURSOR, GEMINI, HOSTS, PROMPT, STOP, Host
 
@@ -35,7 +36,7 @@ def test_whatever_a_host_says_every_question_has_an_answer(host: Host, data: st.
 
     assert all(isinstance(text, str) for text in texts)
     assert (one.busy, one.beside_the_plan, one.from_person)[0] in (True, False)
-    assert one.key(7).startswith(f"{host.name}:")
+    assert one.agent_id(7).integration == host.name
 
 
 def test_fields_may_be_deep_in_what_is_said_and_have_several_names() -> None:
@@ -43,7 +44,7 @@ def test_fields_may_be_deep_in_what_is_said_and_have_several_names() -> None:
     cursor = heard({"workspace_roots": ["/there"], "session_id": "s"}, CURSOR)
 
     assert (line.text("cwd"), line.get("cost")) == ("/here", 1.5)
-    assert (cursor.text("cwd"), cursor.key(7)) == ("/there", "cursor:s")
+    assert (cursor.text("cwd"), cursor.agent_id(7)) == ("/there", AgentId("cursor", "s"))
 
 
 @pytest.mark.parametrize("said", [{"workspace_roots": []}, {"workspace_roots": "x"}, {"workspace_roots": [1]}])
@@ -53,13 +54,13 @@ def test_what_is_not_there_is_nothing(said: dict[str, object]) -> None:
 
 def test_a_session_without_an_id_is_that_of_its_process() -> None:
     """Some versions leave it empty; an id that all would share would trap every session there is."""
-    assert heard({"session_id": ""}).key(7) == "claude:pid:7"
-    assert heard({}, CLAUDE_CODE_SESSION_ID="x").key(7) == "claude:x"
-    assert heard({}, GEMINI, GEMINI_SESSION_ID="y").key(7) == "gemini:y"
+    assert heard({"session_id": ""}).agent_id(7) == AgentId("claude", pid=7)
+    assert heard({}, CLAUDE_CODE_SESSION_ID="x").agent_id(7) == AgentId("claude", "x")
+    assert heard({}, GEMINI, GEMINI_SESSION_ID="y").agent_id(7) == AgentId("gemini", "y")
 
 
 def test_an_id_of_any_length_makes_a_short_key() -> None:
-    assert len(heard({"session_id": "x" * 10_000}).key(7)) < 100
+    assert len(str(heard({"session_id": "x" * 10_000}).agent_id(7))) < 100
 
 
 def test_an_agent_in_a_folder_of_the_project_is_in_the_project(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_what_a_model_knows_because_it_wrote_it_is_not_news_to_it(agent: Hooked)
     record = agent.record
 
     assert record is not None
-    assert record.seen == agent.desk.session.state.head
+    assert record.seen_head == agent.desk.session.state.head
 
 
 def test_people_may_change_the_plan_meanwhile(agent: Hooked) -> None:

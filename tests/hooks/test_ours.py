@@ -6,7 +6,9 @@ import os
 import pytest
 
 from tests.hooks.agent import Desk, Hooked
-from tildone.agents.registry import CALLER, agent_process
+from tildone.agents.identity import AgentId
+from tildone.agents.processes import agent_process
+from tildone.agents.registry import CALLER_NOTE
 from tildone.hooks.hosts import BEFORE, CALL, GEMINI, OPENCODE, PI, PROMPT, START, TOOLS
 
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
@@ -74,7 +76,7 @@ def test_a_host_with_many_sessions_says_which_of_them_is_about_to_call_us(desk: 
     ours.tell(BEFORE, tool="tildone_todo", args={})
     other.tell(BEFORE, tool="bash", args={})
 
-    assert desk.agents.jotted(f"opencode:pid:{agent_process()}", CALLER) == "opencode:A"
+    assert desk.agents.note(AgentId("opencode", pid=agent_process()), CALLER_NOTE) == "opencode:A"
     assert os.getpid() != agent_process()
 
 

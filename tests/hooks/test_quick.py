@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from tests import plans
 from tests.hooks.agent import Desk, Hooked, dumped
 from tests.test_imports import HEAVY
-from tildone.agents.registry import agent_process
+from tildone.agents.assignment import assign_session
+from tildone.agents.identity import AgentId
+from tildone.agents.processes import agent_process
 from tildone.core.ops import Write
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.query import next_task, open_tasks
@@ -26,15 +28,10 @@ from tildone.session import Session
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import BY_HAND, session_in
 
-LIGHT = {"tildone", "tildone.cli", "tildone.errors", "tildone.config", "tildone.value", "tildone.log", "tildone.stores"}
-LIGHT |= {
-    "tildone.log.json_scanner",
-    "tildone.agents.registry",
-    "tildone.hooks",
-    "tildone.hooks.hosts",
-    "tildone.hooks.event",
-}
-LIGHT |= {"tildone.hooks.fast_path"}
+LIGHT = {"tildone", "tildone.cli", "tildone.errors", "tildone.config", "tildone.typing", "tildone.value"}
+LIGHT |= {"tildone.agents", "tildone.agents.identity", "tildone.agents.processes", "tildone.agents.registry"}
+LIGHT |= {"tildone.log", "tildone.log.json_scanner", "tildone.stores"}
+LIGHT |= {"tildone.hooks", "tildone.hooks.hosts", "tildone.hooks.event", "tildone.hooks.fast_path"}
 SLOW = {"re", "enum", "json", "typing", "functools", "subprocess", "threading", "hashlib", "tomllib"}
 SHOW = """
 import atexit, sys
@@ -216,8 +213,8 @@ def test_looking_leaves_a_store_as_it_was(tmp_path: Path) -> None:
 def test_the_hooks_of_an_agent_that_is_not_known_yet_do_not_miss_its_plan(desk: Desk) -> None:
     """Its tool server may have been there first, under the number of the process."""
     pid = agent_process()
-    desk.agents.admit("claude:other", os.getpid(), now())
-    server = desk.agents.admit(f"claude:pid:{pid}", pid, now())
+    assign_session(desk.agents, AgentId("claude", "other"), os.getpid(), now())
+    server = assign_session(desk.agents, AgentId("claude", pid=pid), pid, now())
     desk.session_of(server.session).change((Write((Phase("", (Task("One"),)),)),))
 
     assert server.session != desk.settings.session

@@ -80,7 +80,7 @@ def test_what_came_to_the_same_is_not_told(agent: Hooked) -> None:
     assert context(agent, PROMPT, prompt="Go on") == ""
     record = agent.record
     assert record is not None
-    assert record.seen == agent.desk.session.state.head
+    assert record.seen_head == agent.desk.session.state.head
 
 
 def test_many_changes_are_told_in_few_words(agent: Hooked) -> None:
@@ -112,7 +112,7 @@ def test_a_model_that_forgets_is_told_all_of_it_again(desk: Desk) -> None:
     record = agent.record
     assert still == ""
     assert record is not None
-    assert record.seen is None
+    assert record.seen_head is None
     assert "Write the parser" in context(agent, PROMPT, prompt="Go on")
 
 
@@ -126,7 +126,7 @@ def test_what_a_host_has_no_place_for_is_not_taken_for_said(desk: Desk, host: Ho
     record = agent.record
     assert (answer.out, answer.err) == ("", "")
     assert record is not None
-    assert record.seen is None
+    assert record.seen_head is None
 
 
 def test_task_text_can_not_pass_for_what_stands_around_it(agent: Hooked) -> None:

@@ -6,12 +6,11 @@ from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Plan, Task, flat
 from tildone.log.events import Bound, Directive, StopFingerprint
 from tildone.log.state import State
-from tildone.loop.decision import GiveUp, GoOn, Manner, Patience, Rest, RestReason, Turn, decide, progressed
+from tildone.loop.decision import GiveUp, GoOn, Patience, Rest, RestReason, Turn, decide, progressed
 
 OPEN = flat(Task("a", COMPLETED), Task("b"), Task("c", IN_PROGRESS))
 DONE = flat(Task("a", COMPLETED))
 PATIENCE = Patience()
-RECORDED = Patience(manner=Manner.RECORDED)
 
 
 def test_without_a_plan_the_agent_rests() -> None:
@@ -30,12 +29,9 @@ def test_a_finished_plan_never_reports_a_bound() -> None:
     assert decide(State("e", DONE, 99, 99), PATIENCE, Turn(errored=True)) == Rest(RestReason.ALL_DONE)
 
 
-def test_an_agent_that_ended_with_an_error_is_not_continued_unless_asked_for() -> None:
+def test_an_agent_that_ended_with_an_error_is_not_continued() -> None:
     """The next turn would most likely meet the same error."""
-    state = State("e", OPEN)
-
-    assert decide(state, PATIENCE, Turn(errored=True)) == Rest(RestReason.ERRORED)
-    assert isinstance(decide(state, RECORDED, Turn(errored=True)), GoOn)
+    assert decide(State("e", OPEN), PATIENCE, Turn(errored=True)) == Rest(RestReason.ERRORED)
 
 
 def test_the_twentieth_nudge_is_the_last() -> None:
@@ -69,12 +65,6 @@ def test_drift_ends_a_chain_that_changes_without_progress() -> None:
 def test_progress_is_a_task_closed_or_added(after: Plan, *, expected: bool) -> None:
     """Shuffling, starting, removing and putting it in other words are not."""
     assert progressed(plan_of("a", "b"), after) is expected
-
-
-def test_the_order_of_the_original_can_be_asked_for() -> None:
-    """The limit first, and whether anything is left second."""
-    assert decide(State("e", DONE, 20), RECORDED) == GiveUp(Bound.NUDGES, 20)
-    assert decide(State("e", DONE, 19), RECORDED) == Rest(RestReason.ALL_DONE)
 
 
 def test_what_is_blocked_is_not_nagged_about() -> None:

@@ -25,12 +25,12 @@ from mcp_types import (
 )
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from tildone.agents.registry import Agents
+from tildone.agents.registry import AgentRegistry
 from tildone.config import Settings, load
 from tildone.core.plan import Plan
 from tildone.log.state import latest_state
-from tildone.mcp.run import opened
-from tildone.mcp.whose import on_pipes
+from tildone.mcp.callers import stdio_callers
+from tildone.mcp.stdio_server import opened
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import dialect_named, open_agents, session_in
 
@@ -56,7 +56,7 @@ class Room:
         return SqliteStore(self.settings().store)
 
     @property
-    def agents(self) -> Agents:
+    def agents(self) -> AgentRegistry:
         """What is written down of the agents."""
         return open_agents(self.settings())
 
@@ -74,7 +74,7 @@ class Room:
     def server(self, dialect: str = "brief", session: str = "") -> Iterator[Server[Any]]:
         """A server in this process. Its agent is the one that the environment tells of."""
         settings = self.settings(dialect, session)
-        with opened(settings, on_pipes(settings, self.environ, self.process), to_all=True) as (server, _):
+        with opened(settings, stdio_callers(settings, self.environ, self.process), to_all=True) as (server, _):
             yield server
 
     @asynccontextmanager

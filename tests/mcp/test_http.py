@@ -15,10 +15,11 @@ from mcp_types import ResourceTemplateReference
 from tests.mcp.room import MODES, PROGRAM, Heard, Room, listening, meta, read, said
 from tests.mcp.web import Served, serving
 from tests.mcp.wire import INITIALIZED, Record, initialize, request
+from tildone.agents.identity import AgentId
 from tildone.errors import UsageError
-from tildone.mcp.http import run
+from tildone.mcp.http_server import run
 from tildone.mcp.resources import address_of
-from tildone.mcp.stdio import LONGEST
+from tildone.mcp.stdio_streams import LONGEST
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -91,7 +92,7 @@ async def test_a_session_of_codex_is_known_by_what_it_says_itself(served: Served
         told = said(await client.call_tool("todo", {"add": ["One"]}, meta=meta(sessionId=mode)))
 
     assert told == "1"
-    known = place.agents.known(f"codex:{mode}")
+    known = place.agents.get(AgentId.parse(f"codex:{mode}"))
     assert known is not None
     assert place.texts(known.session) == ["One"]
 
@@ -169,7 +170,7 @@ async def test_whoever_names_no_plan_gets_the_projects(served: Served, place: Ro
     async with served.client("auto") as client:
         plan = await read(client)
 
-    known = place.agents.known("http")
+    known = place.agents.get(AgentId.parse("http"))
     assert known is not None
     assert plan == "- [ ] One\n"
     assert place.texts(known.session) == ["One"]

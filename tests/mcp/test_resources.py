@@ -13,7 +13,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, PromptReference, ResourceT
 from tests.formats.hostile_plans import BREAKS, COMMENTS, CONTROLS, MARKDOWN, SURROGATES
 from tests.mcp.room import MODES, PATIENCE, PROGRAM, Heard, Room, called, listening, read
 from tildone.formats.markdown import read as read_markdown
-from tildone.mcp import listening as rooms_listening
+from tildone.mcp import subscriptions as rooms_listening
 from tildone.mcp.resources import address, address_of
 from tildone.mcp.server import RESOURCE_NOT_FOUND
 from tildone.wiring import dialect_named, session_in

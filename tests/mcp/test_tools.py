@@ -10,8 +10,8 @@ from mcp_types import INVALID_PARAMS
 
 from tests.mcp.room import DIALECTS, MODES, Room, said
 from tildone.dialects.base import Reply
-from tildone.mcp.results import whole
 from tildone.mcp.shapes import described
+from tildone.mcp.tools import replace_surrogates
 from tildone.session import Session
 from tildone.value import replace
 from tildone.wiring import TOOLS, dialect_named, session_in
@@ -180,7 +180,7 @@ async def test_a_store_that_cannot_be_used_is_told_in_the_words_of_the_dialect(
 def test_half_a_surrogate_pair_is_replaced_wherever_it_stands() -> None:
     given = {"a\ud800": ["\udfff", {"b": ("ü\ud800", 1, None)}]}
 
-    assert whole(given) == {"a\ufffd": ["\ufffd", {"b": ["ü\ufffd", 1, None]}]}
+    assert replace_surrogates(given) == {"a\ufffd": ["\ufffd", {"b": ["ü\ufffd", 1, None]}]}
 
 
 def test_a_tool_without_an_output_schema_is_listed_without_one() -> None:

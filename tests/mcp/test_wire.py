@@ -15,7 +15,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from tests.mcp.room import DIALECTS, PATIENCE, Room
 from tests.mcp.wire import INITIALIZED, MODERN, Record, call, initialize, line, request, wired
-from tildone.mcp.stdio import LONGEST, Outbox, written
+from tildone.mcp.stdio_streams import LONGEST, Outbox, written
 from tildone.wiring import TOOLS, dialect_named
 
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
@@ -175,8 +175,8 @@ async def test_a_client_that_hangs_up_on_a_call_that_waits_is_not_waited_for(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server ends although the store is not to be had."""
-    monkeypatch.setattr("tildone.mcp.stdio.PATIENCE", 0.2)
-    monkeypatch.setattr("tildone.mcp.desks.PATIENCE", 0.2)
+    monkeypatch.setattr("tildone.mcp.stdio_streams.PATIENCE", 0.2)
+    monkeypatch.setattr("tildone.mcp.connections.PATIENCE", 0.2)
     async with wired(room) as wire:
         locked = Locked(room)
         wire.send(call(1, "todo", ADD))

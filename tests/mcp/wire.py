@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
 from tests.mcp.room import PATIENCE, PROGRAM, Room
-from tildone.mcp.stdio import Inbox
+from tildone.mcp.stdio_streams import Inbox
 
 Record = dict[str, Any]
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}

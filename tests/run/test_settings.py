@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tildone.cli.args import parse
+from tildone.cli.parsing.args import parse
 from tildone.cli.verbs import ROOT
 from tildone.config import Settings, load
 from tildone.errors import UsageError

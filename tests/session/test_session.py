@@ -15,7 +15,7 @@ from tildone.core.plan import Phase, Plan, Task, flat
 from tildone.dialects.arguments import MAX_ARGUMENTS
 from tildone.errors import HeadMoved, Refused, UnknownEvent
 from tildone.log.events import Actor, Bound, Call, Event, Labelled, Nudged, PlanChanged, Tripped
-from tildone.loop.decision import GiveUp, GoOn, Manner, Patience, Rest, RestReason, Turn
+from tildone.loop.decision import GiveUp, GoOn, Patience, Rest, RestReason, Turn
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 
@@ -219,18 +219,6 @@ def test_a_change_of_the_plan_starts_the_count_again() -> None:
     assert (session.state.nudges, session.state.drift) == (0, 1)
     session.call("edit_todos", {"action": "complete", "indices": [0]})
     assert session.state.drift == 0
-
-
-def test_in_the_recorded_manner_any_write_starts_the_count_again() -> None:
-    """A refused one does not."""
-    session = session_on(patience=Patience(manner=Manner.RECORDED))
-    session.call("write_todos", {"mode": "replace", "todos": [{"text": "a"}]})
-    session.turn_ended()
-
-    session.call("edit_todos", {"action": "start", "indices": [7]})
-    assert session.state.nudges == 1
-    session.call("write_todos", {"mode": "replace", "todos": [{"text": "a"}]})
-    assert session.state.nudges == 0
 
 
 def test_an_agent_that_toggles_for_ever_is_let_go_by_the_second_bound() -> None:

@@ -6,7 +6,7 @@ import os
 import sys
 from time import monotonic
 
-from tildone.agents.registry import digest
+from tildone.agents.identity import digest
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _FIELDS = {"1": 8, "2": 9, "u": 10, "?": 1}
 """How many fields stand before the path, by the kind of a record; after a path of kind 2 comes the one it had."""
 
 
-def mark(folder: str, apart: Sequence[str] = ()) -> str:
+def fingerprint(folder: str, apart: Sequence[str] = ()) -> str:
     """A mark of what is in a project; empty if that would take too long to say.
 
     In a git repository that is the commit, and every file that differs from it or is not known to it. Elsewhere it is

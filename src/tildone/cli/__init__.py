@@ -11,7 +11,7 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tildone.cli.args import Typed
+    from tildone.cli.parsing.args import Typed
 
 INTERRUPTED = 130
 PIPE_BROKEN = 141
@@ -51,8 +51,8 @@ def hooked(words: Sequence[str]) -> int:
 
 def _run(argv: Sequence[str]) -> int:
     # Loaded here, so that Ctrl-C is heeded from the start.
-    from tildone.cli import screen  # noqa: PLC0415  see above
-    from tildone.cli.args import parse  # noqa: PLC0415  see above
+    from tildone.cli.output import screen  # noqa: PLC0415  see above
+    from tildone.cli.parsing.args import parse  # noqa: PLC0415  see above
     from tildone.cli.verbs import ROOT  # noqa: PLC0415  see above
 
     screen.prepare()
@@ -63,12 +63,12 @@ def _run(argv: Sequence[str]) -> int:
 def _doer(typed: Typed) -> Callable[[Typed], int]:
     """The function for the verb; only its own module is loaded."""
     if typed.has("help"):
-        target = "help.overview"
+        target = "parsing.help.overview"
     elif typed.has("version"):
-        target = "help.version"
+        target = "parsing.help.version"
     else:
         target = typed.verb.run
-    module, function = target.split(".")
+    module, _, function = target.rpartition(".")
     loaded = __import__(f"tildone.cli.{module}", fromlist=[function])
     found: Callable[[Typed], int] = getattr(loaded, function)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tildone.cli.place import settings_for
+from tildone.cli.opening import settings_for
 from tildone.config import JSONL, is_url
 from tildone.errors import NotFound
 from tildone.typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from tildone.value import replace
 from tildone.wiring import open_store
 
 if TYPE_CHECKING:
-    from tildone.cli.args import Typed
+    from tildone.cli.parsing.args import Typed
     from tildone.config import Settings
     from tildone.log.store import Store
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from tildone.cli.args import Typed
-from tildone.cli.place import settings_for
-from tildone.cli.screen import columns, put, put_spans
+from tildone.cli.opening import settings_for
+from tildone.cli.output.screen import columns, put, put_spans
+from tildone.cli.parsing.args import Typed
 from tildone.config import nearest
 from tildone.errors import UsageError
 from tildone.integrations.settings import diff, files

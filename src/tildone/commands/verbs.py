@@ -24,7 +24,6 @@ from tildone.core.plan import Plan, Status, Task
 from tildone.formats.markdown import checklist, document, read
 from tildone.formats.whitespace import JS_SPACES
 from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
 from tildone.views.sanitize import single_line
 
 if TYPE_CHECKING:
@@ -217,12 +216,11 @@ def _unclear(kind: str, query: str, candidates: list[str]) -> Answer:
 
 def _read(text: str, unnamed: str, success: str, failure: str) -> Answer:
     """The plan that a text stands for in place of the one there is, if every line of it can be read."""
-    reading = read(text)
+    reading = read(text, unnamed)
     if reading.problems:
         lines = "".join(f"\n  {problem}" for problem in reading.problems)
         return refused(Trouble.UNREADABLE, f"{failure}:{lines}")
-    tasks = reading.plan.tasks
-    phases = tuple(replace(phase, name=phase.name or unnamed) for phase in reading.plan.phases)
+    tasks, phases = reading.plan.tasks, reading.plan.phases
     counted = f"{len(tasks)} {_plural('task', len(tasks))} in {len(phases)} {_plural('phase', len(phases))}"
     return Answer(status(f"{success}: {counted}"), (Write(phases),))
 

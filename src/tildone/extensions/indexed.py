@@ -22,10 +22,11 @@ from tildone.kit.components import RenderOptions, Text
 from tildone.kit.definition import ToolResult
 from tildone.log.events import Actor, Bound, Directive
 from tildone.loop.countdown import Tick, countdown
-from tildone.loop.decision import GiveUp, GoOn, Manner, Rest, Turn
+from tildone.loop.decision import GiveUp, GoOn, Rest, Turn
 from tildone.session import Session
 from tildone.views import board, themed
 from tildone.views.bounds import why_let_go
+from tildone.views.plain import EMPTY
 
 CONTEXT, COMPLETE, COUNTING = "til-done-context", "til-done-complete", "til-done-countdown"
 SUMMARY, ACTIVE = "til-done", "til-done-active"
@@ -49,8 +50,7 @@ class TilDone:
         self._ticks = ticks
         self._open_session = open_session
         self._session: Session | None = None
-        self._shown: list[Callable[[], None]] = []
-        self._silent: list[Callable[[], None]] = []
+        self._timers: list[Callable[[], None]] = []
 
     def plug_in(self) -> None:
         """Tools, handlers and renderers."""
@@ -80,17 +80,12 @@ class TilDone:
             self._show_status(ctx)
         return reply
 
-    @property
-    def ours(self) -> bool:
-        """Whether to go about it in our manner, or as it was recorded."""
-        return self.session.patience.manner is Manner.OURS
-
     def render(self, result: ToolResult, _options: RenderOptions) -> Text:
         """The list as it is after a call, or why there is none.
 
         The details of `list_todos` hold no list, so that they never count as state: it is drawn from its text.
         """
-        if self.ours and result.details.get("action") == "list":
+        if _is_listing(result.details) and result.text != EMPTY:
             return Text(result.text)
         return Text(themed.result(result.text, result.details, STATUSES))
 
@@ -120,16 +115,17 @@ class TilDone:
             return
         stop = _stop_reason(event["messages"])
         verdict = self.session.turn_ended(Turn(aborted=stop == "aborted", errored=stop == "error"))
-        if self.ours:
-            self._stop_counting()
+        was_counting = self._stop_counting()
         match verdict.decision:
-            case Rest():
+            case GoOn():
+                self._count_down(ctx)
                 return
             case GiveUp(bound, limit):
                 self._announce(bound, limit)
-            case GoOn():
-                self._forget(self._shown)
-                self._count_down(ctx, verdict.prompt or "")
+            case Rest():
+                pass
+        if was_counting and ctx.has_ui:
+            ctx.ui.set_widget(COUNTING, None)
 
     def leave_it(self, _event: Event, ctx: ExtensionContext) -> None:
         """The person has taken over: what was about to be said in their place is not said."""
@@ -142,16 +138,16 @@ class TilDone:
         content = f"Auto-continue limit reached ({why}). Remaining todos were not completed. Take over manually."
         self.api.send_message({"customType": COMPLETE, "content": content, "display": True})
 
-    def _count_down(self, ctx: ExtensionContext, prompt: str) -> None:
+    def _count_down(self, ctx: ExtensionContext) -> None:
         """Tick by tick where somebody watches, and in one wait where nobody does."""
-        go_on = partial(self._go_on, prompt, _texts(self.session.plan))
+        go_on = partial(self._go_on, _texts(self.session.plan))
         if not ctx.has_ui:
-            self._silent.append(ctx.after(self._ticks[-1].at, go_on, holds=True))
+            self._timers.append(ctx.after(self._ticks[-1].at, go_on, holds=True))
             return
         for now in self._ticks:
             tick = partial(self._tick, ctx, now, go_on)
             if now.at or now.fires:
-                self._shown.append(ctx.after(now.at, tick, holds=now.fires))
+                self._timers.append(ctx.after(now.at, tick, holds=now.fires))
             else:
                 tick()
 
@@ -162,23 +158,21 @@ class TilDone:
             elif ctx.has_ui:
                 ctx.ui.set_widget(COUNTING, None)
         except Exception:  # noqa: BLE001  whoever watches is typing: that interrupts
-            self._forget(self._shown)
+            self._stop_counting()
             ctx.ui.set_widget(COUNTING, None)
             return
         if now.fires:
             go_on()
 
-    def _go_on(self, prompt: str, texts: Sequence[str]) -> None:
-        """Say it from the plan as it is now; where nothing is left, or another plan has come, say nothing."""
-        plan = self.session.plan
-        if self.ours:
-            if (
-                not open_tasks(plan)
-                or not set(_texts(plan)) & set(texts)
-                or self.session.state.directive is not Directive.GO
-            ):
-                return
-            prompt = INDEXED.carry_on(plan)
+    def _go_on(self, texts: Sequence[str]) -> None:
+        """Send the prompt for the plan as it is now; send none if nothing is left or another plan has come."""
+        self._stop_counting()
+        state = self.session.state
+        if not open_tasks(state.plan) or not set(_texts(state.plan)) & set(texts):
+            return
+        if state.directive is not Directive.GO:
+            return
+        prompt = INDEXED.carry_on(state.plan)
         try:
             self.api.send_user_message(prompt)
         except Exception:  # noqa: BLE001  a turn has begun meanwhile: it is said when that ends, or not at all
@@ -188,13 +182,12 @@ class TilDone:
         with suppress(Exception):  # nobody listens: there is nothing left to try
             self.api.send_user_message(prompt, deliver_as="follow_up")
 
-    def _stop_counting(self) -> None:
-        self._forget(self._shown)
-        self._forget(self._silent)
-
-    def _forget(self, waiting: list[Callable[[], None]]) -> None:
-        while waiting:
-            waiting.pop()()
+    def _stop_counting(self) -> bool:
+        """Cancel the countdown; whether one was running."""
+        was_counting = bool(self._timers)
+        while self._timers:
+            self._timers.pop()()
+        return was_counting
 
     def _show_status(self, ctx: ExtensionContext) -> None:
         if ctx.has_ui:
@@ -208,6 +201,11 @@ def _call_renderer(name: str) -> Callable[[Any], Text]:
 
 def _message_renderer(kind: str) -> Callable[[dict[str, Any]], Text]:
     return lambda shown: Text(themed.message(kind, shown["content"]))
+
+
+def _is_listing(details: object) -> bool:
+    """Whether these are the details of `list_todos`, which leave out the list."""
+    return isinstance(details, dict) and details.get("action") == "list" and not details.get("todos")
 
 
 def _texts(plan: Plan) -> list[str]:

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from tildone.agents.registry import Agent, Agents, born
+from tildone.agents.identity import AgentId
+from tildone.agents.processes import start_time
+from tildone.agents.registry import Agent, AgentRegistry
 from tildone.dialects.native import STOPPED
 from tildone.errors import StoreError
 from tildone.extensions.memory import OpenSession
@@ -23,7 +25,7 @@ from tildone.session import Session
 NOTICE = "Stopped (tildone stop). To go on: tildone resume"
 
 
-def steering(open_session: OpenSession, agents: Agents | None) -> Callable[[ExtensionAPI], None]:
+def steering(open_session: OpenSession, agents: AgentRegistry | None) -> Callable[[ExtensionAPI], None]:
     """The extension. Without a place where agents are written down, only this process can steer its own."""
     return lambda api: Steering(api, open_session, agents).plug_in()
 
@@ -31,12 +33,12 @@ def steering(open_session: OpenSession, agents: Agents | None) -> Callable[[Exte
 class Steering:
     """One host's."""
 
-    def __init__(self, api: ExtensionAPI, open_session: OpenSession, agents: Agents | None) -> None:
+    def __init__(self, api: ExtensionAPI, open_session: OpenSession, agents: AgentRegistry | None) -> None:
         self.api = api
         self._open_session = open_session
         self._agents = agents
         self._session: Session | None = None
-        self._key = ""
+        self._id: AgentId | None = None
 
     def plug_in(self) -> None:
         """Handlers."""
@@ -49,18 +51,20 @@ class Steering:
         """A conversation is opened: its agent is at work."""
         self.leave()
         self._session = self._open_session(ctx.session.id)
-        self._key = f"tildone:{ctx.session.id}"
+        self._id = AgentId("tildone", ctx.session.id)
         if self._agents is not None:
             pid = os.getpid()
             # Where it cannot be written down it is not found from elsewhere, and that is all.
             with suppress(StoreError):
-                self._agents.keep(Agent(self._key, ctx.session.id, pid=pid, at=ctx.now(), born=born(pid)))
+                self._agents.save(
+                    Agent(self._id, ctx.session.id, pid=pid, last_active=ctx.now(), started=start_time(pid))
+                )
 
     def leave(self, *_: object) -> None:
         """It is closed, or another is about to be opened."""
-        if self._agents is not None and self._key:
+        if self._agents is not None and self._id is not None:
             with suppress(StoreError):
-                self._agents.forget(self._key)
+                self._agents.remove(self._id)
 
     def hold(self, _event: Event, ctx: ExtensionContext) -> dict[str, Any] | None:
         """A boundary: beyond it only an agent goes that may."""

@@ -82,12 +82,15 @@ def document(plan: Plan) -> str:
     return _joined([_document_lines(phase, first=not index) for index, phase in enumerate(plan.phases)])
 
 
-def read(text: str) -> Reading:
-    """The plan in a checklist, written here or by any other hand. Tasks above the first heading have no phase name."""
+def read(text: str, unnamed: str = "") -> Reading:
+    """The plan in a checklist, whoever wrote it. A phase without a name is called `unnamed`.
+
+    Tasks above the first heading are in a phase without a name.
+    """
     reader = _Reader()
     for number, line in enumerate(re.split(_LINE_END, text), start=1):
         reader.take(number, line)
-    return reader.reading()
+    return reader.reading(unnamed)
 
 
 def _joined(blocks: list[list[str]]) -> str:
@@ -264,9 +267,9 @@ class _Reader:
         if why:
             self._problems.append(Problem(number, "a note (> text) without a task above it" if note else why))
 
-    def reading(self) -> Reading:
+    def reading(self, unnamed: str) -> Reading:
         """All that was read."""
-        phases = (Phase(name, tuple(draft.task() for draft in drafts)) for name, drafts in self._phases)
+        phases = (Phase(name or unnamed, tuple(draft.task() for draft in drafts)) for name, drafts in self._phases)
         return Reading(Plan(tuple(phases)), tuple(self._problems))
 
     def _element(self, line: str) -> str | None:

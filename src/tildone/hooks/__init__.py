@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
 def answered(argv: Sequence[str]) -> None:
     """Read, answer, print; and raise what goes wrong."""
     # Each of these where it is needed: what is not loaded costs nothing.
-    from tildone.agents.registry import agent_process  # noqa: PLC0415  see above
+    from tildone.agents.processes import agent_process  # noqa: PLC0415  see above
     from tildone.config import load, nearest  # noqa: PLC0415  see above
     from tildone.errors import UsageError  # noqa: PLC0415  see above
     from tildone.hooks.event import HookEvent, read  # noqa: PLC0415  see above

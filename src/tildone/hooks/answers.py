@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.agents.assignment import assign_session
 from tildone.dialects.native import NATIVE, STOPPED, news
 from tildone.dialects.native import context as recalled
 from tildone.hooks import hosts
@@ -17,7 +18,7 @@ from tildone.value import replace, value
 from tildone.wiring import BY_HAND, dialect_named, dialect_of_session, open_agents, open_session, open_store
 
 if TYPE_CHECKING:
-    from tildone.agents.registry import Agent, Agents
+    from tildone.agents.registry import Agent, AgentRegistry
     from tildone.config import Settings
     from tildone.hooks.event import HookEvent
     from tildone.session import Session
@@ -38,7 +39,7 @@ class Work:
 
     heard: HookEvent
     settings: Settings
-    agents: Agents
+    agents: AgentRegistry
     agent: Agent
     session: Session
 
@@ -50,8 +51,8 @@ def answer(heard: HookEvent, settings: Settings, pid: int) -> str:
 
         return offered(settings.dialect or USUAL)
     agents = open_agents(settings)
-    heir = heard.moment == hosts.START and heard.text("source") in LASTING
-    agent = agents.admit(heard.key(pid), pid, now(), settings.handle, heir=heir)
+    successor = heard.moment == hosts.START and heard.text("source") in LASTING
+    agent = assign_session(agents, heard.agent_id(pid), pid, now(), settings.named_session, successor=successor)
     here = replace(settings, session=agent.session)
     store = open_store(here, timeout=PATIENCE)
     session = open_session(here, NATIVE, store)
@@ -79,7 +80,7 @@ def _answered(work: Work) -> HookReply | None:
         case hosts.STOP:
             from tildone.hooks.gate import stopped  # noqa: PLC0415  see above
 
-            return stopped(work.heard, work.session, work.agents, work.agent.key, work.settings)
+            return stopped(work.heard, work.session, work.agents, work.agent.id, work.settings)
         case hosts.START:
             return _reminded(work)
         case hosts.PROMPT:
@@ -87,7 +88,7 @@ def _answered(work: Work) -> HookReply | None:
         case hosts.SAID:
             from tildone.hooks.gate import note_words  # noqa: PLC0415  see above
 
-            note_words(work.heard, work.agents, work.agent.key)
+            note_words(work.heard, work.agents, work.agent.id)
             return None
         case hosts.AFTER | hosts.TASK:
             _followed(work)
@@ -111,7 +112,7 @@ def _prompted(work: Work) -> HookReply | None:
     state = work.session.state
     if state.tripped and state.directive is Directive.GO and work.heard.from_person:
         work.session.set_directive(Directive.GO)
-    known = work.session.plan_at(work.agent.seen)
+    known = work.session.plan_at(work.agent.seen_head)
     if known is None:
         return _reminded(work)
     if known == work.session.plan:
@@ -140,7 +141,7 @@ def _line(work: Work) -> str:
 
     cost = work.heard.get("cost")
     if isinstance(cost, int | float) and not isinstance(cost, bool):
-        work.agents.jot(work.agent.key, COST, str(float(cost)))
+        work.agents.set_note(work.agent.id, COST, str(float(cost)))
     return f"{status_line(work.session.state)}\n"
 
 
@@ -148,12 +149,12 @@ def _called(work: Work) -> str:
     """What a call of a tool of ours has come to; the model knows the plan then."""
     from tildone.hooks.tools import called  # noqa: PLC0415  see _answered
 
-    told, seen = called(work.heard, work.settings, work.session.store, work.agent.seen)
+    told, seen = called(work.heard, work.settings, work.session.store, work.agent.seen_head)
     _saw(work, seen)
     return told
 
 
 def _saw(work: Work, head: str | None) -> None:
     """Remember the head as the model has seen it."""
-    if head != work.agent.seen:
-        work.agents.keep(replace(work.agent, seen=head))
+    if head != work.agent.seen_head:
+        work.agents.save(replace(work.agent, seen_head=head))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tildone.agents.registry import digest
+from tildone.agents.identity import agent_id
 from tildone.log.json_scanner import SPACE, parse
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from tildone.agents.identity import AgentId
     from tildone.hooks.hosts import Host
 
 MOST = 32_000_000
@@ -25,7 +26,6 @@ TRIES = 16
 PERSONS = ("user", "sdk", "")
 """Where a prompt comes from that a person gave, if its host says so; the rest comes from timers and events."""
 
-LONGEST_ID = 200
 FINISHED = frozenset({"completed", "complete", "done", "failed", "error", "killed", "stopped", "cancelled", "canceled"})
 
 
@@ -52,12 +52,10 @@ class HookEvent:
         found = self.get(field)
         return found if isinstance(found, str) else ""
 
-    def key(self, pid: int) -> str:
-        """By which key its agent is known: the host's id for the session, or else the process that it is."""
-        session = self.text("session") or self.environ.get(self.host.environ.get("session", ""), "")
-        if len(session) > LONGEST_ID:
-            session = digest(session)
-        return f"{self.host.name}:{session or f'pid:{pid}'}"
+    def agent_id(self, pid: int) -> AgentId:
+        """The identity of the agent: its conversation if the event or the environment names it, else its process."""
+        conversation = self.text("session") or self.environ.get(self.host.environ.get("session", ""), "")
+        return agent_id(self.host.name, conversation, pid)
 
     @property
     def folder(self) -> str:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 from time import time_ns
 
-from tildone.agents.registry import CALLER, Agents
+from tildone.agents.identity import AgentId
+from tildone.agents.registry import CALLER_NOTE, AgentRegistry
 from tildone.hooks import hosts
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
@@ -60,16 +61,16 @@ def settled(heard: HookEvent, settings: Settings, pid: int) -> bool:
 
     What is wrong with the store is for whoever looks closer to say.
     """
-    agents = Agents(settings.agents_dir, settings.project)
-    key = heard.key(pid)
-    if key.endswith(":pid:0") or (heard.moment == hosts.STOP and (heard.beside_the_plan or not settings.gate)):
+    agents = AgentRegistry(settings.agents_dir, settings.project)
+    agent_id = heard.agent_id(pid)
+    if agent_id.is_unknown or (heard.moment == hosts.STOP and (heard.beside_the_plan or not settings.gate)):
         return True
     if heard.moment in (hosts.END, hosts.FORGET):
-        _let_go(heard, agents, key, pid)
+        _let_go(heard, agents, agent_id, pid)
         return True
     if heard.host.many and heard.moment == hosts.BEFORE and OURS in heard.text("tool"):
-        agents.jot(f"{heard.host.name}:pid:{pid}", CALLER, key)
-    session = _session(agents, key, pid, settings)
+        agents.set_note(AgentId(heard.host.name, pid=pid), CALLER_NOTE, str(agent_id))
+    session = _session(agents, agent_id, pid, settings)
     if session is None or heard.moment == hosts.LINE or not os.path.isabs(settings.store):
         return False
     found = glance(settings.store, session)
@@ -77,7 +78,7 @@ def settled(heard: HookEvent, settings: Settings, pid: int) -> bool:
         # A plan of its own that has not begun: what the person wants of the project's agents holds for this one, too.
         project = glance(settings.store, settings.session)
         found = None if project is None or project.directive != "go" else found
-    return found is not None and _is_silent(heard, found, agents, key)
+    return found is not None and _is_silent(heard, found, agents, agent_id)
 
 
 def glance(store: str, session: str) -> Glance | None:
@@ -111,24 +112,24 @@ def _at(connection: apsw.Connection, session: str, head: str) -> Glance | None:
     return None
 
 
-def _session(agents: Agents, key: str, pid: int, settings: Settings) -> str | None:
+def _session(agents: AgentRegistry, agent_id: AgentId, pid: int, settings: Settings) -> str | None:
     """The session that the agent works on; None where it has to be admitted first."""
-    agent = agents.known(key)
+    agent = agents.get(agent_id)
     if agent is not None:
         fresh = agent.is_fresh(pid, time_ns() // 1_000_000)
-        return agent.session if fresh and settings.handle in (None, agent.session) else None
+        return agent.session if fresh and settings.named_session in (None, agent.session) else None
     return settings.session if next(agents.all(), None) is None else None
 
 
-def _is_silent(heard: HookEvent, found: Glance, agents: Agents, key: str) -> bool:
+def _is_silent(heard: HookEvent, found: Glance, agents: AgentRegistry, agent_id: AgentId) -> bool:
     match heard.moment:
         case hosts.STOP:
             return not found.to_do or found.directive != "go"
         case hosts.START:
             return not (found.to_do or found.waiting)
         case hosts.PROMPT:
-            agent = agents.known(key)
-            known = None if agent is None else agent.seen
+            agent = agents.get(agent_id)
+            known = None if agent is None else agent.seen_head
             new = known != found.head if known else found.to_do or found.waiting
             return not new and not found.let_go
         case hosts.BEFORE:
@@ -140,16 +141,16 @@ def _is_silent(heard: HookEvent, found: Glance, agents: Agents, key: str) -> boo
             return False
 
 
-def _let_go(heard: HookEvent, agents: Agents, key: str, pid: int) -> None:
+def _let_go(heard: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int) -> None:
     """The model will forget its plan, or the session is over: then its agent is forgotten, and the plan stays."""
-    agent = agents.known(key)
+    agent = agents.get(agent_id)
     if agent is None:
         return
     if heard.moment == hosts.FORGET:
         if heard.host.forgets in ("", heard.text("trigger")):
-            agents.keep(replace(agent, seen=None))
+            agents.save(replace(agent, seen_head=None))
     elif heard.text("reason") in LASTING:
-        agents.keep(replace(agent, key=f"{heard.host.name}:pid:{pid}", seen=None))
-        agents.forget(key)
+        agents.save(replace(agent, id=AgentId(heard.host.name, pid=pid), seen_head=None))
+        agents.remove(agent_id)
     else:
-        agents.leave(agent)
+        agents.release(agent)

@@ -31,18 +31,6 @@ class RestReason(Enum):
     BUSY = "something it started is still running"
 
 
-class Manner(Enum):
-    """Whose ways the loop has.
-
-    The recorded original goes on after an error, asks about the limit before it asks whether anything is left, takes
-    a write that changes nothing for progress, says what it decided three seconds ago, and may say it twice. Its
-    recordings are replayed in its manner; everybody else is served in ours.
-    """
-
-    OURS = "ours"
-    RECORDED = "recorded"
-
-
 @value
 class Patience:
     """How long a chain of nudges may get.
@@ -55,7 +43,6 @@ class Patience:
 
     nudges: int = 20
     drift: int = 60
-    manner: Manner = Manner.OURS
     repeats: int = 3
     minutes: int = 240
     cost: float | None = None
@@ -116,12 +103,10 @@ def decide(state: State, patience: Patience, turn: Turn = Turn()) -> Decision:  
         return Rest(RestReason.NO_PLAN)
     if turn.aborted:
         return Rest(RestReason.ABORTED)
-    if patience.manner is Manner.RECORDED and state.nudges >= patience.nudges:
-        return GiveUp(Bound.NUDGES, patience.nudges)
     upcoming = next_task(state.plan)
     if upcoming is None:
         return Rest(RestReason.BLOCKED if open_tasks(state.plan) else RestReason.ALL_DONE)
-    why = _hindrance(state, turn) if patience.manner is Manner.OURS else None
+    why = _hindrance(state, turn)
     if why:
         return Rest(why)
     count, same = _since_last_sight(state, turn.fingerprint)

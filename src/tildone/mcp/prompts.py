@@ -5,7 +5,7 @@ from __future__ import annotations
 import mcp_types as types
 
 from tildone.dialects.base import Dialect
-from tildone.mcp.results import whole
+from tildone.mcp.tools import replace_surrogates
 
 NAME, TASK = "plan", "task"
 
@@ -23,7 +23,7 @@ def begin(dialect: Dialect, task: str) -> types.GetPromptResult:
     """What a person says to have a plan made: with the dialect's own tools, by its own guidelines."""
     tools = " and ".join(tool.name for tool in dialect.tools if not tool.hints.read_only)
     order = f"Make a plan with {tools} for the task below, then work through it until nothing is open."
-    said = "\n\n".join(part for part in (order, guidelines(dialect), f"Task: {whole(task)}") if part)
+    said = "\n\n".join(part for part in (order, guidelines(dialect), f"Task: {replace_surrogates(task)}") if part)
     message = types.PromptMessage(role="user", content=types.TextContent(text=said))
     return types.GetPromptResult(description=PROMPTS[0].description, messages=[message])
 

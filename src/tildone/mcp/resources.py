@@ -10,8 +10,8 @@ from tildone.core.plan import Plan
 from tildone.core.query import progress
 from tildone.formats.markdown import EMPTY, document
 from tildone.log import codec
-from tildone.mcp.desks import Found
-from tildone.mcp.results import whole
+from tildone.mcp.connections import SessionView
+from tildone.mcp.tools import replace_surrogates
 from tildone.value import value
 
 SCHEME = "plan://"
@@ -68,15 +68,15 @@ def address_of(session: str) -> str:
     return f"{SCHEME}{quote(session, safe='', errors='replace')}"
 
 
-def contents(at: Address, found: Found) -> types.TextResourceContents:
+def contents(at: Address, found: SessionView) -> types.TextResourceContents:
     """What is there."""
     if at.as_data:
         return types.TextResourceContents(uri=at.uri, mime_type=JSON, text=codec.pretty(_data(found)))
-    text = whole(document(found.state.plan) or EMPTY)
+    text = replace_surrogates(document(found.state.plan) or EMPTY)
     return types.TextResourceContents(uri=at.uri, mime_type=MARKDOWN, text=text)
 
 
-def _data(found: Found) -> dict[str, object]:
+def _data(found: SessionView) -> dict[str, object]:
     far = progress(found.state.plan)
     return {"session": found.session, "closed": far.closed, "total": far.total, "phases": _phases(found.state.plan)}
 

@@ -16,11 +16,11 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tildone.mcp import prompts, resources
-from tildone.mcp.desks import Desk, Desks, Found, complain, told
-from tildone.mcp.listening import Listeners
-from tildone.mcp.results import result, wants_structure, whole
+from tildone.mcp.callers import CallerResolver, Request
+from tildone.mcp.connections import Connection, Connections, SessionView, client_message, log_error
 from tildone.mcp.shapes import described
-from tildone.mcp.whose import Asked, Whose
+from tildone.mcp.subscriptions import Subscriptions
+from tildone.mcp.tools import replace_surrogates, tool_result, wants_structure
 
 NAME, TITLE = "tildone", "tildone: the plan your agents actually finish"
 RESOURCE_NOT_FOUND = -32002
@@ -30,7 +30,7 @@ UNCHANGING = CacheHint(ttl_ms=3_600_000)
 MOST_COMPLETIONS = 100
 
 
-def make_server(desks: Desks, listeners: Listeners, whose: Whose, *, to_all: bool) -> Server[Any]:
+def make_server(desks: Connections, listeners: Subscriptions, whose: CallerResolver, *, to_all: bool) -> Server[Any]:
     """The server. Where it is not open `to_all` sessions, each caller sees its own and no other."""
     handlers = Handlers(desks, listeners, whose, to_all=to_all)
     dialect = desks.dialect
@@ -58,11 +58,11 @@ def make_server(desks: Desks, listeners: Listeners, whose: Whose, *, to_all: boo
     return server
 
 
-def _exact_schemas(desks: Desks) -> Any:
+def _exact_schemas(desks: Connections) -> Any:
     """Lists tools with their schemas as they were written: the SDK would sort the fields, and a schema is a prompt."""
     schemas = {tool.name: dict(tool.parameters) for tool in desks.dialect.tools}
 
-    async def exact(asked: Asked, call_next: CallNext) -> HandlerResult:
+    async def exact(asked: Request, call_next: CallNext) -> HandlerResult:
         listed = await call_next(asked)
         if asked.method == "tools/list" and isinstance(listed, dict):
             for tool in listed["tools"]:
@@ -75,80 +75,82 @@ def _exact_schemas(desks: Desks) -> Any:
 class Handlers:
     """One method for each kind of request."""
 
-    def __init__(self, desks: Desks, listeners: Listeners, whose: Whose, *, to_all: bool) -> None:
+    def __init__(self, desks: Connections, listeners: Subscriptions, whose: CallerResolver, *, to_all: bool) -> None:
         self._desks = desks
         self._listeners = listeners
         self._whose = whose
         self._to_all = to_all
 
-    async def list_tools(self, asked: Asked, _params: object) -> types.ListToolsResult:
+    async def list_tools(self, asked: Request, _params: object) -> types.ListToolsResult:
         structured = wants_structure(asked)
         return types.ListToolsResult(
             tools=[described(tool, structured=structured) for tool in self._desks.dialect.tools]
         )
 
-    async def call_tool(self, asked: Asked, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(self, asked: Request, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = self._desks.dialect.tool(params.name)
         if tool is None:
             known = ", ".join(tool.name for tool in self._desks.dialect.tools)
-            raise MCPError(INVALID_PARAMS, f"Unknown tool {whole(params.name)!r:.100}; known are {known}")
+            raise MCPError(INVALID_PARAMS, f"Unknown tool {replace_surrogates(params.name)!r:.100}; known are {known}")
         reply = await self._desk(asked).call(params.name, params.arguments or {})
-        return result(tool, reply, structured=wants_structure(asked))
+        return tool_result(tool, reply, structured=wants_structure(asked))
 
-    async def list_resources(self, _asked: Asked, _params: object) -> types.ListResourcesResult:
+    async def list_resources(self, _asked: Request, _params: object) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=resources.RESOURCES)
 
-    async def list_templates(self, _asked: Asked, _params: object) -> types.ListResourceTemplatesResult:
+    async def list_templates(self, _asked: Request, _params: object) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES if self._to_all else [])
 
-    async def read_resource(self, asked: Asked, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read_resource(self, asked: Request, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         at, found = await self._found(asked, params.uri)
         return types.ReadResourceResult(contents=[resources.contents(at, found)])
 
-    async def subscribe(self, asked: Asked, params: types.SubscribeRequestParams) -> types.EmptyResult:
+    async def subscribe(self, asked: Request, params: types.SubscribeRequestParams) -> types.EmptyResult:
         at, found = await self._found(asked, params.uri)
         self._listeners.subscribe(asked, at.uri, found)
         return types.EmptyResult()
 
-    async def unsubscribe(self, asked: Asked, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+    async def unsubscribe(self, asked: Request, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
         self._listeners.unsubscribe(asked, params.uri)
         return types.EmptyResult()
 
     async def listen(
-        self, asked: Asked, params: types.SubscriptionsListenRequestParams
+        self, asked: Request, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        wanted: dict[str, Found] = {}
+        wanted: dict[str, SessionView] = {}
         for uri in params.notifications.resource_subscriptions or ():
             # What is not there is left out of what the client is then told it will hear of.
             with suppress(_Missing):
                 _, wanted[uri] = await self._found(asked, uri)
         return await self._listeners.listen(asked, params, wanted)
 
-    async def list_prompts(self, _asked: Asked, _params: object) -> types.ListPromptsResult:
+    async def list_prompts(self, _asked: Request, _params: object) -> types.ListPromptsResult:
         return types.ListPromptsResult(prompts=prompts.PROMPTS)
 
-    async def get_prompt(self, _asked: Asked, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    async def get_prompt(self, _asked: Request, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name != prompts.NAME:
-            raise MCPError(INVALID_PARAMS, f"Unknown prompt {whole(params.name)!r:.100}; there is {prompts.NAME}")
+            raise MCPError(
+                INVALID_PARAMS, f"Unknown prompt {replace_surrogates(params.name)!r:.100}; there is {prompts.NAME}"
+            )
         task = (params.arguments or {}).get(prompts.TASK, "").strip()
         if not task:
             raise MCPError(INVALID_PARAMS, f"Missing argument {prompts.TASK}: what is to be done")
         return prompts.begin(self._desks.dialect, task)
 
-    async def complete(self, asked: Asked, params: types.CompleteRequestParams) -> types.CompleteResult:
+    async def complete(self, asked: Request, params: types.CompleteRequestParams) -> types.CompleteResult:
         names: list[str] = []
         if self._to_all and isinstance(params.ref, types.ResourceTemplateReference):
             sessions = await self._done(self._desk(asked).sessions)
-            names = [whole(name) for name in sessions if name.startswith(params.argument.value)]
+            names = [replace_surrogates(name) for name in sessions if name.startswith(params.argument.value)]
         some = names[:MOST_COMPLETIONS]
         return types.CompleteResult(
             completion=types.Completion(values=some, total=len(names), has_more=len(some) < len(names))
         )
 
-    def _desk(self, asked: Asked) -> Desk:
+    def _desk(self, asked: Request) -> Connection:
         return self._desks.of(self._whose(asked))
 
-    async def _found(self, asked: Asked, uri: str) -> tuple[resources.Address, Found]:
+    async def _found(self, asked: Request, uri: str) -> tuple[resources.Address, SessionView]:
         """What an address means to this caller, and what is there."""
         at = resources.address(uri)
         if at is None:
@@ -166,14 +168,14 @@ class Handlers:
         try:
             return await work()
         except Exception as error:
-            complain(error)
-            raise MCPError(INTERNAL_ERROR, told(error)) from error
+            log_error(error)
+            raise MCPError(INTERNAL_ERROR, client_message(error)) from error
 
 
 class _Missing(MCPError):
     """There is nothing at an address, or nothing that this caller may see."""
 
-    def __init__(self, asked: Asked, uri: str) -> None:
+    def __init__(self, asked: Request, uri: str) -> None:
         modern = asked.protocol_version in MODERN_PROTOCOL_VERSIONS
         code = INVALID_PARAMS if modern else RESOURCE_NOT_FOUND
-        super().__init__(code, f"Resource not found: {whole(uri):.200}", {"uri": whole(uri)})
+        super().__init__(code, f"Resource not found: {replace_surrogates(uri):.200}", {"uri": replace_surrogates(uri)})

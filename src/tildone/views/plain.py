@@ -27,6 +27,12 @@ def numbered(plan: Plan) -> str:
     return numbered_tasks(enumerate(plan.tasks)) or EMPTY
 
 
+def numbered_at(plan: Plan, positions: Iterable[int]) -> str:
+    """The tasks at these positions, in the order given; a position that no task has is left out."""
+    tasks = plan.tasks
+    return numbered_tasks((position, tasks[position]) for position in positions if 0 <= position < len(tasks))
+
+
 def numbered_tasks(tasks: Iterable[tuple[int, Task]]) -> str:
     """These tasks, each with the position it was given."""
     return "\n".join([f"{ICONS[task.status]} [{position}] {single_line(task.text)}" for position, task in tasks])

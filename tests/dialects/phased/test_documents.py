@@ -1,9 +1,19 @@
 """Plans that a person wrote down."""
 
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING
+from tildone.commands.verbs import FIRST_PHASE
+from tildone.core.ops import Write
 from tildone.core.plan import Phase, Plan, Task
-from tildone.dialects.phased.documents import from_markdown
-from tildone.formats.markdown import checklist
+from tildone.core.reduce import reduce
+from tildone.dialects.phased import PHASED
+from tildone.formats.markdown import Reading, checklist, read
+from tildone.value import replace
+
+
+def from_markdown(text: str) -> Reading:
+    """A document as `/todo import` takes it over."""
+    reading = read(text, FIRST_PHASE)
+    return replace(reading, plan=reduce(Plan(), [Write(reading.plan.phases)], PHASED.rules).after)
 
 
 def test_tasks_before_the_first_heading_get_one() -> None:

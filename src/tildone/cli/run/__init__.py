@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from tildone.cli.args import Typed
+from tildone.cli.parsing.args import Typed
 from tildone.cli.run.arguments import parse_arguments
 from tildone.cli.run.setup import RunSetup
 

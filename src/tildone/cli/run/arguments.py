@@ -6,8 +6,8 @@ import os
 import re
 import sys
 
-from tildone.cli.args import Typed
-from tildone.cli.place import settings_for
+from tildone.cli.opening import settings_for
+from tildone.cli.parsing.args import Typed
 from tildone.config import Settings, nearest
 from tildone.errors import NotFound, UsageError
 from tildone.value import value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TextIO
 
-from tildone.cli.screen import colored, columns
+from tildone.cli.output.screen import colored, columns
 from tildone.kit.components.drawing import Line
 from tildone.kit.theme import ansi
 

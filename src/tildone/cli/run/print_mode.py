@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
+from tildone.cli.output.screen import put_raw
 from tildone.cli.run.event_renderer import EventRenderer
 from tildone.cli.run.headless import run_headless
 from tildone.cli.run.line_output import LineOutput
 from tildone.cli.run.setup import RunSetup
-from tildone.cli.screen import put_raw
 from tildone.host.host import Host
 from tildone.host.messages import text_of
 

@@ -15,7 +15,7 @@ from tildone.core.plan import Status
 from tildone.core.query import next_task, open_tasks
 from tildone.dialects.base import Reply
 from tildone.typing import TYPE_CHECKING
-from tildone.views.plain import numbered, numbered_tasks
+from tildone.views.plain import numbered, numbered_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +85,7 @@ def carry_on(plan: Plan) -> str:
     where = upcoming[0] if upcoming else 0
     return (
         "There are still incomplete todos. Continue working on the remaining todos.\n\n"
-        f"Remaining items:\n{numbered_tasks(open_tasks(plan))}\n\n"
+        f"Remaining items:\n{numbered_at(plan, [position for position, _ in open_tasks(plan)])}\n\n"
         f"Next action: edit_todos with action '{action}' and indices [{where}]"
     )
 

@@ -61,8 +61,8 @@ def read_script(markdown: str, name: str) -> Script:
     Raises:
         UsageError: a line cannot be read, or a task cannot be carried out; all such lines are named.
     """
-    reading = read(markdown)
-    jobs = [_job(phase.name or UNNAMED, task) for phase in reading.plan.phases for task in phase.tasks]
+    reading = read(markdown, UNNAMED)
+    jobs = [_job(phase.name, task) for phase in reading.plan.phases for task in phase.tasks]
     wrong = {problem.line: problem.why for problem in reading.problems}
     wrong |= {_line(markdown, index): why for index, job in enumerate(jobs) if (why := _problem(jobs[:index], job))}
     if wrong:

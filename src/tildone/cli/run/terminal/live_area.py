@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TextIO
 
-from tildone.cli.screen import colored
+from tildone.cli.output.screen import colored
 from tildone.kit.components.drawing import Line
 from tildone.kit.text import width
 from tildone.kit.theme import ansi, plain

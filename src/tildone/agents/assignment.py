@@ -1,0 +1,75 @@
+"""Which session an agent works on: the one it had, else the one it names, else the project's.
+
+Theory of operation. The project's session belongs to one active agent at a time; every other agent gets a session of
+its own, `PROJECT#AGENT`, so that two agents in one folder never overwrite each other's plan. Agents that name
+a session share it, because they asked for it.
+
+The choice depends on all records, so it is made under the registry's lock: of agents that arrive at once, exactly one
+gets the project's session. Before a new agent is registered, the record it may already have under another identity is
+looked up by process: an anonymous record takes the identity that is known now, and keeps its session.
+"""
+
+from __future__ import annotations
+
+from tildone.agents.processes import start_time
+from tildone.agents.registry import Agent
+from tildone.files.lock import FolderLock
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
+
+if TYPE_CHECKING:
+    from tildone.agents.identity import AgentId
+    from tildone.agents.registry import AgentRegistry
+
+LOCK_TIMEOUT_SECONDS = 1.0
+
+
+def assign_session(
+    agents: AgentRegistry,
+    agent_id: AgentId,
+    pid: int,
+    now: int,
+    named_session: str | None = None,
+    *,
+    successor: bool = False,
+) -> Agent:
+    """The agent with that identity and the session it works on, registered if it is new.
+
+    A `successor` continues the session of the agent that ran in its process before; its model has seen nothing of it.
+
+    Raises:
+        StoreError: the record cannot be written.
+    """
+    agent = agents.get(agent_id)
+    if agent is not None and agent.is_fresh(pid, now) and named_session in (None, agent.session):
+        return agent
+    with FolderLock(agents.folder, LOCK_TIMEOUT_SECONDS):
+        earlier = agent or _earlier(agents, agent_id, pid, successor=successor)
+        if earlier is not None and named_session in (None, earlier.session):
+            seen = None if successor and agent is None else earlier.seen_head
+            agent = _renewed(replace(earlier, id=agent_id, seen_head=seen), pid or earlier.pid, now)
+        else:
+            agents.remove_expired(now)
+            session = named_session or _free_session(agents, agent_id, now)
+            agent = _renewed(Agent(agent_id, session), pid, now)
+        agents.save(agent)
+        if earlier is not None and earlier.id != agent_id:
+            agents.remove(earlier.id)
+    return agent
+
+
+def _renewed(agent: Agent, pid: int, now: int) -> Agent:
+    return replace(agent, pid=pid, last_active=now, started=start_time(pid))
+
+
+def _earlier(agents: AgentRegistry, agent_id: AgentId, pid: int, *, successor: bool) -> Agent | None:
+    """The record that this agent has under another identity, or else the one of the agent it succeeds."""
+    here = [agent for agent in agents.all() if pid and agent.pid == pid]
+    same = [agent for agent in here if agent.id.is_process(pid) or agent_id.is_process(pid)]
+    preceding = [agent for agent in here if successor and agent.id.integration == agent_id.integration]
+    return max(same or preceding, key=lambda agent: agent.last_active, default=None)
+
+
+def _free_session(agents: AgentRegistry, agent_id: AgentId, now: int) -> str:
+    taken = any(agent.session == agents.project for agent in agents.active(now))
+    return f"{agents.project}#{agent_id}" if taken else agents.project

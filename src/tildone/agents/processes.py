@@ -1,0 +1,53 @@
+"""Process look-ups: the process an agent runs in, when a process started, and whether it still runs."""
+
+from __future__ import annotations
+
+import os
+
+WRAPPERS = frozenset({"sh", "bash", "dash", "zsh", "fish", "ash", "ksh", "env", "timeout", "nice"})
+"""Programs that start another program and are not the agent themselves."""
+
+_PARENT, _START_TIME = 1, 19
+"""Positions in `/proc/PID/stat` (proc(5)), counted after the command name."""
+
+
+def agent_process() -> int:
+    """The nearest ancestor process that is not a shell or similar wrapper; 0 if it cannot be determined.
+
+    Without `/proc`, the parent process: most shells replace themselves when they run a single command.
+    """
+    pid = os.getppid()
+    while pid > 1:
+        command, fields = _stat(pid)
+        if command not in WRAPPERS:
+            return pid
+        pid = int(fields[_PARENT])
+    return 0
+
+
+def start_time(pid: int) -> int:
+    """When a process started, in clock ticks since boot; 0 if it cannot be determined or there is no such process."""
+    fields = _stat(pid)[1] if pid else []
+    return int(fields[_START_TIME]) if len(fields) > _START_TIME else 0
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process with this id exists. Not for Windows, where the probing signal would interrupt it."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        # It exists and belongs to another user.
+        return True
+    return True
+
+
+def _stat(pid: int) -> tuple[str, list[bytes]]:
+    """The command name and the fields after it; empty where there is no such process, or no `/proc`."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            command, _, rest = file.read().partition(b"(")[2].rpartition(b")")
+    except OSError:
+        return "", []
+    return command.decode("utf-8", "replace"), rest.split()

@@ -1,0 +1,1 @@
+"""Verbs that connect coding agents to the plan and steer them."""

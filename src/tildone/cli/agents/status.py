@@ -1,0 +1,53 @@
+"""`tildone status`: the plan in a line, and who is at work on it."""
+
+from __future__ import annotations
+
+from tildone.cli.agents.pause import agent_line, concerned
+from tildone.cli.opening import named, settings_for
+from tildone.cli.output.screen import put
+from tildone.cli.parsing.args import Typed
+from tildone.log import codec
+from tildone.log.events import Directive
+from tildone.typing import TYPE_CHECKING
+from tildone.views.status import status_line
+
+if TYPE_CHECKING:
+    from tildone.agents.registry import Agent
+    from tildone.log.state import State
+
+HELD = {Directive.PAUSE: "Paused", Directive.STOP: "Stopped"}
+
+
+def status(typed: Typed) -> int:
+    """One line for a status bar, or a few for a person."""
+    settings = settings_for(typed)
+    agents, sessions = concerned(settings)
+    states = {session.name: session.state for session in sessions}
+    state = states[settings.session]
+    line = status_line(state)
+    if typed.has("json"):
+        put(codec.dump(_as_data(settings.session, state, [(agent, states[agent.session]) for agent in agents])))
+        return 0
+    if typed.has("line"):
+        put(line)
+        return 0
+    put(line or f"No tasks in {named(settings.session)}. Add one with: tildone todo append TEXT")
+    if state.directive in HELD:
+        put(f"{HELD[state.directive]}. To go on: tildone resume")
+    for agent in agents:
+        put(agent_line(agent, states[agent.session]))
+    return 0
+
+
+def _as_data(session: str, state: State, agents: list[tuple[Agent, State]]) -> dict[str, object]:
+    return {
+        "session": session,
+        "line": status_line(state),
+        "course": state.directive.value,
+        "nudges": state.nudges,
+        "let_go": state.tripped,
+        "agents": [
+            {"key": str(agent.id), "session": agent.session, "pid": agent.pid, "line": status_line(theirs)}
+            for agent, theirs in agents
+        ],
+    }

@@ -1,0 +1,1 @@
+"""Verbs that show the history of the plan and move in it."""

@@ -1,0 +1,82 @@
+"""`tildone blame`: who brought each task, who closed it, and in which call."""
+
+from __future__ import annotations
+
+from tildone.cli.opening import named, reading
+from tildone.cli.output.screen import columns, moment, put, put_spans
+from tildone.cli.parsing.args import Typed
+from tildone.errors import NotFound
+from tildone.history.blame import blame_lines, call_of, said
+from tildone.history.lifetimes import lives
+from tildone.log import codec
+from tildone.log.refs import HEAD, resolve, short_ids
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.history.lifetimes import Life, Step
+
+
+def blame(typed: Typed) -> int:
+    """Show who did what to each task, or the whole life of some."""
+    session = reading(typed)
+    store, name = session.store, session.name
+    head = resolve(store, name, typed.options.get("at", HEAD))
+    events = list(store.history(name, head)) if head is not None else []
+    everyone = lives(reversed(events))
+    query = " ".join(typed.words)
+    found = _meant(everyone, query) if typed.words else [life for life in everyone if life.position is not None]
+    if typed.has("json"):
+        put(codec.dump([_as_data(life, whole=bool(typed.words)) for life in found]))
+    elif found:
+        short = short_ids(event.id for event in events)
+        put_spans(blame_lines(found, moment, short, columns(), whole=bool(typed.words)))
+    else:
+        put(f"No tasks in {named(name)}. Add one with: tildone todo append TEXT")
+    return 0
+
+
+def _meant(everyone: list[Life], query: str) -> list[Life]:
+    """The tasks that a number or a part of a text means; those that left the plan only if no other does.
+
+    Raises:
+        NotFound: none.
+    """
+    here = [life for life in everyone if life.position is not None]
+    if query.isdecimal():
+        at = [life for life in here if str(life.position) == query]
+        if at:
+            return at
+    wanted = query.strip().lower()
+    for some in (here, [life for life in everyone if life.position is None]):
+        same = [life for life in some if life.task.text.lower() == wanted]
+        fitting = same or [life for life in some if wanted and wanted in life.task.text.lower()]
+        if fitting:
+            return fitting
+    if query.isdecimal():
+        known = f"they are numbered 0 to {len(here) - 1}" if here else "there is none"
+        raise NotFound(f"no task has the number {query}: {known}")
+    raise NotFound(f'no task on this branch has "{query}" in it')
+
+
+def _as_data(life: Life, *, whole: bool) -> dict[str, object]:
+    brief: dict[str, object] = {
+        "task": life.task.text,
+        "phase": life.phase,
+        "position": life.position,
+        "status": life.task.status.value,
+        "added": _by(life.added),
+        "closed": life.closed and _by(life.closed),
+    }
+    return brief | {"life": [_step(step) for step in life.steps]} if whole else brief
+
+
+def _by(step: Step) -> dict[str, object]:
+    call = call_of(step)
+    event = step.event
+    return {"event": event.id, "at": event.at, "actor": event.actor.value, "tool": call and call.tool}
+
+
+def _step(step: Step) -> dict[str, object]:
+    call = call_of(step)
+    told = [said(change) for change in step.changes]
+    return _by(step) | {"arguments": call and call.arguments, "what": told, "took": step.took}

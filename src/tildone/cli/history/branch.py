@@ -1,0 +1,48 @@
+"""`tildone branch`: the branches of the plan's history, and a name for where it stands."""
+
+from __future__ import annotations
+
+from tildone.cli.history.label import name_head
+from tildone.cli.history.log import nothing_happened
+from tildone.cli.opening import reading
+from tildone.cli.output.screen import columns, moment, put, put_spans
+from tildone.cli.parsing.args import Typed
+from tildone.errors import UsageError
+from tildone.history.branches import branch_lines, branches
+from tildone.log import codec
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.history.branches import Branch
+
+
+def branch(typed: Typed) -> int:
+    """List the branches, or name the one that the head is on."""
+    if typed.words:
+        if typed.has("json"):
+            raise UsageError("tildone branch prints JSON of all branches: it takes no NAME then")
+        return name_head(typed)
+    session = reading(typed)
+    events = list(session.store.events(session.name))
+    found = branches(events, session.store.session_head(session.name).head)
+    if typed.has("json"):
+        put(codec.dump([_as_data(each) for each in found] if events else []))
+    elif events:
+        put_spans(branch_lines(found, [event.id for event in events], moment, columns()))
+    else:
+        nothing_happened(session)
+    return 0
+
+
+def _as_data(found: Branch) -> dict[str, object]:
+    return {
+        "current": found.current,
+        "event": found.end and found.end.id,
+        "at": found.end and found.end.at,
+        "label": found.label,
+        "changes_since_label": found.since if found.label is not None else None,
+        "closed": found.far.closed,
+        "total": found.far.total,
+        "parted": found.parted,
+        "since": found.did,
+    }

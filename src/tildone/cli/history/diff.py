@@ -1,0 +1,66 @@
+"""`tildone diff`: what changed between two moments of the plan."""
+
+from __future__ import annotations
+
+from tildone.cli.history.log import nothing_happened
+from tildone.cli.opening import reading
+from tildone.cli.output.screen import columns, put, put_spans
+from tildone.cli.parsing.args import Typed
+from tildone.core.plan import Plan
+from tildone.core.query import progress
+from tildone.history.diff_lines import as_data, difference_lines
+from tildone.history.difference import difference
+from tildone.kit.theme import Role, Span
+from tildone.log import codec
+from tildone.log.events import PlanChanged
+from tildone.log.refs import HEAD, ROOT, SHORT_ID_LENGTH, resolve
+from tildone.log.state import latest_state
+from tildone.typing import TYPE_CHECKING
+from tildone.views.rows import cut
+from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from tildone.session import Session
+
+
+def diff(typed: Typed) -> int:
+    """Show the newest change, what changed since an event, or between two."""
+    session = reading(typed)
+    store, name = session.store, session.name
+    if typed.words:
+        first, second = (resolve(store, name, word) for word in (*typed.words, HEAD)[:2])
+    else:
+        newest = next((event for event in store.history(name) if isinstance(event.fact, PlanChanged)), None)
+        if newest is None:
+            return _nothing(typed, session)
+        first, second = newest.parent, newest.id
+    before, after = _plan(session, first), _plan(session, second)
+    sections = difference(before, after)
+    if typed.has("json"):
+        put(codec.dump({"from": first, "to": second, "phases": as_data(sections)}))
+    elif sections:
+        far, further = (progress(plan) for plan in (before, after))
+        way = f"{_shown(first)} → {_shown(second)}"
+        done = f"  {far.closed}/{far.total} → {further.closed}/{further.total}"
+        heading = Span(way, Role.WARNING), Span(done, Role.MUTED)
+        room = columns()
+        put_spans([heading if room is None else cut(heading, room), *difference_lines(sections, room)])
+    else:
+        put(f"Nothing differs: the plan is the same at {_shown(first)} and {_shown(second)}.")
+    return 0
+
+
+def _nothing(typed: Typed, session: Session) -> int:
+    if typed.has("json"):
+        put(codec.dump({"from": None, "to": None, "phases": []}))
+    else:
+        nothing_happened(session)
+    return 0
+
+
+def _plan(session: Session, event_id: str | None) -> Plan:
+    return Plan() if event_id is None else latest_state(session.store.history(session.name, event_id)).plan
+
+
+def _shown(event_id: str | None) -> str:
+    return ROOT if event_id is None else printable(event_id[:SHORT_ID_LENGTH])

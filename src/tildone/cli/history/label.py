@@ -1,0 +1,121 @@
+"""`tildone label` and `branch NAME`: names for events, to come back to them by."""
+
+from __future__ import annotations
+
+from tildone.cli.opening import reading
+from tildone.cli.output.screen import columns, moment, put, put_spans
+from tildone.cli.parsing.args import Typed
+from tildone.errors import NotFound, Refused, UsageError
+from tildone.log import codec
+from tildone.log.events import PlanChanged
+from tildone.log.refs import SHORT_ID_LENGTH, events_by_label, label_problem, resolve
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
+from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from tildone.history.timeline import Row
+    from tildone.log.events import Event
+    from tildone.session import Session
+
+
+def label(typed: Typed) -> int:
+    """Name an event, take a name off, or list all names."""
+    session = reading(typed)
+    name, event = (*typed.words, "", "")[:2]
+    if not typed.words:
+        if typed.has("remove"):
+            raise UsageError("which name is to be taken off? tildone label NAME --remove")
+        return _list(typed, session)
+    if typed.has("remove"):
+        if event:
+            raise UsageError("a name is taken off whatever event has it: tildone label NAME --remove")
+        return _take_off(session, name)
+    target = resolve(session.store, session.name, event) if event else _newest_change(session)
+    return _give(session, name, target, force=typed.has("force"))
+
+
+def name_head(typed: Typed) -> int:
+    """Name where the plan stands now."""
+    session = reading(typed)
+    return _give(session, typed.words[0], _newest_change(session), force=typed.has("force"))
+
+
+def _give(session: Session, name: str, target: str | None, *, force: bool) -> int:
+    """Give an event a name that no other has, or, if it is forced, take it from the other."""
+    if target is None:
+        raise Refused("there is no event to name before the first change")
+    events = list(session.store.events(session.name))
+    wrong = label_problem(name) or (
+        f"{name!r} is the id of an event" if any(event.id == name for event in events) else None
+    )
+    if wrong or printable(name) != name:
+        raise UsageError(wrong or "a name is one line of letters that can be seen")
+    names = events_by_label(events)
+    other = names.get(name)
+    if other == target:
+        put(f"{_short(target)} is called “{name}” already.")
+        return 0
+    if other is not None:
+        if not force:
+            raise Refused(f"{_short(other)} is called {name!r}; to give that name to {_short(target)}, say --force")
+        session.label(other, "")
+    former = next((known for known, event in names.items() if event == target), None)
+    session.label(target, name)
+    put(f"Named {_short(target)} “{name}”." + (f" It was called “{printable(former)}”." if former else ""))
+    put(f"To come back to it: tildone checkout {_typed(name)}")
+    return 0
+
+
+def _take_off(session: Session, name: str) -> int:
+    target = events_by_label(session.store.events(session.name)).get(name)
+    if target is None:
+        raise NotFound(f"no event is called {name!r}")
+    session.label(target, "")
+    put(f"{_short(target)} has no name any more.")
+    return 0
+
+
+def _list(typed: Typed, session: Session) -> int:
+    # Late, because giving a name does not need it.
+    from tildone.history.timeline import row_lines, timeline  # noqa: PLC0415  see above
+
+    events = list(session.store.events(session.name))
+    rows = timeline(events, session.store.session_head(session.name).head, moment)
+    found = [(event, row) for event, row in zip(events, rows, strict=True) if row.label is not None][::-1]
+    names = {event: name for name, event in events_by_label(events).items()}
+    if typed.has("json"):
+        put(codec.dump([_as_data(event, row, names) for event, row in found]))
+    elif found:
+        put_spans(line for _, row in found for line in row_lines(replace(row, after=None), columns()))
+    else:
+        put("No event has a name. Give one to where the plan stands now with: tildone label NAME")
+    return 0
+
+
+def _as_data(event: Event, row: Row, names: dict[str, str]) -> dict[str, object]:
+    return {
+        "label": names.get(event.id, row.label),
+        "event": event.id,
+        "at": event.at,
+        "actor": event.actor.value,
+        "what": row.what,
+    }
+
+
+def _newest_change(session: Session) -> str | None:
+    """Where the plan came about that there is now; what was nudged or named since is not meant."""
+    history = session.store.history(session.name)
+    return next((event.id for event in history if isinstance(event.fact, PlanChanged)), None)
+
+
+def _short(event_id: str) -> str:
+    return printable(event_id[:SHORT_ID_LENGTH])
+
+
+def _typed(name: str) -> str:
+    """A name as a shell takes it."""
+    # Late, because only this needs it.
+    from shlex import quote  # noqa: PLC0415  see above
+
+    return quote(name)

@@ -1,0 +1,94 @@
+"""`tildone log`: what happened to the plan, who did it, and how long it took."""
+
+from __future__ import annotations
+
+from tildone.cli.opening import named, reading
+from tildone.cli.output.screen import columns, moment, put, put_spans
+from tildone.cli.parsing.args import Typed
+from tildone.errors import UsageError
+from tildone.log import codec
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.history.lifetimes import Life
+    from tildone.history.timeline import Row
+    from tildone.log.events import Event
+    from tildone.session import Session
+
+LIMIT = 20
+
+
+def log(typed: Typed) -> int:
+    """Show the newest events first, or how long each task took."""
+    limit = typed.number("limit", LIMIT)
+    if typed.has("tasks"):
+        if typed.has("all") or typed.has("limit"):
+            raise UsageError("log --tasks tells of every task of this branch: it takes neither --all nor --limit")
+        return _tasks(typed, reading(typed))
+    return _events(typed, reading(typed), limit)
+
+
+def nothing_happened(session: Session) -> None:
+    """Say how a history begins; one that was left for its beginning has branches to go to."""
+    if session.store.leaves(session.name):
+        put("This is before the first change. What was done since is on a branch: tildone branch")
+        return
+    put(f"Nothing has happened in {named(session.name)} yet. Begin with: tildone todo append TEXT")
+
+
+def _events(typed: Typed, session: Session, limit: int) -> int:
+    # Late, here and below: each of the two ways needs its own.
+    from tildone.history.timeline import recent, row_lines, timeline  # noqa: PLC0415  see above
+
+    store, name = session.store, session.name
+    head = store.session_head(name).head
+    events = list(store.events(name)) if typed.has("all") else recent(store.history(name), limit)
+    rows = timeline(events, head, moment, session.patience.nudges)
+    shown = list(zip(events, rows, strict=True))[::-1][:limit]
+    if typed.has("json"):
+        put(codec.dump([_event_data(*each) for each in shown]))
+    elif shown:
+        put_spans(line for _, row in shown for line in row_lines(row, columns()))
+    else:
+        nothing_happened(session)
+    return 0
+
+
+def _tasks(typed: Typed, session: Session) -> int:
+    from tildone.history.duration_table import times_lines  # noqa: PLC0415  see above
+    from tildone.history.lifetimes import lives  # noqa: PLC0415  see above
+    from tildone.ids import now  # noqa: PLC0415  see above
+
+    at = now()
+    events = list(session.store.history(session.name))
+    found = lives(reversed(events))
+    if typed.has("json"):
+        put(codec.dump([_life_data(life, at) for life in found]))
+    elif found:
+        put_spans(times_lines(found, at, columns()))
+    elif events:
+        put("There was no task on this branch yet.")
+    else:
+        nothing_happened(session)
+    return 0
+
+
+def _event_data(event: Event, row: Row) -> dict[str, object]:
+    """The event as it is stored, with what it comes to."""
+    stored: dict[str, object] = codec.parse(codec.encode(event))
+    return stored | {"what": row.what, "took": row.took, "place": row.mark.name.lower(), "label": row.label}
+
+
+def _life_data(life: Life, at: int) -> dict[str, object]:
+    closed = life.closed
+    return {
+        "task": life.task.text,
+        "phase": life.phase,
+        "position": life.position,
+        "status": life.task.status.value,
+        "worked_on": life.worked_on(at),
+        "added": life.added.event.at,
+        "closed": closed and closed.event.at,
+        "in_all": life.lasted,
+        "closed_by": closed and closed.event.actor.value,
+    }

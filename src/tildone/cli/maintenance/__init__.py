@@ -1,0 +1,1 @@
+"""Verbs that inspect and maintain the store."""

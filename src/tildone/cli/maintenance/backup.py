@@ -1,0 +1,100 @@
+"""`tildone backup`: everything in one plain file, whatever the store is made of."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from tildone.cli import INTERRUPTED
+from tildone.cli.address import existing, is_same, path_of
+from tildone.cli.maintenance.migrate import sum_up, went_on
+from tildone.cli.opening import settings_for
+from tildone.cli.output.amounts import size
+from tildone.cli.output.progress import Progress
+from tildone.cli.output.screen import put
+from tildone.cli.parsing.args import Typed
+from tildone.config import data_folder
+from tildone.errors import NotFound, Refused, UsageError
+from tildone.log.copying import copy
+from tildone.stores.sqlite.backup import finish
+from tildone.stores.sqlite.store import SqliteStore
+from tildone.typing import TYPE_CHECKING
+from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from tildone.log.copying import Copied
+    from tildone.log.store import Store
+
+FOLDER = "backups"
+LEFT_BEHIND = ("", "-wal", "-shm", "-journal")
+
+
+def backup(typed: Typed) -> int:
+    """Write the backup: all of it and compared, or none at all."""
+    settings = settings_for(typed)
+    source = existing(settings)
+    path = _path(settings.store, typed.words[0] if typed.words else None)
+    if is_same(path, settings.store):
+        raise UsageError(f"{path} is the store itself")
+    if os.path.exists(path) and not typed.has("force"):
+        raise Refused(f"{path} is there already; to replace it, say --force")
+    if not typed.words:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    try:
+        copied = _written(source, path)
+    except KeyboardInterrupt:
+        print("Stopped. No backup was made.", file=sys.stderr)
+        return INTERRUPTED
+    finally:
+        source.close()
+    sum_up(copied, f"Wrote {path} ({size(os.path.getsize(path))})")
+    if copied.went_on:
+        print(f"{went_on(copied)}; what came last is not in it", file=sys.stderr)
+    put(f"To put it back: tildone restore {printable(path)}")
+    return 0
+
+
+def _path(store: str, said: str | None) -> str:
+    """Where the backup goes. A folder gets a file that is named for the moment."""
+    name = f"tildone-{time.strftime('%Y%m%d-%H%M%S')}.db"
+    if said is None:
+        path = path_of(store)
+        beside = data_folder(os.environ) if path is None else os.path.dirname(path)
+        return os.path.join(beside, FOLDER, name)
+    path = os.path.abspath(os.path.expanduser(said))
+    if os.path.isdir(path):
+        return os.path.join(path, name)
+    if not os.path.isdir(os.path.dirname(path)):
+        raise NotFound(f"there is no folder {os.path.dirname(path)}")
+    return path
+
+
+def _written(source: Store, path: str) -> Copied:
+    draft = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.urandom(4).hex()}.part")
+    try:
+        with Progress() as progress:
+            target = SqliteStore(draft)
+            try:
+                copied = copy(source, target, progress)
+            finally:
+                target.close()
+        finish(draft)
+        os.replace(draft, path)
+        _sync(os.path.dirname(path))
+    except BaseException:
+        for suffix in LEFT_BEHIND:
+            if os.path.exists(f"{draft}{suffix}"):
+                os.remove(f"{draft}{suffix}")
+        raise
+    return copied
+
+
+def _sync(folder: str) -> None:
+    """Have the name of a new file on disk, where that takes an order of its own."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

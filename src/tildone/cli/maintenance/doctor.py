@@ -1,0 +1,85 @@
+"""`tildone doctor`: whether all is well, and what to do where it is not. Nothing is changed."""
+
+from __future__ import annotations
+
+import os
+
+from tildone.cli.maintenance.checks import CHECKS, Ground
+from tildone.cli.opening import settings_for
+from tildone.cli.output.progress import Progress
+from tildone.cli.output.screen import columns, put, put_spans
+from tildone.cli.parsing.args import Typed
+from tildone.errors import StoreError, UsageError
+from tildone.kit.text import wrapped
+from tildone.kit.theme import Role, Span
+from tildone.log import codec
+from tildone.log.health import Finding, Health
+from tildone.typing import TYPE_CHECKING
+from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SIGNS = {Health.FINE: ("✓", Role.SUCCESS), Health.ODD: ("!", Role.WARNING), Health.BAD: ("✗", Role.ERROR)}
+WIDE = 1_000_000
+NARROW = 20
+
+
+def doctor(typed: Typed) -> int:
+    """Look at everything, and say what is found as it is found."""
+    told: list[tuple[str, Finding]] = []
+    with Progress() as progress:
+        for title, finding in _found(typed, progress):
+            if not typed.has("json"):
+                progress.clear()
+                before = told[-1] if told else ("", None)
+                if before[0] != title:
+                    put_spans([[Span(title, bold=True)]])
+                put_spans(_lines(finding, before[1]))
+            told.append((title, finding))
+    if typed.has("json"):
+        put(codec.dump([_as_data(*each) for each in told]))
+    else:
+        put(_summary([finding.health for _, finding in told]))
+    return StoreError.exit_code if any(finding.health is Health.BAD for _, finding in told) else 0
+
+
+def _found(typed: Typed, progress: Progress) -> Iterator[tuple[str, Finding]]:
+    try:
+        settings = settings_for(typed)
+    except UsageError as error:
+        yield "Settings", Finding(Health.BAD, str(error), "put that right, and ask again")
+        return
+    ground = Ground(settings, typed.options, os.getcwd(), progress)
+    for title, check in CHECKS:
+        for finding in check(ground):
+            yield title, finding
+
+
+def _lines(finding: Finding, before: Finding | None) -> list[tuple[Span, ...]]:
+    """A finding, and below it what can be done about it, unless that was said of the one before."""
+    sign, role = SIGNS[finding.health]
+    room = max(NARROW, (columns() or WIDE) - 4)
+    first, *rest = wrapped(printable(finding.what), room)
+    lines = [(Span("  "), Span(sign, role), Span(f" {first}")), *((Span(f"    {line}"),) for line in rest)]
+    if finding.remedy and (before is None or before.remedy != finding.remedy):
+        first, *rest = wrapped(printable(finding.remedy), room - 2)
+        lines += [(Span(f"    → {first}", Role.ACCENT),), *((Span(f"      {line}", Role.ACCENT),) for line in rest)]
+    return lines
+
+
+def _summary(all_of_it: list[Health]) -> str:
+    bad, odd = all_of_it.count(Health.BAD), all_of_it.count(Health.ODD)
+    if not bad and not odd:
+        return "All is well."
+    parts = [f"{count} {'is' if count == 1 else 'are'} {word}" for count, word in ((bad, "bad"), (odd, "odd")) if count]
+    return f"Of {len(all_of_it)} findings, {' and '.join(parts)}."
+
+
+def _as_data(title: str, finding: Finding) -> dict[str, str]:
+    return {
+        "check": title.lower(),
+        "health": finding.health.value,
+        "what": finding.what,
+        "remedy": finding.remedy,
+    }

@@ -1,0 +1,149 @@
+"""`tildone prune`: old sessions removed for good."""
+
+from __future__ import annotations
+
+import sys
+
+from tildone.cli.address import existing, shown
+from tildone.cli.opening import settings_for
+from tildone.cli.output.amounts import DAY, SPANS, age, many, size
+from tildone.cli.output.prompts import agreed
+from tildone.cli.output.screen import on_terminal, put, put_spans
+from tildone.cli.parsing.args import Typed
+from tildone.core.query import open_tasks
+from tildone.errors import HeadMoved, StoreError, UsageError
+from tildone.ids import now
+from tildone.kit.theme import Role, Span
+from tildone.log import codec
+from tildone.log.state import latest_state
+from tildone.stores.sqlite.store import SqliteStore
+from tildone.typing import TYPE_CHECKING
+from tildone.value import value
+from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from tildone.log.store import Store
+    from tildone.log.tree import SessionInfo
+
+
+DIGITS = 6
+
+
+@value
+class Old:
+    """A session that nobody has written to for long, and how many of its tasks are open."""
+
+    info: SessionInfo
+    head: str | None
+    age: int
+    open: int
+
+
+def prune(typed: Typed) -> int:
+    """Find old sessions, show them, ask, and remove them; one that somebody works on is left."""
+    span, words = _span(typed.options.get("older-than", ""))
+    asking = not typed.has("yes") and not typed.has("dry-run")
+    if asking and (typed.has("json") or not on_terminal() or not sys.stdin.isatty()):
+        raise UsageError("nothing is removed unasked: say --yes, or --dry-run to see what would be removed")
+    settings = settings_for(typed)
+    store = existing(settings)
+    try:
+        found = _older_than(store, span)
+        chosen = [old for old in found if typed.has("open") or not old.open]
+        if not typed.has("json"):
+            _show(found, chosen, f"in {shown(settings.store)} was last written to more than {words} ago")
+        wanted = bool(chosen) and not typed.has("dry-run") and (not asking or _agreed(chosen))
+        removed = [old for old in chosen if _is_forgotten(store, old)] if wanted else []
+        freed = _freed(store) if removed else ""
+        if typed.has("json"):
+            put(codec.dump([_as_data(old, removed=old in removed) for old in found]))
+        elif chosen and not typed.has("dry-run"):
+            _tell(chosen if wanted else [], removed, freed)
+    finally:
+        store.close()
+    return 0
+
+
+def _span(said: str) -> tuple[int, str]:
+    """A span of time in milliseconds, and in words."""
+    number, unit = said[:-1], said[-1:].lower()
+    is_number = number.isascii() and number.isdecimal() and len(number) <= DIGITS and int(number) > 0
+    if unit not in SPANS or not is_number:
+        wrong = f", not {said!r}" if said else ""
+        raise UsageError(f"--older-than takes a number of days, weeks, months or years (90d, 12w, 6m, 1y){wrong}")
+    word, days = SPANS[unit]
+    return int(number) * days * DAY, many(int(number), word)
+
+
+def _older_than(store: Store, span: int) -> list[Old]:
+    """The sessions that were last written to so long ago, the oldest first."""
+    moment = now()
+    found = []
+    for info in store.sessions():
+        if moment - info.updated > span:
+            state = latest_state(store.history(info.name))
+            found.append(Old(info, state.head, moment - info.updated, len(open_tasks(state.plan))))
+    return sorted(found, key=lambda old: old.age, reverse=True)
+
+
+def _show(found: list[Old], chosen: list[Old], which: str) -> None:
+    if not found:
+        put(f"No session {printable(which)}.")
+        return
+    ages = [age(old.age) for old in found]
+    put_spans(
+        (
+            Span(f"{long.rjust(max(map(len, ages)))}  ", Role.DIM),
+            Span(f"{many(old.info.events, 'event').rjust(12)}  ", Role.MUTED),
+            Span(f"{old.open} open".rjust(8), Role.WARNING if old.open else Role.DIM),
+            Span(f"  {old.info.name}"),
+        )
+        for old, long in zip(found, ages, strict=True)
+    )
+    spared = len(found) - len(chosen)
+    if spared:
+        put(f"{many(spared, 'session')} with open tasks would be left; to remove these as well, say --open")
+
+
+def _agreed(chosen: list[Old]) -> bool:
+    events = sum(old.info.events for old in chosen)
+    return agreed(f"Remove {many(len(chosen), 'session')} with {many(events, 'event')} for good?")
+
+
+def _is_forgotten(store: Store, old: Old) -> bool:
+    try:
+        store.delete(old.info.name, expected=old.head)
+    except HeadMoved:
+        return False
+    return True
+
+
+def _freed(store: Store) -> str:
+    """What became of the space."""
+    if not isinstance(store, SqliteStore):
+        return ""
+    try:
+        freed = store.compact()
+    except StoreError as error:
+        return f" Their space is kept for new plans: {printable(str(error))}"
+    return f" {size(freed)} are free again." if freed else " Their space is kept for new plans."
+
+
+def _tell(chosen: list[Old], removed: list[Old], freed: str) -> None:
+    for old in chosen:
+        if old not in removed:
+            put(f"Somebody has gone on with {printable(old.info.name)}: it was left.")
+    events = sum(old.info.events for old in removed)
+    done = f"Removed {many(len(removed), 'session')} with {many(events, 'event')}.{freed}"
+    put(done if removed else "Nothing was removed.")
+
+
+def _as_data(old: Old, *, removed: bool) -> dict[str, object]:
+    return {
+        "name": old.info.name,
+        "updated": old.info.updated,
+        "days": old.age // DAY,
+        "events": old.info.events,
+        "open": old.open,
+        "removed": removed,
+    }

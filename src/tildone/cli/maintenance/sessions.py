@@ -1,0 +1,64 @@
+"""`tildone sessions`: every session in the store."""
+
+from __future__ import annotations
+
+from tildone.cli.address import shown
+from tildone.cli.opening import settings_for
+from tildone.cli.output.screen import moment, put, put_spans
+from tildone.cli.parsing.args import Typed
+from tildone.core.query import progress
+from tildone.kit.theme import Role, Span
+from tildone.log import codec
+from tildone.log.state import latest_state
+from tildone.typing import TYPE_CHECKING
+from tildone.wiring import open_store
+
+if TYPE_CHECKING:
+    from tildone.core.query import Progress
+    from tildone.log.tree import SessionInfo
+
+HERE = "●"
+
+
+def sessions(typed: Typed) -> int:
+    """List them, the one written to last first, the current one marked."""
+    settings = settings_for(typed)
+    store = open_store(settings)
+    found = [(info, progress(latest_state(store.history(info.name)).plan)) for info in store.sessions()]
+    if typed.has("json"):
+        put(codec.dump([_as_data(*each, here=each[0].name == settings.session) for each in found]))
+    elif found:
+        put_spans(_rows(found, settings.session))
+    else:
+        put(f"There is no session in {shown(settings.store)} yet. Begin one with: tildone todo append TEXT")
+    return 0
+
+
+def _as_data(info: SessionInfo, far: Progress, *, here: bool) -> dict[str, object]:
+    return {
+        "name": info.name,
+        "current": here,
+        "closed": far.closed,
+        "total": far.total,
+        "events": info.events,
+        "created": info.created,
+        "updated": info.updated,
+    }
+
+
+def _rows(found: list[tuple[SessionInfo, Progress]], current: str) -> list[tuple[Span, ...]]:
+    """One line a session. The name stands last, because it may be long."""
+    rows: list[tuple[Span, ...]] = []
+    for info, far in found:
+        here = info.name == current
+        events = f"{info.events} event{'' if info.events == 1 else 's'}"
+        rows.append(
+            (
+                Span(HERE if here else " ", Role.ACCENT),
+                Span(f" {moment(info.updated)}  ", Role.DIM),
+                Span(f"{far.closed}/{far.total}".rjust(7)),
+                Span(f"  {events.rjust(10)}  ", Role.MUTED),
+                Span(info.name, bold=here),
+            )
+        )
+    return rows

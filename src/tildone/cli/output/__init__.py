@@ -1,0 +1,1 @@
+"""What verbs print and ask: the screen, progress, amounts, prompts and warnings."""

@@ -1,0 +1,9 @@
+"""Options that several verbs take."""
+
+from tildone.cli.parsing.args import Option
+
+SESSION = Option("session", "NAME", "which session; else $TILDONE_SESSION, else this project's")
+STORE = Option("store", "STORE", "a file, jsonl:FOLDER or postgresql://…; else $TILDONE_STORE, else a file of yours")
+DIALECT = Option("dialect", "NAME", "indexed, phased, declared or brief; else $TILDONE_DIALECT, else the session's own")
+FORCE = Option("force", "", "do it all the same")
+JSON = Option("json", "", "print JSON")

@@ -1,0 +1,1 @@
+"""Verbs that show the plan and change it."""

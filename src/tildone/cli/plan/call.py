@@ -1,0 +1,59 @@
+"""`tildone call`: a tool call as a model makes it, and what the model would get."""
+
+from __future__ import annotations
+
+import sys
+
+from tildone.cli.opening import settings_for
+from tildone.cli.output.screen import put, put_raw
+from tildone.cli.parsing.args import Typed
+from tildone.errors import Refused, UsageError
+from tildone.log import codec
+from tildone.typing import TYPE_CHECKING
+from tildone.wiring import TOOLS, dialect_named, dialect_of_tool, open_session
+
+if TYPE_CHECKING:
+    from tildone.dialects.base import Dialect
+
+
+def call(typed: Typed) -> int:
+    """Call a tool; a refusal is an answer, too, with an exit code that says so."""
+    dialect = _dialect(typed.words[0], typed.options.get("dialect"))
+    arguments = typed.words[1] if len(typed.words) > 1 else None
+    reply = open_session(settings_for(typed), dialect).call(typed.words[0], _arguments(arguments))
+    if typed.has("json"):
+        content = [{"type": "text", "text": reply.text}]
+        put(codec.dump({"content": content, "details": reply.details, "isError": reply.is_error}))
+    else:
+        put_raw(reply.text)
+    return Refused.exit_code if reply.failed else 0
+
+
+def _dialect(tool: str, wanted: str | None) -> Dialect:
+    """The dialect that the tool belongs to.
+
+    Raises:
+        UsageError: there is no such tool, or not in the dialect that was asked for.
+    """
+    if wanted:
+        dialect = dialect_named(wanted)
+        if dialect.tool(tool) is None:
+            raise UsageError(f"{wanted} has no tool {tool!r}; its tools are {', '.join(TOOLS[wanted])}")
+        return dialect
+    name = dialect_of_tool(tool)
+    if name is None:
+        known = ", ".join(f"{' '.join(tools)} ({name})" for name, tools in TOOLS.items())
+        raise UsageError(f"there is no tool {tool!r}; tools are {known}")
+    return dialect_named(name)
+
+
+def _arguments(given: str | None) -> str:
+    """The JSON as typed, or from standard input; at a terminal, where nothing is piped in, no arguments at all."""
+    if given is not None and given != "-":
+        return given
+    if given is None and sys.stdin.isatty():
+        return "{}"
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig").strip() or "{}"
+    except UnicodeDecodeError as error:
+        raise UsageError("standard input is not UTF-8 text") from error

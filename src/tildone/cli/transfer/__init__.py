@@ -1,0 +1,1 @@
+"""Verbs that import and export plans and sessions."""

@@ -1,0 +1,111 @@
+"""`tildone import`: plans and whole histories out of the files of others, into a session."""
+
+from __future__ import annotations
+
+import os
+
+from tildone.cli.opening import editing, named, settings_for
+from tildone.cli.output.screen import columns, put, put_spans
+from tildone.cli.parsing.args import Typed
+from tildone.cli.plan.applying import standing
+from tildone.cli.transfer.importing import as_data, counted, replace_plan, said_of, take_over
+from tildone.cli.transfer.reading import STREAM, FoundHistory, FoundPlan, checked, find_all, shown
+from tildone.core.plan import Phase, Plan
+from tildone.errors import UsageError
+from tildone.formats.losses import Remark
+from tildone.log import codec
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
+from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tildone.cli.transfer.importing import Imported
+
+
+def import_(typed: Typed) -> int:
+    """Read the files, put the plan among them in place of the session's, and take over the histories."""
+    form = checked(typed.options.get("from"))
+    typed = _into(typed)
+    if typed.has("watch"):
+        # Late, because few imports go on for long.
+        from tildone.cli.transfer.watch import watch  # noqa: PLC0415  see above
+
+        return watch(typed, form)
+    found = find_all(typed.words, form)
+    histories = [each for each in found if isinstance(each, FoundHistory)]
+    plans = [each for each in found if isinstance(each, FoundPlan)]
+    if len(histories) > 1 and "session" in typed.options:
+        raise UsageError("several histories do not fit into one session; import them one by one, or without --session")
+    done = [take_over(typed, each) for each in histories]
+    if plans:
+        done.append(replace_plan(editing(typed), _together(plans), typed))
+    _tell(typed, done)
+    return 0
+
+
+def _into(typed: Typed) -> Typed:
+    """The command line with --into said as --session.
+
+    Raises:
+        UsageError: it says both, and differently.
+    """
+    name = typed.options.get("into")
+    if name is None:
+        return typed
+    if typed.options.get("session", name) != name:
+        raise UsageError("--into and --session name two sessions; say one of them")
+    return replace(typed, options={**typed.options, "session": name})
+
+
+def _together(plans: Sequence[FoundPlan]) -> FoundPlan:
+    """One plan of several, in order. Tasks without a phase are in one of their file's name then."""
+    if len(plans) == 1:
+        return plans[0]
+    phases: list[Phase] = []
+    said: list[Remark] = []
+    for found in plans:
+        stem = os.path.splitext(os.path.basename(os.path.abspath(found.path)))[0]
+        name = "standard input" if found.path == STREAM else stem
+        phases += [replace(phase, name=phase.name or name) for phase in found.plan.phases]
+        said += [replace(remark, what=f"{remark.what} ({shown(found.path)})") for remark in found.said]
+        if any(not phase.name for phase in found.plan.phases):
+            said.append(Remark(f"tasks without a phase in {shown(found.path)} are in phase “{name}”"))
+    return FoundPlan(", ".join(shown(found.path) for found in plans), plans[0].form, Plan(tuple(phases)), tuple(said))
+
+
+def _tell(typed: Typed, done: Sequence[Imported]) -> None:
+    if typed.has("json"):
+        put(codec.dump({"dry_run": typed.has("dry-run"), "imported": [as_data(each) for each in done]}))
+        return
+    here = settings_for(typed).session
+    for each in done:
+        verb = "Would import" if typed.has("dry-run") else "Imported"
+        put(f"{verb} {printable(shown(each.found.path))}: {counted(each)}{_where(each.session, here)}")
+        if typed.has("dry-run"):
+            _show(each.after)
+        else:
+            put(standing(each.after) if each.new or each.before != each.after else "Nothing changed.")
+        if each.session != here:
+            put(f"To see it: tildone todo --session {_quoted(each.session)}")
+        said_of(each.found, everything=typed.has("verbose"))
+
+
+def _show(plan: Plan) -> None:
+    # Late, because only a trial draws the plan.
+    from tildone.views.themed import plan_lines  # noqa: PLC0415  see above
+
+    put_spans(plan_lines(plan, columns()))
+
+
+def _where(session: str, here: str) -> str:
+    return "" if session == here else f", into {printable(named(session))}"
+
+
+def _quoted(session: str) -> str:
+    """A session's name, as it is typed at a shell."""
+    # Late, because most imports are into the session at hand.
+    from shlex import quote  # noqa: PLC0415  see above
+
+    return quote(printable(session))

@@ -1,0 +1,14 @@
+"""A registry of agents in a folder of its own."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.agents.facts import PROJECT
+from tildone.agents.registry import AgentRegistry
+
+
+@pytest.fixture
+def agents(tmp_path: Path) -> AgentRegistry:
+    """The agents of one project."""
+    return AgentRegistry(str(tmp_path), PROJECT)

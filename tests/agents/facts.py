@@ -1,0 +1,12 @@
+"""What the tests of agents share: a project, a time, two running processes and a few agents."""
+
+import os
+
+from tildone.agents.identity import AgentId
+from tildone.ids import now
+
+PROJECT = "/projects/parser"
+NOW = now()
+HERE, PARENT = os.getpid(), os.getppid()
+CLAUDE_A, CLAUDE_B = AgentId("claude", "a"), AgentId("claude", "b")
+CODEX_A, CODEX_B = AgentId("codex", "a"), AgentId("codex", "b")

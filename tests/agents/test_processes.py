@@ -1,0 +1,36 @@
+"""Process look-ups: the process of an agent, and when a process started."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.agents.facts import HERE
+from tildone.agents.processes import agent_process, is_running, start_time
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
+def test_the_agent_process_is_the_first_that_is_not_a_shell() -> None:
+    show = "from tildone.agents.processes import agent_process; print(agent_process())"
+    script = f"env nice sh -c '{sys.executable} -c \"{show}\"; true'"
+
+    direct = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
+    wrapped = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+
+    assert (int(direct.stdout), int(wrapped.stdout)) == (HERE, HERE)
+    assert agent_process() > 0
+
+
+def test_the_start_time_of_a_process_does_not_change() -> None:
+    assert start_time(HERE) == start_time(HERE)
+    assert start_time(0) == 0
+    assert start_time(2**30) == 0
+
+
+def test_a_process_that_has_ended_is_not_running() -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+
+    assert is_running(HERE)
+    assert not is_running(ended.pid)

@@ -56,9 +56,11 @@ class Dispatcher:
         for listener in tuple(self._listeners):
             listener(event)
 
-    def report(self, extension: str, event: str, error: Exception) -> None:
+    def report(self, extension: str, event: str, error: Exception) -> ExtensionError:
         """Tell listeners that an extension has raised."""
-        self.publish(ExtensionError(extension, event, str(error)))
+        report = ExtensionError(extension, event, str(error))
+        self.publish(report)
+        return report
 
     def _handlers_of(self, event: ExtensionEvent) -> Sequence[tuple[str, Handler[Any]]]:
         return self._handlers.get(type(event), ())

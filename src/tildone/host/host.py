@@ -10,7 +10,7 @@ from tildone.errors import TildoneError
 from tildone.host.content import ImageBlock, TextBlock
 from tildone.host.dispatcher import Dispatcher, Listener
 from tildone.host.entries import CustomEntry
-from tildone.host.events import EntryAppended, MessageEnd, MessageStart, PublicEvent, QueueUpdate
+from tildone.host.events import EntryAppended, ExtensionError, MessageEnd, MessageStart, PublicEvent, QueueUpdate
 from tildone.host.extension_api import Contributions, ExtensionAPI, Renderer, SlashCommand
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.extension_events import BranchChange, ConversationEnd, ConversationStart, Interruption
@@ -109,13 +109,15 @@ class Host:
         """The abort signal of the running turn."""
         return self.runtime.signal
 
-    def load(self, extensions: Iterable[tuple[str, Extension]]) -> None:
-        """Load extensions, each under its name. One that raises is reported, and the rest are loaded."""
+    def load(self, extensions: Iterable[tuple[str, Extension]]) -> list[ExtensionError]:
+        """Load extensions, each under its name; the errors of those that raised, which are published, too."""
+        failures = []
         for name, extension in extensions:
             try:
                 extension(ExtensionAPI(name, self.runtime, self.dispatcher, self._contributions, self))
             except Exception as error:  # noqa: BLE001  an extension is a stranger: it is reported, and the rest load
-                self.dispatcher.report(name, "load", error)
+                failures.append(self.dispatcher.report(name, "load", error))
+        return failures
 
     def listen(self, listener: Listener) -> Cancel:
         """Deliver every public event to `listener`; call the result to unsubscribe."""

@@ -136,6 +136,12 @@ class Transcript:
                 found.append(message)
         return found
 
+    def called_tools(self) -> list[str]:
+        """The names of the tools that have given results on this branch, oldest first."""
+        bodies = [entry.body for entry in self.branch()]
+        messages = [body.message for body in bodies if isinstance(body, MessageEntry)]
+        return [message.tool_name for message in messages if isinstance(message, ToolResultMessage)]
+
     def _add(self, entry: Entry) -> None:
         self._entries[entry.id] = entry
         self.leaf = entry.id

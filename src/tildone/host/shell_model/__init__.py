@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 
-from tildone.host.messages import Block, assistant, empty_usage, text, tool_call
-from tildone.host.model import ChatRequest, Delta, ModelFailure
+from tildone.host.content import TextBlock, ToolCallBlock
+from tildone.host.messages import StopReason, ToolResultMessage, assistant_message
+from tildone.host.model import ChatRequest, ModelFailure
 from tildone.host.shell_model.moves import Said, next_move
 from tildone.host.shell_model.script import Script
 from tildone.host.shell_model.tongues import spoken
+from tildone.host.stream_events import AnswerDone, BlockDelta, BlockEnd, BlockEvent, BlockKind, BlockStart, StreamEvent
 from tildone.kit.signal import AbortSignal
 from tildone.log import codec
 
@@ -32,43 +34,46 @@ class ShellModel:
         self._script = script
         self._now = now
 
-    async def stream(self, request: ChatRequest, signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
+    async def stream(
+        self, request: ChatRequest, signal: AbortSignal | None = None
+    ) -> AsyncGenerator[StreamEvent, None]:
         """The answer, in pieces."""
         block = self._answer(request)
-        for delta in _deltas(block):
+        for event in _block_events(block):
             # The host and its screen have their turn between pieces, as they do while a real model thinks.
             await asyncio.sleep(0)
             if signal is not None:
                 signal.raise_if_aborted()
-            yield delta
-        reason = "toolUse" if block["type"] == "toolCall" else "stop"
-        message = assistant([block], self, empty_usage(), reason, self._now())
-        yield {"type": "done", "reason": reason, "message": message}
+            yield event
+        reason = StopReason.TOOL_USE if isinstance(block, ToolCallBlock) else StopReason.STOP
+        yield AnswerDone(assistant_message([block], self, reason, self._now()))
 
     async def close(self) -> None:
         """There is nothing to let go of."""
 
-    def _answer(self, request: ChatRequest) -> Block:
+    def _answer(self, request: ChatRequest) -> TextBlock | ToolCallBlock:
         tongue = spoken({tool.name for tool in request.tools})
         if tongue is None:
             raise ModelFailure("the shell model needs the todo tools of one dialect", transient=False)
         move = next_move(self._script, tongue, request.messages)
         if isinstance(move, Said):
-            return text(move.text)
-        calls = sum(message["role"] == "toolResult" for message in request.messages)
-        return tool_call(f"call_{calls + 1}", *move)
+            return TextBlock(move.text)
+        calls = sum(isinstance(message, ToolResultMessage) for message in request.messages)
+        return ToolCallBlock(f"call_{calls + 1}", *move)
 
 
-def _deltas(block: Block) -> Iterator[Delta]:
-    at = {"contentIndex": 0}
-    if block["type"] == "text":
-        yield {"type": "text_start", **at}
-        yield from ({"type": "text_delta", **at, "delta": piece} for piece in _pieces(block["text"]))
-        yield {"type": "text_end", **at, "content": block["text"]}
-        return
-    yield {"type": "toolcall_start", **at, "id": block["id"], "toolName": block["name"]}
-    yield from ({"type": "toolcall_delta", **at, "delta": piece} for piece in _pieces(codec.dump(block["arguments"])))
-    yield {"type": "toolcall_end", **at, "toolCall": block}
+def _block_events(block: TextBlock | ToolCallBlock) -> Iterator[BlockEvent]:
+    match block:
+        case TextBlock(text):
+            yield from _streamed(BlockStart(BlockKind.TEXT, 0), text, block)
+        case ToolCallBlock(call_id, name, arguments):  # exhaustive
+            yield from _streamed(BlockStart(BlockKind.TOOL_CALL, 0, call_id, name), codec.dump(arguments), block)
+
+
+def _streamed(start: BlockStart, whole: str, block: TextBlock | ToolCallBlock) -> Iterator[BlockEvent]:
+    yield start
+    yield from (BlockDelta(start.kind, start.index, piece) for piece in _pieces(whole))
+    yield BlockEnd(start.kind, start.index, block)
 
 
 def _pieces(whole: str) -> list[str]:

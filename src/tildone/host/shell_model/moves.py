@@ -7,7 +7,8 @@ from typing import Any
 
 from tildone.core.plan import Plan, Status
 from tildone.core.query import open_tasks
-from tildone.host.messages import Message, text_of, tool_calls
+from tildone.host.message_codec import encode_message
+from tildone.host.messages import ModelMessage, ToolResultMessage, UserMessage, text_of, tool_calls
 from tildone.host.model import ModelFailure
 from tildone.host.shell_model.script import Job, Script
 from tildone.host.shell_model.tongues import Call, Tongue
@@ -28,7 +29,7 @@ class Said:
 Move = Call | Said
 
 
-def next_move(script: Script, tongue: Tongue, told: Sequence[Message]) -> Move:
+def next_move(script: Script, tongue: Tongue, told: Sequence[ModelMessage]) -> Move:
     """The next call, or the last words.
 
     Raises:
@@ -37,15 +38,16 @@ def next_move(script: Script, tongue: Tongue, told: Sequence[Message]) -> Move:
     told = [message for message in told if not _is_reminder(message)]
     plans = [plan for message in told if (plan := _plan(tongue, message)) is not None]
     plan = plans[-1] if plans else Plan()
-    if told and told[-1]["role"] == "toolResult" and told[-1]["isError"]:
-        raise _stopped(script, plan, told)
+    result = _last_result(told)
+    if result is not None and result.is_error:
+        raise _stopped(script, plan, result, _last_call(told))
     move = _move(script, tongue, plans, told)
     if isinstance(move, Said) or move[0] == SHELL or move != _last_call(told):
         return move
     raise ModelFailure(f"{move[0]} did not do what it was told: {text_of(told[-1])}", transient=False)
 
 
-def _move(script: Script, tongue: Tongue, plans: Sequence[Plan], told: Sequence[Message]) -> Move:
+def _move(script: Script, tongue: Tongue, plans: Sequence[Plan], told: Sequence[ModelMessage]) -> Move:
     plan = plans[-1] if plans else Plan()
     closed = _closed(script, plans)
     if any(job.text not in closed and job.text not in _texts(plan) for job in script.jobs):
@@ -56,7 +58,7 @@ def _move(script: Script, tongue: Tongue, plans: Sequence[Plan], told: Sequence[
     return _work(script, tongue, plan, told)
 
 
-def _work(script: Script, tongue: Tongue, plan: Plan, told: Sequence[Message]) -> Move:
+def _work(script: Script, tongue: Tongue, plan: Plan, told: Sequence[ModelMessage]) -> Move:
     """The next call for the task in progress, else for the first that is open."""
     todo = [(task, job) for _, task in open_tasks(plan) if (job := script.job(task.text)) is not None]
     if not todo:
@@ -88,54 +90,60 @@ def _closed(script: Script, plans: Sequence[Plan]) -> dict[str, Status]:
     return done | {job.text: job.status for job in script.jobs if not job.status.is_open}
 
 
-def _succeeded(tongue: Tongue, job: Job, told: Sequence[Message]) -> int:
+def _succeeded(tongue: Tongue, job: Job, told: Sequence[ModelMessage]) -> int:
     """How many of the job's commands have succeeded since it was started."""
     count, before = 0, Status.PENDING
     lines: dict[str, Any] = {}
     for message in told:
-        lines |= {call["id"]: call["arguments"].get("command") for call in tool_calls(message)}
+        lines |= {call.id: call.arguments.get("command") for call in tool_calls(message)}
         plan = _plan(tongue, message)
         now = next((task.status for task in plan.tasks if task.text == job.text), before) if plan else before
         if now is Status.IN_PROGRESS and before is not Status.IN_PROGRESS:
             count = 0
         before = now
-        ran = message["role"] == "toolResult" and message["toolName"] == SHELL and not message["isError"]
-        if ran and count < len(job.commands) and lines.get(message["toolCallId"]) == job.commands[count]:
+        if not isinstance(message, ToolResultMessage) or message.tool_name != SHELL or message.is_error:
+            continue
+        if count < len(job.commands) and lines.get(message.tool_call_id) == job.commands[count]:
             count += 1
     return count
 
 
-def _stopped(script: Script, plan: Plan, told: Sequence[Message]) -> ModelFailure:
+def _stopped(script: Script, plan: Plan, result: ToolResultMessage, call: Call | None) -> ModelFailure:
     """Why there is no going on, and at which task."""
-    result = told[-1]
-    details = result.get("details") or {}
+    details = result.details or {}
     why = details.get("summary") or text_of(result)
-    if result["toolName"] != SHELL:
-        return ModelFailure(f"{result['toolName']} refused the plan of {script.name}: {why}", transient=False)
-    call = _last_call(told)
+    if result.tool_name != SHELL:
+        return ModelFailure(f"{result.tool_name} refused the plan of {script.name}: {why}", transient=False)
     command = call[1]["command"] if call else ""
     task = next(task for task in plan.tasks if task.status is Status.IN_PROGRESS)
     return ModelFailure(f"“{single_line(task.text)}” failed: {why}\n$ {command}", transient=False)
 
 
-def _last_call(told: Sequence[Message]) -> Call | None:
+def _last_call(told: Sequence[ModelMessage]) -> Call | None:
     """The call whose result has just come."""
-    if not told or told[-1]["role"] != "toolResult":
+    result = _last_result(told)
+    if result is None:
         return None
-    calls = [call for message in told for call in tool_calls(message) if call["id"] == told[-1]["toolCallId"]]
-    return calls[-1]["name"], calls[-1]["arguments"]
+    calls = [call for message in told for call in tool_calls(message) if call.id == result.tool_call_id]
+    return calls[-1].name, calls[-1].arguments
 
 
-def _is_reminder(message: Message) -> bool:
+def _last_result(told: Sequence[ModelMessage]) -> ToolResultMessage | None:
+    """The result that has just come, if that is the last message."""
+    last = told[-1] if told else None
+    return last if isinstance(last, ToolResultMessage) else None
+
+
+def _is_reminder(message: ModelMessage) -> bool:
     """Whether nobody said this: hosts put reminders of the plan between what is said."""
-    return message["role"] == "user" and text_of(message).startswith(REMINDER)
+    return isinstance(message, UserMessage) and text_of(message).startswith(REMINDER)
 
 
-def _plan(tongue: Tongue, message: Message) -> Plan | None:
+def _plan(tongue: Tongue, message: ModelMessage) -> Plan | None:
     """The plan that a result tells of."""
-    if message["role"] != "toolResult" or message["isError"]:
+    if not isinstance(message, ToolResultMessage) or message.is_error:
         return None
-    return tongue.dialect.recover([{"type": "message", "message": message}])
+    return tongue.dialect.recover([{"type": "message", "message": encode_message(message)}])
 
 
 def _texts(plan: Plan) -> list[str]:

@@ -9,6 +9,7 @@ from tildone.dialects.phased import PHASED
 from tildone.dialects.phased.entries import SNAPSHOT, phases_out
 from tildone.extensions.phased import NEWS, PANEL, phases
 from tildone.extensions.phased.settings import Settings
+from tildone.host.extension_events import BranchChange
 from tildone.host.transcript import Transcript
 from tildone.stores.pi.session_file import header
 
@@ -87,10 +88,10 @@ async def test_another_branch_has_its_own_plan() -> None:
     await stage.says("go")
 
     stage.host.transcript.move(root)
-    await stage.host.emit({"type": "session_tree"})
+    await stage.host.dispatcher.emit(BranchChange(stage.host.transcript.leaf))
     there = plan_on(stage)
     stage.host.transcript.move(None)
-    await stage.host.emit({"type": "session_tree"})
+    await stage.host.dispatcher.emit(BranchChange(stage.host.transcript.leaf))
 
     assert (there, plan_on(stage)) == (LEFT, Plan())
 

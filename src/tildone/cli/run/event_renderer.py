@@ -1,6 +1,6 @@
 """A host's events, rendered as lines of text: what is said, which tools are called, and their results.
 
-Finished lines are written once and never changed. What is still in progress (the last line of a streamed answer, running
+Finished lines are written once and never changed. What is still in progress (the last line of an answer, running
 calls, queued messages) is kept in `unfinished`, `running` and `queued`: a live screen draws it below the finished lines
 and redraws it when it changes; other outputs wait until it is finished.
 """

@@ -107,15 +107,15 @@ def test_a_compaction_stands_for_what_came_before_what_it_kept() -> None:
     kept, _ = transcript()
     for text in "abc":
         add(kept, "message", message=said(text))
-    add(kept, "compaction", summary="old", firstKeptJsonId="e0", tokensBefore=9)
-    add(kept, "compaction", summary="a and b", firstKeptJsonId="e2", tokensBefore=10)
+    add(kept, "compaction", summary="old", firstKeptEntryId="e0", tokensBefore=9)
+    add(kept, "compaction", summary="a and b", firstKeptEntryId="e2", tokensBefore=10)
     add(kept, "message", message=said("d"))
 
     summary, *rest = said_in(kept)
 
     assert summary == {"role": "compactionSummary", "summary": "a and b", "tokensBefore": 10, "timestamp": 1500}
     assert [message["content"] for message in rest] == ["c", "d"]
-    add(kept, "compaction", summary="all", firstKeptJsonId="itself", tokensBefore=11)
+    add(kept, "compaction", summary="all", firstKeptEntryId="itself", tokensBefore=11)
     assert [message["summary"] for message in said_in(kept)] == ["all"]
 
 

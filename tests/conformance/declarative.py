@@ -9,8 +9,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tildone.agents.completions import CompletionLog
-from tildone.dialects.declared import DECLARED
+from tildone.agents.completion_log import CompletionLog
+from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 

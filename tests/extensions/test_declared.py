@@ -9,7 +9,7 @@ from tests.extensions.stage import Answer, Stage
 from tests.host import records as messages
 from tildone.core.ops import Append
 from tildone.core.plan import Plan, Status, Task, flat
-from tildone.dialects.declared import DECLARED
+from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.errors import StoreBusy
 from tildone.extensions.declared import STATUS, declared
 from tildone.host.extension_events import BranchChange

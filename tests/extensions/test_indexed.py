@@ -9,7 +9,7 @@ from tests.host import records as messages
 from tests.plans import plan_of
 from tildone.core.ops import Append
 from tildone.core.plan import Plan, Task
-from tildone.dialects.indexed import INDEXED
+from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.extensions.indexed import til_done
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.drawing import markup

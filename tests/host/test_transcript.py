@@ -8,7 +8,7 @@ from tests.host.records import Json, add, said_in
 from tildone.errors import StoreError, UnknownEvent
 from tildone.host.entry_codec import decode_entry
 from tildone.host.transcript import Transcript
-from tildone.stores.pi.session_file import header, iso
+from tildone.stores.pi.session_file import format_timestamp, header
 
 
 def transcript(*entries: Json) -> tuple[Transcript, list[Json]]:
@@ -171,5 +171,5 @@ def test_the_newest_name_is_the_sessions_name() -> None:
 
 def test_moments_are_written_as_pi_writes_them() -> None:
     """Milliseconds, and a Z."""
-    assert iso(1794703543432) == "2026-11-15T00:45:43.432Z"
+    assert format_timestamp(1794703543432) == "2026-11-15T00:45:43.432Z"
     assert header("s", "/p", 0, "/q.jsonl")["parentSession"] == "/q.jsonl"

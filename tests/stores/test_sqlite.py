@@ -15,7 +15,7 @@ from tests.stores.processes import finish, start, wait_for
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead
 from tildone.stores.sqlite import store as sqlite
-from tildone.stores.sqlite.schema import APPLICATION_ID, SCHEMA
+from tildone.stores.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
 from tildone.stores.sqlite.store import SqliteStore
 
 Work = list[dict[str, Any]]
@@ -60,7 +60,7 @@ def test_a_store_is_known_by_its_marks(path: Path) -> None:
 
     connection = apsw.Connection(str(path))
     assert connection.pragma("application_id") == APPLICATION_ID
-    assert connection.pragma("user_version") == SCHEMA
+    assert connection.pragma("user_version") == SCHEMA_VERSION
 
 
 def test_opening_a_store_writes_nothing(path: Path, work: Work) -> None:

@@ -10,7 +10,7 @@ from tildone.host.entries import Entry, MessageEntry
 from tildone.host.messages import UserMessage, text_of
 from tildone.host.transcript import Transcript
 from tildone.host.wire import JsonObject
-from tildone.stores.pi.session_file import SessionFile, file_name, header, load, newest
+from tildone.stores.pi.session_file import SessionFile, file_name, header, load, newest_file
 
 
 class Conversations:
@@ -31,7 +31,7 @@ class Conversations:
 
     def latest(self) -> Transcript | None:
         """The conversation that was written to last."""
-        path = newest(self.folder) if self.folder else None
+        path = newest_file(self.folder) if self.folder else None
         return self.load(path) if path else None
 
     def load(self, path: str) -> Transcript:

@@ -21,21 +21,21 @@ from tildone.host.entries import (
 )
 from tildone.host.message_codec import decode_custom, decode_message, encode_custom, encode_message
 from tildone.host.wire import Fields, JsonObject, present
-from tildone.stores.pi.session_file import iso, moment
+from tildone.stores.pi.session_file import format_timestamp, parse_timestamp
 
 _COMMON = ("type", "id", "parentId", "timestamp")
 
 
 def decode_entry(record: JsonObject) -> Entry:
     """The entry in a JSON object, which has a type and an id."""
-    at, parent = moment(record.get("timestamp")), record.get("parentId")
+    at, parent = parse_timestamp(record.get("timestamp")), record.get("parentId")
     return Entry(record["id"], parent if isinstance(parent, str) else None, at, decode_body(record), record)
 
 
 def new_entry(entry_id: str, parent_id: str | None, at: int, body: EntryBody) -> Entry:
     """An entry that is about to be written."""
     kind, fields = encode_body(body)
-    record = {"type": kind, "id": entry_id, "parentId": parent_id, "timestamp": iso(at), **fields}
+    record = {"type": kind, "id": entry_id, "parentId": parent_id, "timestamp": format_timestamp(at), **fields}
     return Entry(entry_id, parent_id, at, body, record)
 
 

@@ -20,7 +20,7 @@ from tildone.host.extension_events import BlockCall, ChangeArguments, ReplaceRes
 from tildone.host.messages import ToolResultMessage, tool_result_message
 from tildone.host.runtime import Runtime
 from tildone.kit.definition import ToolDefinition, ToolResult, error_result
-from tildone.kit.schema import fitted, problems
+from tildone.kit.schema import Problem, fitted, problems
 from tildone.kit.signal import Aborted, AbortSignal
 
 
@@ -59,8 +59,7 @@ class ToolExecutor:
         if tool is None or tool.name in self._runtime.inactive:
             known = ", ".join(offered.name for offered in self._runtime.active_tools())
             return error_result(f"Error: unknown tool {call.name!r}; known are {known}"), True
-        arguments = arguments_of(call) if tool.strict else fitted(tool.parameters, arguments_of(call))
-        wrong = problems(tool.parameters, arguments) or tool.demands(arguments)
+        arguments, wrong = _read(tool, arguments_of(call))
         if wrong:
             refusal = tool.refuse(wrong, arguments) if tool.refuse else None
             return refusal or error_result(f"Error: {'; '.join(map(str, wrong))}"), True
@@ -86,3 +85,12 @@ class ToolExecutor:
         except Exception as error:  # noqa: BLE001  a tool that raises has failed, and says why: that is its contract
             return error_result(str(error) or type(error).__name__), True
         return result, result.is_error
+
+
+def _read(tool: ToolDefinition, arguments: Any) -> tuple[Any, Sequence[Problem]]:
+    """The arguments as the tool takes them, and what is wrong with them."""
+    if tool.meant is not None:
+        return tool.meant(arguments)
+    if not tool.strict:
+        arguments = fitted(tool.parameters, arguments)
+    return arguments, problems(tool.parameters, arguments) or tool.demands(arguments)

@@ -10,9 +10,9 @@ from tests.host import records as messages
 from tests.host.models.talk import ANTHROPIC, CHAT, LOOK, answer, asking, both_formats, heard, talk
 from tests.host.models.wire import Wire
 from tests.host.records import Message
-from tildone.dialects.declared import DECLARED
-from tildone.dialects.indexed import INDEXED
-from tildone.dialects.phased import PHASED
+from tildone.dialects.declared import DIALECT as DECLARED
+from tildone.dialects.indexed import DIALECT as INDEXED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.host.model import Model, ToolSpec
 from tildone.host.providers.encoding import parameters
 

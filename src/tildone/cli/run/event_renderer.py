@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from tildone.cli.run.line_output import UNLIMITED_COLUMNS
+from tildone.dialects import DIALECTS, tools_of
 from tildone.host.events import (
     ExtensionError,
     MessageEnd,
@@ -35,12 +36,11 @@ from tildone.kit.sizes import format_count
 from tildone.kit.theme import Role, Span, plain
 from tildone.value import replace, value
 from tildone.views.sanitize import printable
-from tildone.wiring import TOOLS
 
 NO_KEYS: Keys = {"app.tools.expand": ""}
 """Results cannot be expanded once they are written, so no key is offered."""
 
-PLAN_TOOLS = frozenset(name for names in TOOLS.values() for name in names)
+PLAN_TOOLS = frozenset(tool for name in DIALECTS for tool in tools_of(name))
 INDENT = Span("  ")
 INDENT_COLUMNS = 2
 MIN_COLUMNS = 8

@@ -1,0 +1,142 @@
+"""The log of completed plans, on a real disk."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.plans import plan_of
+from tildone.agents.completion_log import CompletionLog
+from tildone.dialects.declared import DIALECT as DECLARED
+from tildone.session import Session
+from tildone.stores.memory import MemoryStore
+
+FIRST, SECOND = "20250102-030405", "20250102-030406"
+FILE = f"memory/todos/todoList-{FIRST}.md"
+
+
+def log_in(root: Path, *stamps: str) -> CompletionLog:
+    """A log whose clock shows these times, one per entry."""
+    times: Iterator[str] = iter(stamps)
+    return CompletionLog(str(root), lambda: next(times))
+
+
+def entry(text: str = "body") -> Callable[[int, str], str]:
+    return lambda number, stamp: f"# {number} {stamp}\n{text}\n"
+
+
+def test_the_first_entry_creates_the_folders_and_the_file(tmp_path: Path) -> None:
+    """Its path is relative to the root, with forward slashes on every system."""
+    log = log_in(tmp_path, FIRST)
+
+    assert log.add(entry()) == FILE
+    assert (tmp_path / FILE).read_bytes() == f"# 1 {FIRST}\nbody\n".encode()
+    assert log.last_error is None
+
+
+def test_without_an_entry_nothing_is_created(tmp_path: Path) -> None:
+    """A session that completes no plan leaves the project as it was."""
+    log_in(tmp_path, FIRST)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_later_entries_are_appended_to_the_same_file(tmp_path: Path) -> None:
+    """Separated by two empty lines, numbered consecutively, each with its own timestamp."""
+    log = log_in(tmp_path, FIRST, SECOND)
+    log.add(entry("one"))
+
+    assert log.add(entry("two")) == FILE
+    assert (tmp_path / FILE).read_text(encoding="utf-8") == (f"# 1 {FIRST}\none\n\n\n# 2 {SECOND}\ntwo\n")
+
+
+def test_a_new_log_in_the_same_second_appends_to_the_file_and_starts_at_one(tmp_path: Path) -> None:
+    """The entries of the other session are kept."""
+    log_in(tmp_path, FIRST).add(entry("one"))
+
+    log_in(tmp_path, FIRST).add(entry("two"))
+
+    assert (tmp_path / FILE).read_text(encoding="utf-8") == f"# 1 {FIRST}\none\n\n\n# 1 {FIRST}\ntwo\n"
+
+
+def test_an_unwritable_folder_is_no_error_for_the_agent(tmp_path: Path) -> None:
+    """The entry is lost, and the log keeps the reason."""
+    (tmp_path / "memory").write_text("in the way", encoding="utf-8")
+    log = log_in(tmp_path, FIRST)
+
+    assert log.add(entry()) is None
+    assert isinstance(log.last_error, OSError)
+    assert (tmp_path / "memory").read_text(encoding="utf-8") == "in the way"
+
+
+def test_a_failed_entry_uses_up_its_number_but_does_not_name_the_file(tmp_path: Path) -> None:
+    """The file is named by the first entry that was written."""
+    (tmp_path / "memory").write_text("in the way", encoding="utf-8")
+    log = log_in(tmp_path, FIRST, SECOND)
+    log.add(entry())
+    (tmp_path / "memory").unlink()
+
+    assert log.add(entry()) == f"memory/todos/todoList-{SECOND}.md"
+    assert log.last_error is None
+    assert f"# 2 {SECOND}" in (tmp_path / f"memory/todos/todoList-{SECOND}.md").read_text(encoding="utf-8")
+
+
+def test_a_deleted_file_is_created_again(tmp_path: Path) -> None:
+    """Under the same name, without a separator at the top."""
+    log = log_in(tmp_path, FIRST, SECOND)
+    log.add(entry("one"))
+    (tmp_path / FILE).unlink()
+
+    assert log.add(entry("two")) == FILE
+    assert (tmp_path / FILE).read_text(encoding="utf-8") == f"# 2 {SECOND}\ntwo\n"
+
+
+def test_a_later_failure_keeps_earlier_entries(tmp_path: Path) -> None:
+    """And the log continues once the folder can be written again."""
+    log = log_in(tmp_path, FIRST, SECOND, SECOND)
+    log.add(entry("one"))
+    folder = tmp_path / "memory" / "todos"
+    folder.rename(tmp_path / "aside")
+    folder.write_text("in the way", encoding="utf-8")
+
+    missed = log.add(entry("two"))
+    folder.unlink()
+    (tmp_path / "aside").rename(folder)
+    log.add(entry("three"))
+
+    assert missed is None
+    assert (tmp_path / FILE).read_text(encoding="utf-8") == (f"# 1 {FIRST}\none\n\n\n# 3 {SECOND}\nthree\n")
+
+
+def test_an_entry_is_durable_before_add_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is written completely before the file is synced."""
+    kept: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda _: kept.append((tmp_path / FILE).read_text(encoding="utf-8")))
+
+    log_in(tmp_path, FIRST).add(entry())
+
+    assert kept == [f"# 1 {FIRST}\nbody\n"]
+
+
+def test_a_lone_surrogate_is_escaped(tmp_path: Path) -> None:
+    """One invalid character does not lose the entry."""
+    log = log_in(tmp_path, FIRST)
+
+    assert log.add(entry("half \ud83d")) == FILE
+    assert "half \\ud83d" in (tmp_path / FILE).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_a_session_reports_where_a_completed_plan_was_logged(tmp_path: Path, *, writable: bool) -> None:
+    """A plan that could not be logged is completed all the same."""
+    if not writable:
+        (tmp_path / "memory").write_text("in the way", encoding="utf-8")
+    log = log_in(tmp_path, FIRST)
+    session = Session(MemoryStore(), "s", DECLARED, now=lambda: 0, new_id=lambda: "e", completions=log)
+
+    reply = session.call("TodoWrite", {"summary": "s", "todos": [{"content": "a", "status": "completed"}]})
+
+    assert reply.details["data"].get("persisted_to") == (FILE if writable else None)
+    assert (tmp_path / FILE).exists() is writable
+    assert [task.text for task in session.plan.tasks] == [task.text for task in plan_of("a").tasks]

@@ -1,0 +1,159 @@
+"""The tables of hosts: what they say is found, wherever they put it and whatever else is there."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.hooks.agent import WITH_HOOKS, hooks_of
+from tildone.agents.identity import AgentId
+from tildone.hooks.event import CHUNK_BYTES, MAX_STDIN_BYTES, HookEvent, read
+from tildone.integrations.claude import INTEGRATION as CLAUDE
+from tildone.integrations.cursor import INTEGRATION as CURSOR
+from tildone.integrations.gemini import INTEGRATION as GEMINI
+from tildone.integrations.record import HookPoint, Integration
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def heard(
+    said: object, integration: Integration = CLAUDE, point: HookPoint = HookPoint.STOP, **environ: str
+) -> HookEvent:
+    return HookEvent(integration, hooks_of(integration), "", point, said if isinstance(said, dict) else {}, environ)
+
+
+@pytest.mark.parametrize("integration", WITH_HOOKS.values(), ids=WITH_HOOKS)
+@settings(max_examples=30)
+@given(data=st.data())
+def test_whatever_a_host_says_every_question_has_an_answer(integration: Integration, data: st.DataObject) -> None:
+    """Wrong types, missing fields, the fields of other versions."""
+    names = [path.split(".")[0] for paths in hooks_of(integration).fields.values() for path in paths.split()]
+    said = data.draw(st.dictionaries(st.sampled_from(names) | st.text(max_size=3), JSON, max_size=6))
+    one = heard(said, integration)
+
+    texts = [one.text(field) for field in hooks_of(integration).fields]
+
+    assert all(isinstance(text, str) for text in texts)
+    assert (one.will_wake, one.outside_the_plan, one.from_person)[0] in (True, False)
+    assert one.agent_id(7).integration == integration.name
+
+
+def test_fields_may_be_deep_in_what_is_said_and_have_several_names() -> None:
+    line = heard({"workspace": {"current_dir": "/here"}, "cost": {"total_cost_usd": 1.5}})
+    cursor = heard({"workspace_roots": ["/there"], "session_id": "s"}, CURSOR)
+
+    assert (line.text("cwd"), line.get("cost")) == ("/here", 1.5)
+    assert (cursor.text("cwd"), cursor.agent_id(7)) == ("/there", AgentId("cursor", "s"))
+
+
+@pytest.mark.parametrize("said", [{"workspace_roots": []}, {"workspace_roots": "x"}, {"workspace_roots": [1]}])
+def test_what_is_not_there_is_nothing(said: dict[str, object]) -> None:
+    assert heard(said, CURSOR).text("cwd") == ""
+
+
+def test_a_session_without_an_id_is_that_of_its_process() -> None:
+    """Some versions leave it empty; an id that all would share would trap every session there is."""
+    assert heard({"session_id": ""}).agent_id(7) == AgentId("claude", pid=7)
+    assert heard({}, CLAUDE_CODE_SESSION_ID="x").agent_id(7) == AgentId("claude", "x")
+    assert heard({}, GEMINI, GEMINI_SESSION_ID="y").agent_id(7) == AgentId("gemini", "y")
+
+
+def test_an_id_of_any_length_makes_a_short_key() -> None:
+    assert len(str(heard({"session_id": "x" * 10_000}).agent_id(7))) < 100
+
+
+def test_an_agent_in_a_folder_of_the_project_is_in_the_project(tmp_path: Path) -> None:
+    """It may be in another repository there; one that works somewhere else altogether is there."""
+    below = tmp_path / "project" / "vendored"
+    below.mkdir(parents=True)
+    (tmp_path / "project2").mkdir()
+    project = str(tmp_path / "project")
+
+    folders = [heard({"cwd": str(cwd)}, CLAUDE_PROJECT_DIR=project).folder for cwd in (below, tmp_path / "project2")]
+
+    assert folders == [project, str(tmp_path / "project2")]
+
+
+@pytest.mark.parametrize(
+    ("said", "person"),
+    [
+        ({"prompt": "Go on"}, True),
+        ({"prompt": "Go on", "source": "user"}, True),
+        ({"prompt": "Go on", "source": "loop_wakeup"}, False),
+        ({"prompt": "  "}, False),
+        ({}, False),
+    ],
+)
+def test_a_prompt_may_be_somebody_elses(said: dict[str, object], *, person: bool) -> None:
+    """A timer's, or nobody's: some hosts tell of one at every step."""
+    assert heard(said, point=HookPoint.PROMPT).from_person is person
+
+
+def pipe(*pieces: bytes, close: bool = True) -> int:
+    """A pipe with these bytes in it, which may stay open for more."""
+    ours, theirs = os.pipe()
+    for piece in pieces:
+        os.write(theirs, piece)
+    if close:
+        os.close(theirs)
+    return ours
+
+
+def test_a_host_that_keeps_the_pipe_open_is_not_waited_for() -> None:
+    said: list[object] = []
+    reading = threading.Thread(target=lambda: said.append(read(pipe(b'{"a": {"b": 1}}\n', close=False))), daemon=True)
+
+    reading.start()
+    reading.join(10)
+
+    assert said == [{"a": {"b": 1}}]
+
+
+def test_an_object_may_come_in_pieces_that_look_whole(tmp_path: Path) -> None:
+    """The end of a piece is tried, and then more is read."""
+    file = tmp_path / "said"
+    brace = b'{"a": "' + b"x" * (CHUNK_BYTES - 8) + b"}"
+    file.write_bytes(brace + b'"}')
+    opened = os.open(file, os.O_RDONLY)
+
+    said = read(opened)
+
+    os.close(opened)
+    assert said is not None
+    assert len(said["a"]) == CHUNK_BYTES - 7
+
+
+@pytest.mark.parametrize("given_bytes", [b"", b" \r\n"])
+def test_nothing_said_is_nothing(given_bytes: bytes) -> None:
+    assert read(pipe(given_bytes)) is None
+
+
+@pytest.mark.parametrize("given_bytes", [b"{", b"[1]", b"null", b"}", b"{} {}", b"\xff\xfe", b"{" * 60_000])
+def test_what_is_no_object_is_refused(given_bytes: bytes) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        read(pipe(given_bytes))
+
+
+def test_a_mark_before_the_json_and_bytes_that_are_no_text_do_no_harm() -> None:
+    assert read(pipe(b'\xef\xbb\xbf{"a": "\xff"}')) == {"a": "\ufffd"}
+
+
+def test_too_much_is_read_to_its_end_and_refused(tmp_path: Path) -> None:
+    """So that whoever writes it does not fail."""
+    file = tmp_path / "said"
+    with file.open("wb") as out:
+        out.truncate(MAX_STDIN_BYTES + 1)
+    opened = os.open(file, os.O_RDONLY)
+
+    with pytest.raises(ValueError, match="longer than"):
+        read(opened)
+
+    assert os.read(opened, 1) == b""
+    os.close(opened)

@@ -1,0 +1,59 @@
+// Hosts for the two files that `tildone install` writes in JavaScript: `node shim_agents.mjs HOST FILE`.
+// Standard input is a list of what happens, standard output what came of each, and what the host was asked for.
+
+import { pathToFileURL } from "node:url"
+
+const [host, file] = process.argv.slice(2)
+const steps = JSON.parse(await new Promise((resolve) => {
+  let text = ""
+  process.stdin.on("data", (piece) => (text += piece)).on("end", () => resolve(text))
+}))
+const asked = []
+const ask = (name, answer) => async (given) => (asked.push([name, given]), answer)
+const module = await import(pathToFileURL(file))
+const came = []
+
+async function tried(work) {
+  try {
+    came.push((await work()) ?? null)
+  } catch (error) {
+    came.push({ thrown: error.message })
+  }
+}
+
+async function opencode() {
+  const sessions = { child: { parentID: "main" } }
+  let last = {}
+  const session = {
+    get: async ({ path }) => ({ data: sessions[path.id] ?? {} }),
+    messages: async () => ({ data: [last] }),
+    prompt: ask("prompt"),
+  }
+  const client = { session, tui: { showToast: ask("toast") } }
+  const hooks = await module.Tildone({ client, directory: "/project" })
+  for (const { hook, given, last: message } of steps) {
+    if (message) last = message
+    await tried(async () => (await hooks[hook](...given), hook === "event" ? null : given[1]))
+  }
+}
+
+async function pi() {
+  const handlers = {}
+  const tools = {}
+  const ctx = (more) => ({
+    cwd: "/project",
+    hasUI: true,
+    ui: { setStatus: (...given) => asked.push(["status", given]), notify: (...given) => asked.push(["notify", given]) },
+    sessionManager: { getSessionId: () => "S" },
+    hasPendingMessages: () => false,
+    ...more,
+  })
+  module.default({ on: (event, handler) => (handlers[event] = handler), registerTool: (tool) => (tools[tool.name] = tool) })
+  for (const { hook, given, pending, tool } of steps) {
+    const context = ctx(pending ? { hasPendingMessages: () => true } : {})
+    await tried(() => (tool ? tools[tool].execute("1", given, undefined, undefined, context) : handlers[hook](given, context)))
+  }
+}
+
+await { opencode, pi }[host]()
+console.log(JSON.stringify({ came, asked }))

@@ -1,0 +1,323 @@
+"""The plan put into the agents that people already use, and taken out again."""
+
+import json
+import os
+import shutil
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.person import PROGRAM, Person
+from tildone.errors import UsageError
+from tildone.integrations import INTEGRATIONS
+from tildone.integrations.settings.installation import edits_for
+from tildone.integrations.settings.site import PROJECT, USER, Site
+
+CONFIGS = Path(__file__).parent / "configs"
+EVERY = pytest.mark.parametrize("name", INTEGRATIONS)
+
+
+@pytest.fixture
+def settled(person: Person, name: str) -> Person:
+    """Somebody who has used the name for a while."""
+    if (CONFIGS / name).exists():
+        shutil.copytree(CONFIGS / name, person.home, dirs_exist_ok=True)
+    return person
+
+
+def files(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Every file below a folder: its bytes and its permissions."""
+    return {
+        str(path.relative_to(folder)): (path.read_bytes(), stat.S_IMODE(path.stat().st_mode))
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def held(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8-sig"))
+
+
+@EVERY
+def test_installing_twice_and_taking_out_leaves_every_file_as_it_was(settled: Person, name: str) -> None:
+    """To the byte, comments, line ends and permissions included; the second installation finds nothing to do."""
+    before = files(settled.home)
+
+    settled.says("install", name)
+    once = files(settled.home)
+    again = settled.says("install", name)
+    twice = files(settled.home)
+    settled.says("uninstall", name)
+
+    assert once != before
+    assert twice == once
+    assert again == f"{INTEGRATIONS[name].title} is set up already.\n"
+    assert files(settled.home) == before
+
+
+@EVERY
+def test_a_host_that_was_never_used_is_as_it_was_too(person: Person, name: str) -> None:
+    """Files that an installation made are gone, and folders that hold nothing else."""
+    person.says("install", name)
+    made = files(person.home)
+    person.says("uninstall", name)
+
+    assert made
+    assert files(person.home) == {}
+
+
+@pytest.mark.parametrize("name", [name for name in INTEGRATIONS if name != "claude-desktop"])
+def test_a_project_can_have_it_alone(settled: Person, name: str) -> None:
+    """In files of the project, which can be shared; nothing of the person's own changes."""
+    before = files(settled.home)
+    (settled.folder / "README").write_text("theirs")
+
+    settled.says("install", name, "--scope", "project")
+    made = files(settled.folder)
+    settled.says("uninstall", name, "--scope", "project")
+
+    assert len(made) > 1
+    assert files(settled.home) == before
+    assert files(settled.folder) == {"README": (b"theirs", made["README"][1])}
+
+
+@EVERY
+def test_a_rehearsal_writes_nothing(settled: Person, name: str) -> None:
+    """And shows what would be written."""
+    before = files(settled.home)
+
+    shown = settled.says("install", name, "--dry-run")
+
+    assert "tildone" in shown
+    assert shown.endswith("nothing was written.\n")
+    assert files(settled.home) == before
+
+
+def test_what_others_put_in_meanwhile_stays(person: Person) -> None:
+    """Then only what is ours is taken out."""
+    settings = person.home / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{\n  "a": 1\n}\n')
+    person.says("install", "gemini")
+    text = settings.read_text()
+    settings.write_text(text.replace('"a": 1', '"a": 1,\n  // mine\n  "b": {"hooks": "say tildone"}'))
+
+    person.says("uninstall", "gemini")
+
+    assert settings.read_text() == '{\n  "a": 1,\n  // mine\n  "b": {"hooks": "say tildone"}\n}\n'
+
+
+def test_hosts_are_told_to_run_this_very_program(person: Person) -> None:
+    """By its whole path: what is on PATH when a name starts is anybody's guess."""
+    person.says("install", "claude", "codex", "opencode")
+
+    server = held(person.home / ".claude.json")["mcpServers"]["tildone"]
+    settings = held(person.home / ".claude" / "settings.json")
+    codex = tomllib.loads((person.home / ".codex" / "config.toml").read_text())
+    opencode = held(person.home / ".config" / "opencode" / "opencode.json")
+    assert server == {"type": "stdio", "command": str(PROGRAM), "args": ["mcp"]}
+    assert settings["hooks"]["Stop"][0]["hooks"][0]["command"] == f"{PROGRAM} hook claude"
+    assert codex["mcp_servers"]["tildone"] == {"command": str(PROGRAM), "args": ["mcp"]}
+    assert codex["hooks"]["Stop"][0]["hooks"][0]["command"] == f"{PROGRAM} hook codex"
+    assert opencode["mcp"]["tildone"]["command"] == [str(PROGRAM), "mcp"]
+
+
+def test_what_was_asked_for_is_what_they_run(person: Person) -> None:
+    """A dialect, a shared plan, the tools or the hooks alone."""
+    person.says("install", "cursor", "--dialect", "phased", "--session", "team", "--no-hooks")
+    servers = held(person.home / ".cursor" / "mcp.json")
+    assert servers["mcpServers"]["tildone"]["args"] == ["mcp", "--dialect", "phased", "--session", "team"]
+    assert not (person.home / ".cursor" / "hooks.json").exists()
+
+    person.says("install", "gemini", "--no-mcp")
+    assert "mcpServers" not in held(person.home / ".gemini" / "settings.json")
+
+
+def test_another_path_takes_the_place_of_the_first(person: Person) -> None:
+    """As after tildone was installed anew elsewhere: there is one entry, not two."""
+    person.says("install", "claude")
+    settings = person.home / ".claude" / "settings.json"
+    settings.write_text(settings.read_text().replace(str(PROGRAM), "/old/bin/tildone"))
+
+    person.says("install", "claude")
+
+    stops = held(settings)["hooks"]["Stop"]
+    assert [hook["command"] for stop in stops for hook in stop["hooks"]] == [f"{PROGRAM} hook claude"]
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "text"),
+    [
+        ("claude", ".claude/settings.json", '{"hooks": '),
+        ("claude", ".claude/settings.json", '{"hooks": []}'),
+        ("claude", ".claude/settings.json", "[]"),
+        ("gemini", ".gemini/settings.json", '{"a": 1} {"b": 2}'),
+        ("gemini", ".gemini/settings.json", '{"mcpServers": {"tildone": {"command": "somebody-elses"}}}'),
+        ("codex", ".codex/config.toml", "[broken"),
+        ("codex", ".codex/config.toml", "mcp_servers = {}"),
+        ("codex", ".codex/config.toml", '[mcp_servers.tildone]\ncommand = "somebody-elses"\n'),
+        ("pi", ".pi/agent/extensions/tildone.ts", "// somebody else's"),
+        ("cursor", ".cursor/hooks.json", '{"hooks": {"stop": {}}}'),
+        ("cursor", ".cursor/hooks.json", b"\xff\xfe{}"),
+    ],
+)
+def test_what_can_not_be_read_is_left_alone(person: Person, name: str, file: str, text: str | bytes) -> None:
+    """It is named with what is wrong, and nothing at all is written."""
+    path = person.home / file
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    before = files(person.home)
+
+    answer = person.run("install", name)
+
+    assert answer.code == 3
+    assert len(answer.err.splitlines()) == 1
+    assert files(person.home) == before
+
+
+def test_a_link_is_followed(person: Person) -> None:
+    """Many keep such files elsewhere, and link to them."""
+    real = person.home / "dotfiles" / "claude.json"
+    real.parent.mkdir()
+    real.write_text('{"a": 1}\n')
+    (person.home / ".claude").mkdir()
+    (person.home / ".claude" / "settings.json").symlink_to(real)
+
+    person.says("install", "claude")
+
+    assert (person.home / ".claude" / "settings.json").is_symlink()
+    assert "tildone" in real.read_text()
+
+
+def test_a_copy_of_what_was_is_kept_beside(person: Person) -> None:
+    """Of what was there before the first installation, with its permissions, whatever comes later."""
+    settings = person.home / ".qwen" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"a": 1}')
+    settings.chmod(0o640)
+
+    person.says("install", "qwen")
+    person.says("install", "qwen", "--dialect", "indexed")
+
+    backup = settings.with_name("settings.json.tildone-backup")
+    assert backup.read_text() == '{"a": 1}'
+    assert stat.S_IMODE(backup.stat().st_mode) == stat.S_IMODE(settings.stat().st_mode) == 0o640
+
+
+def test_without_a_host_they_are_listed(person: Person) -> None:
+    """With what is known of each here."""
+    (person.home / ".gemini").mkdir()
+    person.says("install", "pi")
+
+    lines = person.says("install").splitlines()
+
+    found = {line.split()[0]: line for line in lines[:-1]}
+    assert list(found) == list(INTEGRATIONS)
+    assert "installed" in found["pi"]
+    assert " found " in found["gemini"]
+    assert "not found" in found["qwen"]
+
+
+def test_all_means_those_that_are_here(person: Person) -> None:
+    (person.home / ".qwen").mkdir()
+    nothing = ["/nowhere"]
+
+    out = person.says("install", "all", PATH=os.pathsep.join(nothing))
+
+    assert "Installed into Qwen Code." in out
+    assert [path.name for path in person.home.iterdir() if path.name.startswith(".")] == [".qwen"]
+
+
+def test_where_there_is_no_host_that_is_said(person: Person) -> None:
+    out = person.says("install", "all", PATH="/nowhere")
+
+    assert out.startswith("None of the coding agents that tildone supports was found here.")
+
+
+@pytest.mark.parametrize(
+    ("argv", "why"),
+    [
+        (("install", "claud"), "did you mean 'claude'?"),
+        (("install", "claude", "--scope", "global"), "--scope is user or project"),
+        (("install", "claude", "--no-mcp", "--no-hooks"), "leave nothing to install"),
+        (("install", "claude-desktop", "--scope", "project"), "no settings of a project"),
+        (("install", "codex", "--as-plugin", "x"), "only claude takes a plugin folder"),
+        (("uninstall",), "needs HOST"),
+    ],
+)
+def test_what_makes_no_sense_is_said(person: Person, argv: tuple[str, ...], why: str) -> None:
+    answer = person.run(*argv)
+
+    assert answer.code == 2
+    assert why in answer.err
+    assert files(person.home) == {}
+
+
+def test_a_plugin_folder_for_claude_holds_everything(person: Person) -> None:
+    """Written twice it is the same."""
+    person.says("install", "claude", "--as-plugin", "plugin")
+    out = person.says("install", "claude", "--as-plugin", "plugin")
+
+    made = person.folder / "plugin"
+    assert held(made / ".claude-plugin" / "plugin.json")["name"] == "tildone"
+    assert held(made / ".mcp.json")["mcpServers"]["tildone"]["command"] == str(PROGRAM)
+    assert set(held(made / "hooks" / "hooks.json")["hooks"]) >= {"Stop", "SessionStart", "UserPromptSubmit"}
+    assert "$ARGUMENTS" in (made / "commands" / "plan.md").read_text()
+    assert out.endswith(f"claude --plugin-dir {made}\n")
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
+@EVERY
+def test_every_platform_has_its_places(name: str, platform: str) -> None:
+    """A program whose path has a space in it is still one word, and commands are quoted as the platform does."""
+    site = Site("/home/ada", "/home/ada/app", USER, {}, "/opt/my tools/tildone", platform=platform)
+
+    edits = edits_for(INTEGRATIONS[name], site)
+
+    assert edits
+    assert all(edit.file.startswith("/home/ada/") for edit in edits)
+    quoted = '"/opt/my tools/tildone" hook' if platform == "win32" else "'/opt/my tools/tildone' hook"
+    assert site.hook_command("claude").startswith(quoted)
+
+
+def test_homes_that_were_moved_are_found() -> None:
+    """By the variables that the hosts themselves heed."""
+    moved = {"CLAUDE_CONFIG_DIR": "/cfg/claude", "CODEX_HOME": "/cfg/codex", "XDG_CONFIG_HOME": "/cfg/xdg"}
+    site = Site("/home/ada", "/app", USER, moved, "/bin/tildone", platform="linux")
+
+    places = {
+        name: {os.path.dirname(edit.file) for edit in edits_for(INTEGRATIONS[name], site)} for name in INTEGRATIONS
+    }
+
+    assert places["claude"] == {"/cfg/claude"}
+    assert places["codex"] == {"/cfg/codex"}
+    assert places["vscode"] == {"/cfg/xdg/Code/User"}
+    with pytest.raises(UsageError):
+        edits_for(INTEGRATIONS["claude-desktop"], Site("/home/ada", "/app", PROJECT, {}, "/bin/tildone"))
+
+
+def test_the_doctor_looks_at_agents_too(person: Person) -> None:
+    """Whether the plan is in them, and whether what they run is there; each with what to do."""
+    (person.home / ".qwen").mkdir()
+    for name in ("claude", "gemini", "codex"):
+        person.says("install", name)
+    settings = person.home / ".gemini" / "settings.json"
+    settings.write_text(settings.read_text().replace(str(PROGRAM), "/old/bin/tildone"))
+    codex = person.home / ".codex" / "config.toml"
+    codex.write_text(
+        codex.read_text().replace("[[hooks.Stop]]", "[[hooks.Other]]").replace("hooks.Stop.", "hooks.Other.")
+    )
+
+    answer = person.run("doctor", "--json", PATH="/nowhere")
+
+    found = [(each["health"], each["what"], each["remedy"]) for each in answer.json if each["check"] == "agents"]
+    assert answer.code == 5
+    assert found == [
+        ("fine", f"Claude Code has the plan; it runs {PROGRAM}", ""),
+        ("odd", "Codex is set up in part, or for another tildone", "tildone install codex"),
+        ("bad", "Gemini CLI runs /old/bin/tildone, which does not exist", "tildone install gemini"),
+        ("fine", "Qwen Code is here, without a plan", "tildone install qwen"),
+    ]

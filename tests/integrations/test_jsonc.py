@@ -1,0 +1,126 @@
+"""JSON that people write by hand, edited without touching what is theirs."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tildone.integrations.settings.jsonc import append, get, prune, put, remove
+from tildone.integrations.settings.jsonc_scanner import InvalidJson, scan
+
+PATH = ("mcp Servers", "tildone")
+HELD = {"command": "/bin/tildone", "args": ["mcp"]}
+
+blanks = st.sampled_from(["", " ", "\n", "\n    ", "\r\n\t", " // why\n", "/* a\nb */", " /* } */ "])
+scalars = st.sampled_from(["1", "-2.5e3", "true", "null", '"x"', '"\\u00e9 // not a comment"', '"a\\"b"'])
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> str:
+    """An object as somebody might write it, with white space and comments wherever they may be."""
+
+    def gap() -> str:
+        return str(draw(blanks))
+
+    def value(depth: int) -> str:
+        kind = draw(st.sampled_from(["scalar", "object", "array"] if depth else ["scalar"]))
+        return draw(scalars) if kind == "scalar" else container(kind, depth - 1)
+
+    def container(kind: str, depth: int) -> str:
+        opening, closing = "{}" if kind == "object" else "[]"
+        names: list[str] = draw(st.lists(st.sampled_from("abcd"), max_size=3, unique=True))
+        children = [f'{gap()}"{name}"{gap()}:{gap()}' if kind == "object" else gap() for name in names]
+        text = ",".join(f"{child}{value(depth)}{gap()}" for child in children)
+        trailing = f",{gap()}" if children and draw(st.sampled_from("yn")) == "y" else ""
+        return f"{opening}{text}{trailing}{gap() if not children else ''}{closing}"
+
+    return f"{gap()}{container('object', 2)}{gap()}"
+
+
+def stripped(text: str) -> str:
+    return "".join(text.split())
+
+
+@given(documents())
+def test_what_is_put_in_is_there_and_all_else_stays(text: str) -> None:
+    """Every character of the original is still there, in its order; and the data is the old with ours added."""
+    before = scan(text).data
+
+    after = put(text, PATH, HELD)
+
+    assert scan(after).data == before | {PATH[0]: {PATH[1]: HELD}}
+    rest = iter(stripped(after))
+    assert all(char in rest for char in stripped(text))
+    assert put(after, PATH, HELD) == after
+
+
+@given(documents())
+def test_what_was_put_in_can_be_taken_out(text: str) -> None:
+    """What is left differs in white space at most."""
+    after = append(put(text, PATH, HELD), ("hooks", "Stop"), HELD)
+
+    back = prune(remove(after, PATH), PATH[:1])
+    back = prune(remove(back, ("hooks", "Stop"), lambda held: held == HELD), ("hooks", "Stop"))
+
+    assert scan(back).data == scan(text).data
+    assert stripped(back) == stripped(text)
+
+
+@given(documents(), st.sampled_from("abcd"))
+def test_any_member_can_be_taken_out(text: str, name: str) -> None:
+    """What is left is JSON, without it."""
+    before = scan(text).data
+
+    after = remove(text, (name,), lambda _: True)
+
+    wanted = {key: held for key, held in before.items() if key != name}
+    if isinstance(before.get(name), list):
+        wanted = before | {name: []}
+    assert scan(after).data == wanted
+
+
+@given(st.dictionaries(st.text(max_size=3), st.recursive(st.integers() | st.text(max_size=4), st.lists, max_leaves=4)))
+def test_plain_json_is_read_as_ever(held: dict[str, Any]) -> None:
+    for indent in (None, 2):
+        assert scan(json.dumps(held, indent=indent)).data == held
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "}",
+        "{]",
+        "[1, 2",
+        '{"a" 1}',
+        '{"a": }',
+        "{a: 1}",
+        '{"a": 1 "b": 2}',
+        "{} {}",
+        "/* {}",
+        '{"a": "b\n"}',
+        "[" * 999,
+    ],
+)
+def test_what_is_not_json_is_refused(text: str) -> None:
+    """With the line where it stops being so."""
+    with pytest.raises(InvalidJson, match="line "):
+        scan(text)
+
+
+def test_the_last_of_two_members_of_a_name_counts() -> None:
+    """As every reader of JSON has it."""
+    text = '{"a": 1, "a": 2}'
+
+    assert get(text, ("a",)) == 2
+    assert put(text, ("a",), 3) == '{"a": 1, "a": 3}'
+
+
+def test_what_is_in_the_way_is_named() -> None:
+    with pytest.raises(InvalidJson, match=r"a\.b is not an object"):
+        put('{"a": {"b": 1}}', ("a", "b", "c"), 1)
+    with pytest.raises(InvalidJson, match=r"a is not an array"):
+        append('{"a": {}}', ("a",), 1)

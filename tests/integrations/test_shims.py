@@ -1,0 +1,278 @@
+"""The two files of `tildone install` that are programs: what they hand on, what they carry out, what they survive."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.person import PROGRAM, Person
+from tests.clients.install import programs
+
+HOSTS = Path(__file__).with_name("shim_agents.mjs")
+FILES = {"opencode": ".config/opencode/plugins/tildone.js", "pi": ".pi/agent/extensions/tildone.ts"}
+RUNS_TYPES = (22, 18)
+STOP = {"hook": "event", "given": [{"event": {"type": "session.idle", "properties": {"sessionID": "main"}}}]}
+SETTLE: dict[str, Any] = {"outcome": "completed", "continue": False, "entries": [], "context": {"contextMessages": []}}
+TOOL = {"name": "todo", "label": "Todo", "description": "Your plan", "parameters": {}, "snippet": "", "guidelines": []}
+both = pytest.mark.parametrize("host", FILES)
+
+
+@dataclass(frozen=True, slots=True)
+class Shim:
+    """A file of ours in a host, and a program that it takes for tildone, which keeps what it is told."""
+
+    host: str
+    file: Path
+    program: Path
+
+    def answers(self, event: str, said: object) -> None:
+        """Have the program answer so."""
+        text = said if isinstance(said, str) else json.dumps(said)
+        self.program.with_name(f"{event}.answer").write_text(text, encoding="utf-8")
+
+    def hear(self, *steps: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+        """Let things happen in the host: what came of each, and what the host was asked for."""
+        done = subprocess.run(
+            [node(), HOSTS, self.host, self.file],
+            input=json.dumps(steps).encode(),
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        told = json.loads(done.stdout)
+        return told["came"], told["asked"]
+
+    @property
+    def told(self) -> list[tuple[str, dict[str, Any]]]:
+        """What the program was started with, and what it was given."""
+        kept = self.program.with_name("told")
+        lines = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
+        return [(line.partition(" {")[0], json.loads("{" + line.partition(" {")[2])) for line in lines]
+
+
+def node() -> str:
+    """A node that runs TypeScript as it stands."""
+    for found in (str(programs("node") / "node"), shutil.which("node") or ""):
+        if os.access(found, os.X_OK):
+            version = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
+            major, minor = map(int, (re.match(r"v(\d+)\.(\d+)", version) or pytest.fail(version)).groups())
+            if (major, minor) >= RUNS_TYPES:
+                return found
+    pytest.skip("there is no node 22.18 or newer; `python3 do.py clients` brings one")
+
+
+@pytest.fixture
+def shim(person: Person, host: str) -> Shim:
+    """What an installation writes, with another program in it."""
+    return installed(person, host)
+
+
+def installed(person: Person, host: str, *options: str) -> Shim:
+    """The same, of an installation with options."""
+    if os.name == "nt":
+        pytest.skip("the program in the place of tildone is a shell script")
+    person.says("install", host, *options)
+    file, program = person.home / FILES[host], person.home / "bin" / "tildone"
+    text = file.read_text(encoding="utf-8")
+    assert json.dumps(str(PROGRAM)) in text
+    assert "%" not in text
+    file.write_text(text.replace(json.dumps(str(PROGRAM)), json.dumps(str(program))), encoding="utf-8")
+    program.parent.mkdir()
+    here = program.parent
+    script = f'#!/bin/sh\nread -r said\necho "$* $said" >> {here}/told\ncat {here}/"$3".answer 2>/dev/null\n'
+    program.write_text(script, encoding="utf-8")
+    program.chmod(0o755)
+    return Shim(host, file, program)
+
+
+def idle(**info: Any) -> dict[str, Any]:
+    """A stop of opencode's, after this message."""
+    parts = [{"type": "text", "text": "I stop."}, {"type": "text", "text": "aside", "synthetic": True}]
+    model = {"providerID": "local", "modelID": "scripted"}
+    return {**STOP, "last": {"info": {"role": "assistant", "mode": "build", **model, **info}, "parts": parts}}
+
+
+@pytest.mark.parametrize("host", ["opencode"])
+def test_opencode_goes_on_when_it_is_told_to_with_the_same_agent_and_model(shim: Shim) -> None:
+    """And its own words are not handed on as a person's."""
+    shim.answers("session.idle", {"prompt": "Go on."})
+    ours = {"parts": [{"type": "text", "text": "Go on.", "id": "prt_1"}], "message": {"id": "m"}}
+
+    _, asked = shim.hear(idle(), {"hook": "chat.message", "given": [{"sessionID": "main"}, ours]})
+
+    model = {"providerID": "local", "modelID": "scripted"}
+    body = {"agent": "build", "model": model, "parts": [{"type": "text", "text": "Go on."}]}
+    assert asked == [["prompt", {"path": {"id": "main"}, "body": body}]]
+    said = {"sessionID": "main", "directory": "/project", "event": "session.idle", "text": "I stop."}
+    said |= {"status": "completed", "permission_mode": "build"}
+    assert shim.told == [("hook opencode session.idle", said)]
+
+
+@pytest.mark.parametrize(("error", "status"), [("MessageAbortedError", "aborted"), ("APIError", "error")])
+@pytest.mark.parametrize("host", ["opencode"])
+def test_opencode_says_how_a_turn_ended(shim: Shim, error: str, status: str) -> None:
+    shim.hear(idle(error={"name": error}))
+
+    assert [said["status"] for _, said in shim.told] == [status]
+
+
+@pytest.mark.parametrize("host", ["opencode"])
+def test_a_session_of_a_subagent_is_not_held_and_its_calls_are_those_of_its_master(shim: Shim) -> None:
+    shim.answers("session.idle", {"prompt": "Go on."})
+    stops = {"type": "session.idle", "properties": {"sessionID": "child"}}
+    call = {"hook": "tool.execute.before", "given": [{"tool": "tildone_todo", "sessionID": "child"}, {"args": {}}]}
+
+    _, asked = shim.hear({**idle(), "given": [{"event": stops}]}, call)
+
+    assert asked == []
+    assert [(words, said["sessionID"]) for words, said in shim.told] == [("hook opencode tool.execute.before", "main")]
+
+
+@pytest.mark.parametrize("host", ["opencode"])
+def test_a_prompt_in_opencode_brings_the_plan_once_and_then_what_is_new(shim: Shim) -> None:
+    """As a part of the message that the person does not see, after what the person said."""
+    shim.answers("session.created", {"context": "The plan."})
+    shim.answers("chat.message", {"context": "The news."})
+    message = {"parts": [{"type": "text", "text": "Hello", "id": "prt_1"}], "message": {"id": "m"}}
+    step = {"hook": "chat.message", "given": [{"sessionID": "main"}, message]}
+
+    [first, second], _ = shim.hear(step, step)
+
+    texts = [[(part["text"], part.get("synthetic")) for part in came["parts"]] for came in (first, second)]
+    assert texts == [[("Hello", None), ("The plan.\nThe news.", True)], [("Hello", None), ("The news.", True)]]
+    assert [words.split()[-1] for words, _ in shim.told] == ["session.created", "chat.message", "chat.message"]
+
+
+@pytest.mark.parametrize("host", ["opencode"])
+def test_a_tool_is_refused_where_the_person_has_said_stop(shim: Shim) -> None:
+    shim.answers("tool.execute.before", {"halt": "Stopped."})
+
+    [came], _ = shim.hear(
+        {"hook": "tool.execute.before", "given": [{"tool": "bash", "sessionID": "main"}, {"args": {}}]}
+    )
+
+    assert came == {"thrown": "Stopped."}
+
+
+@pytest.mark.parametrize("host", ["pi"])
+def test_pi_goes_on_when_it_is_told_to(shim: Shim) -> None:
+    shim.answers("agent_before_settle", {"prompt": "Go on.", "notice": "A notice."})
+    messages = [{"role": "assistant", "content": [{"type": "text", "text": "I stop."}]}, {"role": "user"}]
+    before = {"type": "custom", "customType": "x"}
+    event = {**SETTLE, "entries": [before], "context": {"contextMessages": messages}}
+
+    [came], asked = shim.hear({"hook": "agent_before_settle", "given": event})
+
+    nudge = {"type": "custom_message", "customType": "tildone", "content": "Go on.", "display": True}
+    assert came == {"entries": [before, nudge], "continue": True}
+    assert asked == [["notify", ["A notice.", "warning"]]]
+    assert [said["text"] for _, said in shim.told] == ["I stop."]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"given": {**SETTLE, "outcome": "aborted"}},
+        {"given": {**SETTLE, "outcome": "error"}},
+        {"given": {**SETTLE, "continue": True}},
+        {"given": SETTLE, "pending": True},
+    ],
+)
+@pytest.mark.parametrize("host", ["pi"])
+def test_pi_is_not_held_after_an_interruption_or_where_it_goes_on_anyway(shim: Shim, more: dict[str, Any]) -> None:
+    """Nobody is even asked."""
+    shim.answers("agent_before_settle", {"prompt": "Go on."})
+
+    came, _ = shim.hear({"hook": "agent_before_settle", **more})
+
+    assert (came, shim.told) == ([None], [])
+
+
+@pytest.mark.parametrize("host", ["pi"])
+def test_the_tools_of_pi_are_those_that_tildone_says_and_the_line_is_shown(shim: Shim) -> None:
+    shim.answers("tools", {"tools": [TOOL]})
+    shim.answers("status", "✓ 0/2 · One\n")
+    shim.answers("call", {"text": "ok", "failed": False, "line": "✓ 1/2 · Two"})
+
+    came, asked = shim.hear(
+        {"hook": "session_start", "given": {"reason": "startup"}}, {"tool": "todo", "given": {"done": 1}}
+    )
+
+    assert came == [None, {"content": [{"type": "text", "text": "ok"}]}]
+    assert asked == [["status", ["tildone", "✓ 0/2 · One"]], ["status", ["tildone", "✓ 1/2 · Two"]]]
+    assert shim.told[-1][1]["args"] == {"done": 1}
+
+
+@both
+@pytest.mark.parametrize("wrong", ["nothing", "garbage", "list", "none"])
+def test_nothing_goes_wrong_in_a_host_when_tildone_does(shim: Shim, wrong: str) -> None:
+    """It is not there, says nothing, says nonsense."""
+    if wrong == "none":
+        shim.program.unlink()
+    for event in ("session.idle", "session.created", "chat.message", "tool.execute.before", "tools", "status"):
+        shim.answers(event, {"garbage": "}{", "list": [1]}.get(wrong, ""))
+    message = {"parts": [{"type": "text", "text": "Hello", "id": "prt_1"}], "message": {"id": "m"}}
+    steps: dict[str, list[dict[str, Any]]] = {
+        "opencode": [
+            idle(),
+            {"hook": "event", "given": [{"event": {"type": "session.compacted", "properties": {}}}]},
+            {"hook": "event", "given": [{"event": {"type": "session.created"}}]},
+            {"hook": "chat.message", "given": [{"sessionID": "main"}, message]},
+            {"hook": "tool.execute.before", "given": [{"tool": "bash", "sessionID": "main"}, {"args": {}}]},
+            {"hook": "tool.execute.after", "given": [{"tool": "todowrite", "sessionID": "main"}, {}]},
+        ],
+        "pi": [
+            {"hook": "session_start", "given": {}},
+            {"hook": "before_agent_start", "given": {"prompt": "Hello"}},
+            {"hook": "agent_before_settle", "given": SETTLE},
+            {"hook": "agent_before_settle", "given": {"outcome": "completed"}},
+            {"hook": "tool_call", "given": {"toolName": "bash"}},
+            {"hook": "session_compact", "given": {}},
+        ],
+    }
+
+    came, asked = shim.hear(*steps[shim.host])
+
+    assert not [one for one in came if isinstance(one, dict) and "thrown" in one]
+    assert not [one for one in asked if one[0] in ("prompt", "toast", "notify")]
+
+
+@pytest.mark.parametrize("host", ["pi"])
+def test_a_call_that_tildone_does_not_answer_is_told_the_model(shim: Shim) -> None:
+    """It is the one thing in which to be silent would be to lie."""
+    shim.answers("tools", {"tools": [TOOL]})
+    shim.answers("call", "")
+
+    [_, came], _ = shim.hear({"hook": "session_start", "given": {}}, {"tool": "todo", "given": {"done": 1}})
+
+    assert came == {"thrown": "tildone does not answer"}
+
+
+@both
+def test_what_was_settled_at_the_installation_is_handed_on(person: Person, host: str) -> None:
+    """The dialect, and the session for all."""
+    person.says("install", host, "--dialect", "phased", "--session", 'o"urs')
+
+    text = (person.home / FILES[host]).read_text(encoding="utf-8")
+
+    assert json.dumps(["mcp", "--dialect", "phased", "--session", 'o"urs']) in text
+
+
+@pytest.mark.parametrize(("without", "came"), [("--no-mcp", [True, False]), ("--no-hooks", [False, True])])
+def test_pi_has_the_parts_that_were_asked_for(person: Person, without: str, came: list[bool]) -> None:
+    """Its tools and its hooks are in one file."""
+    shim = installed(person, "pi", without)
+    shim.answers("tools", {"tools": [TOOL]})
+    shim.answers("call", {"text": "ok", "failed": False, "line": ""})
+    start = {"hook": "session_start", "given": {}}
+
+    [_, *others], _ = shim.hear(start, {"hook": "tool_call", "given": {}}, {"tool": "todo", "given": {}})
+
+    assert ["thrown" not in (one or {}) for one in others] == came

@@ -11,7 +11,7 @@ from tests.cli.test_args import leaves
 from tildone.cli import main
 from tildone.cli.parsing.args import Verb, called
 from tildone.cli.verbs import ROOT
-from tildone.wiring import TOOLS
+from tildone.dialects import DIALECTS, tools_of
 
 SLOW = {"argparse", "asyncio", "dataclasses", "inspect", "logging", "pathlib", "subprocess", "tomllib", "typing"}
 
@@ -35,7 +35,7 @@ def test_the_help_for_calls_names_every_tool(capsys: pytest.CaptureFixture[str])
     main(["call", "--help"])
 
     text = capsys.readouterr().out
-    assert all(f"{', '.join(tools)} ({dialect})" in text for dialect, tools in TOOLS.items())
+    assert all(f"{', '.join(tools_of(dialect))} ({dialect})" in text for dialect in DIALECTS)
 
 
 def test_the_program_alone_shows_its_help(person: Person) -> None:

@@ -9,12 +9,13 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
 from tests.mcp.project import DIALECTS, MODES, Project, text_of
+from tildone.dialects import dialect_named, tools_of
 from tildone.dialects.base import Reply
 from tildone.mcp.surrogates import replace_surrogates
 from tildone.mcp.tools import tool_listing
 from tildone.session import Session
 from tildone.value import replace
-from tildone.wiring import TOOLS, dialect_named, session_in
+from tildone.wiring import session_in
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
@@ -73,7 +74,7 @@ async def test_every_tool_returns_its_dialects_reply(project: Project, dialect: 
 
 @every_dialect
 def test_every_tool_has_a_case(dialect: str) -> None:
-    assert {tool for tool, _, _ in CALLS[dialect]} == set(TOOLS[dialect])
+    assert {tool for tool, _, _ in CALLS[dialect]} == set(tools_of(dialect))
 
 
 @every_dialect
@@ -144,9 +145,9 @@ async def test_an_unknown_tool_is_a_protocol_error(project: Project, mode: str) 
 )
 async def test_an_invalid_call_changes_nothing(project: Project, dialect: str, odd: dict[str, Any]) -> None:
     async with project.client("auto", dialect=dialect) as client:
-        refused = {tool: (await client.call_tool(tool, odd)).is_error for tool in TOOLS[dialect]}
+        refused = {tool: (await client.call_tool(tool, odd)).is_error for tool in tools_of(dialect)}
 
-    assert refused == {tool: tool != "list_todos" for tool in TOOLS[dialect]}
+    assert refused == {tool: tool != "list_todos" for tool in tools_of(dialect)}
     assert project.texts() == []
 
 

@@ -13,6 +13,7 @@ import pytest
 from tests.plans import plan_of, session_on
 from tests.stores.contract import LONG_ENOUGH, WILD, chain, ids, planned
 from tildone.core.plan import Phase, Plan, Status, Task, flat
+from tildone.dialects import DIALECTS, plan_in_entry, tools_of
 from tildone.dialects.phased.entries import phases_in, phases_out
 from tildone.errors import UnknownEvent
 from tildone.log.events import Actor, Bound, Call, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
@@ -24,7 +25,6 @@ from tildone.stores.pi import store as store_module
 from tildone.stores.pi.outline import Outline
 from tildone.stores.pi.session_file import parsed
 from tildone.stores.pi.store import JsonlStore
-from tildone.wiring import TOOLS, plan_in_entry
 
 Entry = dict[str, Any]
 
@@ -191,7 +191,7 @@ def test_a_result_without_its_call_still_names_the_tool(folder: Path, store: Jso
 
 def test_every_tool_of_every_dialect_is_looked_into(folder: Path) -> None:
     """The store knows them by how they are called, and no list of them."""
-    tools = [tool for tools in TOOLS.values() for tool in tools]
+    tools = [tool for name in DIALECTS for tool in tools_of(name)]
     begin(folder, *(result(f"r{number}", None, tool, "c") for number, tool in enumerate([*tools, "bash", "read"])))
 
     read = Outline(str(file_of(folder)))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 
 from tildone.config import Settings, load, nearest
+from tildone.dialects import DIALECTS
+from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import UsageError
 from tildone.typing import TYPE_CHECKING
-from tildone.wiring import BY_HAND, TOOLS, dialect_of_session, open_session, open_store
+from tildone.wiring import dialect_of_session, open_session, open_store
 
 if TYPE_CHECKING:
     from tildone.cli.parsing.args import Typed
@@ -25,8 +27,8 @@ def settings_for(typed: Typed) -> Settings:
     except FileNotFoundError as error:
         raise UsageError("the working folder does not exist any more") from error
     settings = load(typed.options, os.environ, folder)
-    if settings.dialect and settings.dialect not in TOOLS:
-        raise UsageError(f"there is no dialect {settings.dialect!r}; {nearest(settings.dialect, tuple(TOOLS))}")
+    if settings.dialect and settings.dialect not in DIALECTS:
+        raise UsageError(f"there is no dialect {settings.dialect!r}; {nearest(settings.dialect, tuple(DIALECTS))}")
     return settings
 
 

@@ -6,12 +6,13 @@ from tildone.cli.opening import named, settings_for
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.args import Typed
 from tildone.core.query import open_tasks
+from tildone.dialects.by_hand import BY_HAND
 from tildone.ids import now
 from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 from tildone.views.sanitize import printable
-from tildone.wiring import BY_HAND, open_agents, open_session, open_store
+from tildone.wiring import open_agents, open_session, open_store
 
 if TYPE_CHECKING:
     from tildone.agents.registry import Agent

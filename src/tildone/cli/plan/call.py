@@ -7,10 +7,11 @@ import sys
 from tildone.cli.opening import settings_for
 from tildone.cli.output.screen import put, put_raw
 from tildone.cli.parsing.args import Typed
+from tildone.dialects import DIALECTS, dialect_named, dialect_of_tool, tools_of
 from tildone.errors import Refused, UsageError
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
-from tildone.wiring import TOOLS, dialect_named, dialect_of_tool, open_session
+from tildone.wiring import open_session
 
 if TYPE_CHECKING:
     from tildone.dialects.base import Dialect
@@ -38,11 +39,11 @@ def _dialect(tool: str, wanted: str | None) -> Dialect:
     if wanted:
         dialect = dialect_named(wanted)
         if dialect.tool(tool) is None:
-            raise UsageError(f"{wanted} has no tool {tool!r}; its tools are {', '.join(TOOLS[wanted])}")
+            raise UsageError(f"{wanted} has no tool {tool!r}; its tools are {', '.join(tools_of(wanted))}")
         return dialect
     name = dialect_of_tool(tool)
     if name is None:
-        known = ", ".join(f"{' '.join(tools)} ({name})" for name, tools in TOOLS.items())
+        known = ", ".join(f"{' '.join(tools_of(name))} ({name})" for name in DIALECTS)
         raise UsageError(f"there is no tool {tool!r}; tools are {known}")
     return dialect_named(name)
 

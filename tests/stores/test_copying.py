@@ -195,7 +195,7 @@ def test_an_agent_that_never_rests_is_named_and_what_is_there_is_whole(store: St
 
 def test_a_session_is_copied_as_it_was_at_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it stands and what it holds belong together, though they are asked for one after the other."""
-    monkeypatch.setattr(copying, "ROUNDS", 1)
+    monkeypatch.setattr(copying, "MAX_ROUNDS", 1)
 
     class Quick(MemoryStore):
         def events(self, session: str) -> Iterator[Event]:

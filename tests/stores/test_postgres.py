@@ -102,7 +102,7 @@ def store(url: str) -> Iterator[PostgresStore]:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody looks by himself whether anything has happened."""
-    monkeypatch.setattr(postgres, "LOOK_AGAIN", 100 * LONG_ENOUGH)
+    monkeypatch.setattr(postgres, "RECHECK_SECONDS", 100 * LONG_ENOUGH)
 
 
 @pytest.fixture
@@ -442,7 +442,7 @@ def test_a_waiter_who_can_not_be_told_looks_now_and_then(
     url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pooler between us and the server, for one, may keep what it tells to itself."""
-    monkeypatch.setattr(postgres, "LOOK_AGAIN", 0.01)
+    monkeypatch.setattr(postgres, "RECHECK_SECONDS", 0.01)
     chain(store, "s", "a")
 
     with waiting(store, "a") as [woken]:

@@ -79,8 +79,8 @@ def next_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tildone of some day, which knows one schema more; the file of the step to it."""
     folder = tmp_path / "steps"
     shutil.copytree(MIGRATIONS, folder)
-    monkeypatch.setattr(schema, "STEPS", str(folder))
-    monkeypatch.setattr(schema, "SCHEMA", SCHEMA_VERSION + 1)
+    monkeypatch.setattr(schema, "MIGRATIONS", str(folder))
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
     step = folder / f"{SCHEMA_VERSION + 1:04}_colours.sql"
     step.write_text("ALTER TABLE sessions ADD COLUMN colour TEXT;\nUPDATE sessions SET colour = 'red';\n")
     return step
@@ -90,10 +90,10 @@ def next_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_step_is_taken_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the first who opens the store; this tildone then leaves it alone."""
     with monkeypatch.context() as today:
-        today.setattr(schema, "SCHEMA", SCHEMA_VERSION)
+        today.setattr(schema, "SCHEMA_VERSION", SCHEMA_VERSION)
         chain(SqliteStore(path), "s", "a")
 
-    monkeypatch.setattr(health, "flaws", lambda *_: pytest.fail("it is known that nobody else wrote to it"))
+    monkeypatch.setattr(health, "integrity_errors", lambda *_: pytest.fail("it is known that nobody else wrote to it"))
     stores = [SqliteStore(path), SqliteStore(path)]
 
     assert [ids(store.history("s")) for store in stores] == [["a"], ["a"]]

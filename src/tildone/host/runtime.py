@@ -13,7 +13,7 @@ from tildone.host.pending_work import PendingWork
 from tildone.host.retry import RetryPolicy
 from tildone.host.transcript import Transcript
 from tildone.host.ui import UI
-from tildone.kit.definition import ToolDefinition, checked
+from tildone.kit.definition import ToolDefinition, validated
 from tildone.kit.signal import AbortController, AbortSignal
 
 QueuedMessage = UserMessage | CustomMessage | DeveloperMessage
@@ -119,7 +119,7 @@ class Runtime:
 
     def add_tool(self, tool: ToolDefinition) -> None:
         """Register a tool; it replaces one of the same name."""
-        self.tools[tool.name] = checked(tool)
+        self.tools[tool.name] = validated(tool)
 
     def active_tools(self) -> list[ToolDefinition]:
         """The tools that the model is offered."""

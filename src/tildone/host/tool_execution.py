@@ -20,7 +20,7 @@ from tildone.host.extension_events import BlockCall, ChangeArguments, ReplaceRes
 from tildone.host.messages import ToolResultMessage, tool_result_message
 from tildone.host.runtime import Runtime
 from tildone.kit.definition import ToolDefinition, ToolResult, error_result
-from tildone.kit.schema import Problem, fitted, problems
+from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems
 from tildone.kit.signal import Aborted, AbortSignal
 
 
@@ -87,10 +87,10 @@ class ToolExecutor:
         return result, result.is_error
 
 
-def _read(tool: ToolDefinition, arguments: Any) -> tuple[Any, Sequence[Problem]]:
+def _read(tool: ToolDefinition, arguments: Any) -> tuple[Any, Sequence[SchemaProblem]]:
     """The arguments as the tool takes them, and what is wrong with them."""
     if tool.meant is not None:
         return tool.meant(arguments)
     if not tool.strict:
-        arguments = fitted(tool.parameters, arguments)
-    return arguments, problems(tool.parameters, arguments) or tool.demands(arguments)
+        arguments = coerce_arguments(tool.parameters, arguments)
+    return arguments, schema_problems(tool.parameters, arguments) or tool.demands(arguments)

@@ -31,8 +31,8 @@ from tildone.kit.components import Component, Container, Markdown, RenderOptions
 from tildone.kit.components.defaults import call_component, default_call, default_result, result_component
 from tildone.kit.components.drawing import Line, draw
 from tildone.kit.definition import ToolDefinition, ToolResult
-from tildone.kit.keys import KeyBindings
 from tildone.kit.formatting import format_count
+from tildone.kit.keys import KeyBindings
 from tildone.kit.theme import Role, Span, plain
 from tildone.value import replace, value
 from tildone.views.sanitize import printable

@@ -65,6 +65,8 @@ def said(change: Change) -> str:
             return f"noted: {printable(change.detail or '')}"
         case What.UNNOTED:
             return f"took off the note: {printable(change.detail or '')}"
+        case What.CLOSED | What.MARKED:
+            return f"{change.what.verb} as {change.detail}"
         case What.MOVED if change.detail:
             return f"moved to {printable(change.detail)}"
         case _:

@@ -33,6 +33,8 @@ class What(Enum):
     COMPLETED = ("completed", "completed {} tasks")
     DROPPED = ("dropped", "dropped {} tasks")
     BLOCKED = ("blocked", "blocked {} tasks")
+    CLOSED = ("closed", "closed {} tasks")
+    MARKED = ("marked", "marked {} tasks")
     REOPENED = ("reopened", "reopened {} tasks")
     PAUSED = ("put back", "put back {} tasks")
     STARTED = ("started", "started {} tasks")
@@ -51,6 +53,8 @@ _VERBS = {
     Status.ABANDONED: What.DROPPED,
     Status.BLOCKED: What.BLOCKED,
 }
+_WITH_STATUS = frozenset({What.CLOSED, What.MARKED})
+"""What is said of statuses that have no verb of their own: the status is named."""
 
 
 @value
@@ -127,6 +131,8 @@ def _sentence(change: Change) -> str:
     subject = f"{change.what.verb} {_named(change.subject)}"
     if change.detail is None:
         return subject
+    if change.what in _WITH_STATUS:
+        return f"{subject} as {change.detail}"
     if change.what in (What.NOTED, What.UNNOTED):
         return f"{subject}: {printable(change.detail)}"
     return f"{subject} to {_named(change.detail)}"
@@ -154,11 +160,17 @@ def _phase_changes(match: Match) -> Iterator[Change]:
             yield Change(What.PHASE_MOVED, after[j].name)
 
 
+def _change_of_status(before: Task, after: Task) -> Change:
+    if after.status is Status.PENDING:
+        return Change(What.PAUSED if before.status is Status.IN_PROGRESS else What.REOPENED, after.text)
+    what = _VERBS.get(after.status, What.MARKED if after.status.is_open else What.CLOSED)
+    return Change(what, after.text, after.status.value if what in _WITH_STATUS else None)
+
+
 def differences(before: Task, after: Task) -> Iterator[Change]:
     """What became of a task, wherever it is."""
     if before.status is not after.status:
-        back = What.PAUSED if before.status is Status.IN_PROGRESS else What.REOPENED
-        yield Change(_VERBS.get(after.status, back), after.text)
+        yield _change_of_status(before, after)
     shared = 0
     while before.notes[shared : shared + 1] == after.notes[shared : shared + 1] != ():
         shared += 1

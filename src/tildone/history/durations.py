@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
-ENDS = frozenset({What.COMPLETED, What.DROPPED, What.BLOCKED, What.PAUSED})
+ENDS = frozenset({What.COMPLETED, What.DROPPED, What.CLOSED, What.BLOCKED, What.MARKED, What.PAUSED})
 """What becomes of a task that was in progress and is no more."""
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from tildone.history.matching import Match, Spot
     from tildone.log.events import Event
 
-_CLOSING = frozenset({What.COMPLETED, What.DROPPED})
-_STANDING = _CLOSING | {What.BLOCKED, What.REOPENED, What.PAUSED, What.STARTED}
+_CLOSING = frozenset({What.COMPLETED, What.DROPPED, What.CLOSED})
+_STANDING = _CLOSING | {What.BLOCKED, What.MARKED, What.REOPENED, What.PAUSED, What.STARTED}
 
 
 @value

@@ -26,17 +26,12 @@ MOST = 500
 """A list with more tasks is none that anybody works through."""
 
 
-STATUSES = {
-    "pending": Status.PENDING,
+STATUSES = {status.value: status for status in Status} | {
     "not_started": Status.PENDING,
     "todo": Status.PENDING,
-    "in_progress": Status.IN_PROGRESS,
-    "completed": Status.COMPLETED,
     "done": Status.COMPLETED,
     "cancelled": Status.ABANDONED,
     "canceled": Status.ABANDONED,
-    "abandoned": Status.ABANDONED,
-    "blocked": Status.BLOCKED,
 }
 """Words that any of the hosts has for a status. One that is not known is taken for pending: then nothing is lost."""
 

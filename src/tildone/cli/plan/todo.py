@@ -6,7 +6,6 @@ from tildone.cli.opening import editing
 from tildone.cli.parsing.args import Typed, called
 from tildone.cli.plan.applying import ME, carry_out
 from tildone.commands import verbs
-from tildone.core.plan import Status
 from tildone.errors import UsageError
 
 
@@ -29,16 +28,11 @@ def start(typed: Typed) -> int:
     return carry_out(session, verbs.start(session.plan, _query(typed), me=ME, numbered=True))
 
 
-def done(typed: Typed) -> int:
-    """Mark a task, a phase or everything completed."""
+def mark(typed: Typed) -> int:
+    """Mark a task, a phase or everything with the status of the verb that was typed."""
     session = editing(typed)
-    return carry_out(session, verbs.mark(session.plan, _query(typed), Status.COMPLETED, numbered=True))
-
-
-def drop(typed: Typed) -> int:
-    """Mark a task, a phase or everything abandoned."""
-    session = editing(typed)
-    return carry_out(session, verbs.mark(session.plan, _query(typed), Status.ABANDONED, numbered=True))
+    status = verbs.MARKS[typed.verb.name]
+    return carry_out(session, verbs.mark(session.plan, _query(typed), status, numbered=True))
 
 
 def rm(typed: Typed) -> int:

@@ -2,6 +2,7 @@
 
 from tildone.cli.parsing.args import MANY, Verb
 from tildone.cli.parsing.options import FORCE
+from tildone.core.plan import Status
 
 APPEND = Verb(
     "append",
@@ -29,22 +30,23 @@ START = Verb(
     about="TASK is a part of the task's text. Where it fits several, the only open one is meant.",
     examples=("tildone todo start parser",),
 )
-DONE = Verb(
-    "done",
-    "[TASK|PHASE]",
-    "mark a task, a phase or everything completed",
-    run="plan.todo.done",
-    most=MANY,
-    examples=("tildone todo done parser", "tildone todo done"),
+_MARK_EXAMPLES = {
+    Status.COMPLETED: ("tildone todo done parser", "tildone todo done"),
+    Status.ABANDONED: ("tildone todo drop release notes",),
+}
+MARKS = tuple(
+    Verb(
+        status.verb,
+        "[TASK|PHASE]",
+        f"mark a task, a phase or everything {status.value}",
+        run="plan.todo.mark",
+        most=MANY,
+        examples=_MARK_EXAMPLES.get(status, (f"tildone todo {status.verb} parser",)),
+    )
+    for status in Status
+    if status.verb and status is not Status.IN_PROGRESS
 )
-DROP = Verb(
-    "drop",
-    "[TASK|PHASE]",
-    "mark a task, a phase or everything abandoned",
-    run="plan.todo.drop",
-    most=MANY,
-    examples=("tildone todo drop release notes",),
-)
+"""One verb for each status that has one; `start` takes one task and is apart."""
 RM = Verb(
     "rm",
     "[TASK|PHASE]",
@@ -107,5 +109,5 @@ TODO = Verb(
     run="plan.show.show",
     about="Without a verb, the plan is shown. Tasks and phases are named by a part of their text.",
     examples=("tildone todo", 'tildone todo append "Write the parser"', "tildone todo done parser"),
-    verbs=(SHOW, APPEND, START, DONE, DROP, RM, NOTE, EDIT, COPY, EXPORT, IMPORT),
+    verbs=(SHOW, APPEND, START, *MARKS, RM, NOTE, EDIT, COPY, EXPORT, IMPORT),
 )

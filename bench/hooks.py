@@ -46,7 +46,7 @@ def project(folder: Path) -> Path:
 def plan(folder: Path, where: Path, status: Status) -> None:
     """Ten tasks, all of one status."""
     settings: Settings = load({}, environ(folder), str(where))
-    session = open_session(settings, BY_HAND, SqliteStore(settings.store))
+    session = open_session(settings, BY_HAND, SqliteStore(settings.store.location))
     tasks = tuple(Task(f"Task number {number} of a plan of ten") for number in range(10))
     session.change((Append(tasks), Mark(Everything(), status)))
     session.store.close()

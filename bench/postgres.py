@@ -14,6 +14,7 @@ from tests.stores.postgres_keeper import why_not
 from tildone.config import Settings
 from tildone.errors import StoreError
 from tildone.log import codec
+from tildone.log.address import parse_address
 from tildone.log.events import Actor, Call, Event, PlanChanged
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead
@@ -142,7 +143,7 @@ def bare_notify(running: ExitStack, url: str) -> Act:
 
 
 def opened(running: ExitStack, url: str) -> Store:
-    return running.enter_context(closing(open_store(Settings(store=url, session="", project=""))))
+    return running.enter_context(closing(open_store(Settings(store=parse_address(url), session="", project=""))))
 
 
 def event_after_event() -> Iterator[Event]:

@@ -10,8 +10,9 @@ import os
 import sys
 
 from tildone.errors import UsageError
+from tildone.log.address import StoreAddress, parse_address
 from tildone.typing import TYPE_CHECKING
-from tildone.value import value
+from tildone.value import replace, value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,10 +25,6 @@ CHOICES = {"gate": ("on", "off")}
 KEYS = (*TEXTS, *NUMBERS, *AMOUNTS, *CHOICES)
 PHASES = ("todo.enabled", "todo.reminders", "todo.reminders.max", "tasks.todoClearDelay")
 """What the extension of that name makes of these is its own affair; they stand in files only."""
-
-PATHS = ("store", "session_dir")
-JSONL = "jsonl:"
-"""Before a folder: plans are kept there, in session files of pi's format."""
 
 PROJECT_FILE = "tildone.toml"
 COUNTDOWN = 3
@@ -48,7 +45,7 @@ class Settings:
     it is not held.
     """
 
-    store: str
+    store: StoreAddress
     session: str
     project: str
     dialect: str | None = None
@@ -78,15 +75,13 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> S
     nearer |= {key: flags[_flag(key)] for key in KEYS if flags.get(_flag(key))}
     said |= {key: _worded(key, held) for key, held in nearer.items()}
     data = data_folder(environ)
-    usual = os.path.join(data, "tildone.db"), os.path.join(data, "sessions", folder_name(folder))
-    store, session_dir = (_place(said.get(key, path), folder) for key, path in zip(PATHS, usual, strict=True))
     return Settings(
-        store=store,
+        store=store_address(said.get("store", os.path.join(data, "tildone.db")), folder),
         session=said.get("session", project),
         project=project,
         dialect=said.get("dialect"),
         model=said.get("model"),
-        session_dir=session_dir,
+        session_dir=_absolute(said.get("session_dir", os.path.join(data, "sessions", folder_name(folder))), folder),
         max_nudges=said.get("max_nudges"),
         countdown=said.get("countdown", COUNTDOWN),
         phases=tuple((key, said[key]) for key in PHASES if key in said),
@@ -133,9 +128,18 @@ def project_root(folder: str) -> str:
     return here
 
 
-def is_url(store: str) -> bool:
-    """Whether the store is named by the address of a server rather than by a path."""
-    return "://" in store
+def store_address(text: str, folder: str) -> StoreAddress:
+    """Parse the address of a store; a path is made absolute, relative to `folder`.
+
+    Raises:
+        UsageError: a scheme is followed by nothing.
+    """
+    address = parse_address(text)
+    if address.path is None:
+        return address
+    if not address.path:
+        raise UsageError(f"{text} needs a path after the colon")
+    return replace(address, location=_absolute(address.path, folder))
 
 
 def _from_file(path: str) -> dict[str, Any]:
@@ -157,7 +161,17 @@ def _from_file(path: str) -> dict[str, Any]:
         raise UsageError(f"{path}: {error}") from error
     for key, held in said.items():
         _check(path, key, held)
-    return said | {key: _place(said[key], os.path.dirname(path)) for key in PATHS if key in said}
+    return said | _resolved(said, os.path.dirname(path))
+
+
+def _resolved(said: dict[str, Any], folder: str) -> dict[str, str]:
+    """The settings that name paths, relative to the folder of the file that they stand in."""
+    found = {}
+    if "store" in said:
+        found["store"] = str(store_address(said["store"], folder))
+    if "session_dir" in said:
+        found["session_dir"] = _absolute(said["session_dir"], folder)
+    return found
 
 
 def _check(path: str, key: str, held: object) -> None:
@@ -213,14 +227,8 @@ def nearest(word: str, known: tuple[str, ...]) -> str:
     return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
 
 
-def _place(store: str, folder: str) -> str:
-    if is_url(store):
-        return store
-    if store.startswith(JSONL):
-        if store == JSONL:
-            raise UsageError(f"{JSONL} needs a folder: {JSONL}FOLDER")
-        return JSONL + _place(store.removeprefix(JSONL), folder)
-    return os.path.abspath(os.path.join(folder, os.path.expanduser(store)))
+def _absolute(path: str, folder: str) -> str:
+    return os.path.abspath(os.path.join(folder, os.path.expanduser(path)))
 
 
 def _config_home(environ: Mapping[str, str]) -> str:

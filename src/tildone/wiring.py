@@ -6,7 +6,8 @@ import os
 import time
 from itertools import islice
 
-from tildone.config import JSONL, Settings, is_url, nearest
+from tildone import stores
+from tildone.config import Settings, nearest
 from tildone.core.rules import Rules
 from tildone.dialects.base import Dialect, Reply
 from tildone.errors import TildoneError, UsageError
@@ -14,6 +15,7 @@ from tildone.ids import id_maker, new_conversation_id, now
 from tildone.log.events import PlanChanged
 from tildone.loop.decision import Patience
 from tildone.session import Session
+from tildone.stores.base import TIMEOUT_SECONDS, OpenOptions
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
@@ -52,44 +54,18 @@ BY_HAND = Dialect(
 """For a person's edits where no model has written yet: no limits, and nothing is started by itself."""
 
 LOOK_BACK = 200
-STORE_TIMEOUT_SECONDS = 30.0
 
 
-def open_store(settings: Settings, *, kept: bool = True, timeout: float = STORE_TIMEOUT_SECONDS) -> Store:
-    """The store that the settings name; one that forgets with the process where nothing is to be `kept`.
+def open_store(settings: Settings, *, timeout: float = TIMEOUT_SECONDS, read_only: bool = False) -> Store:
+    """Open the store that the settings name.
 
-    `timeout` bounds, in seconds, how long it waits for other processes or for an unreachable server.
+    `timeout` bounds, in seconds, how long it waits for other processes or for a server.
 
     Raises:
-        UsageError: there is no such kind of store, or its driver is not installed.
-        StoreError: there is no getting at it.
+        UsageError: no store answers to the address, or its driver is not installed.
+        StoreError: it cannot be opened.
     """
-    if not kept:
-        from tildone.stores.memory import MemoryStore  # noqa: PLC0415  most sessions are kept
-
-        return MemoryStore()
-    if is_url(settings.store):
-        return _store_on_a_server(settings.store, timeout)
-    if settings.store.startswith(JSONL):
-        from tildone.stores.pi.store import JsonlStore  # noqa: PLC0415  only the kind that is needed
-
-        return JsonlStore(settings.store.removeprefix(JSONL), plan_in_entry, timeout=timeout)
-    # Late, so that a shell that never opens a store does not pay for SQLite.
-    from tildone.stores.sqlite.store import SqliteStore  # noqa: PLC0415  see above
-
-    return SqliteStore(settings.store, timeout=timeout)
-
-
-def _store_on_a_server(url: str, timeout: float) -> Store:
-    scheme = url.partition("://")[0]
-    if scheme not in ("postgresql", "postgres"):
-        raise UsageError(f"there are no {scheme}:// stores; name a file, or a database: postgresql://HOST/DATABASE")
-    # Late, because the driver takes longer to load than most commands take to run.
-    try:
-        from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
-    except ImportError as error:
-        raise UsageError(f"{scheme}:// stores need a driver: pip install 'tildone[postgres]'") from error
-    return PostgresStore(url, timeout=timeout)
+    return stores.open_store(settings.store, OpenOptions(timeout, read_only, plan_in_entry))
 
 
 def session_in(store: Store, name: str, dialect: Dialect, patience: Patience = Patience()) -> Session:  # noqa: B008  frozen
@@ -193,7 +169,7 @@ def open_conversations(
 ) -> Conversations:
     """The conversations held in a working folder; those that are not `kept` leave no file."""
     # In one file with plans, each would take what the other adds for a branch that was left.
-    if kept and settings.store == JSONL + settings.session_dir:
+    if kept and settings.store.path == settings.session_dir:
         raise UsageError(f"{settings.session_dir} can't be both the store and the session-dir: choose another for one")
     # Late, here and below: a host takes several times as long to load as a whole command without one.
     from tildone.host.conversations import Conversations  # noqa: PLC0415  see above

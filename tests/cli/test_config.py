@@ -87,10 +87,10 @@ def test_an_empty_variable_says_nothing(project: Path, home: dict[str, str]) -> 
 
 def test_a_path_begins_where_it_was_written_down(project: Path, home: dict[str, str]) -> None:
     write(user_file(home), 'store = "own.db"\n')
-    of_user = load({}, home, str(project)).store
+    of_user = str(load({}, home, str(project)).store)
     write(project / "tildone.toml", 'store = "../shared.db"\n')
-    of_project = load({}, home, str(project)).store
-    of_flag = load({"store": "here.db"}, home, str(project)).store
+    of_project = str(load({}, home, str(project)).store)
+    of_flag = str(load({"store": "here.db"}, home, str(project)).store)
 
     assert of_user == str(user_file(home).with_name("own.db"))
     assert of_project == str(project.parent / "shared.db")
@@ -98,8 +98,8 @@ def test_a_path_begins_where_it_was_written_down(project: Path, home: dict[str, 
 
 
 def test_a_tilde_is_home_and_an_address_is_left_alone(project: Path, home: dict[str, str]) -> None:
-    assert load({"store": "~/x.db"}, home, str(project)).store == os.path.expanduser(os.path.join("~", "x.db"))
-    assert load({"store": "postgresql://h/db"}, home, str(project)).store == "postgresql://h/db"
+    assert str(load({"store": "~/x.db"}, home, str(project)).store) == os.path.expanduser(os.path.join("~", "x.db"))
+    assert str(load({"store": "postgresql://h/db"}, home, str(project)).store) == "postgresql://h/db"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_plans_are_kept_where_the_platform_keeps_data(
 ) -> None:
     monkeypatch.setattr(sys, "platform", platform)
 
-    store = load({}, environ | {"XDG_CONFIG_HOME": "/nowhere", "APPDATA": "/nowhere"}, str(project)).store
+    store = str(load({}, environ | {"XDG_CONFIG_HOME": "/nowhere", "APPDATA": "/nowhere"}, str(project)).store)
 
     assert store == os.path.abspath(os.path.join(project, os.path.expanduser(end)))
 

@@ -10,6 +10,7 @@ from tildone.config import Settings
 from tildone.core.ops import Write
 from tildone.core.rules import Rules
 from tildone.errors import UsageError
+from tildone.log.address import parse_address
 from tildone.log.events import Actor
 from tildone.stores.memory import MemoryStore
 from tildone.wiring import (
@@ -23,7 +24,7 @@ from tildone.wiring import (
     open_store,
 )
 
-HERE = Settings(store="unused.db", session="s", project="/nowhere")
+HERE = Settings(store=parse_address("unused.db"), session="s", project="/nowhere")
 
 
 def test_the_table_of_tools_is_that_of_the_dialects() -> None:
@@ -51,8 +52,10 @@ def test_one_dialect_is_loaded_without_the_others(name: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["mysql", "file", "PostgreSQL"])
 def test_a_kind_of_store_that_there_is_not_is_named(scheme: str) -> None:
-    with pytest.raises(UsageError, match=f"there are no {scheme}:// stores; name a file, or a database: postgresql://"):
-        open_store(Settings(store=f"{scheme}://host/plans", session="s", project="/"))
+    with pytest.raises(
+        UsageError, match=f"there are no {scheme}:// stores; a store is a file, jsonl:FOLDER or postgresql://"
+    ):
+        open_store(Settings(store=parse_address(f"{scheme}://host/plans"), session="s", project="/"))
 
 
 @pytest.mark.parametrize("missing", ["psycopg", "psycopg.conninfo"])
@@ -63,7 +66,7 @@ def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, missing, None)
 
     with pytest.raises(UsageError, match=r"postgres:// stores need a driver: pip install 'tildone\[postgres\]'"):
-        open_store(Settings(store="postgres://host/plans", session="s", project="/"))
+        open_store(Settings(store=parse_address("postgres://host/plans"), session="s", project="/"))
 
 
 @pytest.mark.parametrize(
@@ -109,6 +112,6 @@ def test_a_call_of_long_ago_is_not_looked_for() -> None:
 
 
 def test_a_settled_dialect_comes_first() -> None:
-    settings = Settings(store="unused.db", session="s", project="/", dialect="declared")
+    settings = Settings(store=parse_address("unused.db"), session="s", project="/", dialect="declared")
 
     assert dialect_of_session(settings, MemoryStore()).name == "declared"

@@ -16,6 +16,7 @@ from tests.clients.model import Model
 from tests.host.models.wire import Turn
 from tests.rpc.client import PROGRAM, Client, Record
 from tildone.config import Settings
+from tildone.log.address import parse_address
 from tildone.wiring import open_conversations, open_host, open_store
 
 Entry = dict[str, Any]
@@ -170,7 +171,9 @@ async def _another_way(folder: Path, file: Path, entry: str) -> None:
     from tildone.host.providers import open_model  # noqa: PLC0415  it takes seconds to load
 
     cwd = str(folder / "project")
-    settings = Settings(str(folder / "plans.db"), "", cwd, session_dir=os.path.dirname(file), countdown=600)
+    settings = Settings(
+        parse_address(str(folder / "plans.db")), "", cwd, session_dir=os.path.dirname(file), countdown=600
+    )
     store = open_store(settings)
     transcript = open_conversations(settings, cwd).load(str(file))
     model = open_model("openai-chat:scripted")

@@ -59,7 +59,7 @@ class Desk:
 
     def session_of(self, name: str) -> Session:
         settings = self.settings
-        store = SqliteStore(settings.store)
+        store = SqliteStore(settings.store.location)
         return open_session(Settings(settings.store, name, settings.project), BY_HAND, store)
 
     def plan(self, *tasks: tuple[str, str]) -> None:

@@ -31,13 +31,13 @@ def lets_go(answer: Answer) -> str:
 
 
 def test_a_store_that_is_a_folder(desk: Desk) -> None:
-    Path(desk.settings.store).mkdir(parents=True)
+    Path(desk.settings.store.location).mkdir(parents=True)
 
     assert "it is a directory" in lets_go(Hooked(desk).call(STOP))
 
 
 def test_a_store_that_is_damaged(desk: Desk) -> None:
-    store = Path(desk.settings.store)
+    store = Path(desk.settings.store.location)
     store.parent.mkdir(parents=True)
     store.write_bytes(b"not a database, but long enough to be taken for one. " * 100)
 
@@ -46,7 +46,7 @@ def test_a_store_that_is_damaged(desk: Desk) -> None:
 
 def test_a_store_with_a_hole_in_it(desk: Desk) -> None:
     desk.plan(*OPEN)
-    store = Path(desk.settings.store)
+    store = Path(desk.settings.store.location)
     content = bytearray(store.read_bytes() or b"")
     for leftover in store.parent.glob("*-wal"):
         leftover.unlink()
@@ -63,7 +63,7 @@ def test_a_store_with_a_hole_in_it(desk: Desk) -> None:
 def test_a_store_that_somebody_keeps_locked(desk: Desk) -> None:
     """Neither reading nor writing is waited for longer than a moment."""
     desk.plan(*OPEN)
-    holder = apsw.Connection(desk.settings.store)
+    holder = apsw.Connection(desk.settings.store.location)
     holder.execute("PRAGMA locking_mode = EXCLUSIVE")
     holder.execute("BEGIN EXCLUSIVE")
     holder.execute("UPDATE sessions SET updated = updated + 1")
@@ -80,7 +80,7 @@ def test_a_store_that_somebody_keeps_writing_to(desk: Desk) -> None:
     """What can not be remembered is not said: a nudge that is not counted has no end."""
     desk.plan(*OPEN)
     Hooked(desk).call(STOP)
-    holder = apsw.Connection(desk.settings.store)
+    holder = apsw.Connection(desk.settings.store.location)
     holder.execute("BEGIN IMMEDIATE")
 
     said = lets_go(Hooked(desk).call(STOP))
@@ -110,7 +110,7 @@ def test_a_folder_of_agents_that_can_not_be_written(desk: Desk) -> None:
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="nobody can keep root from writing")
 def test_a_store_that_is_read_only(desk: Desk) -> None:
     desk.plan(*OPEN)
-    store = Path(desk.settings.store)
+    store = Path(desk.settings.store.location)
     store.chmod(0o400)
     store.parent.chmod(0o500)
 
@@ -222,7 +222,7 @@ def test_words_that_make_no_sense_are_not_heeded(desk: Desk) -> None:
 
 def test_options_of_ours_are_heeded(desk: Desk) -> None:
     desk.session_of("ours").change((Write(plan_of(OPEN).phases),))
-    store = desk.settings.store
+    store = str(desk.settings.store)
     said = dumped({**SAID, "cwd": str(desk.home)})
 
     both = [["claude", "--session", "ours", f"--store={store}"], ["claude", "Stop", "--session=ours", "--store", store]]

@@ -30,7 +30,7 @@ from tildone.config import Settings, load
 from tildone.core.plan import Plan
 from tildone.log.state import latest_state
 from tildone.mcp.callers import stdio_callers
-from tildone.mcp.stdio_server import opened
+from tildone.mcp.lifecycle import open_server
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import dialect_named, open_agents, session_in
 
@@ -53,7 +53,7 @@ class Room:
     @property
     def store(self) -> SqliteStore:
         """The store, as another process has it open."""
-        return SqliteStore(self.settings().store)
+        return SqliteStore(self.settings().store.location)
 
     @property
     def agents(self) -> AgentRegistry:
@@ -74,7 +74,11 @@ class Room:
     def server(self, dialect: str = "brief", session: str = "") -> Iterator[Server[Any]]:
         """A server in this process. Its agent is the one that the environment tells of."""
         settings = self.settings(dialect, session)
-        with opened(settings, stdio_callers(settings, self.environ, self.process), to_all=True) as (server, _):
+        resolve_caller = stdio_callers(settings, self.environ, self.process)
+        with open_server(settings, resolve_caller, all_sessions=True) as (
+            server,
+            _,
+        ):
             yield server
 
     @asynccontextmanager
@@ -103,7 +107,7 @@ class Room:
 
     def ruin_store(self) -> Path:
         """Put something in the store's place that is none."""
-        store = Path(self.settings().store)
+        store = Path(self.settings().store.location)
         for file in store.parent.glob(f"{store.name}*"):
             file.unlink()
         store.write_bytes(b"not a store" * 500)

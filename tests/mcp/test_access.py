@@ -11,8 +11,8 @@ from starlette.responses import PlainTextResponse
 
 from tests.mcp.room import Room
 from tildone.errors import UsageError
-from tildone.mcp.access import AccessMiddleware, is_loopback, names_of
-from tildone.mcp.http_server import bound, url
+from tildone.mcp.access import AccessMiddleware, is_loopback, server_names
+from tildone.mcp.http_server import bound_socket, url
 from tildone.mcp.token import Token, find_token
 
 SECRET = "0123456789abcdef"  # noqa: S105  of a test
@@ -113,7 +113,7 @@ async def test_a_fault_of_ours_is_told_to_a_person(capsys: pytest.CaptureFixture
 def test_loopback_is_recognised_by_any_of_its_names() -> None:
     assert [is_loopback(host) for host in ("localhost", "127.0.0.2", "::1", "LocalHost")] == [True] * 4
     assert [is_loopback(host) for host in (EVERYWHERE, "::", "", "example.com", "10.0.0.1")] == [False] * 5
-    assert "127.0.0.2" in names_of("127.0.0.2")
+    assert "127.0.0.2" in server_names("127.0.0.2")
 
 
 def test_a_token_is_made_once_and_found_again(room: Room) -> None:
@@ -121,13 +121,13 @@ def test_a_token_is_made_once_and_found_again(room: Room) -> None:
 
     assert first == second
     assert len(first.secret) > 40
-    assert Path(first.place).parent == room.home / "tildone"
-    assert [path.name for path in Path(first.place).parent.iterdir()] == ["mcp-token"]
+    assert Path(first.source).parent == room.home / "tildone"
+    assert [path.name for path in Path(first.source).parent.iterdir()] == ["mcp-token"]
 
 
 @unix_only
 def test_a_token_that_is_made_is_for_this_persons_eyes_only(room: Room) -> None:
-    made = Path(find_token(room.settings(), {}, str(room.home / "new" / "token")).place)
+    made = Path(find_token(room.settings(), {}, str(room.home / "new" / "token")).source)
 
     assert stat.S_IMODE(made.stat().st_mode) == 0o600
     assert stat.S_IMODE(made.parent.stat().st_mode) == 0o700
@@ -182,15 +182,13 @@ def test_a_token_that_others_can_read_is_used_and_complained_of(room: Room, caps
     file.chmod(0o644)
 
     assert find_token(room.settings(), {}, str(file)).secret == SECRET
-    assert capsys.readouterr().err == (
-        f"tildone mcp: others on this machine can get at {file}; chmod 600 keeps them out\n"
-    )
+    assert capsys.readouterr().err == (f"tildone mcp: other users have access to {file}; restrict it with chmod 600\n")
 
 
 def test_an_address_can_be_of_either_family() -> None:
     for host in ("127.0.0.1", "::1"):
         try:
-            taken = bound(host, 0)
+            taken = bound_socket(host, 0)
         except UsageError:
             pytest.skip(f"this machine has no {host}")
         with taken:

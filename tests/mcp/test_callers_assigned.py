@@ -100,7 +100,7 @@ async def test_however_many_sessions_there_are_only_some_are_kept_at_hand(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that has to give way finds its plan, and what it has seen, when it comes again."""
-    monkeypatch.setattr("tildone.mcp.connections.MOST_DESKS", 2)
+    monkeypatch.setattr("tildone.mcp.connections.MAX_CONNECTIONS", 2)
     async with room.client("auto", "codex-mcp-client") as client:
         for text in ("One", "Two"):
             for session in "ABCDE":

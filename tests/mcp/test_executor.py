@@ -10,62 +10,62 @@ from tildone.mcp.executor import SerialExecutor
 
 
 @pytest.fixture
-def worker() -> SerialExecutor:
-    return SerialExecutor("test worker")
+def executor() -> SerialExecutor:
+    return SerialExecutor("test executor")
 
 
-async def test_what_was_asked_first_is_answered_first(worker: SerialExecutor) -> None:
+async def test_what_was_asked_first_is_answered_first(executor: SerialExecutor) -> None:
     """Although the second could be had at once by the time it is asked for."""
     go_on = threading.Event()
     answered: list[str] = []
 
     async def first() -> None:
-        await worker.do(lambda: go_on.wait(PATIENCE))
+        await executor.run(lambda: go_on.wait(PATIENCE))
         answered.append("first")
 
     async def second() -> None:
         go_on.set()
-        await worker.do(lambda: None)
+        await executor.run(lambda: None)
         answered.append("second")
 
     await asyncio.gather(first(), second())
 
-    worker.close()
+    executor.close()
     assert answered == ["first", "second"]
-    assert worker.over(PATIENCE)
+    assert executor.join(PATIENCE)
 
 
-async def test_work_that_takes_long_lets_the_loop_go_on(worker: SerialExecutor) -> None:
+async def test_work_that_takes_long_lets_the_loop_go_on(executor: SerialExecutor) -> None:
     go_on = threading.Event()
-    slow = asyncio.create_task(worker.do(lambda: go_on.wait(PATIENCE)))
+    slow = asyncio.create_task(executor.run(lambda: go_on.wait(PATIENCE)))
 
     await asyncio.sleep(0)
     under_way = not slow.done()
     go_on.set()
 
     assert (under_way, await slow) == (True, True)
-    worker.close()
+    executor.close()
 
 
-async def test_work_that_was_cancelled_before_its_turn_is_never_begun(worker: SerialExecutor) -> None:
+async def test_work_that_was_cancelled_before_its_turn_is_never_begun(executor: SerialExecutor) -> None:
     go_on = threading.Event()
     done: list[str] = []
-    slow = asyncio.create_task(worker.do(lambda: go_on.wait(PATIENCE)))
+    slow = asyncio.create_task(executor.run(lambda: go_on.wait(PATIENCE)))
     await asyncio.sleep(0)
-    waiting = asyncio.create_task(worker.do(lambda: done.append("cancelled")))
+    waiting = asyncio.create_task(executor.run(lambda: done.append("cancelled")))
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.wait({waiting})
     go_on.set()
     await slow
 
-    await worker.do(lambda: done.append("next"))
+    await executor.run(lambda: done.append("next"))
 
-    worker.close()
+    executor.close()
     assert done == ["next"]
 
 
-async def test_what_goes_wrong_is_raised_where_it_was_asked_for(worker: SerialExecutor) -> None:
+async def test_what_goes_wrong_is_raised_where_it_was_asked_for(executor: SerialExecutor) -> None:
     """A timeout of the work's own is no sign that it takes long."""
     for error in (ZeroDivisionError, TimeoutError):
 
@@ -73,17 +73,17 @@ async def test_what_goes_wrong_is_raised_where_it_was_asked_for(worker: SerialEx
             raise error
 
         with pytest.raises(error):
-            await worker.do(broken)
+            await executor.run(broken)
 
-    assert await worker.do(lambda: "went on") == "went on"
-    worker.close()
+    assert await executor.run(lambda: "went on") == "went on"
+    executor.close()
 
 
-def test_whoever_is_still_at_work_is_not_over(worker: SerialExecutor) -> None:
+def test_whoever_is_still_at_work_is_not_over(executor: SerialExecutor) -> None:
     go_on = threading.Event()
-    worker.then(lambda: go_on.wait(PATIENCE))
-    worker.close()
+    executor.submit(lambda: go_on.wait(PATIENCE))
+    executor.close()
 
-    assert not worker.over(0)
+    assert not executor.join(0)
     go_on.set()
-    assert worker.over(PATIENCE)
+    assert executor.join(PATIENCE)

@@ -18,8 +18,8 @@ from tests.mcp.wire import INITIALIZED, Record, initialize, request
 from tildone.agents.identity import AgentId
 from tildone.errors import UsageError
 from tildone.mcp.http_server import run
-from tildone.mcp.resources import address_of
-from tildone.mcp.stdio_streams import LONGEST
+from tildone.mcp.json_rpc import MAX_MESSAGE_BYTES
+from tildone.mcp.resources import session_uri
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -48,9 +48,9 @@ async def test_each_handle_has_its_own_plan_and_no_other_is_seen(served: Served,
     async with served.client(mode, mine) as one, served.client(mode, other) as two:
         told = [said(await client.call_tool("todo", {"add": [name]})) for client, name in ((one, "One"), (two, "Two"))]
         plans = [await read(client) for client in (one, two)]
-        own = await read(one, address_of(mine))
+        own = await read(one, session_uri(mine))
         with pytest.raises(MCPError, match="Resource not found"):
-            await read(one, address_of(other))
+            await read(one, session_uri(other))
         templates = (await one.list_resource_templates()).resource_templates
         names = await one.complete(ResourceTemplateReference(uri="plan://{session}"), {"name": "session", "value": ""})
 
@@ -150,7 +150,7 @@ def test_nothing_is_found_elsewhere(served: Served) -> None:
 
 
 def test_a_body_beyond_measure_is_turned_away(served: Served) -> None:
-    assert served.post(request(1, "ping", text="x" * LONGEST)).status_code == 413
+    assert served.post(request(1, "ping", text="x" * MAX_MESSAGE_BYTES)).status_code == 413
 
 
 @pytest.mark.parametrize("body", [[], 7, "x", {"jsonrpc": "2.0"}], ids=str)
@@ -195,7 +195,7 @@ def test_without_a_token_whoever_is_on_this_machine_gets_in(room: Room) -> None:
         other_site = server.post(initialize(), authorization="", origin="https://evil.example")
 
     assert (answer.status_code, other_site.status_code) == (200, 403)
-    assert server.told[1] == "whoever is on this machine can use them"
+    assert server.told[1] == "every user of this machine has access"
 
 
 def test_a_port_that_is_taken_is_told(room: Room) -> None:
@@ -214,8 +214,12 @@ def test_a_port_that_is_taken_is_told(room: Room) -> None:
 @pytest.mark.parametrize(
     ("host", "guarded", "complaint"),
     [
-        (EVERYWHERE, False, f"--no-token is for this machine alone; others can reach --host {EVERYWHERE}"),
-        ("example.com", False, "--no-token is for this machine alone; others can reach --host example.com"),
+        (EVERYWHERE, False, f"--no-token is for loopback addresses only; other machines can reach --host {EVERYWHERE}"),
+        (
+            "example.com",
+            False,
+            "--no-token is for loopback addresses only; other machines can reach --host example.com",
+        ),
         ("no.such.host.invalid", True, "--host no.such.host.invalid: "),
     ],
 )

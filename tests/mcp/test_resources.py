@@ -13,8 +13,8 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, PromptReference, ResourceT
 from tests.formats.hostile_plans import BREAKS, COMMENTS, CONTROLS, MARKDOWN, SURROGATES
 from tests.mcp.room import MODES, PATIENCE, PROGRAM, Heard, Room, called, listening, read
 from tildone.formats.markdown import read as read_markdown
-from tildone.mcp import subscriptions as rooms_listening
-from tildone.mcp.resources import address, address_of
+from tildone.mcp import subscriptions
+from tildone.mcp.resources import parse_uri, session_uri
 from tildone.mcp.server import RESOURCE_NOT_FOUND
 from tildone.wiring import dialect_named, session_in
 
@@ -81,7 +81,7 @@ async def test_another_session_can_be_looked_at(room: Room, mode: str) -> None:
     room.add("Elsewhere", session="/a b/ü?#")
 
     async with room.client(mode) as client:
-        found = await read(client, address_of("/a b/ü?#"))
+        found = await read(client, session_uri("/a b/ü?#"))
         template = ResourceTemplateReference(uri="plan://{session}")
         names = (await client.complete(template, {"name": "session", "value": "/a"})).completion
         none = (await client.complete(template, {"name": "session", "value": "/z"})).completion
@@ -104,10 +104,10 @@ async def test_nothing_is_found_at_any_other_address(room: Room, mode: str, uri:
 
 @pytest.mark.parametrize("session", ["/home/you/project", "C:\\you\\project", "a/b?c#d%20", "ü 🙂", "current.json"])
 def test_a_session_is_found_again_by_its_address(session: str) -> None:
-    found = address(address_of(session))
+    found = parse_uri(session_uri(session))
 
     assert found is not None
-    assert (found.session, found.as_data) == ((None, True) if session == "current.json" else (session, False))
+    assert (found.session, found.as_json) == ((None, True) if session == "current.json" else (session, False))
 
 
 @every_mode
@@ -191,7 +191,7 @@ async def test_an_address_where_nothing_is_gets_left_out_of_what_is_listened_to(
 
 
 async def test_there_is_a_bound_to_how_much_is_listened_to(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rooms_listening, "MOST", 1)
+    monkeypatch.setattr(subscriptions, "MAX_SUBSCRIPTIONS", 1)
     heard = Heard()
     async with room.client("auto") as client, listening(client, heard, CURRENT):
         with pytest.raises(MCPError, match="1 subscriptions are open") as refused:

@@ -195,7 +195,7 @@ def hosted(room: Room) -> Client:
 def test_a_person_who_starts_it_by_hand_is_told_what_it_waits_for(room: Room) -> None:
     """And gets away by Ctrl-C."""
     terminal = Person(room.project, room.home, room.environment()).at_terminal("mcp")
-    terminal.until("an agent is to start this and speak with it here; Ctrl-C ends it")
+    terminal.until("waiting for MCP messages on standard input, as an agent sends them; Ctrl-C ends it")
     terminal.type(CTRL_C)
 
     assert terminal.end().code == 130

@@ -10,8 +10,8 @@ from mcp_types import INVALID_PARAMS
 
 from tests.mcp.room import DIALECTS, MODES, Room, said
 from tildone.dialects.base import Reply
-from tildone.mcp.shapes import described
-from tildone.mcp.tools import replace_surrogates
+from tildone.mcp.surrogates import replace_surrogates
+from tildone.mcp.tools import tool_listing
 from tildone.session import Session
 from tildone.value import replace
 from tildone.wiring import TOOLS, dialect_named, session_in
@@ -187,7 +187,7 @@ def test_a_tool_without_an_output_schema_is_listed_without_one() -> None:
     """A dialect need not describe its results."""
     unheard_of = replace(dialect_named("brief").tools[0], name="unheard_of", output_schema=None)
 
-    listed = described(unheard_of, structured=True)
+    listed = tool_listing(unheard_of, structured=True)
 
     assert (listed.output_schema, listed.input_schema) == (None, unheard_of.parameters)
 

@@ -15,7 +15,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from tests.mcp.room import DIALECTS, PATIENCE, Room
 from tests.mcp.wire import INITIALIZED, MODERN, Record, call, initialize, line, request, wired
-from tildone.mcp.stdio_streams import LONGEST, Outbox, written
+from tildone.mcp.json_rpc import MAX_MESSAGE_BYTES, encode
+from tildone.mcp.stdio_streams import MessageWriter
 from tildone.wiring import TOOLS, dialect_named
 
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
@@ -53,7 +54,7 @@ UNREADABLE: dict[str, tuple[bytes, int, object]] = {
     "an odd id": (line({"jsonrpc": "2.0", "id": [5], "method": "ping"}), INVALID_REQUEST, None),
     "no id but true": (line({"jsonrpc": "2.0", "id": True, "method": 7}), INVALID_REQUEST, None),
     "odd params": (line({"jsonrpc": "2.0", "id": "five", "method": "ping", "params": 7}), INVALID_REQUEST, "five"),
-    "too long": (line({**call(5, "todo", {"add": ["x" * LONGEST]}), "id": 5}), INVALID_REQUEST, 5),
+    "too long": (line({**call(5, "todo", {"add": ["x" * MAX_MESSAGE_BYTES]}), "id": 5}), INVALID_REQUEST, 5),
 }
 
 
@@ -94,7 +95,7 @@ def test_whatever_is_to_be_said_can_be_written() -> None:
     """What the SDK itself repeats of a request is not ours to mend before."""
     message = JSONRPCResponse(jsonrpc="2.0", id=1, result={"a\ud800": ["ü", "\udfff"]})
 
-    assert json.loads(written(message)) == {"jsonrpc": "2.0", "id": 1, "result": {"a\ufffd": ["ü", "\ufffd"]}}
+    assert json.loads(encode(message)) == {"jsonrpc": "2.0", "id": 1, "result": {"a\ufffd": ["ü", "\ufffd"]}}
 
 
 @every_dialect
@@ -135,7 +136,7 @@ class Locked:
 
     def __init__(self, room: Room) -> None:
         room.add("Before")
-        self._connection = apsw.Connection(room.settings().store)
+        self._connection = apsw.Connection(room.settings().store.location)
         self._connection.execute("BEGIN IMMEDIATE")
 
     def unlock(self) -> None:
@@ -175,8 +176,8 @@ async def test_a_client_that_hangs_up_on_a_call_that_waits_is_not_waited_for(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server ends although the store is not to be had."""
-    monkeypatch.setattr("tildone.mcp.stdio_streams.PATIENCE", 0.2)
-    monkeypatch.setattr("tildone.mcp.connections.PATIENCE", 0.2)
+    monkeypatch.setattr("tildone.mcp.stdio_streams.DRAIN_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr("tildone.mcp.connections.CLOSE_TIMEOUT_SECONDS", 0.2)
     async with wired(room) as wire:
         locked = Locked(room)
         wire.send(call(1, "todo", ADD))
@@ -200,7 +201,7 @@ async def test_a_plan_longer_than_a_pipe_holds_gets_through(room: Room) -> None:
     assert all(len(text_of(answer)) > 90_000 for answer in answers)
 
 
-class Halting(Outbox):
+class Halting(MessageWriter):
     """Holds back the second half of every long line until it is let go on, as a slow client would."""
 
     def __init__(self, out: int) -> None:
@@ -220,21 +221,21 @@ class Halting(Outbox):
 async def test_a_line_that_nobody_waits_for_any_more_is_not_torn_by_the_next() -> None:
     """The answer was cancelled in the middle of it, and another is ready."""
     source, out = os.pipe()
-    outbox = Halting(out)
+    writer = Halting(out)
     long, short = (
         SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=number, result={"text": "x" * size}))
         for number, size in ((1, 10_000), (2, 1))
     )
-    given_up = asyncio.create_task(outbox.send(long))
-    await asyncio.to_thread(outbox.halfway.wait, PATIENCE)
+    given_up = asyncio.create_task(writer.send(long))
+    await asyncio.to_thread(writer.halfway.wait, PATIENCE)
     given_up.cancel()
     await asyncio.wait({given_up})
-    after = asyncio.create_task(outbox.send(short))
+    after = asyncio.create_task(writer.send(short))
     await asyncio.sleep(0)
-    outbox.go_on.set()
+    writer.go_on.set()
     await after
     with os.fdopen(source, "rb") as ear:
-        outbox.close()
+        writer.close()
         os.close(out)
         lines = ear.read().splitlines()
 

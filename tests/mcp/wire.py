@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
 from tests.mcp.room import PATIENCE, PROGRAM, Room
-from tildone.mcp.stdio_streams import Inbox
+from tildone.mcp.stdio_streams import MessageReader
 
 Record = dict[str, Any]
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -85,8 +85,8 @@ async def wired(room: Room, *, greet: bool = True, dialect: str = "brief") -> As
         os.fdopen(to_server, "wb") as hand,
         os.fdopen(from_server, "rb") as ear,
     ):
-        inbox = Inbox(stdin, out)
-        serving = asyncio.create_task(server.run(inbox, inbox.outbox, server.create_initialization_options()))
+        reader = MessageReader(stdin, out)
+        serving = asyncio.create_task(server.run(reader, reader.writer, server.create_initialization_options()))
         serving.add_done_callback(lambda _: os.close(out))
         wire = Wire(hand, ear)
         if greet:
@@ -96,8 +96,8 @@ async def wired(room: Room, *, greet: bool = True, dialect: str = "brief") -> As
         finally:
             wire.hang_up()
             await asyncio.wait_for(serving, PATIENCE)
-            inbox.outbox.close()
-            await asyncio.to_thread(inbox.thread.join, PATIENCE)
+            reader.writer.close()
+            await asyncio.to_thread(reader.thread.join, PATIENCE)
 
 
 @contextmanager

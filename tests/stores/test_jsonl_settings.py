@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tildone import config
 from tildone.config import Settings, load
 from tildone.errors import StoreError, UsageError
+from tildone.log.address import parse_address
 from tildone.stores.pi.store import JsonlStore
 from tildone.wiring import BY_HAND, dialect_of_session, open_conversations, open_session, open_store
 
@@ -29,20 +29,22 @@ def test_a_folder_begins_where_it_was_written_down(tmp_path: Path, home: dict[st
     (tmp_path / ".git").mkdir()
     (tmp_path / "tildone.toml").write_text('store = "jsonl:plans"\n', encoding="utf-8")
 
-    assert load({}, home, str(deep)).store == f"jsonl:{tmp_path / 'plans'}"
-    assert load({}, home | {"TILDONE_STORE": "jsonl:../mine"}, str(deep)).store == f"jsonl:{tmp_path / 'mine'}"
-    assert load({"store": "jsonl:~/x"}, home, str(deep)).store == "jsonl:" + os.path.expanduser(os.path.join("~", "x"))
+    assert str(load({}, home, str(deep)).store) == f"jsonl:{tmp_path / 'plans'}"
+    assert str(load({}, home | {"TILDONE_STORE": "jsonl:../mine"}, str(deep)).store) == f"jsonl:{tmp_path / 'mine'}"
+    assert str(load({"store": "jsonl:~/x"}, home, str(deep)).store) == "jsonl:" + os.path.expanduser(
+        os.path.join("~", "x")
+    )
 
 
 def test_a_store_without_a_folder_is_refused(tmp_path: Path, home: dict[str, str]) -> None:
     """Plans are not strewn over the folder that somebody happens to be in."""
-    with pytest.raises(UsageError, match="jsonl: needs a folder"):
+    with pytest.raises(UsageError, match="jsonl: needs a path after the colon"):
         load({"store": "jsonl:"}, home, str(tmp_path))
 
 
 def test_the_store_that_was_settled_is_opened(tmp_path: Path) -> None:
     """With plans that any dialect has written in it."""
-    settings = Settings(store=f"{config.JSONL}{tmp_path}", session="s", project="/p")
+    settings = Settings(store=parse_address(f"jsonl:{tmp_path}"), session="s", project="/p")
     header = {"type": "session", "version": 3, "id": "s"}
     told = {"role": "toolResult", "toolName": "todo_write", "details": {"phases": [{"name": "A", "tasks": []}]}}
     entry = {"type": "message", "id": "r", "parentId": None, "message": told}
@@ -59,12 +61,12 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
 
     with pytest.raises(StoreError, match="cannot open"):
-        open_store(Settings(store=f"jsonl:{tmp_path / 'file'}", session="s", project="/p"))
+        open_store(Settings(store=parse_address(f"jsonl:{tmp_path / 'file'}"), session="s", project="/p"))
 
 
 def test_conversations_are_not_held_in_the_files_of_plans(tmp_path: Path) -> None:
     """Each would take what the other adds for a branch that was left."""
-    settings = Settings(store=f"jsonl:{tmp_path}", session="s", project="/p", session_dir=str(tmp_path))
+    settings = Settings(store=parse_address(f"jsonl:{tmp_path}"), session="s", project="/p", session_dir=str(tmp_path))
 
     with pytest.raises(UsageError, match="can't be both the store and the session-dir"):
         open_conversations(settings, str(tmp_path))

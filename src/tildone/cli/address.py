@@ -1,11 +1,10 @@
-"""Stores as a person names them: by a path, a folder of session files, or the address of a server."""
+"""Stores that a command is given: settings for one, whether two are the same, opening one that must exist."""
 
 from __future__ import annotations
 
 import os
 
 from tildone.cli.opening import settings_for
-from tildone.config import JSONL, is_url
 from tildone.errors import NotFound
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -14,6 +13,7 @@ from tildone.wiring import open_store
 if TYPE_CHECKING:
     from tildone.cli.parsing.args import Typed
     from tildone.config import Settings
+    from tildone.log.address import StoreAddress
     from tildone.log.store import Store
 
 
@@ -22,31 +22,11 @@ def settings_at(typed: Typed, store: str) -> Settings:
     return settings_for(replace(typed, options={**typed.options, "store": store}))
 
 
-def path_of(store: str) -> str | None:
-    """Where in the file system the store is: its file, or its folder; None when it is on a server."""
-    return None if is_url(store) else store.removeprefix(JSONL)
-
-
-def file_of(store: str) -> str | None:
-    """The file that the store is, if it is one."""
-    return None if is_url(store) or store.startswith(JSONL) else store
-
-
-def shown(store: str) -> str:
-    """The store as it may be read by anybody: without a password."""
-    if not is_url(store):
-        return store
-    scheme, _, rest = store.partition("://")
-    said, at, host = rest.rpartition("@")
-    return f"{scheme}://{said.partition(':')[0]}{at}{host.partition('?')[0]}"
-
-
-def is_same(one: str, other: str) -> bool:
-    """Whether two names are known to stand for the same store."""
-    paths = path_of(one), path_of(other)
-    if paths[0] is None or paths[1] is None:
+def is_same(one: StoreAddress, other: StoreAddress) -> bool:
+    """Whether two addresses are known to name the same store."""
+    if one.path is None or other.path is None:
         return one == other
-    return os.path.realpath(paths[0]) == os.path.realpath(paths[1])
+    return os.path.realpath(one.path) == os.path.realpath(other.path)
 
 
 def existing(settings: Settings) -> Store:
@@ -55,7 +35,7 @@ def existing(settings: Settings) -> Store:
     Raises:
         NotFound: there is none.
     """
-    path = path_of(settings.store)
+    path = settings.store.path
     if path is not None and not os.path.exists(path):
         raise NotFound(f"there is no store at {path}")
     return open_store(settings)

@@ -71,12 +71,12 @@ def settled(heard: HookEvent, settings: Settings, pid: int) -> bool:
     if heard.host.many and heard.moment == hosts.BEFORE and OURS in heard.text("tool"):
         agents.set_note(AgentId(heard.host.name, pid=pid), CALLER_NOTE, str(agent_id))
     session = _session(agents, agent_id, pid, settings)
-    if session is None or heard.moment == hosts.LINE or not os.path.isabs(settings.store):
+    if session is None or heard.moment == hosts.LINE or settings.store.scheme:
         return False
-    found = glance(settings.store, session)
+    found = glance(settings.store.location, session)
     if found is not None and found.head is None and session != settings.session:
         # A plan of its own that has not begun: what the person wants of the project's agents holds for this one, too.
-        project = glance(settings.store, settings.session)
+        project = glance(settings.store.location, settings.session)
         found = None if project is None or project.directive != "go" else found
     return found is not None and _is_silent(heard, found, agents, agent_id)
 

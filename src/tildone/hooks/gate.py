@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tildone.agents.identity import digest
 from tildone.agents.worktree import fingerprint
-from tildone.config import JSONL
 from tildone.core.query import open_tasks, progress
 from tildone.hooks.fast_path import COST
 from tildone.hooks.reply import STOPS, TELLS, HookReply
@@ -39,7 +38,7 @@ def stopped(
     turn, before = _turn(heard, agents, agent_id), session.state
     if isinstance(decide(before, session.patience, replace(turn, at=now())), Rest):
         return None
-    apart = (settings.store.removeprefix(JSONL), settings.agents_dir, settings.session_dir)
+    apart = (settings.store.location, settings.agents_dir, settings.session_dir)
     sight = replace(turn.fingerprint, files=fingerprint(settings.project, apart))
     verdict = session.turn_ended(replace(turn, fingerprint=sight))
     match verdict.decision:

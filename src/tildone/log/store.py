@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from tildone.log.events import Event
 from tildone.log.health import Finding
 from tildone.log.tree import SessionHead, SessionInfo
+
+Progress = Callable[[int, int], None]
+"""Called with how many events were checked so far, and how many there are."""
 
 
 class Store(Protocol):
@@ -72,8 +75,15 @@ class Store(Protocol):
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head is not `head`; False when `timeout` seconds passed first."""
 
-    def check(self) -> Iterator[Finding]:
+    def check(self, progress: Progress | None = None) -> Iterator[Finding]:
         """What is to be said of the store's health, read from all that it holds, piece by piece as it is found."""
+
+    def compact(self) -> int | None:
+        """Return unused space to the system: how many bytes, or None if this store has no such space.
+
+        Raises:
+            StoreError: there is not enough room to do it. Nothing is lost.
+        """
 
     def close(self) -> None:
         """Let go of what the store holds. A closed store is not used again."""

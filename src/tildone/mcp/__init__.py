@@ -1,1 +1,1 @@
-"""Plans over the Model Context Protocol: tools, resources and a prompt, on pipes or over HTTP."""
+"""The MCP server: a plan's tools, resources and prompt, over stdio or HTTP."""

@@ -1,4 +1,9 @@
-"""Who gets in over HTTP: requests that were meant for this server, from where they may come, with the token."""
+"""Access control for the HTTP server: host name, origin, path and bearer token of every request.
+
+A web page in a browser on this machine can send requests here, too: by DNS rebinding (its own host name resolves to
+this machine), or across origins. The checks of `Host` and `Origin` stop both, whatever the page knows; they hold
+without a token as well.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +15,22 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tildone.mcp.connections import log_error
+from tildone.mcp.reporting import log_error
 from tildone.mcp.token import Token
 
 PATH = "/mcp"
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  to recognise, not to bind
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+ALL_INTERFACES = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  to recognise, not to bind
 
 
 class AccessMiddleware:
-    """Stands before an application. Without a token, whoever reaches it is let in."""
+    """ASGI middleware that refuses requests not meant for this server, or without its token if it has one."""
 
     def __init__(self, app: ASGIApp, host: str, token: Token | None) -> None:
         self._app = app
         self._token = token
-        self._everywhere = host in EVERYWHERE
-        self._names = names_of(host)
+        self._all_interfaces = host in ALL_INTERFACES
+        self._names = server_names(host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -39,31 +44,31 @@ class AccessMiddleware:
             raise
 
     def _refusal(self, path: str, headers: Headers) -> PlainTextResponse | None:
-        """Why a request does not get in. A page in a browser is stopped by the first two, whatever it knows."""
+        """The response to a request that is refused."""
         name = host_name(headers.get("host", ""))
-        if name not in self._names and not (self._everywhere and _is_address(name)):
-            return PlainTextResponse("This server does not go by that name.", 421)
-        if "origin" in headers and _origin(headers["origin"]) not in {*self._names, name}:
-            return PlainTextResponse("Requests from other sites are not answered.", 403)
+        if name not in self._names and not (self._all_interfaces and _is_ip_address(name)):
+            return PlainTextResponse("This server has another host name.", 421)
+        if "origin" in headers and _origin_host(headers["origin"]) not in {*self._names, name}:
+            return PlainTextResponse("Requests from other origins are not allowed.", 403)
         if path != PATH:
-            return PlainTextResponse(f"There is nothing here; the server is at {PATH}.", 404)
-        if self._token and not self._token.fits(headers.get("authorization", "")):
+            return PlainTextResponse(f"Not found; the server is at {PATH}.", 404)
+        if self._token and not self._token.matches(headers.get("authorization", "")):
             challenge = {"WWW-Authenticate": 'Bearer realm="tildone"'}
-            return PlainTextResponse("A token is needed: Authorization: Bearer TOKEN", 401, challenge)
+            return PlainTextResponse("A token is required: Authorization: Bearer TOKEN", 401, challenge)
         return None
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server there."""
-    return host.lower() == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
+    """Whether only this machine can reach a server on that host."""
+    return host.lower() == "localhost" or (_is_ip_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
-def names_of(host: str) -> frozenset[str]:
-    """What a server on that host may be called."""
+def server_names(host: str) -> frozenset[str]:
+    """The host names by which clients may address a server that listens on `host`."""
     if is_loopback(host):
-        return LOOPBACK | {host.lower()}
-    if host in EVERYWHERE:
-        return LOOPBACK | {socket.gethostname().lower(), socket.getfqdn().lower()}
+        return LOOPBACK_NAMES | {host.lower()}
+    if host in ALL_INTERFACES:
+        return LOOPBACK_NAMES | {socket.gethostname().lower(), socket.getfqdn().lower()}
     return frozenset({host.lower()})
 
 
@@ -74,14 +79,14 @@ def host_name(header: str) -> str:
     return header.partition(":")[0].lower()
 
 
-def _origin(header: str) -> str | None:
+def _origin_host(header: str) -> str | None:
     try:
         return urlsplit(header).hostname
     except ValueError:
         return None
 
 
-def _is_address(name: str) -> bool:
+def _is_ip_address(name: str) -> bool:
     try:
         ipaddress.ip_address(name)
     except ValueError:

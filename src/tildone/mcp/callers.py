@@ -1,4 +1,15 @@
-"""Whose plan a request means: the agent that asks, as far as its host lets that be known."""
+"""Which agent sends a request: an `AgentId` from what the request, the environment and the connection reveal.
+
+Theory of operation. A server on stdio belongs to one process of a coding agent; a server on HTTP to anybody who has its
+address and token. In order of trust, a request is attributed
+
+1. to the conversation that it names itself, in `_meta`;
+2. on stdio, to the conversation or the process that the environment names. Environments are inherited: when one coding
+   agent starts another, the inner one's server finds the outer one's variables. They are ignored if
+   `clientInfo.name` says that the client is a different coding agent;
+3. on stdio, to the process that started the server;
+4. on HTTP, to one identity that all remaining callers share.
+"""
 
 from __future__ import annotations
 
@@ -12,114 +23,126 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tildone.agents.identity import AgentId, agent_id
 from tildone.config import Settings
+from tildone.mcp.clients import CLIENTS, McpClient
 from tildone.value import value
 
 Request = ServerRequestContext[Any, Any]
 CallerResolver = Callable[[Request], "Caller"]
 
-CLAUDE, OPENCODE, CODEX = "claude", "opencode", "codex"
-OTHER_HOSTS = ("gemini", CODEX, OPENCODE, CLAUDE)
-"""How hosts that start other agents, or are started by them, begin their names as clients."""
-
-HEADER, QUERY = "tildone-session", "session"
-LONGEST_NAME = 500
+SESSION_HEADER, SESSION_PARAMETER = "tildone-session", "session"
+MAX_SESSION_NAME_CHARS = 500
 
 HTTP_CALLER = AgentId(conversation="http")
-"""All callers over HTTP that reveal no conversation id."""
+"""All callers over HTTP that reveal no conversation."""
 
 
-class Memory(Enum):
-    """How long it is remembered what the model behind a caller has seen."""
+class Retention(Enum):
+    """For how long the server remembers which head of the session a caller's model has seen."""
 
-    KEPT = "kept with the agents of the project, where hooks find it"
-    CONNECTED = "as long as it is connected"
-    NONE = "not at all: the next call may be another model's"
+    REGISTRY = "in the agent registry, where hooks read and change it"
+    CONNECTION = "as long as the connection lasts"
+    NONE = "not at all: the next request may come from another model"
 
 
 @value
 class Caller:
-    """An agent: what it is known by, its process (0 if unknown), the plan it named itself, if it did."""
+    """The agent behind a request: its identity, its process (0: not known), the session it names, if any.
+
+    `certain` means that a record with the same process can only be another agent's: the request itself named the
+    conversation, or the process is the server's own. `mcp_session` tells connections with the same identity apart.
+    """
 
     id: AgentId
     pid: int = 0
     named_session: str | None = None
-    memory: Memory = Memory.KEPT
-    connection: str = ""
+    retention: Retention = Retention.REGISTRY
+    certain: bool = False
+    mcp_session: str = ""
 
 
 def stdio_callers(settings: Settings, environ: Mapping[str, str], process: int) -> CallerResolver:
-    """Callers of a server that a host, a process, has started for itself. There may be several agents in it."""
+    """Callers of a server that a coding agent, running as `process`, started for itself."""
 
-    def whose(asked: Request) -> Caller:
-        codex = _codex_session(asked)
-        if codex:
-            return Caller(agent_id(CODEX, codex, process), process, settings.named_session)
-        claude, opencode = (_said(environ, asked, *where) for where in _TOLD)
-        if claude:
-            return Caller(agent_id(CLAUDE, claude, process), process, settings.named_session)
-        if opencode.isdecimal():
-            return Caller(AgentId(OPENCODE, pid=int(opencode)), int(opencode), settings.named_session)
-        return Caller(AgentId(pid=process), process, settings.named_session)
+    def resolve(request: Request) -> Caller:
+        named = _conversation_in_request(request, process)
+        if named:
+            return Caller(named, process, settings.named_session, certain=True)
+        found = _agent_in_environment(request, environ, process) or AgentId(pid=process)
+        return Caller(found, found.pid or process, settings.named_session)
 
-    return whose
+    return resolve
 
 
 def http_callers(settings: Settings) -> CallerResolver:
-    """Callers of a server that many may reach. Who names no plan gets the one that is meant for such."""
+    """Callers of a server on HTTP. Those that name no session share the default one."""
 
-    def whose(asked: Request) -> Caller:
-        named_session = named_session_of(asked.request) or settings.named_session
-        codex = _codex_session(asked)
-        if codex:
-            return Caller(agent_id(CODEX, codex, 0), 0, named_session)
-        connection = _connection(asked)
-        memory = Memory.CONNECTED if connection else Memory.NONE
-        return Caller(HTTP_CALLER, os.getpid(), named_session, memory, connection)
+    def resolve(request: Request) -> Caller:
+        session = named_session(request.request) or settings.named_session
+        named = _conversation_in_request(request, 0)
+        if named:
+            return Caller(named, 0, session, certain=True)
+        mcp_session = _mcp_session(request)
+        retention = Retention.CONNECTION if mcp_session else Retention.NONE
+        return Caller(HTTP_CALLER, os.getpid(), session, retention, certain=True, mcp_session=mcp_session)
 
-    return whose
+    return resolve
 
 
-def named_session_of(request: Any) -> str | None:
-    """The plan that an HTTP request names: in its header, else in its address."""
-    said: str = _utf8(request.headers.get(HEADER, "")) or request.query_params.get(QUERY, "")
-    return said.strip()[:LONGEST_NAME] or None
+def named_session(http_request: Any) -> str | None:
+    """The session that an HTTP request names: in its header, else in its query."""
+    header = _utf8(http_request.headers.get(SESSION_HEADER, ""))
+    name: str = header or http_request.query_params.get(SESSION_PARAMETER, "")
+    return name.strip()[:MAX_SESSION_NAME_CHARS] or None
+
+
+def client_name(request: Request) -> str:
+    """The name the client gave itself, in lower case; empty if it gave none."""
+    params = request.session.client_params
+    return params.client_info.name.lower() if params else ""
+
+
+def _conversation_in_request(request: Request, pid: int) -> AgentId | None:
+    """The agent whose conversation `_meta` names."""
+    meta = (request.params or {}).get("_meta")
+    if not isinstance(meta, Mapping):
+        return None
+    for client in CLIENTS:
+        conversation = next((meta[key] for key in client.conversation_meta if meta.get(key)), None)
+        if isinstance(conversation, str):
+            return agent_id(client.integration, conversation, pid)
+    return None
+
+
+def _agent_in_environment(request: Request, environ: Mapping[str, str], process: int) -> AgentId | None:
+    """The agent whose conversation or process the environment names, unless it is not the client's own."""
+    name = client_name(request)
+    for client in CLIENTS:
+        if _is_another(name, client):
+            continue
+        conversation = environ.get(client.conversation_variable, "")
+        pid = environ.get(client.process_variable, "")
+        if conversation:
+            return agent_id(client.integration, conversation, process)
+        if pid.isdecimal():
+            return AgentId(client.integration, pid=int(pid))
+    return None
+
+
+def _is_another(name: str, client: McpClient) -> bool:
+    """Whether a client of that name is known to be a different coding agent."""
+    return any(name.startswith(other.names) for other in CLIENTS if other is not client)
+
+
+def _mcp_session(request: Request) -> str:
+    """The session of the transport that a request belongs to; the newest protocol has none."""
+    if request.request is None or request.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        return ""
+    return str(request.request.headers.get("mcp-session-id", ""))
 
 
 def _utf8(header: str) -> str:
-    """A header as it was meant: HTTP knows only bytes, and clients write UTF-8."""
+    """A header as the client wrote it: HTTP decodes Latin-1, and clients send UTF-8."""
     try:
         return header.encode("latin-1").decode()
     except UnicodeError:
         return header
-
-
-def client_name(asked: Request) -> str:
-    """What the client calls itself; empty if it does not say."""
-    params = asked.session.client_params
-    return params.client_info.name.lower() if params else ""
-
-
-_TOLD = ((CLAUDE, "CLAUDE_CODE_SESSION_ID"), (OPENCODE, "OPENCODE_PID"))
-
-
-def _said(environ: Mapping[str, str], asked: Request, host: str, variable: str) -> str:
-    """What a host has told in the environment, unless the client is another that was started from within it."""
-    name = client_name(asked)
-    others = tuple(other for other in OTHER_HOSTS if other != host)
-    return "" if name.startswith(others) else environ.get(variable, "")
-
-
-def _codex_session(asked: Request) -> str:
-    """The session that Codex tells with every call."""
-    meta = (asked.params or {}).get("_meta")
-    if not isinstance(meta, Mapping):
-        return ""
-    told = meta.get("sessionId") or meta.get("threadId")
-    return told if isinstance(told, str) else ""
-
-
-def _connection(asked: Request) -> str:
-    """The connection that a request belongs to; the newest protocol has none."""
-    if asked.request is None or asked.protocol_version in MODERN_PROTOCOL_VERSIONS:
-        return ""
-    return str(asked.request.headers.get("mcp-session-id", ""))

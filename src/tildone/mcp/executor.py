@@ -1,4 +1,4 @@
-"""Work that may block, done by a thread in the order it was asked for, while the event loop goes on."""
+"""Blocking work on a thread of its own, one job after the other, while the event loop goes on."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-MOMENT = 0.005
-"""For so many seconds the loop itself waits: most work takes less, and to be woken later would take as long again."""
+BLOCKING_WAIT_SECONDS = 0.005
+"""For how long `run` blocks the event loop: most jobs take less, and a wake-up by another thread costs as much."""
 
 
 class SerialExecutor:
-    """One thread. What is not done when the process ends is let go of."""
+    """One thread with a queue. Jobs that have not finished when the process exits are abandoned."""
 
     def __init__(self, name: str) -> None:
         self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
@@ -24,43 +24,43 @@ class SerialExecutor:
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
-    async def do(self, job: Callable[[], T]) -> T:
-        """What comes of a job. One that is cancelled before its turn is never begun; afterwards it is finished."""
-        promised: Future[T] = Future()
-        self._jobs.put((promised, job))
-        # Where others wait already it would not be this one's turn, nor should it be done before them.
+    async def run(self, job: Callable[[], T]) -> T:
+        """Run a job and return its result. A job that is cancelled while queued never starts; later, it finishes."""
+        future: Future[T] = Future()
+        self._jobs.put((future, job))
+        # Behind other jobs it would not start at once, so the loop does not block for it.
         if not self._waiting:
             try:
-                return promised.result(MOMENT)
+                return future.result(BLOCKING_WAIT_SECONDS)
             except TimeoutError:
                 pass
         self._waiting += 1
         try:
-            return await asyncio.wrap_future(promised)
+            return await asyncio.wrap_future(future)
         finally:
             self._waiting -= 1
 
-    def then(self, job: Callable[[], object]) -> None:
-        """Do a job that nobody waits for. It deals with its own trouble."""
+    def submit(self, job: Callable[[], object]) -> None:
+        """Run a job that nobody waits for. It handles its own errors."""
         self._jobs.put((Future(), job))
 
     def close(self) -> None:
-        """Take no more work."""
+        """Accept no more jobs."""
         self._jobs.put(None)
 
-    def over(self, patience: float) -> bool:
-        """Whether all work is done, after no more than so many seconds."""
-        self._thread.join(max(0, patience))
+    def join(self, timeout: float) -> bool:
+        """Wait for the jobs accepted before `close`; whether all have finished."""
+        self._thread.join(max(0, timeout))
         return not self._thread.is_alive()
 
     def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            promised, work = job
-            if not promised.set_running_or_notify_cancel():
+        while (queued := self._jobs.get()) is not None:
+            future, job = queued
+            if not future.set_running_or_notify_cancel():
                 continue
             try:
-                result = work()
-            except BaseException as error:  # noqa: BLE001  it is raised where the work was asked for
-                promised.set_exception(error)
+                result = job()
+            except BaseException as error:  # noqa: BLE001  it is raised where the job was submitted
+                future.set_exception(error)
             else:
-                promised.set_result(result)
+                future.set_result(result)

@@ -1,4 +1,4 @@
-"""The server from start to end over streamable HTTP, for many clients, on a socket that is ours before any is told."""
+"""The server for many clients, over streamable HTTP."""
 
 from __future__ import annotations
 
@@ -18,48 +18,51 @@ from tildone.config import Settings
 from tildone.errors import TildoneError, UsageError
 from tildone.mcp.access import PATH, AccessMiddleware, is_loopback
 from tildone.mcp.callers import http_callers
-from tildone.mcp.stdio_server import exit_code, heeding, opened
-from tildone.mcp.stdio_streams import LONGEST
+from tildone.mcp.json_rpc import MAX_MESSAGE_BYTES
+from tildone.mcp.lifecycle import exit_code, handling_signals, open_server
 from tildone.mcp.token import Token, find_token
 
-GRACE = 1
-"""For so many seconds requests that are being answered hold up the end; a stream of changes would for ever."""
+SHUTDOWN_TIMEOUT_SECONDS = 1
+"""For how long the end waits for requests that are being answered; a stream of changes would never end by itself."""
 
 
 def run(settings: Settings, host: str, port: int, *, token_file: str | None, guarded: bool) -> int:
-    """Serve every client that comes to an address, until a signal; the exit code.
+    """Serve clients on an address until a signal arrives; the exit code. If `guarded`, they need a token.
 
     Raises:
-        UsageError: the address makes no sense, or it does not without a token.
-        TildoneError: somebody else listens there, or there is no getting at the store.
+        UsageError: there is no such address, or it must not be served without a token.
+        TildoneError: the port is in use, or the store cannot be opened.
     """
     if not guarded and not is_loopback(host):
-        raise UsageError(f"--no-token is for this machine alone; others can reach --host {host}")
+        raise UsageError(f"--no-token is for loopback addresses only; other machines can reach --host {host}")
     token = find_token(settings, os.environ, token_file) if guarded else None
-    with bound(host, port) as taken:
-        told = [f"plans are served at {url(host, taken.getsockname()[1])}"]
-        told += [f"clients need the token in {token.place}"] if token else ["whoever is on this machine can use them"]
+    with bound_socket(host, port) as listening:
+        # Clients that are told the address find it already bound.
+        notice = [f"plans are served at {url(host, listening.getsockname()[1])}"]
+        notice += [f"clients need the token in {token.source}"] if token else ["every user of this machine has access"]
         if not is_loopback(host):
-            told.append("nothing is encrypted: put a proxy in front that speaks TLS, or trust the network")
-        return asyncio.run(_serve(settings, host, taken, token, told))
+            notice.append("traffic is not encrypted: put a TLS proxy in front, unless you trust the network")
+        return asyncio.run(_serve(settings, host, listening, token, notice))
 
 
-async def _serve(settings: Settings, host: str, taken: socket.socket, token: Token | None, told: list[str]) -> int:
-    with opened(settings, http_callers(settings), to_all=False) as (server, listeners):
-        serving = web(server, host, token)
+async def _serve(
+    settings: Settings, host: str, listening: socket.socket, token: Token | None, notice: list[str]
+) -> int:
+    with open_server(settings, http_callers(settings), all_sessions=False) as (server, subscriptions):
+        web_server = make_web_server(server, host, token)
 
         def stop() -> None:
-            listeners.close()
-            serving.should_exit = True
+            subscriptions.close()
+            web_server.should_exit = True
 
-        sys.stderr.write("".join(f"tildone mcp: {line}\n" for line in told))
-        with heeding(stop) as came:
-            await serving.serve(sockets=[taken])
-    return exit_code(came)
+        sys.stderr.write("".join(f"tildone mcp: {line}\n" for line in notice))
+        with handling_signals(stop) as signals:
+            await web_server.serve(sockets=[listening])
+    return exit_code(signals)
 
 
-class Web(uvicorn.Server):
-    """A web server that leaves signals to whoever runs it."""
+class WebServer(uvicorn.Server):
+    """A uvicorn server that installs no signal handlers."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -67,50 +70,50 @@ class Web(uvicorn.Server):
         yield
 
 
-def web(server: Server[Any], host: str, token: Token | None) -> Web:
-    """The server, for those whom the guard lets in."""
+def make_web_server(server: Server[Any], host: str, token: Token | None) -> WebServer:
+    """The web server, behind the access checks."""
     app = server.streamable_http_app(
         streamable_http_path=PATH,
-        max_request_body_size=LONGEST,
-        # The guard knows more: it is also there where a server listens to the whole network.
+        max_request_body_size=MAX_MESSAGE_BYTES,
+        # Off, because our middleware checks the same, also on an address that other machines reach.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    settings = uvicorn.Config(
+    config = uvicorn.Config(
         AccessMiddleware(app, host, token),
         log_config=None,
         log_level="critical",
         access_log=False,
         lifespan="on",
         server_header=False,
-        timeout_graceful_shutdown=GRACE,
+        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_SECONDS,
     )
-    return Web(settings)
+    return WebServer(config)
 
 
-def bound(host: str, port: int) -> socket.socket:
-    """A socket that listens there.
+def bound_socket(host: str, port: int) -> socket.socket:
+    """A listening socket on that address.
 
     Raises:
-        UsageError: there is no such place on this machine.
-        TildoneError: somebody else listens there.
+        UsageError: this machine has no such address.
+        TildoneError: the port is in use.
     """
     try:
-        family, kind, protocol, _, place = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)[0]
-        taken = socket.socket(family, kind, protocol)
+        family, kind, protocol, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, kind, protocol)
     except OSError as error:
         raise UsageError(f"--host {host}: {error.strerror or error}") from error
     try:
-        # On Windows this would let two listen at once; elsewhere it lets one follow another without a wait.
+        # On Windows this option would let two processes listen at once; elsewhere it allows an immediate restart.
         if sys.platform != "win32":
-            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        taken.bind(place)
-        taken.listen()
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen()
     except OSError as error:
-        taken.close()
+        listening.close()
         raise TildoneError(f"cannot listen on {url(host, port)}: {error.strerror}; choose another --port") from error
-    return taken
+    return listening
 
 
 def url(host: str, port: int) -> str:
-    """Where clients find the server."""
+    """The URL of the server."""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"

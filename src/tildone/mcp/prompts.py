@@ -1,11 +1,11 @@
-"""The prompt that has an agent begin a plan, and what it is told of the tools from the start."""
+"""The prompt that starts a plan, and the instructions that every client gets with the tools."""
 
 from __future__ import annotations
 
 import mcp_types as types
 
 from tildone.dialects.base import Dialect
-from tildone.mcp.tools import replace_surrogates
+from tildone.mcp.surrogates import replace_surrogates
 
 NAME, TASK = "plan", "task"
 
@@ -19,16 +19,18 @@ PROMPTS = [
 ]
 
 
-def begin(dialect: Dialect, task: str) -> types.GetPromptResult:
-    """What a person says to have a plan made: with the dialect's own tools, by its own guidelines."""
+def plan_prompt(dialect: Dialect, task: str) -> types.GetPromptResult:
+    """A user message that asks for a plan, with the dialect's own tools and guidelines."""
     tools = " and ".join(tool.name for tool in dialect.tools if not tool.hints.read_only)
     order = f"Make a plan with {tools} for the task below, then work through it until nothing is open."
-    said = "\n\n".join(part for part in (order, guidelines(dialect), f"Task: {replace_surrogates(task)}") if part)
-    message = types.PromptMessage(role="user", content=types.TextContent(text=said))
+    parts = (order, instructions(dialect), f"Task: {replace_surrogates(task)}")
+    message = types.PromptMessage(
+        role="user", content=types.TextContent(text="\n\n".join(part for part in parts if part))
+    )
     return types.GetPromptResult(description=PROMPTS[0].description, messages=[message])
 
 
-def guidelines(dialect: Dialect) -> str | None:
-    """How a model is to use the tools, in the dialect's words; each guideline once."""
-    said = dict.fromkeys(line for tool in dialect.tools for line in tool.guidelines)
-    return "\n".join(f"- {line}" for line in said) or None
+def instructions(dialect: Dialect) -> str | None:
+    """The guidelines of the dialect's tools, each once."""
+    guidelines = dict.fromkeys(line for tool in dialect.tools for line in tool.guidelines)
+    return "\n".join(f"- {line}" for line in guidelines) or None

@@ -1,4 +1,4 @@
-"""The plan as a resource: which address means which session, and what is found there."""
+"""Plans as resources: which URI names which session, and the contents that a client reads there."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tildone.core.plan import Plan
 from tildone.core.query import progress
 from tildone.formats.markdown import EMPTY, document
 from tildone.log import codec
-from tildone.mcp.connections import SessionView
-from tildone.mcp.tools import replace_surrogates
+from tildone.mcp.snapshot import SessionSnapshot
+from tildone.mcp.surrogates import replace_surrogates
 from tildone.value import value
 
 SCHEME = "plan://"
 CURRENT, CURRENT_JSON = f"{SCHEME}current", f"{SCHEME}current.json"
-TEMPLATE, NAME = f"{SCHEME}{{session}}", "session"
+TEMPLATE = f"{SCHEME}{{session}}"
 MARKDOWN, JSON = "text/markdown", "application/json"
 
 RESOURCES = [
@@ -47,38 +47,39 @@ TEMPLATES = [
 
 
 @value
-class Address:
-    """What an address means: a session, or the caller's own if none is named; as data or as Markdown."""
+class PlanUri:
+    """A parsed resource URI: the session it names (None: the caller's own), and the format."""
 
     uri: str
     session: str | None = None
-    as_data: bool = False
+    as_json: bool = False
 
 
-def address(uri: str) -> Address | None:
-    """What a client means by an address, if it is one of ours."""
+def parse_uri(uri: str) -> PlanUri | None:
+    """The parts of a URI; None if it is not one of ours."""
     if uri in (CURRENT, CURRENT_JSON):
-        return Address(uri, as_data=uri == CURRENT_JSON)
+        return PlanUri(uri, as_json=uri == CURRENT_JSON)
     session = unquote(uri.removeprefix(SCHEME)) if uri.startswith(SCHEME) else ""
-    return Address(uri, session) if session else None
+    return PlanUri(uri, session) if session else None
 
 
-def address_of(session: str) -> str:
-    """The address of a session."""
+def session_uri(session: str) -> str:
+    """The URI of a session."""
     return f"{SCHEME}{quote(session, safe='', errors='replace')}"
 
 
-def contents(at: Address, found: SessionView) -> types.TextResourceContents:
-    """What is there."""
-    if at.as_data:
-        return types.TextResourceContents(uri=at.uri, mime_type=JSON, text=codec.pretty(_data(found)))
-    text = replace_surrogates(document(found.state.plan) or EMPTY)
-    return types.TextResourceContents(uri=at.uri, mime_type=MARKDOWN, text=text)
+def contents(parsed: PlanUri, snapshot: SessionSnapshot) -> types.TextResourceContents:
+    """The plan in the format that the URI asks for."""
+    if parsed.as_json:
+        return types.TextResourceContents(uri=parsed.uri, mime_type=JSON, text=codec.pretty(_as_data(snapshot)))
+    text = replace_surrogates(document(snapshot.state.plan) or EMPTY)
+    return types.TextResourceContents(uri=parsed.uri, mime_type=MARKDOWN, text=text)
 
 
-def _data(found: SessionView) -> dict[str, object]:
-    far = progress(found.state.plan)
-    return {"session": found.session, "closed": far.closed, "total": far.total, "phases": _phases(found.state.plan)}
+def _as_data(snapshot: SessionSnapshot) -> dict[str, object]:
+    plan = snapshot.state.plan
+    done = progress(plan)
+    return {"session": snapshot.session, "closed": done.closed, "total": done.total, "phases": _phases(plan)}
 
 
 def _phases(plan: Plan) -> list[dict[str, object]]:

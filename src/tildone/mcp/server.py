@@ -1,11 +1,11 @@
-"""What a client can ask for, on the SDK's own server: tools, resources, the prompt, and to be told of changes."""
+"""The MCP server: a handler for each kind of request, registered with the SDK's low-level server."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeVar
 
 import mcp_types as types
 from mcp.server.caching import CacheHint
@@ -15,31 +15,38 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from tildone.dialects.base import Dialect
 from tildone.mcp import prompts, resources
 from tildone.mcp.callers import CallerResolver, Request
-from tildone.mcp.connections import Connection, Connections, SessionView, client_message, log_error
-from tildone.mcp.shapes import described
+from tildone.mcp.connections import Connection, Connections
+from tildone.mcp.reporting import client_message, log_error
+from tildone.mcp.snapshot import SessionSnapshot
 from tildone.mcp.subscriptions import Subscriptions
-from tildone.mcp.tools import replace_surrogates, tool_result, wants_structure
+from tildone.mcp.surrogates import replace_surrogates
+from tildone.mcp.tools import tool_listing, tool_result, wants_structured
 
 NAME, TITLE = "tildone", "tildone: the plan your agents actually finish"
 RESOURCE_NOT_FOUND = -32002
-"""As the protocol said until its newest revision."""
+"""The error code of protocol versions before the newest."""
 
-UNCHANGING = CacheHint(ttl_ms=3_600_000)
-MOST_COMPLETIONS = 100
+LIST_CACHE = CacheHint(ttl_ms=3_600_000)
+MAX_COMPLETIONS = 100
+
+T = TypeVar("T")
 
 
-def make_server(desks: Connections, listeners: Subscriptions, whose: CallerResolver, *, to_all: bool) -> Server[Any]:
-    """The server. Where it is not open `to_all` sessions, each caller sees its own and no other."""
-    handlers = Handlers(desks, listeners, whose, to_all=to_all)
-    dialect = desks.dialect
+def make_server(
+    connections: Connections, subscriptions: Subscriptions, resolve_caller: CallerResolver, *, all_sessions: bool
+) -> Server[Any]:
+    """The server. Unless `all_sessions`, a caller can read its own session only."""
+    handlers = Handlers(connections, subscriptions, resolve_caller, all_sessions=all_sessions)
+    dialect = connections.dialect
     server: Server[Any] = Server(
         NAME,
         version=version("tildone"),
         title=TITLE,
-        instructions=prompts.guidelines(dialect),
-        cache_hints={"tools/list": UNCHANGING, "prompts/list": UNCHANGING, "resources/list": UNCHANGING},
+        instructions=prompts.instructions(dialect),
+        cache_hints={"tools/list": LIST_CACHE, "prompts/list": LIST_CACHE, "resources/list": LIST_CACHE},
         get_tool_input_schema=lambda name: tool.parameters if (tool := dialect.tool(name)) else None,
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
@@ -53,129 +60,140 @@ def make_server(desks: Connections, listeners: Subscriptions, whose: CallerResol
         on_get_prompt=handlers.get_prompt,
         on_completion=handlers.complete,
     )
-    # In place of the SDK's tracing, which nobody here would read.
-    server.middleware[:] = [_exact_schemas(desks)]
+    # This replaces the SDK's tracing middleware, whose output nobody reads here.
+    server.middleware[:] = [_exact_schemas(dialect)]
     return server
 
 
-def _exact_schemas(desks: Connections) -> Any:
-    """Lists tools with their schemas as they were written: the SDK would sort the fields, and a schema is a prompt."""
-    schemas = {tool.name: dict(tool.parameters) for tool in desks.dialect.tools}
+def _exact_schemas(dialect: Dialect) -> Any:
+    """Middleware that lists input schemas as written: the SDK sorts their fields, and a schema is a prompt."""
+    schemas = {tool.name: dict(tool.parameters) for tool in dialect.tools}
 
-    async def exact(asked: Request, call_next: CallNext) -> HandlerResult:
-        listed = await call_next(asked)
-        if asked.method == "tools/list" and isinstance(listed, dict):
-            for tool in listed["tools"]:
+    async def restore_schemas(request: Request, call_next: CallNext) -> HandlerResult:
+        result = await call_next(request)
+        if request.method == "tools/list" and isinstance(result, dict):
+            for tool in result["tools"]:
                 tool["inputSchema"] = schemas[tool["name"]]
-        return listed
+        return result
 
-    return exact
+    return restore_schemas
 
 
 class Handlers:
     """One method for each kind of request."""
 
-    def __init__(self, desks: Connections, listeners: Subscriptions, whose: CallerResolver, *, to_all: bool) -> None:
-        self._desks = desks
-        self._listeners = listeners
-        self._whose = whose
-        self._to_all = to_all
+    def __init__(
+        self,
+        connections: Connections,
+        subscriptions: Subscriptions,
+        resolve_caller: CallerResolver,
+        *,
+        all_sessions: bool,
+    ) -> None:
+        self._connections = connections
+        self._subscriptions = subscriptions
+        self._resolve_caller = resolve_caller
+        self._all_sessions = all_sessions
 
-    async def list_tools(self, asked: Request, _params: object) -> types.ListToolsResult:
-        structured = wants_structure(asked)
-        return types.ListToolsResult(
-            tools=[described(tool, structured=structured) for tool in self._desks.dialect.tools]
-        )
+    async def list_tools(self, request: Request, _params: object) -> types.ListToolsResult:
+        structured = wants_structured(request)
+        tools = [tool_listing(tool, structured=structured) for tool in self._connections.dialect.tools]
+        return types.ListToolsResult(tools=tools)
 
-    async def call_tool(self, asked: Request, params: types.CallToolRequestParams) -> types.CallToolResult:
-        tool = self._desks.dialect.tool(params.name)
+    async def call_tool(self, request: Request, params: types.CallToolRequestParams) -> types.CallToolResult:
+        dialect = self._connections.dialect
+        tool = dialect.tool(params.name)
         if tool is None:
-            known = ", ".join(tool.name for tool in self._desks.dialect.tools)
-            raise MCPError(INVALID_PARAMS, f"Unknown tool {replace_surrogates(params.name)!r:.100}; known are {known}")
-        reply = await self._desk(asked).call(params.name, params.arguments or {})
-        return tool_result(tool, reply, structured=wants_structure(asked))
+            names = ", ".join(tool.name for tool in dialect.tools)
+            raise MCPError(INVALID_PARAMS, f"Unknown tool {replace_surrogates(params.name)!r:.100}; known are {names}")
+        reply = await self._connection(request).call(params.name, params.arguments or {})
+        return tool_result(tool, reply, structured=wants_structured(request))
 
-    async def list_resources(self, _asked: Request, _params: object) -> types.ListResourcesResult:
+    async def list_resources(self, _request: Request, _params: object) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=resources.RESOURCES)
 
-    async def list_templates(self, _asked: Request, _params: object) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES if self._to_all else [])
+    async def list_templates(self, _request: Request, _params: object) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES if self._all_sessions else [])
 
-    async def read_resource(self, asked: Request, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        at, found = await self._found(asked, params.uri)
-        return types.ReadResourceResult(contents=[resources.contents(at, found)])
+    async def read_resource(
+        self, request: Request, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        uri, snapshot = await self._read(request, params.uri)
+        return types.ReadResourceResult(contents=[resources.contents(uri, snapshot)])
 
-    async def subscribe(self, asked: Request, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        at, found = await self._found(asked, params.uri)
-        self._listeners.subscribe(asked, at.uri, found)
+    async def subscribe(self, request: Request, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        _, snapshot = await self._read(request, params.uri)
+        self._subscriptions.subscribe(request, params.uri, snapshot)
         return types.EmptyResult()
 
-    async def unsubscribe(self, asked: Request, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        self._listeners.unsubscribe(asked, params.uri)
+    async def unsubscribe(self, request: Request, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        self._subscriptions.unsubscribe(request, params.uri)
         return types.EmptyResult()
 
     async def listen(
-        self, asked: Request, params: types.SubscriptionsListenRequestParams
+        self, request: Request, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        wanted: dict[str, SessionView] = {}
+        snapshots: dict[str, SessionSnapshot] = {}
         for uri in params.notifications.resource_subscriptions or ():
-            # What is not there is left out of what the client is then told it will hear of.
-            with suppress(_Missing):
-                _, wanted[uri] = await self._found(asked, uri)
-        return await self._listeners.listen(asked, params, wanted)
+            # URIs without a resource are left out of the list that the client gets back.
+            with suppress(_ResourceNotFound):
+                _, snapshots[uri] = await self._read(request, uri)
+        return await self._subscriptions.listen(request, params, snapshots)
 
-    async def list_prompts(self, _asked: Request, _params: object) -> types.ListPromptsResult:
+    async def list_prompts(self, _request: Request, _params: object) -> types.ListPromptsResult:
         return types.ListPromptsResult(prompts=prompts.PROMPTS)
 
-    async def get_prompt(self, _asked: Request, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    async def get_prompt(self, _request: Request, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name != prompts.NAME:
-            raise MCPError(
-                INVALID_PARAMS, f"Unknown prompt {replace_surrogates(params.name)!r:.100}; there is {prompts.NAME}"
-            )
+            name = replace_surrogates(params.name)
+            raise MCPError(INVALID_PARAMS, f"Unknown prompt {name!r:.100}; there is {prompts.NAME}")
         task = (params.arguments or {}).get(prompts.TASK, "").strip()
         if not task:
             raise MCPError(INVALID_PARAMS, f"Missing argument {prompts.TASK}: what is to be done")
-        return prompts.begin(self._desks.dialect, task)
+        return prompts.plan_prompt(self._connections.dialect, task)
 
-    async def complete(self, asked: Request, params: types.CompleteRequestParams) -> types.CompleteResult:
+    async def complete(self, request: Request, params: types.CompleteRequestParams) -> types.CompleteResult:
         names: list[str] = []
-        if self._to_all and isinstance(params.ref, types.ResourceTemplateReference):
-            sessions = await self._done(self._desk(asked).sessions)
+        if self._all_sessions and isinstance(params.ref, types.ResourceTemplateReference):
+            sessions = await _reported(self._connection(request).session_names)
             names = [replace_surrogates(name) for name in sessions if name.startswith(params.argument.value)]
-        some = names[:MOST_COMPLETIONS]
+        first = names[:MAX_COMPLETIONS]
         return types.CompleteResult(
-            completion=types.Completion(values=some, total=len(names), has_more=len(some) < len(names))
+            completion=types.Completion(values=first, total=len(names), has_more=len(first) < len(names))
         )
 
-    def _desk(self, asked: Request) -> Connection:
-        return self._desks.of(self._whose(asked))
+    def _connection(self, request: Request) -> Connection:
+        return self._connections.get(self._resolve_caller(request))
 
-    async def _found(self, asked: Request, uri: str) -> tuple[resources.Address, SessionView]:
-        """What an address means to this caller, and what is there."""
-        at = resources.address(uri)
-        if at is None:
-            raise _Missing(asked, uri)
-        found = await self._done(lambda: self._desk(asked).look())
-        if at.session is not None and at.session != found.session:
-            if not self._to_all:
-                raise _Missing(asked, uri)
-            found = await self._done(lambda: self._desk(asked).look(at.session))
-            if found.state.head is None:
-                raise _Missing(asked, uri)
-        return at, found
-
-    async def _done(self, work: Callable[[], Any]) -> Any:
-        try:
-            return await work()
-        except Exception as error:
-            log_error(error)
-            raise MCPError(INTERNAL_ERROR, client_message(error)) from error
+    async def _read(self, request: Request, uri: str) -> tuple[resources.PlanUri, SessionSnapshot]:
+        """The session that a URI names to this caller."""
+        parsed = resources.parse_uri(uri)
+        if parsed is None:
+            raise _ResourceNotFound(request, uri)
+        snapshot = await _reported(lambda: self._connection(request).snapshot())
+        if parsed.session is not None and parsed.session != snapshot.session:
+            if not self._all_sessions:
+                raise _ResourceNotFound(request, uri)
+            snapshot = await _reported(lambda: self._connection(request).snapshot(parsed.session))
+            if snapshot.state.head is None:
+                raise _ResourceNotFound(request, uri)
+        return parsed, snapshot
 
 
-class _Missing(MCPError):
-    """There is nothing at an address, or nothing that this caller may see."""
+async def _reported(work: Callable[[], Awaitable[T]]) -> T:
+    """The result of some work; an error is logged and becomes an error of the protocol."""
+    try:
+        return await work()
+    except Exception as error:
+        log_error(error)
+        raise MCPError(INTERNAL_ERROR, client_message(error)) from error
 
-    def __init__(self, asked: Request, uri: str) -> None:
-        modern = asked.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+class _ResourceNotFound(MCPError):
+    """No resource has this URI, or none that this caller may read."""
+
+    def __init__(self, request: Request, uri: str) -> None:
+        modern = request.protocol_version in MODERN_PROTOCOL_VERSIONS
         code = INVALID_PARAMS if modern else RESOURCE_NOT_FOUND
-        super().__init__(code, f"Resource not found: {replace_surrogates(uri):.200}", {"uri": replace_surrogates(uri)})
+        uri = replace_surrogates(uri)
+        super().__init__(code, f"Resource not found: {uri:.200}", {"uri": uri})

@@ -1,7 +1,14 @@
-"""One client on standard input and output: a message a line, both ways.
+"""Standard input and output as the pair of message streams that the SDK's server reads from and writes to.
 
-The SDK has such a pair of streams, too. Here a client that hangs up, a signal or a full pipe never leaves the process
-waiting for a thread, a message that can't be read is answered, and a call takes fewer turns of the event loop.
+Theory of operation. The SDK has such a pair, too. This one guarantees that
+
+- the process always ends: reading happens on a daemon thread, and writing never blocks the event loop, so neither a
+  client that closed its end, nor a signal, nor a full pipe leaves the process waiting for a thread;
+- every line is answered: one that is not a message gets a JSON-RPC error, and the next line is read;
+- no response is lost: after end of file, requests that arrived before are answered, within a timeout.
+
+A response that fits into the pipe is written at once by the event loop, without a thread switch. Longer ones are
+written by a second thread, in order; while any is queued, all go that way.
 """
 
 from __future__ import annotations
@@ -9,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
-import json
 import os
 import select
 import sys
@@ -21,84 +27,26 @@ from typing import BinaryIO, Self
 import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
     ErrorData,
     JSONRPCError,
     JSONRPCMessage,
     JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
-    jsonrpc_message_adapter,
 )
-from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
 
 from tildone.mcp.executor import SerialExecutor
-from tildone.mcp.tools import replace_surrogates
+from tildone.mcp.json_rpc import InvalidMessage, decode, encode
 
-LONGEST = 1_048_576
-"""How long a message may be, in bytes: about what a tool call may hold."""
+ATOMIC_WRITE_BYTES = getattr(select, "PIPE_BUF", 0)
+"""A writable pipe takes so many bytes without blocking. Windows makes no such promise."""
 
-AT_ONCE = getattr(select, "PIPE_BUF", 0)
-"""So many bytes a pipe that can be written to takes without a wait. Windows has no such promise."""
-
-PATIENCE = 2.0
-"""For so many seconds a client that hung up is still answered: it may have asked first, and be reading yet."""
-
-
-class Unreadable(ValueError):
-    """A line that is no message; `request` is the id it has all the same, if it has one."""
-
-    def __init__(self, code: int, why: str, request: int | str | None = None) -> None:
-        super().__init__(why)
-        self.code = code
-        self.request = request
-
-
-def read(line: bytes) -> JSONRPCMessage:
-    """The message in a line.
-
-    Raises:
-        Unreadable: there is none.
-    """
-    if len(line) <= LONGEST:
-        with contextlib.suppress(ValidationError):
-            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-            if not isinstance(message, JSONRPCNotification) or b'"id"' not in line:
-                return message
-    # The quick reader takes neither half a surrogate pair nor what is nested deeply, does not say whose it was, and
-    # what has an id that is none it takes for a message that wants no answer.
-    try:
-        data = json.loads(line.decode("utf-8", "replace"))
-    except (ValueError, RecursionError) as error:
-        raise Unreadable(PARSE_ERROR, "this is not JSON, or it is nested too deeply") from error
-    request = data.get("id") if isinstance(data, dict) else None
-    is_id = isinstance(request, int | str) and not isinstance(request, bool)
-    if len(line) > LONGEST:
-        why = f"a message has at most {LONGEST} bytes, not {len(line)}"
-        raise Unreadable(INVALID_REQUEST, why, request if is_id else None)
-    try:
-        message = jsonrpc_message_adapter.validate_python(data, by_name=False)
-    except ValidationError as error:
-        why = "this is no message of JSON-RPC 2.0"
-        raise Unreadable(INVALID_REQUEST, why, request if is_id else None) from error
-    if isinstance(message, JSONRPCNotification) and request is not None:
-        raise Unreadable(INVALID_REQUEST, "an id is a number or some text")
-    return message
-
-
-def written(message: JSONRPCMessage) -> bytes:
-    """A message as a line."""
-    try:
-        text = message.model_dump_json(by_alias=True, exclude_unset=True)
-    except (PydanticSerializationError, UnicodeEncodeError):
-        text = json.dumps(replace_surrogates(message.model_dump(by_alias=True, exclude_unset=True)))
-    return f"{text}\n".encode()
+DRAIN_TIMEOUT_SECONDS = 2.0
+"""For how long pending requests are answered after end of file: the client may still be reading."""
 
 
 class _Stream:
-    """What both directions have in common: they are entered and left, and closing them is left to the process."""
+    """What both directions share: the SDK enters and leaves them; the process closes the descriptors."""
 
     async def aclose(self) -> None:
         """Nothing to do."""
@@ -112,71 +60,71 @@ class _Stream:
         await self.aclose()
 
 
-class Outbox(_Stream):
-    """Messages to the client. What it asked for and has not got yet is owed to it."""
+class MessageWriter(_Stream):
+    """Messages to the client, and the set of requests that have no response yet."""
 
-    def __init__(self, out: int, hung_up: Callable[[], None]) -> None:
+    def __init__(self, out: int, on_broken: Callable[[], None]) -> None:
         self._out = out
-        self._hung_up = hung_up
-        self._pen = SerialExecutor("stdout")
-        self._unwritten = 0
-        self._owed: set[int | str | None] = set()
-        self._settled = asyncio.Event()
+        self._on_broken = on_broken
+        self._executor = SerialExecutor("stdout")
+        self._queued = 0
+        self._pending: set[int | str | None] = set()
+        self._drained = asyncio.Event()
 
     async def send(self, item: SessionMessage, /) -> None:
         """Write a message.
 
         Raises:
-            BrokenResourceError: nobody reads any more.
+            BrokenResourceError: the client has closed its end.
         """
-        data = written(item.message)
+        data = encode(item.message)
         try:
-            if self._at_hand(len(data)):
+            if self._fits(len(data)):
                 self._write(data)
             else:
-                # Once begun a line is written to its end, whoever may have given up waiting for it.
-                await asyncio.shield(self._later(data))
+                # Shielded: a line that has begun is written to its end, even if the waiting task is cancelled.
+                await asyncio.shield(self._write_later(data))
         except OSError as error:
-            self._owed.clear()
-            self._hung_up()
+            self._pending.clear()
+            self._on_broken()
             raise anyio.BrokenResourceError from error
         if isinstance(item.message, JSONRPCResponse | JSONRPCError):
-            self.settle(item.message.id)
+            self.remove_pending(item.message.id)
 
-    def owe(self, request: int | str) -> None:
-        """Remember that there is a request to answer."""
-        self._owed.add(request)
-        self._settled.clear()
+    def add_pending(self, request: int | str) -> None:
+        """Register a request that needs a response."""
+        self._pending.add(request)
+        self._drained.clear()
 
-    def settle(self, request: int | str | None) -> None:
-        """A request is answered, or nobody wants it to be."""
-        self._owed.discard(request)
-        if not self._owed:
-            self._settled.set()
+    def remove_pending(self, request: int | str | None) -> None:
+        """A request has its response, or was cancelled."""
+        self._pending.discard(request)
+        if not self._pending:
+            self._drained.set()
 
-    async def settled(self) -> None:
-        """Wait until every request is answered, if that is soon."""
-        if self._owed:
+    async def drain(self) -> None:
+        """Wait until no request is pending, up to the timeout."""
+        if self._pending:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._settled.wait(), PATIENCE)
+                await asyncio.wait_for(self._drained.wait(), DRAIN_TIMEOUT_SECONDS)
 
     def close(self) -> None:
-        """Have written all that was sent, if the client takes it."""
-        self._pen.close()
-        self._pen.over(PATIENCE)
+        """Write what is queued, as far as the client reads it within the timeout."""
+        self._executor.close()
+        self._executor.join(DRAIN_TIMEOUT_SECONDS)
 
-    def _at_hand(self, size: int) -> bool:
-        """Whether so many bytes can be written without having to wait for the client, or for what is yet unwritten."""
-        if self._unwritten or size > AT_ONCE:
+    def _fits(self, size: int) -> bool:
+        """Whether so many bytes can be written now without blocking, and without overtaking what is queued."""
+        if self._queued or size > ATOMIC_WRITE_BYTES:
             return False
         return bool(select.select((), (self._out,), (), 0)[1])
 
-    async def _later(self, data: bytes) -> None:
-        self._unwritten += 1
+    async def _write_later(self, data: bytes) -> None:
+        self._queued += 1
         try:
-            await self._pen.do(lambda: self._write(data))
+            await self._executor.run(lambda: self._write(data))
         finally:
-            self._unwritten -= 1
+            self._queued -= 1
 
     def _write(self, data: bytes) -> None:
         left = memoryview(data)
@@ -184,11 +132,11 @@ class Outbox(_Stream):
             left = left[os.write(self._out, left) :]
 
 
-class Inbox(_Stream):
-    """Messages from the client, read by a thread, until it hangs up."""
+class MessageReader(_Stream):
+    """Messages from the client, read by a thread until end of file."""
 
     def __init__(self, source: BinaryIO, out: int) -> None:
-        self.outbox = Outbox(out, self._hang_up)
+        self.writer = MessageWriter(out, self._end)
         self._source = source
         self._loop = asyncio.get_running_loop()
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -205,49 +153,52 @@ class Inbox(_Stream):
             raise StopAsyncIteration from None
 
     async def receive(self) -> SessionMessage:
-        """The next message. One that can't be read is answered, and the next is taken.
+        """The next message. Lines that are none are answered with an error and skipped.
 
         Raises:
-            EndOfStream: the client has hung up.
+            EndOfStream: the client has closed its end, and pending requests are answered.
         """
         while (line := await self._lines.get()) is not None:
             try:
-                message = read(line)
-            except Unreadable as wrong:
-                error = ErrorData(code=wrong.code, message=str(wrong))
-                # If nobody reads any more, that is the end, and comes next.
-                with contextlib.suppress(anyio.BrokenResourceError):
-                    await self.outbox.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=wrong.request, error=error)))
+                message = decode(line)
+            except InvalidMessage as invalid:
+                await self._refuse(invalid)
                 continue
-            self._note(message)
+            self._track(message)
             return SessionMessage(message)
-        # For whoever asks again.
-        self._hang_up()
-        await self.outbox.settled()
+        # Again, for the next call.
+        self._end()
+        await self.writer.drain()
         raise anyio.EndOfStream
 
-    def _note(self, message: JSONRPCMessage) -> None:
+    async def _refuse(self, invalid: InvalidMessage) -> None:
+        error = ErrorData(code=invalid.code, message=str(invalid))
+        # If the client has closed its end, the end of file follows.
+        with contextlib.suppress(anyio.BrokenResourceError):
+            await self.writer.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=invalid.request, error=error)))
+
+    def _track(self, message: JSONRPCMessage) -> None:
         match message:
-            # What is listened to has no end that could be waited for.
+            # A request to listen stays open by design, so the end does not wait for it.
             case JSONRPCRequest(method=method, id=request) if method != "subscriptions/listen":
-                self.outbox.owe(request)
+                self.writer.add_pending(request)
             case JSONRPCNotification(method="notifications/cancelled", params={"requestId": int() | str() as request}):
-                self.outbox.settle(request)
+                self.writer.remove_pending(request)
             case _:
                 pass
 
-    def _hang_up(self) -> None:
+    def _end(self) -> None:
         self._lines.put_nowait(None)
 
     def _read(self) -> None:
         with contextlib.suppress(OSError):
             for line in self._source:
-                if line.strip() and not self._tell(line):
+                if line.strip() and not self._enqueue(line):
                     return
-        self._tell(None)
+        self._enqueue(None)
 
-    def _tell(self, line: bytes | None) -> bool:
-        """Whether there is still somebody to be told of a line."""
+    def _enqueue(self, line: bytes | None) -> bool:
+        """Hand a line to the event loop; False if that is closed."""
         try:
             self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
         except RuntimeError:
@@ -255,9 +206,12 @@ class Inbox(_Stream):
         return True
 
 
-def standard_streams() -> tuple[BinaryIO, int]:
-    """Standard input, and a descriptor of standard output. From now on nothing else leads there: prints are errors."""
-    # A reader of our own: at the end of the program Python would wait for the thread that reads from its own.
+def claim_standard_streams() -> tuple[BinaryIO, int]:
+    """Standard input, and a descriptor of standard output, which from now on goes to standard error instead.
+
+    So a stray `print` cannot corrupt the protocol.
+    """
+    # A duplicate: at exit, Python would wait for the thread that reads from its own `sys.stdin`.
     source = io.BytesIO() if sys.stdin is None else os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     out = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

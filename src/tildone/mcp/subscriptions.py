@@ -1,4 +1,4 @@
-"""Clients that want to be told of changes: by subscribing, as they used to, or by listening, as they do now."""
+"""Notifications of plan changes: `resources/subscribe`, and `subscriptions/listen` of the newest protocol."""
 
 from __future__ import annotations
 
@@ -14,58 +14,61 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR
 
 from tildone.mcp.callers import Request
-from tildone.mcp.connections import SessionView
+from tildone.mcp.snapshot import SessionSnapshot
 from tildone.mcp.watcher import PlanWatcher
 
-MOST = 200
+MAX_SUBSCRIPTIONS = 200
 
 
 class Subscriptions:
-    """Everybody who wants to know, on every connection."""
+    """All subscriptions, of every connection."""
 
-    def __init__(self, watch: PlanWatcher) -> None:
-        self._watch = watch
+    def __init__(self, watcher: PlanWatcher) -> None:
+        self._watcher = watcher
         self._subscribers: dict[tuple[Any, str], _Subscriber] = {}
         self._streams: set[ListenHandler] = set()
 
-    def subscribe(self, asked: Request, uri: str, found: SessionView) -> None:
-        """Tell a connection of the changes at an address until it ends. To subscribe again changes nothing."""
-        # The SDK shows a handler no other way to the connection, and to what is done at its end.
-        connection = asked.session._connection  # noqa: SLF001  see above
+    def subscribe(self, request: Request, uri: str, snapshot: SessionSnapshot) -> None:
+        """Notify a connection of changes at a URI until it ends. Subscribing again changes nothing."""
+        # The SDK gives handlers no public access to the connection and its exit stack.
+        connection = request.session._connection  # noqa: SLF001  see above
         if (connection, uri) in self._subscribers:
             return
-        self._make_room()
-        self._subscribers[connection, uri] = _Subscriber(self._watch, found, asked.session, uri)
+        self._check_limit()
+        self._subscribers[connection, uri] = _Subscriber(self._watcher, snapshot, request.session, uri)
         connection.exit_stack.callback(self._end, connection, uri)
 
-    def unsubscribe(self, asked: Request, uri: str) -> None:
-        """Tell it no more."""
-        self._end(asked.session._connection, uri)  # noqa: SLF001  see subscribe
+    def unsubscribe(self, request: Request, uri: str) -> None:
+        """End the subscription of a connection to a URI, if there is one."""
+        self._end(request.session._connection, uri)  # noqa: SLF001  see subscribe
 
     async def listen(
-        self, asked: Request, params: types.SubscriptionsListenRequestParams, wanted: Mapping[str, SessionView]
+        self,
+        request: Request,
+        params: types.SubscriptionsListenRequestParams,
+        snapshots: Mapping[str, SessionSnapshot],
     ) -> types.SubscriptionsListenResult:
-        """Tell of the changes at these addresses, for as long as the request stays open."""
-        self._make_room()
-        stream = ListenHandler(_Plans(self._watch, wanted))
+        """Report changes at these URIs for as long as the request stays open."""
+        self._check_limit()
+        stream = ListenHandler(_PlanEvents(self._watcher, snapshots))
         self._streams.add(stream)
-        honoured = params.notifications.model_copy(update={"resource_subscriptions": list(wanted)})
+        honored = params.notifications.model_copy(update={"resource_subscriptions": list(snapshots)})
         try:
-            return await stream(asked, params.model_copy(update={"notifications": honoured}))
+            return await stream(request, params.model_copy(update={"notifications": honored}))
         finally:
             self._streams.discard(stream)
 
     def close(self) -> None:
-        """End every stream as the protocol has it, and stop watching."""
+        """End every stream as the protocol requires, and stop watching."""
         for stream in self._streams:
             stream.close()
         for connection, uri in tuple(self._subscribers):
             self._end(connection, uri)
-        self._watch.close()
+        self._watcher.close()
 
-    def _make_room(self) -> None:
-        if len(self._subscribers) + len(self._streams) >= MOST:
-            raise MCPError(INTERNAL_ERROR, f"{MOST} subscriptions are open; there can be no more")
+    def _check_limit(self) -> None:
+        if len(self._subscribers) + len(self._streams) >= MAX_SUBSCRIPTIONS:
+            raise MCPError(INTERNAL_ERROR, f"{MAX_SUBSCRIPTIONS} subscriptions are open; there can be no more")
 
     def _end(self, connection: object, uri: str) -> None:
         subscriber = self._subscribers.pop((connection, uri), None)
@@ -74,24 +77,24 @@ class Subscriptions:
 
 
 class _Subscriber:
-    """A connection that is told of changes at an address: of all that have come about since, once."""
+    """A connection subscribed to a URI. Changes that happen while a notification is being sent are sent as one."""
 
-    def __init__(self, watch: PlanWatcher, found: SessionView, session: ServerSession, uri: str) -> None:
+    def __init__(self, watcher: PlanWatcher, snapshot: SessionSnapshot, session: ServerSession, uri: str) -> None:
         self._session = session
         self._uri = uri
         self._due = False
-        self._telling: asyncio.Task[None] | None = None
-        self._off = watch.on(found, self._tell)
+        self._sending: asyncio.Task[None] | None = None
+        self._end_watch = watcher.watch(snapshot, self._notify)
 
     def end(self) -> None:
-        self._off()
-        if self._telling:
-            self._telling.cancel()
+        self._end_watch()
+        if self._sending:
+            self._sending.cancel()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._due = True
-        if self._telling is None or self._telling.done():
-            self._telling = asyncio.get_running_loop().create_task(self._send())
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.get_running_loop().create_task(self._send())
 
     async def _send(self) -> None:
         while self._due:
@@ -99,20 +102,21 @@ class _Subscriber:
             await self._session.send_resource_updated(self._uri)
 
 
-class _Plans:
-    """The plans at some addresses as what the SDK calls a bus: it asks here who is to hear of what."""
+class _PlanEvents:
+    """Plan changes as the SDK's subscription bus, which a `ListenHandler` subscribes to."""
 
-    def __init__(self, watch: PlanWatcher, wanted: Mapping[str, SessionView]) -> None:
-        self._watch = watch
-        self._wanted = wanted
+    def __init__(self, watcher: PlanWatcher, snapshots: Mapping[str, SessionSnapshot]) -> None:
+        self._watcher = watcher
+        self._snapshots = snapshots
 
     async def publish(self, event: ServerEvent) -> None:
-        """Nothing comes about by being published: plans change in the store."""
+        """Do nothing: plans change in the store, not by being published."""
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        """Have somebody hear of changes; gives a function that ends it."""
+        """Call `listener` at every change; returns a function that ends this."""
         ends = [
-            self._watch.on(found, partial(listener, ResourceUpdated(uri=uri))) for uri, found in self._wanted.items()
+            self._watcher.watch(snapshot, partial(listener, ResourceUpdated(uri=uri)))
+            for uri, snapshot in self._snapshots.items()
         ]
 
         def unsubscribe() -> None:

@@ -1,4 +1,4 @@
-"""The secret that a client shows over HTTP: where it comes from, and who else could read it."""
+"""The bearer token of the HTTP server: where it is kept, how it is made and compared."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from tildone.value import value
 
 VARIABLE = "TILDONE_TOKEN"
 FILE = "mcp-token"
-SHORTEST = 16
+MIN_TOKEN_CHARS = 16
 
 
 @value
 class Token:
-    """A secret, and where a person finds it."""
+    """A secret, and its source: a file or an environment variable."""
 
     secret: str
-    place: str
+    source: str
 
-    def fits(self, header: str) -> bool:
-        """Whether an Authorization header shows it. How long that takes says nothing about the secret."""
-        scheme, _, shown = header.partition(" ")
-        same = secrets.compare_digest(shown.strip().encode("utf-8", "replace"), self.secret.encode())
+    def matches(self, header: str) -> bool:
+        """Whether an Authorization header contains the token, compared in constant time."""
+        scheme, _, given = header.partition(" ")
+        same = secrets.compare_digest(given.strip().encode("utf-8", "replace"), self.secret.encode())
         return same and scheme.lower() == "bearer"
 
 
 def find_token(settings: Settings, environ: Mapping[str, str], file: str | None) -> Token:
-    """The token of the file that was named, else of the environment, else of a file that is made for it.
+    """The token in the named file, else in the environment, else in the default file, which is created if missing.
 
     Raises:
-        UsageError: there is one, and it will not do.
+        UsageError: the token is not valid, or its file cannot be read or created.
     """
     if file is None and environ.get(VARIABLE):
-        return Token(_fit(environ[VARIABLE], f"${VARIABLE}"), f"${VARIABLE}")
+        return Token(_checked(environ[VARIABLE], f"${VARIABLE}"), f"${VARIABLE}")
     path = os.path.abspath(os.path.expanduser(file or os.path.join(os.path.dirname(settings.agents_dir), FILE)))
     try:
         if not os.path.exists(path):
-            _make(path)
-        with open(path, encoding="ascii") as kept:
-            secret = _fit(kept.read(), path)
+            _create(path)
+        with open(path, encoding="ascii") as opened:
+            secret = _checked(opened.read(), path)
         if sys.platform != "win32" and os.stat(path).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            sys.stderr.write(f"tildone mcp: others on this machine can get at {path}; chmod 600 keeps them out\n")
+            sys.stderr.write(f"tildone mcp: other users have access to {path}; restrict it with chmod 600\n")
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -54,24 +54,24 @@ def find_token(settings: Settings, environ: Mapping[str, str], file: str | None)
     return Token(secret, path)
 
 
-def _fit(said: str, place: str) -> str:
-    secret = said.strip()
-    if len(secret) < SHORTEST or not secret.isascii() or not secret.isprintable() or " " in secret:
-        raise UsageError(f"{place} holds no token: that is {SHORTEST} or more ASCII characters without a space")
+def _checked(text: str, source: str) -> str:
+    secret = text.strip()
+    if len(secret) < MIN_TOKEN_CHARS or not secret.isascii() or not secret.isprintable() or " " in secret:
+        raise UsageError(f"{source} holds no token: that is {MIN_TOKEN_CHARS} or more ASCII characters without a space")
     return secret
 
 
-def _make(path: str) -> None:
-    """Make a token, for this person's eyes only. Where several make one at once, the first one's counts for all."""
+def _create(path: str) -> None:
+    """Create a token that only its owner can read. Of processes that do so at once, all use the first one's."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    draft = f"{path}.{os.getpid()}"
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
+    temporary = f"{path}.{os.getpid()}"
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
         file.write(f"{secrets.token_urlsafe(32)}\n")
     try:
-        # Neither of the two takes the place of a file that is there.
-        (os.rename if sys.platform == "win32" else os.link)(draft, path)
+        # Unlike `os.replace`, neither of the two overwrites an existing file.
+        (os.rename if sys.platform == "win32" else os.link)(temporary, path)
     except FileExistsError:
         pass
     finally:
-        if os.path.exists(draft):
-            os.remove(draft)
+        if os.path.exists(temporary):
+            os.remove(temporary)

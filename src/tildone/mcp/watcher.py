@@ -1,4 +1,4 @@
-"""Who wants to know when a plan changes, and how that is found out: only while somebody does."""
+"""Plan changes in a store, reported to callbacks: one thread per watched session, only while somebody watches it."""
 
 from __future__ import annotations
 
@@ -9,95 +9,95 @@ from collections.abc import Callable
 from tildone.errors import StoreError
 from tildone.log.state import State, latest_state
 from tildone.log.store import Store
-from tildone.mcp.connections import SessionView
+from tildone.mcp.snapshot import SessionSnapshot
 
-SLICE = 0.5
-"""For so many seconds at a time a thread waits for a change; so long it may take to end once nobody wants to know."""
+POLL_SECONDS = 0.5
+"""For how long a thread waits for a change at a time, and so how long it takes to end."""
 
-Tell = Callable[[], None]
+Callback = Callable[[], None]
 
 
 class PlanWatcher:
-    """Tells of changes of plans in a store, through whichever process they come about.
+    """Reports changes of plans, whichever process makes them.
 
-    Whoever wants to know is called in the event loop. All methods are, too.
+    All methods are called in the event loop, and so are the callbacks.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._watched: dict[str, _Watched] = {}
-        self._ending: list[_Watched] = []
+        self._watches: dict[str, _SessionWatch] = {}
+        self._ending: list[_SessionWatch] = []
 
-    def on(self, found: SessionView, tell: Tell) -> Callable[[], None]:
-        """Have `tell` called when the plan is no longer as it was found, and at every change after that.
+    def watch(self, snapshot: SessionSnapshot, callback: Callback) -> Callable[[], None]:
+        """Call `callback` once the plan differs from the snapshot, and at every later change.
 
-        Gives a function that ends it, which may be called again.
+        Returns a function that ends this; calling it again does nothing.
         """
-        watched = self._watched.get(found.session)
-        if watched is None:
-            watched = self._watched[found.session] = _Watched(self._store, found)
-        elif watched.state.plan != found.state.plan:
-            # A change between the two looks: whoever was here before has been told of it, or is about to be.
-            asyncio.get_running_loop().call_soon(tell)
+        watch = self._watches.get(snapshot.session)
+        if watch is None:
+            watch = self._watches[snapshot.session] = _SessionWatch(self._store, snapshot)
+        elif watch.state.plan != snapshot.state.plan:
+            # The plan changed after one of the two was read; earlier callbacks have heard of it or are about to.
+            asyncio.get_running_loop().call_soon(callback)
         token = object()
-        watched.tell[token] = tell
+        watch.callbacks[token] = callback
 
-        def off() -> None:
-            watched.tell.pop(token, None)
-            if not watched.tell and self._watched.get(found.session) is watched:
-                del self._watched[found.session]
-                self._end(watched)
+        def end() -> None:
+            watch.callbacks.pop(token, None)
+            if not watch.callbacks and self._watches.get(snapshot.session) is watch:
+                del self._watches[snapshot.session]
+                self._end(watch)
 
-        return off
+        return end
 
     def close(self) -> None:
-        """Stop watching, and wait until that is so."""
-        for watched in self._watched.values():
-            self._end(watched)
-        self._watched.clear()
-        for watched in self._ending:
-            watched.thread.join(2 * SLICE)
+        """End all watches and wait for their threads."""
+        for watch in self._watches.values():
+            self._end(watch)
+        self._watches.clear()
+        for watch in self._ending:
+            watch.thread.join(2 * POLL_SECONDS)
 
-    def _end(self, watched: _Watched) -> None:
-        watched.over.set()
-        self._ending = [watched, *(other for other in self._ending if other.thread.is_alive())]
+    def _end(self, watch: _SessionWatch) -> None:
+        watch.ended.set()
+        self._ending = [watch, *(other for other in self._ending if other.thread.is_alive())]
 
 
-class _Watched:
-    """A session that is being watched, by a thread of its own."""
+class _SessionWatch:
+    """One watched session: its callbacks, and the thread that waits for changes."""
 
-    def __init__(self, store: Store, found: SessionView) -> None:
-        self.state = found.state
-        self.tell: dict[object, Tell] = {}
-        self.over = threading.Event()
+    def __init__(self, store: Store, snapshot: SessionSnapshot) -> None:
+        self.state = snapshot.state
+        self.callbacks: dict[object, Callback] = {}
+        self.ended = threading.Event()
         self._store = store
-        self._session = found.session
+        self._session = snapshot.session
         self._loop = asyncio.get_running_loop()
-        self.thread = threading.Thread(target=self._watch, args=(found.state,), name="mcp watch", daemon=True)
+        self.thread = threading.Thread(target=self._run, args=(snapshot.state,), name="mcp watch", daemon=True)
         self.thread.start()
 
-    def _watch(self, state: State) -> None:
-        while not self.over.is_set():
+    def _run(self, state: State) -> None:
+        while not self.ended.is_set():
             try:
-                if not self._store.wait(self._session, state.head, SLICE):
+                if not self._store.wait(self._session, state.head, POLL_SECONDS):
                     continue
                 before, state = state, latest_state(self._store.history(self._session))
             except StoreError:
-                # Whoever calls a tool is told what is wrong with the store; here it is only waited for.
-                self.over.wait(SLICE)
+                # Tool calls report what is wrong with the store; the watch only waits until it works again.
+                self.ended.wait(POLL_SECONDS)
                 continue
-            # A nudge moves the head and leaves the plan as it was.
+            # Some events, a nudge for one, move the head and leave the plan as it was.
             if state.plan != before.plan:
-                self._pass_on(state)
+                self._notify(state)
 
-    def _pass_on(self, state: State) -> None:
+    def _notify(self, state: State) -> None:
         try:
             self._loop.call_soon_threadsafe(self._changed, state)
         except RuntimeError:
-            # The loop is closed: nobody is there to be told.
-            self.over.set()
+            # The loop is closed: there is nobody to notify.
+            self.ended.set()
 
     def _changed(self, state: State) -> None:
         self.state = state
-        for tell in tuple(self.tell.values()):
-            tell()
+        for callback in tuple(self.callbacks.values()):
+            callback()

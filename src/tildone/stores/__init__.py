@@ -1,1 +1,74 @@
-"""Where sessions are kept: one module a kind of place."""
+"""Stores: where sessions are kept. To add one, add a module or folder here and a line to `STORES`.
+
+Each module has a global `STORE`, a `StoreKind`. Help texts, `tildone doctor`, `tildone migrate` and the documentation
+are derived from the line here and from that record. `memory` has no line: what ends with the process has no address.
+"""
+
+from __future__ import annotations
+
+from tildone.errors import UsageError
+from tildone.registry import Registry
+from tildone.stores.base import AddressForm
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.log.address import StoreAddress
+    from tildone.log.store import Store
+    from tildone.stores.base import OpenOptions, StoreKind
+
+STORES: Registry[StoreKind, AddressForm] = Registry(
+    __name__,
+    "STORE",
+    {
+        "sqlite": AddressForm(("",), "a file", "one SQLite file, shared by the processes of one machine"),
+        "pi": AddressForm(("jsonl",), "jsonl:FOLDER", "a folder of session files in pi's format"),
+        "postgres": AddressForm(
+            ("postgresql", "postgres"), "postgresql://HOST/DATABASE", "a PostgreSQL database, shared by many machines"
+        ),
+    },
+)
+
+
+def store_name(address: StoreAddress) -> str:
+    """The registered name of the store that answers to an address.
+
+    Raises:
+        UsageError: none does.
+    """
+    for name, form in STORES.entries.items():
+        if address.scheme in form.schemes:
+            return name
+    separator = "://" if address.path is None else ":"
+    raise UsageError(f"there are no {address.scheme}{separator} stores; a store is {placeholders()}")
+
+
+def store_kind(address: StoreAddress) -> StoreKind:
+    """The kind of store that answers to an address.
+
+    Raises:
+        UsageError: none does.
+    """
+    return STORES[store_name(address)]
+
+
+def open_store(address: StoreAddress, options: OpenOptions) -> Store:
+    """Open the store at an address.
+
+    Raises:
+        UsageError: no store answers to the address, or its driver is not installed.
+        StoreError: it cannot be opened.
+    """
+    kind = store_kind(address)
+    try:
+        return kind.open(address, options)
+    except ImportError as error:
+        if not kind.extra:
+            raise
+        message = f"{address.scheme}:// stores need a driver: pip install 'tildone[{kind.extra}]'"
+        raise UsageError(message) from error
+
+
+def placeholders() -> str:
+    """The forms of address that there are, as a help text lists them."""
+    *first, last = (form.placeholder for form in STORES.entries.values())
+    return f"{', '.join(first)} or {last}"

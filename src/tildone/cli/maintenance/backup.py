@@ -7,7 +7,7 @@ import sys
 import time
 
 from tildone.cli import INTERRUPTED
-from tildone.cli.address import existing, is_same, path_of
+from tildone.cli.address import existing, is_same
 from tildone.cli.maintenance.migrate import sum_up, went_on
 from tildone.cli.opening import settings_for
 from tildone.cli.output.amounts import size
@@ -16,18 +16,21 @@ from tildone.cli.output.screen import put
 from tildone.cli.parsing.args import Typed
 from tildone.config import data_folder
 from tildone.errors import NotFound, Refused, UsageError
+from tildone.files.atomic import publish
+from tildone.log.address import parse_address
 from tildone.log.copying import copy
+from tildone.stores.sqlite import SUFFIXES
 from tildone.stores.sqlite.backup import finish
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
+    from tildone.log.address import StoreAddress
     from tildone.log.copying import Copied
     from tildone.log.store import Store
 
 FOLDER = "backups"
-LEFT_BEHIND = ("", "-wal", "-shm", "-journal")
 
 
 def backup(typed: Typed) -> int:
@@ -35,7 +38,7 @@ def backup(typed: Typed) -> int:
     settings = settings_for(typed)
     source = existing(settings)
     path = _path(settings.store, typed.words[0] if typed.words else None)
-    if is_same(path, settings.store):
+    if is_same(parse_address(path), settings.store):
         raise UsageError(f"{path} is the store itself")
     if os.path.exists(path) and not typed.has("force"):
         raise Refused(f"{path} is there already; to replace it, say --force")
@@ -55,12 +58,11 @@ def backup(typed: Typed) -> int:
     return 0
 
 
-def _path(store: str, said: str | None) -> str:
+def _path(store: StoreAddress, said: str | None) -> str:
     """Where the backup goes. A folder gets a file that is named for the moment."""
     name = f"tildone-{time.strftime('%Y%m%d-%H%M%S')}.db"
     if said is None:
-        path = path_of(store)
-        beside = data_folder(os.environ) if path is None else os.path.dirname(path)
+        beside = data_folder(os.environ) if store.path is None else os.path.dirname(store.path)
         return os.path.join(beside, FOLDER, name)
     path = os.path.abspath(os.path.expanduser(said))
     if os.path.isdir(path):
@@ -80,21 +82,10 @@ def _written(source: Store, path: str) -> Copied:
             finally:
                 target.close()
         finish(draft)
-        os.replace(draft, path)
-        _sync(os.path.dirname(path))
+        publish(draft, path)
     except BaseException:
-        for suffix in LEFT_BEHIND:
+        for suffix in SUFFIXES:
             if os.path.exists(f"{draft}{suffix}"):
                 os.remove(f"{draft}{suffix}")
         raise
     return copied
-
-
-def _sync(folder: str) -> None:
-    """Have the name of a new file on disk, where that takes an order of its own."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -8,12 +8,13 @@ import sys
 from shlex import quote
 
 from tildone.agents.open_files import holders
-from tildone.cli.address import file_of, path_of, shown
 from tildone.cli.output.amounts import size
 from tildone.config import KEYS, origins
 from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreTooNew, TildoneError, UsageError
 from tildone.kit.text import clipped
+from tildone.log.address import StoreAddress
 from tildone.log.health import Finding, Health
+from tildone.stores import store_kind
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -28,7 +29,6 @@ LITTLE = 200_000_000
 TOO_LITTLE = 10_000_000
 """Bytes of free space from which on it is odd, and from which on it is bad."""
 
-BESIDE = ("", "-wal", "-shm")
 PATIENCE = 3.0
 """Seconds that a server gets to answer: whoever asks whether something is wrong does not want to wait for it."""
 
@@ -62,12 +62,12 @@ def settings_in_force(ground: Ground) -> Iterator[Finding]:
         held = getattr(ground.settings, key)
         if held is not None:
             where = f"from {said[key]}" if key in said else "as usual"
-            yield Finding(Health.FINE, f"{key}: {_held(key, held)} ({where})")
+            yield Finding(Health.FINE, f"{key}: {_held(held)} ({where})")
 
 
 def store(ground: Ground) -> Iterator[Finding]:
     """Whether the store can be opened, and whether what it holds is whole."""
-    path = path_of(ground.settings.store)
+    path = ground.settings.store.path
     if path is not None and not os.path.exists(path):
         yield Finding(Health.FINE, f"there is no store at {path} yet: the first plan begins one")
         return
@@ -81,10 +81,10 @@ def store(ground: Ground) -> Iterator[Finding]:
 
 def permissions(ground: Ground) -> Iterator[Finding]:
     """Who may read and write the store."""
-    path = path_of(ground.settings.store)
+    path = ground.settings.store.path
     if path is None or not os.path.exists(path):
         return
-    found = [name for suffix in BESIDE if os.path.exists(name := f"{path}{suffix}")]
+    found = [name for name in store_kind(ground.settings.store).files(ground.settings.store) if os.path.exists(name)]
     wrong = [finding for name in (os.path.dirname(path), *found) for finding in _access(name)]
     wrong += [finding for name in found for finding in _ownership(name, path)]
     if os.name == "posix" and _is_open_to_all(path):
@@ -94,7 +94,7 @@ def permissions(ground: Ground) -> Iterator[Finding]:
 
 def space(ground: Ground) -> Iterator[Finding]:
     """Room for more plans."""
-    path = path_of(ground.settings.store)
+    path = ground.settings.store.path
     if path is None:
         return
     while not os.path.exists(path):
@@ -110,8 +110,8 @@ def space(ground: Ground) -> Iterator[Finding]:
 
 def others(ground: Ground) -> Iterator[Finding]:
     """Who else has the store open."""
-    path = file_of(ground.settings.store)
-    if path is None or not os.path.exists(path):
+    path = ground.settings.store.path
+    if path is None or not os.path.isfile(path):
         return
     found = holders(path)
     if found is None:
@@ -154,35 +154,27 @@ CHECKS: tuple[Check, ...] = (
 
 
 def _examined(ground: Ground) -> Iterator[Finding]:
-    file = file_of(ground.settings.store)
-    # Late, so that nothing is loaded for a store that is of another kind.
-    if file is None:
-        from tildone.wiring import open_store  # noqa: PLC0415  see above
+    # Late, so that nothing is loaded where there is no store.
+    from tildone.wiring import open_store  # noqa: PLC0415  see above
 
-        opened = open_store(ground.settings, timeout=PATIENCE)
-        findings = opened.check()
-    else:
-        from tildone.stores.sqlite.store import SqliteStore  # noqa: PLC0415  see above
-
-        opened = sqlite = SqliteStore(file, read_only=True)
-        findings = sqlite.check(lambda done, total: ground.tell("looking through the store", done, total))
+    opened = open_store(ground.settings, timeout=PATIENCE, read_only=True)
     try:
-        yield from findings
+        yield from opened.check(lambda done, total: ground.tell("looking through the store", done, total))
     finally:
         opened.close()
 
 
-def _held(key: str, held: object) -> str:
-    if key == "store":
-        return shown(str(held))
+def _held(held: object) -> str:
+    if isinstance(held, StoreAddress):
+        return held.redacted
     return ("on" if held else "off") if isinstance(held, bool) else str(held)
 
 
-def _remedy(store: str, error: TildoneError) -> str:
+def _remedy(store: StoreAddress, error: TildoneError) -> str:
     match error:
         case StoreTooNew():
             return "pip install --upgrade tildone"
-        case StoreDamaged() if file_of(store) is not None:
+        case StoreDamaged() if store_kind(store).replaceable(store):
             return "put a backup back: tildone restore FILE"
         case StoreBusy():
             return "wait for whoever is at work, or see below who has it open"

@@ -7,7 +7,7 @@ import shlex
 import sys
 
 from tildone.cli import INTERRUPTED
-from tildone.cli.address import existing, is_same, settings_at, shown
+from tildone.cli.address import existing, is_same, settings_at
 from tildone.cli.opening import settings_for
 from tildone.cli.output.amounts import many
 from tildone.cli.output.progress import Progress
@@ -28,7 +28,7 @@ def migrate(typed: Typed) -> int:
     here = settings_at(typed, typed.options["from"]) if "from" in typed.options else settings_for(typed)
     there = settings_at(typed, typed.words[0])
     if is_same(here.store, there.store):
-        raise UsageError(f"{shown(here.store)} can't be copied into itself")
+        raise UsageError(f"{here.store.redacted} can't be copied into itself")
     source = existing(here)
     target = open_store(there)
     try:
@@ -41,14 +41,14 @@ def migrate(typed: Typed) -> int:
         source.close()
         target.close()
     if not copied.sessions and not copied.went_on:
-        put(f"There is no session in {printable(shown(here.store))} yet: nothing was copied.")
+        put(f"There is no session in {printable(here.store.redacted)} yet: nothing was copied.")
         return 0
-    report(copied, f"Copied to {shown(there.store)}")
+    report(copied, f"Copied to {there.store.redacted}")
     if copied.went_on:
         raise StoreBusy(f"{went_on(copied)}; to bring the rest, give the same command again")
     word = "set" if os.name == "nt" else "export"
-    put(f"To use it from now on: {word} TILDONE_STORE={shlex.quote(printable(shown(there.store)))}")
-    if shown(there.store) != there.store:
+    put(f"To use it from now on: {word} TILDONE_STORE={shlex.quote(printable(there.store.redacted))}")
+    if there.store.redacted != str(there.store):
         put("What is left out of the address here (a password, options) belongs there, too.")
     return 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tildone.cli.address import existing, shown
+from tildone.cli.address import existing
 from tildone.cli.opening import settings_for
 from tildone.cli.output.amounts import DAY, SPANS, age, many, size
 from tildone.cli.output.prompts import agreed
@@ -16,7 +16,6 @@ from tildone.ids import now
 from tildone.kit.theme import Role, Span
 from tildone.log import codec
 from tildone.log.state import latest_state
-from tildone.stores.sqlite.store import SqliteStore
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.sanitize import printable
@@ -51,7 +50,7 @@ def prune(typed: Typed) -> int:
         found = _older_than(store, span)
         chosen = [old for old in found if typed.has("open") or not old.open]
         if not typed.has("json"):
-            _show(found, chosen, f"in {shown(settings.store)} was last written to more than {words} ago")
+            _show(found, chosen, f"in {settings.store.redacted} was last written to more than {words} ago")
         wanted = bool(chosen) and not typed.has("dry-run") and (not asking or _agreed(chosen))
         removed = [old for old in chosen if _is_forgotten(store, old)] if wanted else []
         freed = _freed(store) if removed else ""
@@ -120,12 +119,12 @@ def _is_forgotten(store: Store, old: Old) -> bool:
 
 def _freed(store: Store) -> str:
     """What became of the space."""
-    if not isinstance(store, SqliteStore):
-        return ""
     try:
         freed = store.compact()
     except StoreError as error:
         return f" Their space is kept for new plans: {printable(str(error))}"
+    if freed is None:
+        return ""
     return f" {size(freed)} are free again." if freed else " Their space is kept for new plans."
 
 

@@ -8,7 +8,7 @@ import tempfile
 import time
 
 from tildone.cli import INTERRUPTED
-from tildone.cli.address import existing, file_of, is_same, path_of, shown
+from tildone.cli.address import existing, is_same
 from tildone.cli.maintenance.migrate import report
 from tildone.cli.opening import settings_for
 from tildone.cli.output.amounts import many
@@ -16,11 +16,12 @@ from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.args import Typed
 from tildone.errors import StoreDamaged, UsageError
+from tildone.log.address import parse_address
 from tildone.log.copying import copy, outlook
 from tildone.log.health import Health
+from tildone.stores import store_kind
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.backup import open_backup
-from tildone.stores.sqlite.schema import is_foreign
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 from tildone.wiring import open_store
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from tildone.log.store import Store
     from tildone.stores.sqlite.store import SqliteStore
 
-BESIDE = ("", "-wal", "-shm", "-journal")
 LISTED = 10
 
 
@@ -39,7 +39,7 @@ def restore(typed: Typed) -> int:
     """Put the sessions of a backup back, or one of them, or say what that would do."""
     settings = settings_for(typed)
     path = os.path.abspath(os.path.expanduser(typed.words[0]))
-    if is_same(path, settings.store):
+    if is_same(parse_address(path), settings.store):
         raise UsageError(f"{path} is the store itself")
     with tempfile.TemporaryDirectory(prefix="tildone-") as scratch:
         source = open_backup(path, os.path.join(scratch, "backup.db"))
@@ -97,16 +97,17 @@ def _put_back(source: Store, settings: Settings, path: str, only: str | None) ->
 
 def _begun_anew(settings: Settings, error: StoreDamaged) -> tuple[Store, str]:
     """An empty store in the place of a damaged one, and where that one is now."""
-    path = file_of(settings.store)
-    if path is None or not os.path.isfile(path) or is_foreign(path):
+    kind = store_kind(settings.store)
+    if not kind.replaceable(settings.store):
         raise error
+    path = settings.store.location
     aside = f"{path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}"
     while os.path.exists(aside):
         aside += "+"
     print(f"{printable(str(error))}\nIt is moved aside to {printable(aside)}", file=sys.stderr)
-    for suffix in BESIDE:
-        if os.path.exists(f"{path}{suffix}"):
-            os.rename(f"{path}{suffix}", f"{aside}{suffix}")
+    for name in kind.files(settings.store):
+        if os.path.exists(name):
+            os.rename(name, aside + name.removeprefix(path))
     return open_store(settings), aside
 
 
@@ -129,13 +130,13 @@ def _foretell(source: Store, settings: Settings, only: str | None) -> int:
 
 def _as_it_is(settings: Settings) -> Store:
     """The store, or an empty one where there is none: asking makes none."""
-    path = path_of(settings.store)
+    path = settings.store.path
     if path is not None and not os.path.exists(path):
         return MemoryStore()
     try:
         return existing(settings)
     except StoreDamaged as error:
-        put(f"{printable(shown(settings.store))} would be moved aside and begun anew: {printable(str(error))}")
+        put(f"{printable(settings.store.redacted)} would be moved aside and begun anew: {printable(str(error))}")
         return MemoryStore()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tildone.cli.address import shown
 from tildone.cli.opening import settings_for
 from tildone.cli.output.screen import moment, put, put_spans
 from tildone.cli.parsing.args import Typed
@@ -30,7 +29,7 @@ def sessions(typed: Typed) -> int:
     elif found:
         put_spans(_rows(found, settings.session))
     else:
-        put(f"There is no session in {shown(settings.store)} yet. Begin one with: tildone todo append TEXT")
+        put(f"There is no session in {settings.store.redacted} yet. Begin one with: tildone todo append TEXT")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from tildone.cli.parsing.args import Option, Verb
 from tildone.cli.parsing.options import FORCE, JSON
+from tildone.stores import placeholders
 
 SESSIONS = Verb(
     "sessions",
@@ -81,9 +82,9 @@ MIGRATE = Verb(
     least=1,
     most=1,
     about=(
-        "TO is a file, jsonl:FOLDER for session files of pi's format, or postgresql://HOST/DATABASE. Both sides are\n"
-        "compared when all is there. What TO has already stays; given again, the command brings what is missing.\n"
-        "The store that is copied is left as it is."
+        f"TO is {placeholders()}. Both sides are compared when\n"
+        "all is there. What TO has already stays; given again, the command brings what is missing. The store that is\n"
+        "copied is left as it is."
     ),
     options=(Option("from", "STORE", "copy this one instead of the one in use"),),
     examples=("tildone migrate postgresql://localhost/plans", "tildone migrate plans.db --from jsonl:sessions"),

@@ -6,7 +6,6 @@ import os
 import shlex
 from functools import partial
 
-from tildone.cli.address import shown
 from tildone.cli.run.arguments import ID, SHELL, RunArguments
 from tildone.core.query import open_tasks, progress
 from tildone.errors import NotFound, TildoneError, UsageError
@@ -19,8 +18,10 @@ from tildone.host.transcript import Transcript
 from tildone.host.ui import UI
 from tildone.ids import now
 from tildone.kit.sizes import format_count
+from tildone.log.address import parse_address
 from tildone.log.events import Directive
 from tildone.log.store import Store
+from tildone.stores.memory import MemoryStore
 from tildone.value import replace, value
 from tildone.wiring import BY_HAND, open_conversations, open_host, open_session, open_store
 
@@ -57,7 +58,7 @@ class RunSetup:
             NotFound: there is no such conversation.
         """
         self._order = order
-        self._store: Store = open_store(order.settings, kept=order.kept)
+        self._store: Store = open_store(order.settings) if order.kept else MemoryStore()
         self._model = _model(order)
         self.conversations = open_conversations(order.settings, order.cwd, kept=order.kept)
         self.transcript, forked = self._transcript()
@@ -100,7 +101,7 @@ class RunSetup:
         """Where to read what happened; nothing where nothing is kept."""
         if not self._order.kept:
             return None
-        where = f" --store {shlex.quote(shown(self._order.store))}" if self._order.store else ""
+        where = f" --store {shlex.quote(parse_address(self._order.store).redacted)}" if self._order.store else ""
         return f"How it went: tildone log --session {host.transcript.id}{where}"
 
     def _transcript(self) -> tuple[Transcript, str | None]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from tildone.log.events import Event
     from tildone.log.health import Finding
+    from tildone.log.store import Progress
     from tildone.stores.pi.entries import Recover
 
     T = TypeVar("T")
@@ -188,12 +189,15 @@ class JsonlStore:
                 pause = min(pause * 1.5, LAST_LOOK)
         return True
 
-    def check(self) -> Iterator[Finding]:
+    def check(self, _progress: Progress | None = None) -> Iterator[Finding]:
         """What is to be said of the health of the folder and its files, piece by piece as it is found."""
         # Late, because few ask.
         from tildone.stores.pi.examination import examined  # noqa: PLC0415  see above
 
         return examined(self._folder, self._recover)
+
+    def compact(self) -> None:
+        """Nothing: a deleted session leaves no unused space in other files."""
 
     def close(self) -> None:
         """Let go of what was read. A closed store is not used again."""

@@ -1,1 +1,31 @@
-"""Sessions kept in a PostgreSQL database."""
+"""Sessions kept in a PostgreSQL database.
+
+store.py        the store: reading, appending, moving the head
+connections.py  a pool of connections that outlives a restart of the server
+listener.py     LISTEN/NOTIFY for those who wait for a change
+schema.py       the session settings of a connection, migrations; `migrations/*.sql`
+queries.py      the statements in `queries.sql`, by name
+rows.py, names.py   events and names as the database holds them
+address.py, failures.py   URLs for libpq, and the driver's errors as ours
+health.py       the integrity check
+"""
+
+from __future__ import annotations
+
+from tildone.stores.base import StoreKind
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.log.address import StoreAddress
+    from tildone.log.store import Store
+    from tildone.stores.base import OpenOptions
+
+
+def _open(address: StoreAddress, options: OpenOptions) -> Store:
+    # Late, because the driver takes longer to load than most commands take to run.
+    from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
+
+    return PostgresStore(str(address), timeout=options.timeout)
+
+
+STORE = StoreKind(_open, extra="postgres")

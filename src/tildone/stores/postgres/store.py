@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from tildone.log.events import Event
     from tildone.log.health import Finding
+    from tildone.log.store import Progress
 
 TIMEOUT_SECONDS = 30.0
 
@@ -189,9 +190,12 @@ class PostgresStore:
                 bell.clear()
         return True
 
-    def check(self) -> Iterator[Finding]:
+    def check(self, _progress: Progress | None = None) -> Iterator[Finding]:
         """What is to be said of the database's health, piece by piece as it is found."""
         return findings(self._rows)
+
+    def compact(self) -> None:
+        """Nothing: the server's autovacuum reuses space."""
 
     def close(self) -> None:
         """Let go of the server; whoever waits is told. A closed store is not used again."""

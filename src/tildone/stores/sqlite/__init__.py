@@ -1,1 +1,47 @@
-"""Sessions kept in one SQLite file."""
+"""Sessions kept in one SQLite file.
+
+    store.py    the store: reading, appending, moving the head
+    file.py     the open file: connection, write-ahead log, whether the file was replaced or overwritten
+    schema.py   recognising and migrating a file; `migrations/*.sql`
+    queries.py  every SQL statement
+    health.py   the integrity check
+    backup.py   stores as single plain files
+
+This module is light: a hook reads a SQLite store without loading the rest.
+"""
+
+from __future__ import annotations
+
+import os
+
+from tildone.stores.base import StoreKind
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.log.address import StoreAddress
+    from tildone.log.store import Store
+    from tildone.stores.base import OpenOptions
+
+SUFFIXES = ("", "-wal", "-shm", "-journal")
+"""Appended to a store's path, the files that SQLite keeps it in."""
+
+
+def _open(address: StoreAddress, options: OpenOptions) -> Store:
+    # Late, so that nothing is loaded for a store of another kind.
+    from tildone.stores.sqlite.store import SqliteStore  # noqa: PLC0415  see above
+
+    return SqliteStore(address.location, timeout=options.timeout, read_only=options.read_only)
+
+
+def _files(address: StoreAddress) -> tuple[str, ...]:
+    return tuple(f"{address.location}{suffix}" for suffix in SUFFIXES)
+
+
+def _is_replaceable(address: StoreAddress) -> bool:
+    # Late, because only restore asks.
+    from tildone.stores.sqlite.schema import is_foreign  # noqa: PLC0415  see above
+
+    return os.path.isfile(address.location) and not is_foreign(address.location)
+
+
+STORE = StoreKind(_open, files=_files, replaceable=_is_replaceable)

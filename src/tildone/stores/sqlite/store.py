@@ -16,11 +16,12 @@ from tildone.stores.sqlite.schema import HEAD_MOVED, Transaction, from_sql, to_s
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
     from tildone.log.events import Event
     from tildone.log.health import Finding
+    from tildone.log.store import Progress
 
 TIMEOUT_SECONDS = 30.0
 
@@ -190,7 +191,7 @@ class SqliteStore:
                 pause = min(pause * 1.5, LAST_LOOK)
         return True
 
-    def check(self, tell: Callable[[int, int], None] | None = None) -> Iterator[Finding]:
+    def check(self, progress: Progress | None = None) -> Iterator[Finding]:
         """What is to be said of the file's health, as it is at one moment; `tell` hears how many events were seen.
 
         It is looked at through an opening of its own, so that nobody has to wait meanwhile.
@@ -202,7 +203,7 @@ class SqliteStore:
         try:
             with file as connection:
                 connection.execute("BEGIN")
-                yield from findings(connection, file.path, tell)
+                yield from findings(connection, file.path, progress)
         finally:
             file.close()
 

@@ -7,7 +7,7 @@ import threading
 from tests.mcp.room import PATIENCE
 from tests.plans import session_on
 from tildone.log.state import latest_state
-from tildone.mcp.connections import SessionView
+from tildone.mcp.snapshot import SessionSnapshot
 from tildone.mcp.watcher import PlanWatcher
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
@@ -32,8 +32,8 @@ class Noted(MemoryStore):
             pass
 
 
-def found(session: Session) -> SessionView:
-    return SessionView(session.name, latest_state(session.store.history(session.name)))
+def found(session: Session) -> SessionSnapshot:
+    return SessionSnapshot(session.name, latest_state(session.store.history(session.name)))
 
 
 async def test_a_nudge_is_no_change_of_the_plan() -> None:
@@ -42,8 +42,8 @@ async def test_a_nudge_is_no_change_of_the_plan() -> None:
     session = session_on(store)
     session.call("write_todos", ONE)
     told: asyncio.Queue[str] = asyncio.Queue()
-    watch = PlanWatcher(store)
-    watch.on(found(session), lambda: told.put_nowait("changed"))
+    watcher = PlanWatcher(store)
+    watcher.watch(found(session), lambda: told.put_nowait("changed"))
 
     assert session.turn_ended().prompt
     await asyncio.to_thread(store.until_waited, session.state.head)
@@ -52,7 +52,7 @@ async def test_a_nudge_is_no_change_of_the_plan() -> None:
     await asyncio.wait_for(told.get(), PATIENCE)
     await asyncio.to_thread(store.until_waited, session.state.head)
 
-    watch.close()
+    watcher.close()
     assert (silent, told.empty()) == (True, True)
 
 
@@ -62,30 +62,30 @@ async def test_a_change_between_looking_and_listening_is_told_of() -> None:
     session = session_on(store)
     looked = found(session)
     told: asyncio.Queue[str] = asyncio.Queue()
-    watch = PlanWatcher(store)
-    watch.on(looked, lambda: told.put_nowait("first"))
+    watcher = PlanWatcher(store)
+    watcher.watch(looked, lambda: told.put_nowait("first"))
     session.call("write_todos", ONE)
     first = await asyncio.wait_for(told.get(), PATIENCE)
 
-    watch.on(looked, lambda: told.put_nowait("second"))
+    watcher.watch(looked, lambda: told.put_nowait("second"))
 
     second = await asyncio.wait_for(told.get(), PATIENCE)
-    watch.close()
+    watcher.close()
     assert (first, second) == ("first", "second")
 
 
 async def test_one_thread_watches_for_all_and_ends_with_the_last() -> None:
     store = Noted()
     session = session_on(store)
-    watch = PlanWatcher(store)
+    watcher = PlanWatcher(store)
     before = threading.active_count()
-    ends = [watch.on(found(session), lambda: None) for _ in range(5)]
+    ends = [watcher.watch(found(session), lambda: None) for _ in range(5)]
     during = threading.active_count()
 
     for end in (*ends, *ends):
         end()
-    watch.on(found(session), lambda: None)
-    watch.close()
+    watcher.watch(found(session), lambda: None)
+    watcher.close()
 
     assert (during, [thread for thread in threading.enumerate() if thread.name == "mcp watch"]) == (before + 1, [])
 
@@ -94,15 +94,15 @@ async def test_who_is_gone_by_the_time_of_a_change_is_not_called() -> None:
     store = Noted()
     session = session_on(store)
     told: asyncio.Queue[str] = asyncio.Queue()
-    watch = PlanWatcher(store)
-    off = watch.on(found(session), lambda: told.put_nowait("gone"))
-    watch.on(found(session), lambda: told.put_nowait("here"))
+    watcher = PlanWatcher(store)
+    off = watcher.watch(found(session), lambda: told.put_nowait("gone"))
+    watcher.watch(found(session), lambda: told.put_nowait("here"))
 
     off()
     session.call("write_todos", ONE)
 
     assert await asyncio.wait_for(told.get(), PATIENCE) == "here"
-    watch.close()
+    watcher.close()
     assert told.empty()
 
 
@@ -112,7 +112,7 @@ def test_a_loop_that_has_ended_is_not_told_any_more() -> None:
     session = session_on(store)
 
     async def begin() -> threading.Thread:
-        PlanWatcher(store).on(found(session), lambda: None)
+        PlanWatcher(store).watch(found(session), lambda: None)
         return next(thread for thread in threading.enumerate() if thread.name == "mcp watch")
 
     thread = asyncio.run(begin())

@@ -1,0 +1,69 @@
+"""What a server needs from start to end on either transport: its store, its subscriptions, signals, an exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from mcp.server.lowlevel import Server
+
+from tildone.config import Settings
+from tildone.mcp.callers import CallerResolver
+from tildone.mcp.connections import Connections
+from tildone.mcp.server import make_server
+from tildone.mcp.subscriptions import Subscriptions
+from tildone.mcp.watcher import PlanWatcher
+from tildone.wiring import dialect_named, open_store
+
+DEFAULT_DIALECT = "brief"
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+@contextmanager
+def open_server(
+    settings: Settings, resolve_caller: CallerResolver, *, all_sessions: bool
+) -> Iterator[tuple[Server[Any], Subscriptions]]:
+    """A server on the store that the settings name, and its subscriptions; both are closed at the end.
+
+    Raises:
+        TildoneError: the store cannot be opened, or there is no such dialect.
+    """
+    dialect = dialect_named(settings.dialect or DEFAULT_DIALECT)
+    connections = Connections(settings, dialect, open_store(settings))
+    subscriptions = Subscriptions(PlanWatcher(connections.store))
+    try:
+        yield make_server(connections, subscriptions, resolve_caller, all_sessions=all_sessions), subscriptions
+    finally:
+        subscriptions.close()
+        connections.close()
+
+
+@contextmanager
+def handling_signals(stop: Callable[[], object]) -> Iterator[list[int]]:
+    """Call `stop` when a signal asks the process to end; yields the list of the signals received."""
+    received: list[int] = []
+
+    def on_signal(number: int) -> None:
+        received.append(number)
+        stop()
+
+    loop = asyncio.get_running_loop()
+    numbers = [number for name in SIGNALS if (number := getattr(signal, name, None)) is not None]
+    # Where the event loop has no signal handlers (Windows), Python's own end the program.
+    with suppress(NotImplementedError):
+        for number in numbers:
+            loop.add_signal_handler(number, on_signal, number)
+    try:
+        yield received
+    finally:
+        with suppress(NotImplementedError):
+            for number in numbers:
+                loop.remove_signal_handler(number)
+
+
+def exit_code(signals: list[int]) -> int:
+    """The exit code of a process that a signal ended, as shells expect it; 0 if there was none."""
+    return 128 + signals[0] if signals else 0

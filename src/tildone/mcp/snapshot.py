@@ -1,0 +1,14 @@
+"""A session's state at one moment, as resources show it and the watcher compares it."""
+
+from __future__ import annotations
+
+from tildone.log.state import State
+from tildone.value import value
+
+
+@value
+class SessionSnapshot:
+    """The name of a session and its state when it was read."""
+
+    session: str
+    state: State

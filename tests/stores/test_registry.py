@@ -1,0 +1,62 @@
+"""The registry of stores: every line works, and what other parts derive from it."""
+
+import pytest
+
+from tildone.errors import UsageError
+from tildone.log.address import parse_address
+from tildone.log.store import Store
+from tildone.stores import STORES, open_store, placeholders, store_kind, store_name
+from tildone.stores.base import AddressForm, OpenOptions, StoreKind
+
+
+@pytest.mark.parametrize("name", list(STORES))
+def test_every_line_names_a_module_with_a_store(name: str) -> None:
+    form = STORES.entries[name]
+
+    assert isinstance(STORES[name], StoreKind)
+    assert form.schemes
+    assert form.placeholder
+    assert form.summary
+
+
+def test_no_two_stores_answer_to_the_same_scheme() -> None:
+    schemes = [scheme for form in STORES.entries.values() for scheme in form.schemes]
+
+    assert len(set(schemes)) == len(schemes)
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [("plans.db", "sqlite"), ("jsonl:x", "pi"), ("postgresql://h/d", "postgres"), ("postgres://h/d", "postgres")],
+)
+def test_an_address_names_its_store(address: str, name: str) -> None:
+    assert store_name(parse_address(address)) == name
+
+
+@pytest.mark.parametrize(("address", "shown"), [("mysql://h/d", "mysql://"), ("notes:2024.db", "notes:")])
+def test_an_unknown_scheme_is_refused_with_the_forms_that_there_are(address: str, shown: str) -> None:
+    with pytest.raises(UsageError, match=f"there are no {shown} stores; a store is {placeholders()}"):
+        store_kind(parse_address(address))
+
+
+def test_a_missing_module_that_is_no_driver_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a store that names an extra blames a missing module on it."""
+
+    def broken(*_: object) -> Store:
+        raise ImportError("typo")
+
+    entries = {**STORES.entries, "toy": AddressForm(("toy",), "toy:X", "for tests")}
+    monkeypatch.setattr(STORES, "entries", entries)
+    monkeypatch.setattr(type(STORES), "__getitem__", lambda *_: StoreKind(broken))
+
+    with pytest.raises(ImportError, match="typo"):
+        open_store(parse_address("toy:x"), OpenOptions())
+
+
+def test_the_files_of_a_store_are_its_own_and_those_of_its_engine() -> None:
+    """Doctor checks the permissions of these."""
+    sqlite, pi, postgres = map(parse_address, ("/p.db", "jsonl:/s", "postgresql://h/d"))
+
+    assert store_kind(sqlite).files(sqlite) == ("/p.db", "/p.db-wal", "/p.db-shm", "/p.db-journal")
+    assert store_kind(pi).files(pi) == ("/s",)
+    assert store_kind(postgres).files(postgres) == ()

@@ -90,7 +90,7 @@ def _patience(settings: Settings) -> Patience:
     """The usual bounds, with those that somebody has set."""
     said = {
         "nudges": settings.max_nudges,
-        "same": settings.max_same,
+        "repeats": settings.max_same,
         "minutes": settings.max_minutes,
         "cost": settings.max_cost,
     }
@@ -243,6 +243,6 @@ def _steering(settings: Settings, store: Store) -> Extension:
 def _completions(project: str) -> Completions:
     """Where finished plans are written down for people, in a project."""
     # Late, because one dialect of three needs it.
-    from tildone.agents.completions import CompletionLog  # noqa: PLC0415  see above
+    from tildone.agents.completion_log import CompletionLog  # noqa: PLC0415  see above
 
     return CompletionLog(project, lambda: time.strftime("%Y%m%d-%H%M%S"))

@@ -1,4 +1,4 @@
-"""Whether anything was done to the files of a project."""
+"""The fingerprint of a project's files: it changes with every edit, and not without one."""
 
 import os
 import subprocess
@@ -62,7 +62,7 @@ CHANGES = [edit, add, remove, rename, commit]
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-def test_work_gives_another_mark(repository: Path, change: Callable[[Path], None]) -> None:
+def test_every_change_gives_another_fingerprint(repository: Path, change: Callable[[Path], None]) -> None:
     before = fingerprint(str(repository))
 
     change(repository)
@@ -76,10 +76,10 @@ def test_work_gives_another_mark(repository: Path, change: Callable[[Path], None
     [(edit, "src/ünïcode\nname.py"), (add, "src/new.py"), (rename, "new name.py")],
     ids=["edit", "add", "rename"],
 )
-def test_more_work_on_a_file_that_was_changed_already_gives_another(
+def test_a_second_edit_to_a_changed_file_gives_another_fingerprint(
     repository: Path, change: Callable[[Path], None], name: str
 ) -> None:
-    """What git says of it is the same; its size or its time are not."""
+    """What git reports of it is the same; its size or time differs."""
     change(repository)
     with (repository / name).open("a", encoding="utf-8") as file:
         file.write("# more\n")
@@ -91,14 +91,14 @@ def test_more_work_on_a_file_that_was_changed_already_gives_another(
     assert fingerprint(str(repository)) != before
 
 
-def test_no_work_gives_the_same(repository: Path) -> None:
+def test_without_a_change_the_fingerprint_is_the_same(repository: Path) -> None:
     edit(repository)
     add(repository)
 
     assert fingerprint(str(repository)) == fingerprint(str(repository))
 
 
-def test_what_git_ignores_is_no_work(repository: Path) -> None:
+def test_ignored_files_do_not_count(repository: Path) -> None:
     before = fingerprint(str(repository))
 
     (repository / "server.log").write_text("noise\n", encoding="utf-8")
@@ -106,7 +106,7 @@ def test_what_git_ignores_is_no_work(repository: Path) -> None:
     assert fingerprint(str(repository)) == before
 
 
-def test_what_is_kept_apart_does_not_count(repository: Path) -> None:
+def test_excluded_paths_do_not_count(repository: Path) -> None:
     store = str(repository / "plans.db")
     before = fingerprint(str(repository), [store])
 
@@ -117,8 +117,8 @@ def test_what_is_kept_apart_does_not_count(repository: Path) -> None:
     assert fingerprint(str(repository)) != before
 
 
-def test_looking_writes_nothing(repository: Path) -> None:
-    """Not even what git would like to note down for the next time: an agent may be in the middle of a commit."""
+def test_the_git_index_is_not_written(repository: Path) -> None:
+    """Git would refresh it; the agent may be in the middle of a commit."""
     os.utime(repository / "old.py", (1, 1))
     index = (repository / ".git" / "index").read_bytes()
 
@@ -126,14 +126,14 @@ def test_looking_writes_nothing(repository: Path) -> None:
     assert (repository / ".git" / "index").read_bytes() == index
 
 
-def test_looking_waits_for_nobody(repository: Path) -> None:
+def test_a_locked_index_is_not_waited_for(repository: Path) -> None:
     (repository / ".git" / "index.lock").touch()
 
     assert fingerprint(str(repository))
     assert (repository / ".git" / "index.lock").exists()
 
 
-def test_a_repository_named_in_the_environment_is_not_taken_for_this_one(
+def test_the_environment_cannot_point_to_another_repository(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = tmp_path / "other"
@@ -146,8 +146,8 @@ def test_a_repository_named_in_the_environment_is_not_taken_for_this_one(
     assert fingerprint(str(repository)) == before
 
 
-def test_settings_of_the_project_run_nothing(repository: Path) -> None:
-    """Whoever wrote them may not be who looks."""
+def test_commands_in_the_project_configuration_are_not_run(repository: Path) -> None:
+    """The author of the configuration need not be the person who runs tildone."""
     proof = repository.parent / "proof"
     git(repository, "config", "core.fsmonitor", f"touch '{proof}'; true")
 
@@ -155,7 +155,7 @@ def test_settings_of_the_project_run_nothing(repository: Path) -> None:
     assert not proof.exists()
 
 
-def test_without_git_every_file_counts(tmp_path: Path) -> None:
+def test_outside_a_repository_every_file_counts(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "file").write_text("1", encoding="utf-8")
     (tmp_path / ".hidden").write_text("1", encoding="utf-8")
@@ -172,13 +172,13 @@ def test_without_git_every_file_counts(tmp_path: Path) -> None:
     assert fingerprint(str(tmp_path)) != before
 
 
-def test_a_link_is_not_followed(tmp_path: Path) -> None:
+def test_a_symbolic_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path)
 
     assert fingerprint(str(tmp_path))
 
 
-def test_without_the_program_git_every_file_counts(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_installed_every_file_counts(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(repository))
     before = fingerprint(str(repository))
 
@@ -188,21 +188,21 @@ def test_without_the_program_git_every_file_counts(repository: Path, monkeypatch
     assert fingerprint(str(repository)) != before
 
 
-def test_too_much_to_look_at_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mark of a part would change with the part that is looked at."""
+def test_a_folder_too_large_to_read_has_no_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of a part would change with the part that was read."""
     for number in range(5):
         (tmp_path / str(number)).touch()
 
-    monkeypatch.setattr(worktree, "MOST_WALKED", 4)
+    monkeypatch.setattr(worktree, "MAX_WALKED_FILES", 4)
     too_many = fingerprint(str(tmp_path))
-    monkeypatch.setattr(worktree, "MOST_WALKED", 5)
-    monkeypatch.setattr(worktree, "SECONDS_WALKED", -1)
+    monkeypatch.setattr(worktree, "MAX_WALKED_FILES", 5)
+    monkeypatch.setattr(worktree, "WALK_TIMEOUT_SECONDS", -1)
 
     assert (too_many, fingerprint(str(tmp_path))) == ("", "")
 
 
-def test_many_changed_files_are_known_by_their_names_alone(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worktree, "MOST", 0)
+def test_beyond_the_limit_changed_files_count_by_name_only(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worktree, "MAX_INSPECTED_FILES", 0)
     edit(repository)
     before = fingerprint(str(repository))
 
@@ -214,5 +214,5 @@ def test_many_changed_files_are_known_by_their_names_alone(repository: Path, mon
     assert fingerprint(str(repository)) != before
 
 
-def test_a_folder_that_is_gone_has_a_mark_too(tmp_path: Path) -> None:
+def test_a_missing_folder_has_a_fingerprint(tmp_path: Path) -> None:
     assert fingerprint(str(tmp_path / "gone")) == fingerprint(str(tmp_path / "gone"))

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tildone.agents.completions import CompletionLog
+from tildone.agents.completion_log import CompletionLog
 from tildone.dialects.declared import DECLARED
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore

@@ -22,7 +22,7 @@ from itertools import count
 from pathlib import Path
 
 from tests.project.blocks import matches
-from tildone.agents.completions import CompletionLog
+from tildone.agents.completion_log import CompletionLog
 from tildone.core.ops import Append
 from tildone.core.plan import Task
 from tildone.dialects.base import Dialect

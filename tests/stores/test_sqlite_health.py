@@ -2,7 +2,6 @@
 
 import os
 import random
-import sys
 from pathlib import Path
 
 import apsw
@@ -10,8 +9,7 @@ import pytest
 
 from tests.plans import plan_of
 from tests.stores.contract import WILD, chain, ids, planned
-from tests.stores.processes import finish, run, start, wait_for
-from tildone.agents.open_files import Holder, holders
+from tests.stores.processes import run
 from tildone.errors import NotFound, StoreDamaged, StoreError
 from tildone.log.events import Actor, Event, PlanChanged
 from tildone.log.health import Health
@@ -20,7 +18,6 @@ from tildone.stores.sqlite.schema import is_foreign
 from tildone.stores.sqlite.store import SqliteStore
 
 unix_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="limits are Unix's")
-linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has /proc")
 
 
 @pytest.fixture
@@ -287,42 +284,6 @@ def test_events_of_a_session_that_is_forgotten_meanwhile_come_to_an_end(path: Pa
 
     assert [first.id, *ids(events)][0] == "0"
     assert list(events) == []
-
-
-@linux_only
-def test_who_has_a_store_open_is_found(path: Path) -> None:
-    """With its number and its command; one that holds on to a file that is gone is told apart."""
-    with start("keep_open", path) as holder:
-        wait_for("held-0", holder)
-        [found] = holders(str(path)) or []
-        path.rename(path.with_name("elsewhere.db"))
-        renamed = holders(str(path))
-        path.with_name("elsewhere.db").unlink()
-        finish([holder])
-
-    assert found.pid == holder.pid
-    assert "tests.stores.programs keep_open" in found.command
-    assert not found.gone
-    assert [each.pid for each in renamed or []] == [holder.pid]
-    assert holders(str(path)) == []
-
-
-@linux_only
-def test_who_holds_on_to_a_deleted_store_is_told_apart(path: Path) -> None:
-    with start("keep_open", path) as holder:
-        wait_for("held-0", holder)
-        for suffix in ("", "-wal", "-shm"):
-            Path(f"{path}{suffix}").unlink()
-        found = holders(str(path))
-        finish([holder])
-
-    assert [(each.pid, each.gone) for each in found or [Holder(0, "")]] == [(holder.pid, True)]
-
-
-def test_where_it_can_not_be_told_who_has_it_open_that_is_said(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "darwin")
-
-    assert holders(str(path)) is None
 
 
 def test_a_database_of_somebody_else_is_told_from_a_broken_store(path: Path) -> None:

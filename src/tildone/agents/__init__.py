@@ -1,1 +1,1 @@
-"""Which agents are at work on which plan: identities, processes, locks, worktree fingerprints."""
+"""Which agents are at work on which plan: their identities, records and processes, and what changed on disk."""

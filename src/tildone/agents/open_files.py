@@ -1,4 +1,4 @@
-"""Which processes have a file open."""
+"""Which processes have a database file open (Linux only: it reads `/proc`)."""
 
 from __future__ import annotations
 
@@ -7,49 +7,49 @@ import sys
 
 from tildone.value import value
 
-BESIDE = ("", "-wal", "-shm", "-journal")
-"""What SQLite puts beside a file belongs to it."""
+SQLITE_SUFFIXES = ("", "-wal", "-shm", "-journal")
+"""The database file, and the files that SQLite keeps beside it."""
 
-_GONE = " (deleted)"
+_DELETED = " (deleted)"
 
 
 @value
-class Holder:
-    """A process that has the file open; `gone` if it is one that is not at its place any more."""
+class FileHolder:
+    """A process that has the file open; `deleted` if what it has open was deleted or replaced since."""
 
     pid: int
     command: str
-    gone: bool = False
+    deleted: bool = False
 
 
-def holders(path: str) -> list[Holder] | None:
-    """The other processes that have the file, or what belongs to it, open; None where that can't be told.
+def processes_with_open(path: str) -> list[FileHolder] | None:
+    """The other processes that have the database open; None where that cannot be determined.
 
-    Processes of other people are not seen, unless one may look into everything.
+    Processes of other users are found only with the right to inspect them.
     """
     if not sys.platform.startswith("linux") or not os.path.isdir("/proc/self/fd"):
         return None
     real = os.path.realpath(path)
-    names = {f"{real}{suffix}" for suffix in BESIDE}
+    paths = {f"{real}{suffix}" for suffix in SQLITE_SUFFIXES}
     pids = sorted(int(name) for name in os.listdir("/proc") if name.isdecimal() and int(name) != os.getpid())
-    return [holder for pid in pids if (holder := _holder(pid, names)) is not None]
+    return [holder for pid in pids if (holder := _holder(pid, paths)) is not None]
 
 
-def _holder(pid: int, names: set[str]) -> Holder | None:
-    links = _links(pid)
-    if names & links:
-        return Holder(pid, _command(pid))
-    if any(link.removesuffix(_GONE) in names for link in links if link.endswith(_GONE)):
-        return Holder(pid, _command(pid), gone=True)
+def _holder(pid: int, paths: set[str]) -> FileHolder | None:
+    open_paths = _open_paths(pid)
+    if paths & open_paths:
+        return FileHolder(pid, _command(pid))
+    if any(path.removesuffix(_DELETED) in paths for path in open_paths if path.endswith(_DELETED)):
+        return FileHolder(pid, _command(pid), deleted=True)
     return None
 
 
-def _links(pid: int) -> set[str]:
+def _open_paths(pid: int) -> set[str]:
     folder = f"/proc/{pid}/fd"
     try:
         return {_target(f"{folder}/{name}") for name in os.listdir(folder)}
     except OSError:
-        # It has ended, or it is somebody else's.
+        # The process has ended, or belongs to another user.
         return set()
 
 
@@ -63,7 +63,7 @@ def _target(link: str) -> str:
 def _command(pid: int) -> str:
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
-            words = file.read().split(b"\0")
+            arguments = file.read().split(b"\0")
     except OSError:
         return ""
-    return " ".join(word.decode("utf-8", "backslashreplace") for word in words if word)
+    return " ".join(argument.decode("utf-8", "backslashreplace") for argument in arguments if argument)

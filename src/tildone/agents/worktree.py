@@ -1,106 +1,121 @@
-"""Whether anything was done to the files of a project, told from a mark of them: another mark, other files."""
+"""A fingerprint of a project's files: if it differs between two stops of an agent, something was done meanwhile.
+
+Theory of operation. The gate ends a chain of nudges when an agent stops again and again without doing anything. It
+cannot see the agent's work, so it compares fingerprints of the files. The fingerprint must change with every edit,
+must not change without one, and must cost a few milliseconds. In a git repository it covers the commit and every path
+that `git status` reports, with the size and modification time of each: an edit to a file that was already modified
+leaves git's own output as it was. Elsewhere it covers all files, except hidden ones and dependencies.
+
+What can go wrong: tildone's own files lie in the project and change at every stop, so the caller excludes them. Git
+might take an optional lock, or run a command that the project configures (`core.fsmonitor`): both are switched off,
+because the agent may be committing, and the project's settings are not trusted. A folder too large to read in time
+has no fingerprint (the empty string), because that of an arbitrary part would change with the part.
+"""
 
 from __future__ import annotations
 
 import os
-import sys
 from time import monotonic
 
+from tildone.agents.command_output import command_output
 from tildone.agents.identity import digest
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-SECONDS = 1.5
-"""How long git may take."""
+GIT_TIMEOUT_SECONDS = 1.5
 
-MOST = 2000
-"""Of how many changed files size and time are looked at."""
+MAX_INSPECTED_FILES = 2000
+"""Of how many changed files the size and time are read; of the rest only the names count."""
 
-MOST_WALKED = 5000
-SECONDS_WALKED = 0.5
+MAX_WALKED_FILES = 5000
+WALK_TIMEOUT_SECONDS = 0.5
 
 _GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=")
 _STATUS = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all")
-_ELSEWHERE = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"})
-_NOT_WORK = frozenset({"node_modules", "__pycache__", "venv"})
-_FIELDS = {"1": 8, "2": 9, "u": 10, "?": 1}
-"""How many fields stand before the path, by the kind of a record; after a path of kind 2 comes the one it had."""
+_OTHER_REPOSITORY = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"})
+"""Variables that would make git look at another repository."""
+
+_DEPENDENCIES = frozenset({"node_modules", "__pycache__", "venv"})
+_FIELDS_BEFORE_PATH = {"1": 8, "2": 9, "u": 10, "?": 1}
+"""By the type of a record in git's porcelain v2 format. A record of type 2 (a rename) is followed by the old path."""
 
 
-def fingerprint(folder: str, apart: Sequence[str] = ()) -> str:
-    """A mark of what is in a project; empty if that would take too long to say.
+def fingerprint(folder: str, excluded: Sequence[str] = ()) -> str:
+    """A fingerprint of the files in a project; empty if it has too many to read in time.
 
-    In a git repository that is the commit, and every file that differs from it or is not known to it. Elsewhere it is
-    every file, if there are not too many. Paths that begin like one of those `apart` do not count.
+    Paths that begin with one of `excluded` do not count.
     """
     status = _git_status(folder)
     if status is not None:
-        return _marked(_told_by_git(folder, status, apart))
-    found = list(_walked(folder, apart))
-    return "" if None in found else _marked(path for path in found if path is not None)
-
-
-def _marked(lines: Iterator[str]) -> str:
-    return digest("\n".join(lines))
+        return digest("\n".join(_lines_from_git(folder, status, excluded)))
+    lines = list(_lines_from_walk(folder, excluded))
+    return "" if None in lines else digest("\n".join(line for line in lines if line is not None))
 
 
 def _git_status(folder: str) -> str | None:
-    """What git says of the project; None where it is none of git's, or there is no git, or it takes too long."""
+    """The status of the repository; None if there is none, or no git, or it takes too long."""
     if not os.path.exists(os.path.join(folder, ".git")):
         return None
-    environ = {name: held for name, held in os.environ.items() if name not in _ELSEWHERE}
+    environ = {name: text for name, text in os.environ.items() if name not in _OTHER_REPOSITORY}
     try:
-        said = _output([*_GIT, "-C", folder, *_STATUS], environ)
+        output = command_output([*_GIT, "-C", folder, *_STATUS], environ, GIT_TIMEOUT_SECONDS)
     except OSError:
         return None
-    return None if said is None else os.fsdecode(said)
+    return None if output is None else os.fsdecode(output)
 
 
-def _told_by_git(folder: str, status: str, apart: Sequence[str]) -> Iterator[str]:
+def _lines_from_git(folder: str, status: str, excluded: Sequence[str]) -> Iterator[str]:
+    """The commit, and each changed path with what git and the file system say of it."""
     records = iter(status.split("\0"))
-    looked_at = 0
+    inspected = 0
     for record in records:
         if record.startswith("# branch.oid "):
             yield record
-        fields = _FIELDS.get(record[:1])
+        fields = _FIELDS_BEFORE_PATH.get(record[:1])
         if fields is None:
             continue
         path = os.path.join(folder, record.split(" ", fields)[-1])
         if record[0] == "2":
             next(records, None)
-        if path.startswith(tuple(apart)):
+        if path.startswith(tuple(excluded)):
             continue
         yield record
-        looked_at += 1
-        if looked_at <= MOST:
+        inspected += 1
+        if inspected <= MAX_INSPECTED_FILES:
             yield _size_and_time(path)
 
 
-def _walked(folder: str, apart: Sequence[str]) -> Iterator[str | None]:
-    """Every file with its size and time; None at the end if that is not all."""
-    until = monotonic() + SECONDS_WALKED
-    waiting, seen = [folder], 0
-    while waiting:
-        if monotonic() > until:
+def _lines_from_walk(folder: str, excluded: Sequence[str]) -> Iterator[str | None]:
+    """Every file with its size and time; ends with None if a limit was reached."""
+    deadline = monotonic() + WALK_TIMEOUT_SECONDS
+    folders, files = [folder], 0
+    while folders:
+        if monotonic() > deadline:
             yield None
             return
-        try:
-            entries = sorted(os.scandir(waiting.pop()), key=lambda entry: entry.name)
-        except OSError:
-            continue
-        for entry in entries:
-            if entry.name.startswith(".") or entry.name in _NOT_WORK or entry.path.startswith(tuple(apart)):
-                continue
+        for entry in _entries(folders.pop(), excluded):
             if entry.is_dir(follow_symlinks=False):
-                waiting.append(entry.path)
+                folders.append(entry.path)
                 continue
-            seen += 1
-            if seen > MOST_WALKED:
+            files += 1
+            if files > MAX_WALKED_FILES:
                 yield None
                 return
             yield f"{entry.path} {_size_and_time(entry.path)}"
+
+
+def _entries(folder: str, excluded: Sequence[str]) -> Iterator[os.DirEntry[str]]:
+    """The entries of a folder that count, in a fixed order; none if it cannot be read."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        hidden = entry.name.startswith(".") or entry.name in _DEPENDENCIES
+        if not hidden and not entry.path.startswith(tuple(excluded)):
+            yield entry
 
 
 def _size_and_time(path: str) -> str:
@@ -109,55 +124,3 @@ def _size_and_time(path: str) -> str:
     except OSError:
         return "gone"
     return f"{found.st_size} {found.st_mtime_ns}"
-
-
-if sys.platform == "win32":
-
-    def _output(command: list[str], environ: dict[str, str]) -> bytes | None:
-        """What a program prints; None if it fails, or is not done in time."""
-        # Late, because it takes longer to load than git takes to answer; elsewhere there is another way.
-        from subprocess import DEVNULL, SubprocessError, run  # noqa: PLC0415  see above
-
-        try:
-            done = run(command, stdin=DEVNULL, capture_output=True, env=environ, timeout=SECONDS, check=True)  # noqa: S603  its words are ours
-        except SubprocessError:
-            return None
-        return done.stdout
-
-else:
-    import select
-
-    _KILL = 9
-    """The signal of that name, whose module takes as long to load as all of this."""
-
-    def _output(command: list[str], environ: dict[str, str]) -> bytes | None:
-        """What a program prints; None if it fails, or is not done in time."""
-        ours, theirs = os.pipe()
-        try:
-            nowhere = (
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0),
-                (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_RDWR, 0),
-            )
-            actions = [*nowhere, (os.POSIX_SPAWN_DUP2, theirs, 1)]
-            child = os.posix_spawnp(command[0], command, environ, file_actions=actions)
-            os.close(theirs)
-            theirs = -1
-            said = _read(ours)
-            if said is None:
-                os.kill(child, _KILL)
-            _, status = os.waitpid(child, 0)
-            return said if status == 0 else None
-        finally:
-            os.close(ours)
-            if theirs >= 0:
-                os.close(theirs)
-
-    def _read(file: int) -> bytes | None:
-        """All that comes out of a pipe until it is closed; None if that takes too long."""
-        until, said = monotonic() + SECONDS, bytearray()
-        while (left := until - monotonic()) > 0 and select.select([file], [], [], left)[0]:
-            piece = os.read(file, 1 << 16)
-            if not piece:
-                return bytes(said)
-            said += piece
-        return None

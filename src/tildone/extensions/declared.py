@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from tildone.agents.completions import CompletionLog
+from tildone.agents.completion_log import CompletionLog
 from tildone.core.ops import Write
 from tildone.core.plan import Plan
 from tildone.dialects.base import Reply, Tool

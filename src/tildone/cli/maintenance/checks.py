@@ -7,7 +7,7 @@ import stat
 import sys
 from shlex import quote
 
-from tildone.agents.open_files import holders
+from tildone.agents.open_files import processes_with_open
 from tildone.cli.output.amounts import size
 from tildone.config import KEYS, origins
 from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreTooNew, TildoneError, UsageError
@@ -113,14 +113,14 @@ def others(ground: Ground) -> Iterator[Finding]:
     path = ground.settings.store.path
     if path is None or not os.path.isfile(path):
         return
-    found = holders(path)
+    found = processes_with_open(path)
     if found is None:
         yield Finding(Health.FINE, "who else has the store open can't be told on this system")
         return
-    for holder in [holder for holder in found if holder.gone][:LISTED]:
+    for holder in [holder for holder in found if holder.deleted][:LISTED]:
         what = f"process {holder.pid} has a store open that is not here any more: {clipped(holder.command, COMMAND)}"
         yield Finding(Health.ODD, what, "if it does not go over to the one that is here by itself, end it")
-    at_work = [holder for holder in found if not holder.gone]
+    at_work = [holder for holder in found if not holder.deleted]
     for holder in at_work[:LISTED]:
         yield Finding(Health.FINE, f"process {holder.pid} has it open: {clipped(holder.command, COMMAND)}")
     if len(at_work) > LISTED:

@@ -1,4 +1,4 @@
-"""The log of finished plans, on a real disk."""
+"""The log of completed plans, on a real disk."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.plans import plan_of
-from tildone.agents.completions import CompletionLog
+from tildone.agents.completion_log import CompletionLog
 from tildone.dialects.declared import DECLARED
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
@@ -17,7 +17,7 @@ FILE = f"memory/todos/todoList-{FIRST}.md"
 
 
 def log_in(root: Path, *stamps: str) -> CompletionLog:
-    """A log whose clock shows these times, one an entry."""
+    """A log whose clock shows these times, one per entry."""
     times: Iterator[str] = iter(stamps)
     return CompletionLog(str(root), lambda: next(times))
 
@@ -26,8 +26,8 @@ def entry(text: str = "body") -> Callable[[int, str], str]:
     return lambda number, stamp: f"# {number} {stamp}\n{text}\n"
 
 
-def test_the_first_entry_makes_the_folders_and_the_file(tmp_path: Path) -> None:
-    """Told by its path below the root, with forward slashes everywhere."""
+def test_the_first_entry_creates_the_folders_and_the_file(tmp_path: Path) -> None:
+    """Its path is relative to the root, with forward slashes on every system."""
     log = log_in(tmp_path, FIRST)
 
     assert log.add(entry()) == FILE
@@ -35,15 +35,15 @@ def test_the_first_entry_makes_the_folders_and_the_file(tmp_path: Path) -> None:
     assert log.last_error is None
 
 
-def test_nothing_is_made_before_there_is_an_entry(tmp_path: Path) -> None:
-    """A session that finishes nothing leaves no trace in the project."""
+def test_without_an_entry_nothing_is_created(tmp_path: Path) -> None:
+    """A session that completes no plan leaves the project as it was."""
     log_in(tmp_path, FIRST)
 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_later_entries_follow_in_the_same_file(tmp_path: Path) -> None:
-    """Two empty lines apart, numbered on, each with its own time."""
+def test_later_entries_are_appended_to_the_same_file(tmp_path: Path) -> None:
+    """Separated by two empty lines, numbered consecutively, each with its own timestamp."""
     log = log_in(tmp_path, FIRST, SECOND)
     log.add(entry("one"))
 
@@ -51,8 +51,8 @@ def test_later_entries_follow_in_the_same_file(tmp_path: Path) -> None:
     assert (tmp_path / FILE).read_text(encoding="utf-8") == (f"# 1 {FIRST}\none\n\n\n# 2 {SECOND}\ntwo\n")
 
 
-def test_a_new_log_in_the_same_second_goes_on_in_the_file_and_counts_anew(tmp_path: Path) -> None:
-    """What another session wrote stays as it is."""
+def test_a_new_log_in_the_same_second_appends_to_the_file_and_starts_at_one(tmp_path: Path) -> None:
+    """The entries of the other session are kept."""
     log_in(tmp_path, FIRST).add(entry("one"))
 
     log_in(tmp_path, FIRST).add(entry("two"))
@@ -60,8 +60,8 @@ def test_a_new_log_in_the_same_second_goes_on_in_the_file_and_counts_anew(tmp_pa
     assert (tmp_path / FILE).read_text(encoding="utf-8") == f"# 1 {FIRST}\none\n\n\n# 1 {FIRST}\ntwo\n"
 
 
-def test_a_place_that_cannot_be_written_is_no_error_of_the_agent(tmp_path: Path) -> None:
-    """The entry is lost, the reason is kept for whoever looks."""
+def test_an_unwritable_folder_is_no_error_for_the_agent(tmp_path: Path) -> None:
+    """The entry is lost, and the log keeps the reason."""
     (tmp_path / "memory").write_text("in the way", encoding="utf-8")
     log = log_in(tmp_path, FIRST)
 
@@ -70,7 +70,7 @@ def test_a_place_that_cannot_be_written_is_no_error_of_the_agent(tmp_path: Path)
     assert (tmp_path / "memory").read_text(encoding="utf-8") == "in the way"
 
 
-def test_an_entry_that_failed_has_used_up_its_number_but_not_the_name(tmp_path: Path) -> None:
+def test_a_failed_entry_uses_up_its_number_but_does_not_name_the_file(tmp_path: Path) -> None:
     """The file is named by the first entry that was written."""
     (tmp_path / "memory").write_text("in the way", encoding="utf-8")
     log = log_in(tmp_path, FIRST, SECOND)
@@ -82,8 +82,8 @@ def test_an_entry_that_failed_has_used_up_its_number_but_not_the_name(tmp_path: 
     assert f"# 2 {SECOND}" in (tmp_path / f"memory/todos/todoList-{SECOND}.md").read_text(encoding="utf-8")
 
 
-def test_a_file_that_was_deleted_is_begun_again(tmp_path: Path) -> None:
-    """Under its name, without a gap at the top."""
+def test_a_deleted_file_is_created_again(tmp_path: Path) -> None:
+    """Under the same name, without a separator at the top."""
     log = log_in(tmp_path, FIRST, SECOND)
     log.add(entry("one"))
     (tmp_path / FILE).unlink()
@@ -92,8 +92,8 @@ def test_a_file_that_was_deleted_is_begun_again(tmp_path: Path) -> None:
     assert (tmp_path / FILE).read_text(encoding="utf-8") == f"# 2 {SECOND}\ntwo\n"
 
 
-def test_a_failure_later_on_leaves_what_was_written(tmp_path: Path) -> None:
-    """And the log goes on when the place is back."""
+def test_a_later_failure_keeps_earlier_entries(tmp_path: Path) -> None:
+    """And the log continues once the folder can be written again."""
     log = log_in(tmp_path, FIRST, SECOND, SECOND)
     log.add(entry("one"))
     folder = tmp_path / "memory" / "todos"
@@ -109,8 +109,8 @@ def test_a_failure_later_on_leaves_what_was_written(tmp_path: Path) -> None:
     assert (tmp_path / FILE).read_text(encoding="utf-8") == (f"# 1 {FIRST}\none\n\n\n# 3 {SECOND}\nthree\n")
 
 
-def test_an_entry_is_on_disk_before_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Written out whole at the moment in which the system is asked to keep it."""
+def test_an_entry_is_durable_before_add_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is written completely before the file is synced."""
     kept: list[str] = []
     monkeypatch.setattr(os, "fsync", lambda _: kept.append((tmp_path / FILE).read_text(encoding="utf-8")))
 
@@ -119,8 +119,8 @@ def test_an_entry_is_on_disk_before_it_is_told(tmp_path: Path, monkeypatch: pyte
     assert kept == [f"# 1 {FIRST}\nbody\n"]
 
 
-def test_half_a_surrogate_pair_is_spelled_out(tmp_path: Path) -> None:
-    """One bad character does not cost the entry."""
+def test_a_lone_surrogate_is_escaped(tmp_path: Path) -> None:
+    """One invalid character does not lose the entry."""
     log = log_in(tmp_path, FIRST)
 
     assert log.add(entry("half \ud83d")) == FILE
@@ -128,8 +128,8 @@ def test_half_a_surrogate_pair_is_spelled_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("writable", [True, False])
-def test_a_session_tells_where_a_finished_list_was_logged(tmp_path: Path, *, writable: bool) -> None:
-    """A list that could not be logged is finished all the same."""
+def test_a_session_reports_where_a_completed_plan_was_logged(tmp_path: Path, *, writable: bool) -> None:
+    """A plan that could not be logged is completed all the same."""
     if not writable:
         (tmp_path / "memory").write_text("in the way", encoding="utf-8")
     log = log_in(tmp_path, FIRST)

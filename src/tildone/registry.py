@@ -31,7 +31,8 @@ else:
 class Registry(Generic[T, F]):
     """The members of `package`: `entries` maps each name to what is known of it without importing it.
 
-    Each name is a submodule of the package, and the member is the submodule's global called `attribute`.
+    Each name is a submodule of the package (`-` is spelled `_`), and the member is the submodule's global called
+    `attribute`.
     """
 
     def __init__(self, package: str, attribute: str, entries: Mapping[str, F]) -> None:
@@ -53,7 +54,7 @@ class Registry(Generic[T, F]):
         """
         if name not in self.entries:
             raise KeyError(name)
-        module = f"{self.package}.{name}"
+        module = f"{self.package}.{name.replace('-', '_')}"
         # Not importlib: importing it costs a hook more than all the members that it loads.
         __import__(module)
         member: T = getattr(sys.modules[module], self.attribute)

@@ -18,12 +18,28 @@ from tildone.config import Settings, load
 from tildone.core.ops import Write
 from tildone.core.plan import Plan, Status, Task, flat
 from tildone.hooks import main
-from tildone.hooks.hosts import CLAUDE, CURSOR, HOSTS, STOP, Host
+from tildone.integrations import INTEGRATIONS, names_with_hooks
+from tildone.integrations.claude import INTEGRATION as CLAUDE
+from tildone.integrations.cursor import INTEGRATION as CURSOR
+from tildone.integrations.record import HookPoint, Hooks, Integration
 from tildone.session import Session
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import BY_HAND, open_session
 
-VARIABLES = [variable for host in HOSTS.values() for variable in host.environ.values()]
+WITH_HOOKS = {name: INTEGRATIONS[name] for name in names_with_hooks()}
+
+
+def hooks_of(integration: Integration) -> Hooks:
+    assert integration.hooks is not None
+    return integration.hooks
+
+
+VARIABLES = [
+    variable
+    for hooks in map(hooks_of, WITH_HOOKS.values())
+    for variable in (hooks.conversation_variable, hooks.project_variable)
+    if variable
+]
 NOBODYS = dict.fromkeys([*VARIABLES, "TILDONE_STORE", "TILDONE_SESSION", "TILDONE_DIALECT"], "")
 """What would make a hook take somebody else's session for its own."""
 
@@ -76,45 +92,47 @@ class Hooked:
     """An agent at a desk: its host, and the host's id for the session."""
 
     desk: Desk
-    host: Host = CLAUDE
+    integration: Integration = CLAUDE
     id: str = "s1"
 
     @property
     def key(self) -> str:
-        return f"{self.host.name}:{self.id}"
+        return f"{self.integration.name}:{self.id}"
 
     @property
     def record(self) -> Agent | None:
         return self.desk.agents.get(AgentId.parse(self.key))
 
-    def event(self, moment: str) -> str:
+    def event(self, point: HookPoint) -> str:
         """What the host calls it."""
-        return next(event for event, meant in self.host.moments.items() if meant == moment)
+        return next(event for event, meant in hooks_of(self.integration).points.items() if meant == point)
 
     def words(self, event: str, said: Mapping[str, Any]) -> dict[str, Any]:
         """What the host says: the usual fields, under its own names, and what is to be said beside them."""
-        fields, folder = self.host.fields, str(self.desk.project)
-        where = {"workspace_roots": [folder]} if self.host is CURSOR else {fields["cwd"].split()[0]: folder}
-        return {fields["session"].split()[0]: self.id, fields["event"]: event, **where, **said}
+        fields, folder = hooks_of(self.integration).fields, str(self.desk.project)
+        where = {"workspace_roots": [folder]} if self.integration is CURSOR else {fields["cwd"].split()[0]: folder}
+        return {fields["conversation"].split()[0]: self.id, fields["event"]: event, **where, **said}
 
-    def tell(self, moment: str, **said: Any) -> Answer:
+    def tell(self, point: HookPoint, **said: Any) -> Answer:
         """Call a hook, in this process."""
-        return self.tell_of(self.event(moment), **said)
+        return self.tell_of(self.event(point), **said)
 
     def tell_of(self, event: str, **said: Any) -> Answer:
         """The same, for an event by the host's own name."""
-        return in_process([self.host.name, event], dumped(self.words(event, said)), self.desk.environ)
+        return in_process([self.integration.name, event], dumped(self.words(event, said)), self.desk.environ)
 
-    def call(self, moment: str, **said: Any) -> Answer:
+    def call(self, point: HookPoint, **said: Any) -> Answer:
         """Call a hook as the host does: a process of its own."""
-        event = self.event(moment)
-        return in_subprocess([self.host.name, event], dumped(self.words(event, said)), self.desk.environ)
+        event = self.event(point)
+        return in_subprocess([self.integration.name, event], dumped(self.words(event, said)), self.desk.environ)
 
     def stops(self, words: str = "I stop here.", **said: Any) -> str:
         """Let it stop; the words that keep it going, or nothing."""
-        answer = self.tell(STOP, **{self.host.fields["words"]: words, **said})
+        answer = self.tell(HookPoint.STOP, **{hooks_of(self.integration).fields["last_message"]: words, **said})
         assert answer.code == 0
-        assert not answer.err or (self.host.tells is None and "lets the agent go" in answer.err), answer
+        assert not answer.err or (
+            hooks_of(self.integration).notice_reply is None and "lets the agent go" in answer.err
+        ), answer
         told = json.loads(answer.out) if answer.out else {}
         return str(told.get("reason") or told.get("followup_message") or told.get("prompt") or "")
 

@@ -13,7 +13,9 @@ from typing import Any
 from tests.hooks.agent import Desk, Hooked
 from tests.project.source import ROOT
 from tildone.dialects.indexed import INDEXED
-from tildone.hooks.hosts import AFTER, CLAUDE, CURSOR, STOP, Host
+from tildone.integrations.claude import INTEGRATION as CLAUDE
+from tildone.integrations.cursor import INTEGRATION as CURSOR
+from tildone.integrations.record import HookPoint, Integration
 from tildone.log.events import Tripped
 from tildone.views.bounds import why_let_go
 
@@ -30,7 +32,7 @@ class Drill:
 
     like: str
     acts: Callable[[Hooked, int], Said]
-    host: Host = CLAUDE
+    integration: Integration = CLAUDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def waits(_agent: Hooked, _turn: int) -> Said:
 
 
 def _writes(agent: Hooked, todos: list[dict[str, str]]) -> None:
-    agent.tell(AFTER, tool_name="TodoWrite", tool_input={"todos": todos})
+    agent.tell(HookPoint.AFTER_TOOL, tool_name="TodoWrite", tool_input={"todos": todos})
 
 
 DRILLS = (
@@ -118,13 +120,13 @@ def counted(drill: Drill, folder: Path) -> Counted:
     (project / ".git").mkdir(parents=True)
     home.mkdir()
     desk = Desk(project, home)
-    agent = Hooked(desk, drill.host)
+    agent = Hooked(desk, drill.integration)
     if drill.acts in (toggles, rewords):
         _writes(agent, [{"content": "Write the parser", "status": "pending"}])
     else:
         desk.plan(("Write the parser", "in_progress"), ("Wire it up", "pending"))
     told = 0
-    while told < FOR_EVER and _is_told(agent.tell(STOP, **drill.acts(agent, told)).out):
+    while told < FOR_EVER and _is_told(agent.tell(HookPoint.STOP, **drill.acts(agent, told)).out):
         told += 1
     newest = next(desk.session.store.history(desk.session.name)).fact
     why = why_let_go(newest.bound, newest.limit) if isinstance(newest, Tripped) else "left alone"

@@ -1,10 +1,10 @@
-"""Hooks as hosts call them, and what they are answered: a file each, under `golden/HOST/`.
+"""Hooks as coding agents call them, and the replies they get: one file for each case, under `golden/AGENT/`.
 
-A file says which `event` is named on the command line (none where the host says it itself), the `plan` there is, the
-one that the model has `seen` last, the `course` that a person has set, and what the host says on `stdin`; then what is
-expected on `stdout` and, where it matters, the plan `after`. `<project>` stands for the project's folder.
+A file holds the `event` named on the command line (empty where the JSON names it), the `plan` there is, the plan that
+the model has `seen` last, the person's directive (`course`), and the JSON on `stdin`; then what is expected on `stdout`
+and, where it matters, the plan `after`. `<project>` stands for the project's folder.
 
-`python -m tests.hooks.golden` writes down what is answered now; read the difference before you commit it.
+`python -m tests.hooks.golden` rewrites the files with today's replies; read the difference before you commit it.
 """
 
 import json
@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.person import Answer
-from tests.hooks.agent import Desk, Tasks, dumped, in_subprocess
+from tests.hooks.agent import WITH_HOOKS, Desk, Tasks, dumped, hooks_of, in_subprocess
 from tildone.agents.assignment import assign_session
 from tildone.agents.identity import AgentId
-from tildone.hooks.hosts import HOSTS, Host
 from tildone.ids import now
+from tildone.integrations.record import Integration
 from tildone.log.events import Directive
 from tildone.value import replace
 
@@ -36,19 +36,19 @@ class Golden:
     said: dict[str, Any]
 
     @property
-    def host(self) -> Host:
-        return HOSTS[self.path.parent.name]
+    def integration(self) -> Integration:
+        return WITH_HOOKS[self.path.parent.name]
 
     @property
     def event(self) -> str:
         """What the host calls it, wherever it says so."""
-        return str(self.said["event"] or self.said["stdin"][self.host.fields["event"]])
+        return str(self.said["event"] or self.said["stdin"][hooks_of(self.integration).fields["event"]])
 
     def answered(self, desk: Desk) -> tuple[Any, str, Tasks]:
         """What a real hook prints, what it complains of, and the plan after it."""
         self._lay(desk)
         answer: Answer = in_subprocess(
-            [self.host.name, *([self.said["event"]] if self.said["event"] else [])],
+            [self.integration.name, *([self.said["event"]] if self.said["event"] else [])],
             dumped(self.said["stdin"]).replace(HERE.encode(), str(desk.project).encode()),
             desk.environ,
         )
@@ -63,7 +63,9 @@ class Golden:
         said = self.said
         if "seen" in said:
             desk.plan(*map(tuple, said["seen"]))
-            key = f"{self.host.name}:{said['stdin'][self.host.fields['session'].split()[0]]}"
+            key = (
+                f"{self.integration.name}:{said['stdin'][hooks_of(self.integration).fields['conversation'].split()[0]]}"
+            )
             agent = assign_session(desk.agents, AgentId.parse(key), os.getpid(), now())
             desk.agents.save(replace(agent, seen_head=desk.session.state.head))
         desk.plan(*map(tuple, said.get("plan", said.get("seen", []))))

@@ -11,10 +11,10 @@ import apsw
 import pytest
 
 from tests.cli.person import PROGRAM, Answer
-from tests.hooks.agent import Desk, Hooked, dumped, in_process, in_subprocess, plan_of
+from tests.hooks.agent import WITH_HOOKS, Desk, Hooked, dumped, in_process, in_subprocess, plan_of
 from tildone.core.ops import Write
 from tildone.hooks import answers
-from tildone.hooks.hosts import HOSTS, STOP
+from tildone.integrations.record import HookPoint
 
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 SAID = {"session_id": "s1", "hook_event_name": "Stop", "last_assistant_message": "I stop."}
@@ -33,7 +33,7 @@ def lets_go(answer: Answer) -> str:
 def test_a_store_that_is_a_folder(desk: Desk) -> None:
     Path(desk.settings.store.location).mkdir(parents=True)
 
-    assert "it is a directory" in lets_go(Hooked(desk).call(STOP))
+    assert "it is a directory" in lets_go(Hooked(desk).call(HookPoint.STOP))
 
 
 def test_a_store_that_is_damaged(desk: Desk) -> None:
@@ -41,7 +41,7 @@ def test_a_store_that_is_damaged(desk: Desk) -> None:
     store.parent.mkdir(parents=True)
     store.write_bytes(b"not a database, but long enough to be taken for one. " * 100)
 
-    assert "is not a tildone store" in lets_go(Hooked(desk).call(STOP))
+    assert "is not a tildone store" in lets_go(Hooked(desk).call(HookPoint.STOP))
 
 
 def test_a_store_with_a_hole_in_it(desk: Desk) -> None:
@@ -53,7 +53,7 @@ def test_a_store_with_a_hole_in_it(desk: Desk) -> None:
     content[4096:] = b"\xff" * (len(content) - 4096)
     store.write_bytes(content)
 
-    answer = Hooked(desk).call(STOP)
+    answer = Hooked(desk).call(HookPoint.STOP)
 
     assert answer.code == 0
     assert answer.err.count("\n") <= 1
@@ -68,22 +68,22 @@ def test_a_store_that_somebody_keeps_locked(desk: Desk) -> None:
     holder.execute("BEGIN EXCLUSIVE")
     holder.execute("UPDATE sessions SET updated = updated + 1")
 
-    said = lets_go(Hooked(desk).call(STOP))
+    said = lets_go(Hooked(desk).call(HookPoint.STOP))
 
     holder.close()
     assert "in use by another process" in said
-    assert Hooked(desk).call(STOP).out
+    assert Hooked(desk).call(HookPoint.STOP).out
 
 
 @pytest.mark.slow
 def test_a_store_that_somebody_keeps_writing_to(desk: Desk) -> None:
     """What can not be remembered is not said: a nudge that is not counted has no end."""
     desk.plan(*OPEN)
-    Hooked(desk).call(STOP)
+    Hooked(desk).call(HookPoint.STOP)
     holder = apsw.Connection(desk.settings.store.location)
     holder.execute("BEGIN IMMEDIATE")
 
-    said = lets_go(Hooked(desk).call(STOP))
+    said = lets_go(Hooked(desk).call(HookPoint.STOP))
 
     holder.close()
     assert "in use by another process" in said
@@ -94,7 +94,7 @@ def test_a_home_where_nothing_can_be_written(desk: Desk) -> None:
     broken = Desk(desk.project, desk.home / "file", desk.more)
     broken.home.write_text("a file\n", encoding="utf-8")
 
-    answer = Hooked(broken).call(STOP)
+    answer = Hooked(broken).call(HookPoint.STOP)
 
     assert (answer.code, answer.out) == (0, "")
     assert answer.err.count("\n") <= 1
@@ -104,7 +104,7 @@ def test_a_folder_of_agents_that_can_not_be_written(desk: Desk) -> None:
     desk.plan(*OPEN)
     Path(desk.settings.agents_dir).write_text("a file\n", encoding="utf-8")
 
-    lets_go(Hooked(desk).call(STOP))
+    lets_go(Hooked(desk).call(HookPoint.STOP))
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="nobody can keep root from writing")
@@ -114,7 +114,7 @@ def test_a_store_that_is_read_only(desk: Desk) -> None:
     store.chmod(0o400)
     store.parent.chmod(0o500)
 
-    answer = Hooked(desk).call(STOP)
+    answer = Hooked(desk).call(HookPoint.STOP)
 
     store.parent.chmod(0o700)
     assert (answer.code, answer.out) == (0, "")
@@ -136,7 +136,7 @@ def test_a_database_that_is_out_of_reach(desk: Desk) -> None:
         port = nobody.getsockname()[1]
         url = f"postgresql://me:secret@127.0.0.1:{port}/plans"
 
-        said = lets_go(Hooked(Desk(desk.project, desk.home, {**desk.more, "TILDONE_STORE": url})).call(STOP))
+        said = lets_go(Hooked(Desk(desk.project, desk.home, {**desk.more, "TILDONE_STORE": url})).call(HookPoint.STOP))
 
     assert "secret" not in said
 
@@ -145,7 +145,7 @@ def test_a_database_that_is_out_of_reach(desk: Desk) -> None:
 def test_a_database_that_never_answers(desk: Desk, black_hole: int) -> None:
     url = f"postgresql://me:secret@127.0.0.1:{black_hole}/plans"
 
-    said = lets_go(Hooked(Desk(desk.project, desk.home, {**desk.more, "TILDONE_STORE": url})).call(STOP))
+    said = lets_go(Hooked(Desk(desk.project, desk.home, {**desk.more, "TILDONE_STORE": url})).call(HookPoint.STOP))
 
     assert "secret" not in said
 
@@ -193,21 +193,21 @@ def test_a_folder_that_makes_no_sense(desk: Desk, cwd: object) -> None:
 def test_settings_that_make_no_sense(desk: Desk) -> None:
     (desk.project / "tildone.toml").write_text("max_nudges = [", encoding="utf-8")
 
-    lets_go(Hooked(desk).tell(STOP))
+    lets_go(Hooked(desk).tell(HookPoint.STOP))
 
 
 @pytest.mark.parametrize("text", ['gate = "maybe"', "max_cost = -1", "max_same = 1.5", "max_minutes = true"])
 def test_a_setting_of_the_wrong_kind(desk: Desk, text: str) -> None:
     (desk.project / "tildone.toml").write_text(text, encoding="utf-8")
 
-    assert text.split(" ", maxsplit=1)[0] in lets_go(Hooked(desk).tell(STOP))
+    assert text.split(" ", maxsplit=1)[0] in lets_go(Hooked(desk).tell(HookPoint.STOP))
 
 
 @pytest.mark.parametrize("words", [[], ["nobody"], ["nobody", "Stop"], ["--store"], [""]])
 def test_a_host_that_is_not_known(desk: Desk, words: list[str]) -> None:
     said = lets_go(in_subprocess(words, dumped(SAID), desk.environ))
 
-    assert all(name in said for name in HOSTS)
+    assert all(name in said for name in WITH_HOOKS)
 
 
 def test_words_that_make_no_sense_are_not_heeded(desk: Desk) -> None:
@@ -246,7 +246,7 @@ def test_a_bug_of_ours(agent: Hooked, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(answers, "answer", broken)
 
-    assert "KeyError" in lets_go(agent.tell(STOP))
+    assert "KeyError" in lets_go(agent.tell(HookPoint.STOP))
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError, RecursionError, BrokenPipeError])
@@ -258,7 +258,7 @@ def test_whatever_is_raised(agent: Hooked, monkeypatch: pytest.MonkeyPatch, erro
 
     monkeypatch.setattr(answers, "answer", broken)
 
-    lets_go(agent.tell(STOP))
+    lets_go(agent.tell(HookPoint.STOP))
 
 
 def test_a_package_that_is_missing(desk: Desk, tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_a_package_that_is_missing(desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "broken" / "apsw.py").write_text("raise ImportError('no such library')\n", encoding="utf-8")
     broken = Desk(desk.project, desk.home, {**desk.more, "PYTHONPATH": str(tmp_path / "broken")})
 
-    assert "no such library" in lets_go(Hooked(broken).call(STOP))
+    assert "no such library" in lets_go(Hooked(broken).call(HookPoint.STOP))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
@@ -357,4 +357,4 @@ def test_its_help_is_like_any_other(desk: Desk) -> None:
 
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith("tildone hook HOST [EVENT]\n")
-    assert all(name in answer.out for name in HOSTS)
+    assert all(name in answer.out for name in WITH_HOOKS)

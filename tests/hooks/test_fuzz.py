@@ -9,14 +9,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.person import Answer
-from tests.hooks.agent import Desk, dumped, in_process, in_subprocess
+from tests.hooks.agent import WITH_HOOKS, Desk, dumped, hooks_of, in_process, in_subprocess
 from tests.hooks.golden import FILES, HERE, golden
-from tildone.hooks.hosts import HOSTS, LINE, Host
+from tildone.integrations.record import HookPoint, Integration
 
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
-EVENTS = sorted({event for host in HOSTS.values() for event in host.moments} | {"", "Odd", "stop\n", "SubagentStop"})
+EVENTS = sorted(
+    {event for integration in WITH_HOOKS.values() for event in hooks_of(integration).points}
+    | {"", "Odd", "stop\n", "SubagentStop"}
+)
 FIELDS = sorted(
-    {path.split(".")[0] for host in HOSTS.values() for paths in host.fields.values() for path in paths.split()}
+    {
+        path.split(".")[0]
+        for integration in WITH_HOOKS.values()
+        for paths in hooks_of(integration).fields.values()
+        for path in paths.split()
+    }
 )
 
 JSON = st.recursive(
@@ -62,12 +70,14 @@ def is_fine(answer: Answer, *, line: bool = False) -> bool:
     return line or answer.out == "" or isinstance(json.loads(answer.out), dict)
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("integration", WITH_HOOKS)
 @pytest.mark.parametrize("name", CORPUS)
-def test_what_makes_no_sense_does_no_harm(desk: Desk, host: str, name: str) -> None:
+def test_what_makes_no_sense_does_no_harm(desk: Desk, integration: str, name: str) -> None:
     desk.plan(*OPEN)
 
-    assert is_fine(in_process([host, next(iter(HOSTS[host].moments))], CORPUS[name], desk.environ))
+    assert is_fine(
+        in_process([integration, next(iter(hooks_of(WITH_HOOKS[integration]).points))], CORPUS[name], desk.environ)
+    )
 
 
 @pytest.mark.slow
@@ -79,28 +89,28 @@ def test_the_same_in_real_processes(desk: Desk, name: str) -> None:
 
 
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(host=st.sampled_from(sorted(HOSTS)), event=st.sampled_from(EVENTS), said=SAID)
-def test_anything_that_is_json(desk: Desk, host: str, event: str, said: dict[str, Any]) -> None:
+@given(integration=st.sampled_from(sorted(WITH_HOOKS)), event=st.sampled_from(EVENTS), said=SAID)
+def test_anything_that_is_json(desk: Desk, integration: str, event: str, said: dict[str, Any]) -> None:
     """Any event of any host, with any fields of any kind."""
     desk.plan(*OPEN)
-    here = {**said, HOSTS[host].fields["cwd"].split()[0]: str(desk.project)}
+    here = {**said, hooks_of(WITH_HOOKS[integration]).fields["cwd"].split()[0]: str(desk.project)}
 
-    answer = in_process([host, event], dumped(here), desk.environ)
+    answer = in_process([integration, event], dumped(here), desk.environ)
 
-    assert is_fine(answer, line=HOSTS[host].moments.get(event) == LINE)
+    assert is_fine(answer, line=hooks_of(WITH_HOOKS[integration]).points.get(event) == HookPoint.STATUS_LINE)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(host=st.sampled_from(sorted(HOSTS)), given_bytes=st.binary(max_size=200))
-def test_anything_at_all(desk: Desk, host: str, given_bytes: bytes) -> None:
-    assert is_fine(in_process([host], given_bytes, desk.environ))
+@given(integration=st.sampled_from(sorted(WITH_HOOKS)), given_bytes=st.binary(max_size=200))
+def test_anything_at_all(desk: Desk, integration: str, given_bytes: bytes) -> None:
+    assert is_fine(in_process([integration], given_bytes, desk.environ))
 
 
-@pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
-def test_what_real_hosts_say_cut_and_bent(desk: Desk, host: Host) -> None:
+@pytest.mark.parametrize("integration", WITH_HOOKS.values(), ids=WITH_HOOKS)
+def test_what_real_hosts_say_cut_and_bent(desk: Desk, integration: Integration) -> None:
     """Fields of another kind, and bytes changed. The same every time: the seed is the host's name."""
-    chance = random.Random(host.name)  # noqa: S311  nothing is kept secret with it
-    files = [golden(path) for path in FILES if path.parent.name == host.name]
+    chance = random.Random(integration.name)  # noqa: S311  nothing is kept secret with it
+    files = [golden(path) for path in FILES if path.parent.name == integration.name]
     for each in chance.sample(files, min(len(files), 12)):
         said = json.loads(json.dumps(each.said["stdin"]).replace(HERE, str(desk.project)))
         event = each.event
@@ -110,6 +120,6 @@ def test_what_real_hosts_say_cut_and_bent(desk: Desk, host: Host) -> None:
         for _ in range(chance.choice([0, 0, 1, 3])):
             bent[chance.randrange(len(bent))] = chance.randrange(256)
 
-        answer = in_process([host.name, event], bytes(bent), desk.environ)
+        answer = in_process([integration.name, event], bytes(bent), desk.environ)
 
-        assert is_fine(answer, line=host.moments.get(event) == LINE)
+        assert is_fine(answer, line=hooks_of(integration).points.get(event) == HookPoint.STATUS_LINE)

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from tests.hooks.agent import Desk, Hooked, plan_of
+from tests.hooks.agent import WITH_HOOKS, Desk, Hooked, hooks_of, plan_of
 from tildone.agents.identity import AgentId, digest
 from tildone.core.ops import Append, Write
 from tildone.core.plan import Status, Task
-from tildone.hooks.hosts import AFTER, CLAUDE, CURSOR, END, HOSTS, LINE, PROMPT, SAID, START, STOP, Host
 from tildone.ids import now
+from tildone.integrations.claude import INTEGRATION as CLAUDE
+from tildone.integrations.cursor import INTEGRATION as CURSOR
+from tildone.integrations.record import HookPoint, Integration
 from tildone.log.events import Actor, Bound, Directive, DirectiveSet, Event, Nudged, Tripped
 from tildone.wiring import BY_HAND, open_session, open_store
 
@@ -88,9 +90,9 @@ def test_a_host_that_does_not_tell_the_last_words_when_it_stops_tells_them_befor
     agent = Hooked(desk, CURSOR)
     desk.plan(*OPEN)
 
-    agent.tell(SAID, text="Which of the two?")
+    agent.tell(HookPoint.MESSAGE, text="Which of the two?")
     asked = agent.stops("")
-    agent.tell(SAID, text="I stop.")
+    agent.tell(HookPoint.MESSAGE, text="I stop.")
     stopped = [bool(agent.stops("")) for _ in range(5)]
 
     assert asked == ""
@@ -102,7 +104,7 @@ def test_a_person_may_switch_the_gate_off(desk: Desk) -> None:
     (desk.project / "tildone.toml").write_text('gate = "off"\n', encoding="utf-8")
 
     assert Hooked(desk).stops() == ""
-    assert Hooked(desk).tell(START).out != ""
+    assert Hooked(desk).tell(HookPoint.SESSION_START).out != ""
 
 
 @pytest.mark.parametrize("course", [Directive.PAUSE, Directive.STOP])
@@ -110,7 +112,7 @@ def test_a_person_may_have_it_left_alone_and_a_prompt_does_not_change_that(agent
     agent.desk.plan(*OPEN)
     agent.desk.session.set_directive(course)
 
-    agent.tell(PROMPT, prompt="Go on")
+    agent.tell(HookPoint.PROMPT, prompt="Go on")
 
     assert agent.stops() == ""
     assert agent.desk.session.state.directive is course
@@ -123,7 +125,7 @@ def test_an_agent_that_is_let_go_is_told_of_once_and_how_to_hold_it_again(agent:
     for _ in range(3):
         agent.stops()
 
-    answers = [agent.tell(STOP, last_assistant_message="I stop here.") for _ in range(2)]
+    answers = [agent.tell(HookPoint.STOP, last_assistant_message="I stop here.") for _ in range(2)]
 
     assert json.loads(answers[0].out) == {
         "systemMessage": (
@@ -141,7 +143,7 @@ def test_where_a_host_shows_no_message_it_is_said_on_standard_error(desk: Desk) 
     session = desk.session
     session.store.append(session.name, Event("n", session.state.head, now(), Actor.TIMER, Nudged(20, 20)))
 
-    answer = agent.tell(STOP, status="completed")
+    answer = agent.tell(HookPoint.STOP, status="completed")
 
     assert (answer.code, answer.out) == (0, "")
     assert answer.err.startswith("tildone lets the agent go: told to go on 20 times, and nothing changed. 2 of 2")
@@ -154,9 +156,9 @@ def test_a_persons_prompt_begins_every_count_anew_after_that(agent: Hooked) -> N
     for _ in range(4):
         agent.stops()
 
-    agent.tell(PROMPT, prompt="wake up", source="loop_wakeup")
+    agent.tell(HookPoint.PROMPT, prompt="wake up", source="loop_wakeup")
     still = agent.stops()
-    agent.tell(PROMPT, prompt="Go on")
+    agent.tell(HookPoint.PROMPT, prompt="Go on")
 
     assert still == ""
     assert agent.desk.session.state.tripped is False
@@ -168,7 +170,7 @@ def test_a_prompt_in_the_middle_of_a_chain_changes_no_count(agent: Hooked) -> No
     agent.desk.plan(*OPEN)
     told = agent.stops("a")
 
-    agent.tell(PROMPT, prompt=told)
+    agent.tell(HookPoint.PROMPT, prompt=told)
 
     assert agent.desk.session.state.nudges == 1
     assert "Steered" not in facts(agent.desk)
@@ -220,7 +222,7 @@ def test_for_how_long_is_for_the_person_to_say(desk: Desk) -> None:
     begun = Event("n", session.state.head, now() - 6 * 60_000, Actor.TIMER, Nudged(1, 1))
     session.store.append(session.name, begun)
 
-    answer = Hooked(desk).tell(STOP, last_assistant_message="I stop.")
+    answer = Hooked(desk).tell(HookPoint.STOP, last_assistant_message="I stop.")
 
     assert "no task was closed or added in 5 minutes" in answer.out
 
@@ -231,10 +233,10 @@ def test_for_how_much_is_for_the_person_to_say(desk: Desk) -> None:
     desk.plan(*OPEN)
     agent = Hooked(desk)
 
-    agent.tell(LINE, cost={"total_cost_usd": 2.4})
+    agent.tell(HookPoint.STATUS_LINE, cost={"total_cost_usd": 2.4})
     before = agent.stops()
-    agent.tell(LINE, cost={"total_cost_usd": 2.5})
-    after = agent.tell(STOP, last_assistant_message="I stop.")
+    agent.tell(HookPoint.STATUS_LINE, cost={"total_cost_usd": 2.5})
+    after = agent.tell(HookPoint.STOP, last_assistant_message="I stop.")
 
     assert before
     assert "the session has cost $2" in after.out
@@ -244,7 +246,7 @@ def test_for_how_much_is_for_the_person_to_say(desk: Desk) -> None:
 def test_a_cost_that_makes_no_sense_is_none(agent: Hooked, cost: object) -> None:
     agent.desk.plan(*OPEN)
 
-    answer = agent.tell(LINE, cost=cost)
+    answer = agent.tell(HookPoint.STATUS_LINE, cost=cost)
 
     assert answer.out == "✓ 0/2 · Write the parser\n"
     assert agent.desk.agents.note(AgentId.parse(agent.key), "cost") == ""
@@ -302,7 +304,7 @@ def test_a_later_agent_is_stopped_with_the_rest(desk: Desk) -> None:
     desk.session.set_directive(Directive.STOP)
     second = Hooked(desk, id="2")
 
-    answers = [second.tell(AFTER, tool_name="Bash") for _ in range(2)]
+    answers = [second.tell(HookPoint.AFTER_TOOL, tool_name="Bash") for _ in range(2)]
 
     assert all(json.loads(answer.out)["continue"] is False for answer in answers)
 
@@ -312,7 +314,7 @@ def test_an_agent_that_is_gone_leaves_the_projects_plan_to_the_next(desk: Desk) 
     first, second = Hooked(desk, id="1"), Hooked(desk, id="2")
     first.stops()
 
-    first.tell(END, reason="logout")
+    first.tell(HookPoint.SESSION_END, reason="logout")
 
     assert first.record is None
     assert second.stops()
@@ -323,10 +325,10 @@ def test_a_cleared_conversation_goes_on_with_its_plan_and_has_forgotten_it(desk:
     Hooked(desk, id="0").desk.plan(*OPEN)
     Hooked(desk, id="0").stops()
     own = f"{desk.settings.project}#claude:1"
-    Hooked(desk, id="1").tell(AFTER, tool_name="TodoWrite", tool_input={"todos": [{"content": "Mine"}]})
+    Hooked(desk, id="1").tell(HookPoint.AFTER_TOOL, tool_name="TodoWrite", tool_input={"todos": [{"content": "Mine"}]})
 
-    Hooked(desk, id="1").tell(END, reason="clear")
-    answer = Hooked(desk, id="2").tell(START, source="clear")
+    Hooked(desk, id="1").tell(HookPoint.SESSION_END, reason="clear")
+    answer = Hooked(desk, id="2").tell(HookPoint.SESSION_START, source="clear")
 
     heir = Hooked(desk, id="2").record
     assert heir is not None
@@ -335,14 +337,20 @@ def test_a_cleared_conversation_goes_on_with_its_plan_and_has_forgotten_it(desk:
     assert Hooked(desk, id="1").record is None
 
 
-@pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
-def test_what_stops_an_agent_is_never_a_way_to_run_it_for_ever(desk: Desk, host: Host) -> None:
+@pytest.mark.parametrize("integration", WITH_HOOKS.values(), ids=WITH_HOOKS)
+def test_what_stops_an_agent_is_never_a_way_to_run_it_for_ever(desk: Desk, integration: Integration) -> None:
     """Whatever a host calls things, there is an end."""
-    agent = Hooked(desk, host)
+    agent = Hooked(desk, integration)
     desk.plan(*OPEN)
 
     told = 0
-    while told < 100 and agent.tell(STOP, **{host.fields["words"]: f"Stop {told}."}).out.find("is not done") > 0:
+    while (
+        told < 100
+        and agent.tell(HookPoint.STOP, **{hooks_of(integration).fields["last_message"]: f"Stop {told}."}).out.find(
+            "is not done"
+        )
+        > 0
+    ):
         told += 1
 
     assert told == 20
@@ -364,7 +372,7 @@ def test_a_bound_that_was_reached_elsewhere_is_not_told_again(agent: Hooked) -> 
     session.store.append(session.name, first)
     session.store.append(session.name, Event("t", "n", now(), Actor.TIMER, Tripped(Bound.NUDGES, 20)))
 
-    answer = agent.tell(STOP, last_assistant_message="I stop.")
+    answer = agent.tell(HookPoint.STOP, last_assistant_message="I stop.")
 
     assert (answer.out, answer.err) == ("", "")
 

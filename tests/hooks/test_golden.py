@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.hooks.agent import Desk
+from tests.hooks.agent import WITH_HOOKS, Desk, hooks_of
 from tests.hooks.golden import FILES, golden
-from tildone.hooks.hosts import HOSTS, STOP, Host
+from tildone.integrations.record import HookPoint, Integration
 
 pytestmark = pytest.mark.slow
 
@@ -22,15 +22,19 @@ def test_a_host_is_answered_in_its_own_form(path: Path, desk: Desk) -> None:
     assert after == [tuple(task) for task in each.said.get("after", after)]
 
 
-@pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
-def test_every_event_of_a_host_has_a_file(host: Host) -> None:
-    events = {each.event for each in map(golden, FILES) if each.host is host}
+@pytest.mark.parametrize("integration", WITH_HOOKS.values(), ids=WITH_HOOKS)
+def test_every_event_of_a_host_has_a_file(integration: Integration) -> None:
+    events = {each.event for each in map(golden, FILES) if each.integration is integration}
 
-    assert host.moments.keys() - events == set()
+    assert hooks_of(integration).points.keys() - events == set()
 
 
-@pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
-def test_an_agent_that_stops_with_work_left_is_kept_going_by_every_host(host: Host) -> None:
-    stopped = [each for each in map(golden, FILES) if each.host is host and host.moments.get(each.event) == STOP]
+@pytest.mark.parametrize("integration", WITH_HOOKS.values(), ids=WITH_HOOKS)
+def test_an_agent_that_stops_with_work_left_is_kept_going_by_every_host(integration: Integration) -> None:
+    stopped = [
+        each
+        for each in map(golden, FILES)
+        if each.integration is integration and hooks_of(integration).points.get(each.event) == HookPoint.STOP
+    ]
 
     assert any(each.said["stdout"] for each in stopped)

@@ -7,13 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import plans
-from tests.hooks.agent import Desk, Hooked, plan_of, tasks_of
+from tests.hooks.agent import Desk, Hooked, hooks_of, plan_of, tasks_of
 from tildone.core.ops import Append, Mark, Named, Note, Remove
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.dialects.brief import BRIEF
 from tildone.dialects.indexed import INDEXED
-from tildone.hooks.hosts import AFTER, CLAUDE, CODEX, COPILOT, CURSOR, GEMINI, OPENCODE, QWEN, START, STOP, TASK, Host
-from tildone.hooks.native_lists import arguments, followed, listed, merged, revised
+from tildone.hooks.native_lists import arguments, change_task, merge_lists, native_tasks, tick_off
+from tildone.integrations.claude import INTEGRATION as CLAUDE
+from tildone.integrations.codex import INTEGRATION as CODEX
+from tildone.integrations.copilot import INTEGRATION as COPILOT
+from tildone.integrations.cursor import INTEGRATION as CURSOR
+from tildone.integrations.gemini import INTEGRATION as GEMINI
+from tildone.integrations.opencode import INTEGRATION as OPENCODE
+from tildone.integrations.qwen import INTEGRATION as QWEN
+from tildone.integrations.record import HookPoint, Integration
 from tildone.log.events import Actor, Call, PlanChanged
 
 TASKS = [("Parse", "completed"), ("Wire", "in_progress"), ("Measure", "pending")]
@@ -21,15 +28,17 @@ TASKS = [("Parse", "completed"), ("Wire", "in_progress"), ("Measure", "pending")
 
 def wrote(agent: Hooked, *items: tuple[str, str], **more: Any) -> None:
     """The model writes its host's own list."""
-    ((tool, (where, text)), *_) = agent.host.lists.items()
+    ((tool, (where, text)), *_) = agent.integration.list_tools.items()
     given_list = {where: [{text: content, "status": status} for content, status in items], **more}
-    fields = agent.host.fields
-    answer = agent.tell(AFTER, **{fields["tool"]: tool, fields["input"]: given_list})
+    fields = hooks_of(agent.integration).fields
+    answer = agent.tell(HookPoint.AFTER_TOOL, **{fields["tool"]: tool, fields["tool_input"]: given_list})
     assert (answer.code, answer.out, answer.err) == (0, "", "")
 
 
 def used(agent: Hooked, tool: str, given_input: dict[str, Any], response: Any = None) -> None:
-    answer = agent.tell(AFTER, tool_name=tool, tool_input=given_input, tool_response=response or {"success": True})
+    answer = agent.tell(
+        HookPoint.AFTER_TOOL, tool_name=tool, tool_input=given_input, tool_response=response or {"success": True}
+    )
     assert (answer.code, answer.out, answer.err) == (0, "", "")
 
 
@@ -37,9 +46,11 @@ def created(agent: Hooked, number: str, subject: str) -> None:
     used(agent, "TaskCreate", {"subject": subject}, {"task": {"id": number, "subject": subject}})
 
 
-@pytest.mark.parametrize("host", [CLAUDE, CODEX, GEMINI, CURSOR, QWEN, OPENCODE], ids=lambda host: host.name)
-def test_a_list_becomes_the_plan_and_the_plan_follows_it(desk: Desk, host: Host) -> None:
-    agent = Hooked(desk, host)
+@pytest.mark.parametrize(
+    "integration", [CLAUDE, CODEX, GEMINI, CURSOR, QWEN, OPENCODE], ids=lambda integration: integration.name
+)
+def test_a_list_becomes_the_plan_and_the_plan_follows_it(desk: Desk, integration: Integration) -> None:
+    agent = Hooked(desk, integration)
 
     wrote(agent, ("Parse", "in_progress"), ("Wire", "pending"))
     wrote(agent, *TASKS)
@@ -49,7 +60,7 @@ def test_a_list_becomes_the_plan_and_the_plan_follows_it(desk: Desk, host: Host)
     assert event.actor is Actor.AGENT
     assert isinstance(event.fact, PlanChanged)
     assert event.fact.call is not None
-    assert event.fact.call.tool == f"{host.name}/{next(iter(host.lists))}"
+    assert event.fact.call.tool == f"{integration.name}/{next(iter(integration.list_tools))}"
 
 
 def test_the_gate_holds_a_model_to_its_hosts_list_in_words_that_name_no_tool_of_ours(agent: Hooked) -> None:
@@ -58,7 +69,7 @@ def test_the_gate_holds_a_model_to_its_hosts_list_in_words_that_name_no_tool_of_
     told = agent.stops()
 
     assert told.startswith("Your todo list is not done:\n- Wire (in progress)\n- Measure\n")
-    assert "todo tool" not in agent.tell(START).out
+    assert "todo tool" not in agent.tell(HookPoint.SESSION_START).out
 
 
 @pytest.mark.parametrize(
@@ -164,7 +175,7 @@ def test_a_plan_that_people_made_is_ticked_off_and_nothing_else(agent: Hooked) -
 def test_tasks_one_by_one_are_followed_by_their_numbers(agent: Hooked) -> None:
     """Created twice over: once by an event, and once by the call. A number finds its task under its newest name."""
     for number, subject in (("1", "Parse"), ("2", "Wire")):
-        agent.tell(TASK, task_id=number, task_subject=subject)
+        agent.tell(HookPoint.TASK_CREATED, task_id=number, task_subject=subject)
         created(agent, number, subject)
     used(agent, "TaskUpdate", {"taskId": "2", "status": "in_progress"})
     used(agent, "TaskUpdate", {"taskId": "2", "subject": "Wire it up"})
@@ -240,7 +251,7 @@ def test_what_failed_or_makes_no_sense_is_not_followed(
 def test_a_subagents_list_is_its_own_affair(agent: Hooked) -> None:
     todos = {"todos": [{"content": "Mine", "status": "pending"}]}
 
-    agent.tell(AFTER, tool_name="TodoWrite", tool_input=todos, agent_id="a1")
+    agent.tell(HookPoint.AFTER_TOOL, tool_name="TodoWrite", tool_input=todos, agent_id="a1")
 
     assert agent.desk.tasks == []
 
@@ -251,8 +262,8 @@ def test_arguments_may_come_as_text() -> None:
 
 
 def test_a_host_without_lists_of_its_own_has_none() -> None:
-    assert listed(COPILOT, "bash", {"todos": []}) is None
-    assert listed(CLAUDE, "TodoWrite", {"todos": [{"content": " "}, {}, 3, {"content": 1}]}) == []
+    assert native_tasks(COPILOT, "bash", {"todos": []}) is None
+    assert native_tasks(CLAUDE, "TodoWrite", {"todos": [{"content": " "}, {}, 3, {"content": 1}]}) == []
 
 
 @given(st.lists(plans.tasks, max_size=4), st.lists(plans.tasks, max_size=4))
@@ -261,12 +272,12 @@ def test_where_nobody_else_changed_anything_the_plan_is_the_list(before: list[Ta
     base = [Task(task.text, task.status) for task in unlike(before)]
     theirs = [Task(task.text, task.status) for task in unlike(after)]
 
-    assert merged(base, flat(*base), theirs) == flat(*theirs)
+    assert merge_lists(base, flat(*base), theirs) == flat(*theirs)
 
 
 @given(plans.plans, st.lists(plans.tasks, max_size=4))
 def test_following_adds_nothing_takes_nothing_away_and_opens_nothing_again(plan: Plan, theirs: list[Task]) -> None:
-    after = followed(plan, theirs)
+    after = tick_off(plan, theirs)
 
     assert [task.text for task in after.tasks] == [task.text for task in plan.tasks]
     pairs = zip(plan.tasks, after.tasks, strict=True)
@@ -277,7 +288,7 @@ def test_a_list_is_merged_into_phases_that_people_made() -> None:
     plan = Plan((Phase("A", (Task("Parse"), Task("By hand"))), Phase("B", (Task("Wire"),))))
     base, theirs = plan_of([("Parse", "pending"), ("Wire", "pending")]).tasks, plan_of(TASKS).tasks
 
-    after = merged(base, plan, theirs)
+    after = merge_lists(base, plan, theirs)
 
     assert [(phase.name, [task.text for task in phase.tasks]) for phase in after.phases] == [
         ("A", ["Parse", "By hand"]),
@@ -288,10 +299,10 @@ def test_a_list_is_merged_into_phases_that_people_made() -> None:
 def test_the_open_one_of_two_tasks_of_a_name_is_meant() -> None:
     plan = flat(Task("Parse", Status.COMPLETED), Task("Parse"), Task("Other"))
 
-    after = revised(plan, "Parse", None, "in_progress")
+    after = change_task(plan, "Parse", None, "in_progress")
 
     assert tasks_of(after) == [("Parse", "completed"), ("Parse", "in_progress"), ("Other", "pending")]
-    assert revised(plan, "None", None, "completed") == plan
+    assert change_task(plan, "None", None, "completed") == plan
 
 
 def test_a_call_that_was_followed_can_not_be_taken_for_one_of_ours(agent: Hooked) -> None:
@@ -308,7 +319,7 @@ def test_nothing_is_ever_said_about_a_list(agent: Hooked) -> None:
     """A mirror never blocks."""
     wrote(agent, *TASKS)
 
-    assert agent.tell(STOP, last_assistant_message="Which one?").out == ""
+    assert agent.tell(HookPoint.STOP, last_assistant_message="Which one?").out == ""
 
 
 def unlike(tasks: list[Task]) -> list[Task]:

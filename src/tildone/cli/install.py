@@ -1,4 +1,4 @@
-"""`tildone install` and `uninstall`: the plan inside the agents that people already use."""
+"""`tildone install` and `tildone uninstall`: tildone in the settings of coding agents."""
 
 from __future__ import annotations
 
@@ -10,56 +10,59 @@ from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.args import Typed
 from tildone.config import nearest
 from tildone.errors import UsageError
-from tildone.integrations.settings import diff, files
-from tildone.integrations.settings.health import is_found, is_installed
-from tildone.integrations.settings.hosts import HOSTS, PROJECT, USER, Host, Site
-from tildone.integrations.settings.plugin import plugin
+from tildone.integrations import INTEGRATIONS, all_integrations
+from tildone.integrations.settings import files
+from tildone.integrations.settings.diff import diff_lines
+from tildone.integrations.settings.health import is_installed, is_present
+from tildone.integrations.settings.installation import Installation, edits_for
+from tildone.integrations.settings.site import PROJECT, USER, Site
 from tildone.kit.theme import Role, Span
 from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-    from tildone.integrations.settings.edits import Edit
-    from tildone.integrations.settings.files import Change
+    from tildone.integrations.record import Integration
+    from tildone.integrations.settings.files import FileChange
 
 ALL = "all"
-WIDE = 60
+NARROW_COLUMNS = 60
 
 
 def install(typed: Typed) -> int:
-    """Put the plan into hosts; without one, say which there are."""
+    """Install tildone into the coding agents named; without a name, list them."""
     site = _site(typed)
     if not typed.words:
-        return _listed(site)
+        return _list_agents(site)
+    agents = _agents_named(typed, site)
     folder = typed.options.get("as-plugin")
     if folder:
-        return _as_plugin(typed, site, folder)
-    return _each(typed, site, files.installing, files.install, "Installed into", "is set up already")
+        return _install_plugin(typed, site, agents, os.path.abspath(folder))
+    # All changes are computed before any is written, so that a refusal leaves every file as it was.
+    changes = [(agent, files.install_changes(edits_for(agent, site))) for agent in agents]
+    return _carry_out(typed, changes, files.install, done="Installed into", nothing="is set up already")
 
 
 def uninstall(typed: Typed) -> int:
-    """Take the plan out of hosts."""
+    """Remove tildone from the coding agents named."""
     site = _site(typed)
-    return _each(typed, site, files.uninstalling, files.uninstall, "Taken out of", "has nothing of ours")
-
-
-def here(scope: str = USER, arguments: tuple[str, ...] = ("mcp",), project: str = "") -> Site:
-    """An installation on this machine, with this tildone.
-
-    Raises:
-        UsageError: it can't be told how a host would start this tildone.
-    """
-    return Site(os.path.expanduser("~"), project or os.getcwd(), scope, os.environ, _program(), arguments)
+    agents = _agents_named(typed, site)
+    changes = [(agent, files.uninstall_changes(edits_for(agent, site))) for agent in agents]
+    return _carry_out(typed, changes, files.uninstall, done="Removed from", nothing="has no tildone in its settings")
 
 
 def sites(project: str) -> list[Site]:
-    """The places where this tildone may be installed: for the person, and for a project.
+    """The sites at which this tildone may be installed: for the person, and for a project.
 
     Raises:
-        UsageError: it can't be told how a host would start this tildone.
+        UsageError: there is no tildone command for a coding agent to run.
     """
-    return [here(scope, project=project) for scope in (USER, PROJECT)]
+    return [_here(scope, project) for scope in (USER, PROJECT)]
+
+
+def _here(scope: str, project: str) -> Site:
+    return Site(os.path.expanduser("~"), project, scope, os.environ, _program())
 
 
 def _site(typed: Typed) -> Site:
@@ -69,23 +72,18 @@ def _site(typed: Typed) -> Site:
     if typed.has("no-mcp") and typed.has("no-hooks"):
         raise UsageError("--no-mcp and --no-hooks leave nothing to install")
     settings = settings_for(typed)
-    said = [(f"--{name}", typed.options[name]) for name in ("dialect", "session") if name in typed.options]
-    found = here(scope, ("mcp", *(word for pair in said for word in pair)), settings.project)
-    return Site(
-        found.home,
-        found.project,
-        scope,
-        found.environ,
-        found.program,
-        found.arguments,
+    options = [(f"--{name}", typed.options[name]) for name in ("dialect", "session") if name in typed.options]
+    return replace(
+        _here(scope, settings.project),
+        arguments=("mcp", *(word for option in options for word in option)),
         mcp=not typed.has("no-mcp"),
         hooks=not typed.has("no-hooks"),
     )
 
 
 def _program() -> str:
-    """Where the command is that hosts are to run: the very one that runs now."""
-    # Late, because most verbs do without it.
+    """The absolute path of the tildone that is running, for coding agents to run."""
+    # Late, because only this needs it.
     from shutil import which  # noqa: PLC0415  see above
 
     typed = os.path.abspath(sys.argv[0])
@@ -95,66 +93,67 @@ def _program() -> str:
     beside = os.path.join(os.path.dirname(sys.executable), "tildone")
     found = beside if os.access(beside, os.X_OK) else which("tildone")
     if not found:
-        raise UsageError("there is no tildone command that a host could run; install the package first")
+        raise UsageError("there is no tildone command that a coding agent could run; install the package first")
     return os.path.abspath(found)
 
 
-def _wanted(typed: Typed, site: Site) -> list[Host]:
-    if [word.lower() for word in typed.words] == [ALL]:
-        return [host for host in HOSTS.values() if is_found(host, site)]
-    unknown = [word for word in typed.words if word.lower() not in HOSTS]
-    if unknown:
-        raise UsageError(f"there is no host {unknown[0]!r}; {nearest(unknown[0].lower(), tuple(HOSTS))}")
-    return [HOSTS[word.lower()] for word in typed.words]
+def _agents_named(typed: Typed, site: Site) -> list[Integration]:
+    names = [word.lower() for word in typed.words]
+    if names == [ALL]:
+        return [agent for agent in all_integrations() if is_present(agent, site)]
+    for word, name in zip(typed.words, names, strict=True):
+        if name not in INTEGRATIONS:
+            raise UsageError(f"there is no coding agent {word!r}; {nearest(name, tuple(INTEGRATIONS))}")
+    return [INTEGRATIONS[name] for name in names]
 
 
-def _each(
+def _carry_out(
     typed: Typed,
-    site: Site,
-    planned: Callable[[Iterable[Edit]], list[Change]],
-    carried_out: Callable[[Change], None],
+    planned: list[tuple[Integration, list[FileChange]]],
+    write: Callable[[FileChange], None],
+    *,
     done: str,
     nothing: str,
 ) -> int:
-    hosts = _wanted(typed, site)
-    if not hosts:
-        put("None of the hosts that tildone knows was found here. To see them all: tildone install")
-        return 0
-    # All of it is worked out before any of it is written.
-    plans = [(host, planned(host.edits(site))) for host in hosts]
-    for host, changes in plans:
-        for change in changes:
-            put_spans(diff.lines(change))
-            if not typed.has("dry-run"):
-                carried_out(change)
+    if not planned:
+        put("None of the coding agents that tildone supports was found here. To list them: tildone install")
+    for agent, changes in planned:
+        _write_all(typed, changes, write)
         if not changes:
-            put(f"{host.title} {nothing}.")
+            put(f"{agent.title} {nothing}.")
         elif typed.has("dry-run"):
-            put(f"{host.title}: nothing was written.")
+            put(f"{agent.title}: nothing was written.")
         else:
-            put(" ".join(filter(None, (f"{done} {host.title}. It takes effect when you start it anew.", host.after))))
+            put(f"{done} {agent.title}. Restart it to apply the change. {agent.after_install}".rstrip())
     return 0
 
 
-def _listed(site: Site) -> int:
-    width = max(map(len, HOSTS))
-    narrow = (columns() or WIDE) < WIDE
-    for host in HOSTS.values():
-        state = "installed" if is_installed(host, site) else "found" if is_found(host, site) else "not found"
-        role = {"installed": Role.SUCCESS, "found": Role.TEXT}.get(state, Role.DIM)
-        title = "" if narrow else f"  {host.title}"
-        put_spans([(Span(f"{host.name:{width}}"), Span(f"  {state:9}", role), Span(title, Role.MUTED))])
-    put("To put the plan into one: tildone install HOST")
-    return 0
-
-
-def _as_plugin(typed: Typed, site: Site, folder: str) -> int:
-    if [word.lower() for word in typed.words] != ["claude"]:
-        raise UsageError("only claude takes a plugin folder: tildone install claude --as-plugin DIR")
-    changes = files.installing(plugin(os.path.abspath(folder), site))
+def _write_all(typed: Typed, changes: list[FileChange], write: Callable[[FileChange], None]) -> None:
+    """Show each change, and write it unless this is a dry run."""
     for change in changes:
-        put_spans(diff.lines(change))
+        put_spans(diff_lines(change))
         if not typed.has("dry-run"):
-            files.install(change)
-    put(f"To use it: claude --plugin-dir {os.path.abspath(folder)}")
+            write(change)
+
+
+def _list_agents(site: Site) -> int:
+    width = max(map(len, INTEGRATIONS))
+    narrow = (columns() or NARROW_COLUMNS) < NARROW_COLUMNS
+    for agent in all_integrations():
+        state = "installed" if is_installed(agent, site) else "found" if is_present(agent, site) else "not found"
+        role = {"installed": Role.SUCCESS, "found": Role.TEXT}.get(state, Role.DIM)
+        title = "" if narrow else f"  {agent.title}"
+        put_spans([(Span(f"{agent.name:{width}}"), Span(f"  {state:9}", role), Span(title, Role.MUTED))])
+    put("To install tildone into one: tildone install AGENT")
+    return 0
+
+
+def _install_plugin(typed: Typed, site: Site, agents: list[Integration], folder: str) -> int:
+    if len(agents) != 1 or agents[0].plugin is None:
+        able = ", ".join(agent.name for agent in all_integrations() if agent.plugin is not None)
+        raise UsageError(f"only {able} takes a plugin folder: tildone install {able} --as-plugin DIR")
+    installation = Installation(site)
+    command = agents[0].plugin(installation, folder)
+    _write_all(typed, files.install_changes(installation.edits), files.install)
+    put(f"To use it: {command}")
     return 0

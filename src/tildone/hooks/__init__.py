@@ -1,7 +1,9 @@
-"""Hooks: what the host of a coding agent tells at its boundaries, and what it is answered.
+"""Hooks: the events that coding agents report to `tildone hook`, and the replies they get.
 
-A hook fails open. Whatever goes wrong, its exit code is 0, standard output holds an answer or nothing, standard error
-one line at most, and all of it is over in a few seconds: a broken tildone lets the agent go.
+A hook fails open. Whatever goes wrong, the exit code is 0, standard output holds a complete reply or nothing, standard
+error holds at most one line, and a watchdog ends the process after a few seconds: a broken tildone never holds up an
+agent. Imports happen inside the guarded functions for the same reason, and because they are most of what a hook
+costs: an event loads only what it needs.
 """
 
 from __future__ import annotations
@@ -16,64 +18,75 @@ if TYPE_CHECKING:
     from _thread import LockType
     from collections.abc import Sequence
 
-SECONDS = 5.0
-LONGEST = 300
+    from tildone.integrations.record import Hooks, Integration
+
+TIMEOUT_SECONDS = 5.0
+MAX_ERROR_LENGTH = 300
 OPTIONS = ("store", "session", "dialect")
-AT_A_TERMINAL = "hook reads what the host of an agent says on standard input; see tildone hook --help"
+AT_A_TERMINAL = "a hook reads the JSON that a coding agent sends on standard input; see tildone hook --help"
 
 
 def main(argv: Sequence[str]) -> int:
-    """Answer the hook that these words name: the host, and its event unless the host says it."""
-    over = allocate_lock()
+    """Answer a hook: `argv` is the coding agent, and its event unless the JSON on standard input names it."""
+    finished = allocate_lock()
     try:
-        over.acquire()
-        start_new_thread(_give_up, (over,))
-        answered(argv)
+        finished.acquire()
+        start_new_thread(_watch, (finished,))
+        run(argv)
     except BaseException as error:  # noqa: BLE001  whatever it is, the agent goes on
-        _complain(error)
+        _report(error)
     finally:
-        over.release()
+        finished.release()
     return 0
 
 
-def answered(argv: Sequence[str]) -> None:
-    """Read, answer, print; and raise what goes wrong."""
-    # Each of these where it is needed: what is not loaded costs nothing.
-    from tildone.agents.processes import agent_process  # noqa: PLC0415  see above
-    from tildone.config import load, nearest  # noqa: PLC0415  see above
-    from tildone.errors import UsageError  # noqa: PLC0415  see above
-    from tildone.hooks.event import HookEvent, read  # noqa: PLC0415  see above
-    from tildone.hooks.fast_path import settled  # noqa: PLC0415  see above
-    from tildone.hooks.hosts import HOSTS  # noqa: PLC0415  see above
+def run(argv: Sequence[str]) -> None:
+    """Read the event and print the reply; errors are raised."""
+    from tildone.agents.processes import agent_process  # noqa: PLC0415  see the module's docstring
+    from tildone.config import load  # noqa: PLC0415  the same
+    from tildone.hooks.event import HookEvent, field_in, read  # noqa: PLC0415  the same
+    from tildone.hooks.fast_path import try_fast_path  # noqa: PLC0415  the same
 
-    words, flags = _typed(argv)
-    name = words[0] if words else ""
-    host = HOSTS.get(name)
-    if host is None:
-        raise UsageError(f"there are no hooks of {name!r}; {nearest(name, tuple(HOSTS))}")
-    if os.isatty(0):
-        raise UsageError(AT_A_TERMINAL)
-    said = read(0)
-    if said is None:
+    words, flags = _parse(argv)
+    integration, hooks = _integration(words[0] if words else "")
+    payload = read(0)
+    if payload is None:
         return
-    event = words[1] if len(words) > 1 else HookEvent(host, "", "", said, os.environ).text("event")
-    moment = host.moments.get(event)
-    if moment is None:
+    name = words[1] if len(words) > 1 else field_in(payload, hooks, "event")
+    point = hooks.points.get(name) if isinstance(name, str) else None
+    if point is None:
         return
-    # On Windows a shell stands in between, and is another one each time.
+    # On Windows the parent is a shell, another one for each hook.
     pid = 0 if sys.platform == "win32" else agent_process()
-    heard = HookEvent(host, event, moment, said, os.environ)
-    settings = load(flags, os.environ, heard.folder)
-    if settled(heard, settings, pid):
-        return
-    # Late: this is most of what a hook costs that has something to say.
-    from tildone.hooks.answers import answer  # noqa: PLC0415  see above
+    event = HookEvent(integration, hooks, str(name), point, payload, os.environ)
+    settings = load(flags, os.environ, event.folder)
+    if not try_fast_path(event, settings, pid):
+        from tildone.hooks.answers import answer  # noqa: PLC0415  the same
 
-    _print(answer(heard, settings, pid))
+        _print(answer(event, settings, pid))
 
 
-def _typed(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The words and the options of a command line, which is not worth loading more for."""
+def _integration(name: str) -> tuple[Integration, Hooks]:
+    """The coding agent of that name, and its hooks.
+
+    Raises:
+        UsageError: there is no such coding agent, it has no hooks, or standard input is a terminal.
+    """
+    from tildone.config import nearest  # noqa: PLC0415  see the module's docstring
+    from tildone.errors import UsageError  # noqa: PLC0415  the same
+    from tildone.integrations import INTEGRATIONS, names_with_hooks  # noqa: PLC0415  the same
+
+    if name in names_with_hooks():
+        integration = INTEGRATIONS[name]
+        if integration.hooks is not None:
+            if os.isatty(0):
+                raise UsageError(AT_A_TERMINAL)
+            return integration, integration.hooks
+    raise UsageError(f"there are no hooks for {name!r}; {nearest(name, names_with_hooks())}")
+
+
+def _parse(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The words and options of the command line, without the cost of the CLI's parser."""
     words, flags = list[str](), dict[str, str]()
     pending = iter(argv)
     for arg in pending:
@@ -91,24 +104,24 @@ def _print(text: str) -> None:
         left = left[os.write(1, left) :]
 
 
-def _give_up(over: LockType) -> None:
-    """End the program, whatever it is doing, if it is not over in time."""
-    if not over.acquire(timeout=SECONDS):
-        _say(f"the hook took longer than {SECONDS:.0f} seconds")
+def _watch(finished: LockType) -> None:
+    """End the process, whatever it is doing, if it does not finish in time."""
+    if not finished.acquire(timeout=TIMEOUT_SECONDS):
+        _write_error(f"the hook took longer than {TIMEOUT_SECONDS:.0f} seconds")
         os._exit(0)
 
 
-def _complain(error: BaseException) -> None:
-    """One line, in which nothing can pass for another; for a bug, which kind of error it is as well."""
+def _report(error: BaseException) -> None:
+    """Write one line about an error, with its type if it is a bug; control characters in it are made visible."""
     try:
-        from tildone.errors import TildoneError  # noqa: PLC0415  nothing but an error needs it
+        from tildone.errors import TildoneError  # noqa: PLC0415  only errors need it
         from tildone.views.sanitize import printable  # noqa: PLC0415  the same
 
-        known = isinstance(error, TildoneError | ValueError) and str(error)
-        _say(printable(str(error) if known else f"{type(error).__name__}: {error}"))
-    except BaseException:  # noqa: BLE001, S110  there is nobody left to tell
+        expected = isinstance(error, TildoneError | ValueError) and str(error)
+        _write_error(printable(str(error) if expected else f"{type(error).__name__}: {error}"))
+    except BaseException:  # noqa: BLE001, S110  there is no way left to report it
         pass
 
 
-def _say(line: str) -> None:
-    os.write(2, f"tildone: {line[:LONGEST]}; the agent goes on\n".encode("utf-8", "backslashreplace"))
+def _write_error(line: str) -> None:
+    os.write(2, f"tildone: {line[:MAX_ERROR_LENGTH]}; the agent goes on\n".encode("utf-8", "backslashreplace"))

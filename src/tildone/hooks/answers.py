@@ -1,4 +1,4 @@
-"""What is done and said at each moment of an agent's work, once it is known that there is something to do."""
+"""What a hook does and replies at each point of an agent's work, where the fast path found something to do."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 
 from tildone.agents.assignment import assign_session
 from tildone.dialects.native import NATIVE, STOPPED, news
-from tildone.dialects.native import context as recalled
-from tildone.hooks import hosts
-from tildone.hooks.fast_path import COST, LASTING
-from tildone.hooks.native_lists import mirrored
-from tildone.hooks.reply import ADDS, HALTS, TELLS, HookReply, can_say, harmless, phrased
+from tildone.dialects.native import context as plan_context
+from tildone.hooks.fast_path import CONTINUING, COST_NOTE
+from tildone.hooks.native_lists import is_mirrored
+from tildone.hooks.reply import HookReply, can_reply, harmless, rendered
 from tildone.ids import now
+from tildone.integrations.record import HookPoint, ReplyKind
 from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
@@ -23,138 +23,160 @@ if TYPE_CHECKING:
     from tildone.hooks.event import HookEvent
     from tildone.session import Session
 
-PATIENCE = 1.5
-"""For how many seconds a hook waits for a store that others are at work on."""
+STORE_TIMEOUT_SECONDS = 1.5
+"""How long a hook waits for a store that other processes are writing to."""
 
-USUAL = "brief"
-"""Whose words are used with a model that has not called a tool of ours yet."""
+DEFAULT_DIALECT = "brief"
+"""The dialect for a model that has not called a tool of ours yet."""
 
-LONGEST = 4000
-"""What is added to a model's context has at most so many characters; a longer plan is told in short."""
+MAX_CONTEXT_LENGTH = 4000
+"""How many characters are added to a model's context; of a longer plan only the open tasks are listed."""
 
 
 @value
-class Work:
-    """An agent at work: what its host has just told, and the plan."""
+class HookContext:
+    """An event, the agent that it comes from, and the session with the agent's plan."""
 
-    heard: HookEvent
+    event: HookEvent
     settings: Settings
     agents: AgentRegistry
     agent: Agent
     session: Session
 
 
-def answer(heard: HookEvent, settings: Settings, pid: int) -> str:
-    """What to print: the answer in the host's own form, or nothing."""
-    if heard.moment == hosts.TOOLS:
-        from tildone.hooks.tools import offered  # noqa: PLC0415  see _answered
+def answer(event: HookEvent, settings: Settings, pid: int) -> str:
+    """The text to print: a reply in the agent's own format, or nothing."""
+    if event.point is HookPoint.OFFER_TOOLS:
+        from tildone.hooks.tools import offered_tools  # noqa: PLC0415  see _reply
 
-        return offered(settings.dialect or USUAL)
-    agents = open_agents(settings)
-    successor = heard.moment == hosts.START and heard.text("source") in LASTING
-    agent = assign_session(agents, heard.agent_id(pid), pid, now(), settings.named_session, successor=successor)
-    here = replace(settings, session=agent.session)
-    store = open_store(here, timeout=PATIENCE)
-    session = open_session(here, NATIVE, store)
-    if not mirrored(session):
-        dialect = dialect_of_session(here, store)
-        session.dialect = dialect_named(USUAL) if dialect is BY_HAND else dialect
-    if session.state.head is None and agent.session != settings.session:
-        session.set_directive(open_session(settings, NATIVE, store).state.directive)
-    work = Work(heard, here, agents, agent, session)
-    if heard.moment == hosts.LINE:
-        return _line(work)
-    if heard.moment == hosts.CALL:
-        return _called(work)
-    said = _answered(work)
-    if said is None:
+        return offered_tools(settings.dialect or DEFAULT_DIALECT)
+    context = _admit(event, settings, pid)
+    if event.point is HookPoint.STATUS_LINE:
+        return _status_line(context)
+    if event.point is HookPoint.CALL_TOOL:
+        return _call_tool(context)
+    reply = _reply(context)
+    if reply is None:
         return ""
-    if said.what == TELLS and not can_say(heard, TELLS):
-        os.write(2, f"{harmless(said.text)}\n".encode("utf-8", "backslashreplace"))
-    return phrased(heard, said)
+    if reply.kind is ReplyKind.NOTIFY and not can_reply(event, ReplyKind.NOTIFY):
+        os.write(2, f"{harmless(reply.text)}\n".encode("utf-8", "backslashreplace"))
+    return rendered(event, reply)
 
 
-def _answered(work: Work) -> HookReply | None:
-    # Here and below, each moment loads what it needs and no more.
-    match work.heard.moment:
-        case hosts.STOP:
-            from tildone.hooks.gate import stopped  # noqa: PLC0415  see above
+def _admit(event: HookEvent, settings: Settings, pid: int) -> HookContext:
+    """Register the agent, and open the session that it works on."""
+    agents = open_agents(settings)
+    successor = event.point is HookPoint.SESSION_START and event.text("source") in CONTINUING
+    agent = assign_session(agents, event.agent_id(pid), pid, now(), settings.named_session, successor=successor)
+    own = replace(settings, session=agent.session)
+    store = open_store(own, timeout=STORE_TIMEOUT_SECONDS)
+    session = open_session(own, NATIVE, store)
+    if not is_mirrored(session):
+        dialect = dialect_of_session(own, store)
+        session.dialect = dialect_named(DEFAULT_DIALECT) if dialect is BY_HAND else dialect
+    if session.state.head is None and agent.session != settings.session:
+        # A new session of the agent's own starts with the directive that holds for the project.
+        session.set_directive(open_session(settings, NATIVE, store).state.directive)
+    return HookContext(event, own, agents, agent, session)
 
-            return stopped(work.heard, work.session, work.agents, work.agent.id, work.settings)
-        case hosts.START:
-            return _reminded(work)
-        case hosts.PROMPT:
-            return _prompted(work)
-        case hosts.SAID:
-            from tildone.hooks.gate import note_words  # noqa: PLC0415  see above
 
-            note_words(work.heard, work.agents, work.agent.id)
+def _reply(context: HookContext) -> HookReply | None:
+    # Here and below, function-level imports: each point loads only what it needs.
+    match context.event.point:
+        case HookPoint.STOP:
+            from tildone.hooks.gate import agent_stopped  # noqa: PLC0415  see above
+
+            return agent_stopped(context.event, context.session, context.agents, context.agent.id, context.settings)
+        case HookPoint.SESSION_START:
+            return _remind(context)
+        case HookPoint.PROMPT:
+            return _prompted(context)
+        case HookPoint.MESSAGE:
+            from tildone.hooks.gate import note_message  # noqa: PLC0415  see above
+
+            note_message(context.event, context.agents, context.agent.id)
             return None
-        case hosts.AFTER | hosts.TASK:
-            _followed(work)
-    return HookReply(HALTS, STOPPED) if work.session.state.directive is Directive.STOP else None
+        case HookPoint.BEFORE_TOOL:
+            return _halt_if_stopped(context)
+        case HookPoint.AFTER_TOOL | HookPoint.TASK_CREATED | HookPoint.TASK_COMPLETED:
+            _mirror(context)
+            return _halt_if_stopped(context)
+        case (
+            HookPoint.COMPACTION
+            | HookPoint.SESSION_END
+            | HookPoint.STATUS_LINE
+            | HookPoint.OFFER_TOOLS
+            | HookPoint.CALL_TOOL
+        ):  # exhaustive
+            return None
 
 
-def _reminded(work: Work) -> HookReply | None:
-    """The plan, for a model that begins or has forgotten; where it can't be told now, it is with the next prompt."""
-    text = work.session.context() or recalled(work.session.plan)
+def _halt_if_stopped(context: HookContext) -> HookReply | None:
+    stopped = context.session.state.directive is Directive.STOP
+    return HookReply(ReplyKind.HALT, STOPPED) if stopped else None
+
+
+def _remind(context: HookContext) -> HookReply | None:
+    """The plan, for a model that has just started or was compacted; where the agent takes no context now, later."""
+    plan = context.session.plan
+    text = context.session.context() or plan_context(plan)
     if text is None:
         return None
-    if not can_say(work.heard, ADDS):
-        _saw(work, None)
+    if not can_reply(context.event, ReplyKind.ADD_CONTEXT):
+        _set_seen(context, None)
         return None
-    _saw(work, work.session.state.head)
-    return HookReply(ADDS, text if len(text) <= LONGEST else recalled(work.session.plan) or "")
+    _set_seen(context, context.session.state.head)
+    return HookReply(ReplyKind.ADD_CONTEXT, text if len(text) <= MAX_CONTEXT_LENGTH else plan_context(plan) or "")
 
 
-def _prompted(work: Work) -> HookReply | None:
-    """What became of the plan since the model last saw it. A person's word counts anew after the gate has let go."""
-    state = work.session.state
-    if state.tripped and state.directive is Directive.GO and work.heard.from_person:
-        work.session.set_directive(Directive.GO)
-    known = work.session.plan_at(work.agent.seen_head)
-    if known is None:
-        return _reminded(work)
-    if known == work.session.plan:
-        _saw(work, work.session.state.head)
+def _prompted(context: HookContext) -> HookReply | None:
+    """What changed in the plan since the model last saw it. A person's prompt resets a gate that let the agent go."""
+    state = context.session.state
+    if state.tripped and state.directive is Directive.GO and context.event.from_person:
+        context.session.set_directive(Directive.GO)
+    seen = context.session.plan_at(context.agent.seen_head)
+    if seen is None:
+        return _remind(context)
+    if seen == context.session.plan:
+        _set_seen(context, context.session.state.head)
         return None
-    from tildone.history.changes import changes, told  # noqa: PLC0415  see _answered
+    from tildone.history.changes import changes, told  # noqa: PLC0415  see _reply
 
-    found = told(changes(known, work.session.plan))
-    if not can_say(work.heard, ADDS):
+    sentences = told(changes(seen, context.session.plan))
+    if not can_reply(context.event, ReplyKind.ADD_CONTEXT):
         return None
-    _saw(work, work.session.state.head)
-    return HookReply(ADDS, news(found))
+    _set_seen(context, context.session.state.head)
+    return HookReply(ReplyKind.ADD_CONTEXT, news(sentences))
 
 
-def _followed(work: Work) -> None:
-    """The plan follows the model's own list, and the model knows it then. A subagent's list is its own affair."""
-    from tildone.hooks.mirror import mirror  # noqa: PLC0415  see _answered
+def _mirror(context: HookContext) -> None:
+    """Bring the plan up to the model's native list, except for a subagent's list."""
+    from tildone.hooks.mirror import mirror  # noqa: PLC0415  see _reply
 
-    if not work.heard.text("agent") and mirror(work.heard, work.session):
-        _saw(work, work.session.state.head)
+    if not context.event.text("subagent") and mirror(context.event, context.session):
+        _set_seen(context, context.session.state.head)
 
 
-def _line(work: Work) -> str:
-    """The plan in a line; what the session has cost is kept on the way."""
-    from tildone.views.status import status_line  # noqa: PLC0415  see _answered
+def _status_line(context: HookContext) -> str:
+    """The plan in one line; the conversation's cost, which agents report here, is noted."""
+    from tildone.views.status import status_line  # noqa: PLC0415  see _reply
 
-    cost = work.heard.get("cost")
+    cost = context.event.get("cost")
     if isinstance(cost, int | float) and not isinstance(cost, bool):
-        work.agents.set_note(work.agent.id, COST, str(float(cost)))
-    return f"{status_line(work.session.state)}\n"
+        context.agents.set_note(context.agent.id, COST_NOTE, str(float(cost)))
+    return f"{status_line(context.session.state)}\n"
 
 
-def _called(work: Work) -> str:
-    """What a call of a tool of ours has come to; the model knows the plan then."""
-    from tildone.hooks.tools import called  # noqa: PLC0415  see _answered
+def _call_tool(context: HookContext) -> str:
+    """The result of a call of one of our tools, after which the model knows the plan."""
+    from tildone.hooks.tools import call_tool  # noqa: PLC0415  see _reply
 
-    told, seen = called(work.heard, work.settings, work.session.store, work.agent.seen_head)
-    _saw(work, seen)
-    return told
+    result, seen = call_tool(context.event, context.settings, context.session.store, context.agent.seen_head)
+    _set_seen(context, seen)
+    return result
 
 
-def _saw(work: Work, head: str | None) -> None:
-    """Remember the head as the model has seen it."""
-    if head != work.agent.seen_head:
-        work.agents.save(replace(work.agent, seen_head=head))
+def _set_seen(context: HookContext, head: str | None) -> None:
+    """Record the head of the session that the model has seen."""
+    if head != context.agent.seen_head:
+        context.agents.save(replace(context.agent, seen_head=head))

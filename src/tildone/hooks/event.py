@@ -1,4 +1,7 @@
-"""What a host says on standard input, read by its table. Nothing in it is taken to be there, or of the right kind."""
+"""A hook event: the JSON that a coding agent writes to standard input, read through its integration's field names.
+
+The JSON comes from another program in any of its versions, so no field is assumed to be present or of the right type.
+"""
 
 from __future__ import annotations
 
@@ -14,122 +17,129 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tildone.agents.identity import AgentId
-    from tildone.hooks.hosts import Host
+    from tildone.integrations.record import Field, HookPoint, Hooks, Integration
 
-MOST = 32_000_000
-"""How many bytes are listened to. More than that are read, and make no sense."""
+MAX_STDIN_BYTES = 32_000_000
+"""Longer input is read to its end, so that the writer does not fail, and refused."""
 
-PIECE = 1 << 16
-TRIES = 16
-"""How often an end is taken for the end of all: it may be that of a part."""
+CHUNK_BYTES = 1 << 16
+MAX_EARLY_PARSES = 16
+"""How often a chunk that ends in `}` is taken for the end of the input; it may be the end of a part."""
 
-PERSONS = ("user", "sdk", "")
-"""Where a prompt comes from that a person gave, if its host says so; the rest comes from timers and events."""
+PERSON_SOURCES = ("user", "sdk", "")
+"""The sources of prompts that a person gave; agents that name a source have others for timers and events."""
 
 FINISHED = frozenset({"completed", "complete", "done", "failed", "error", "killed", "stopped", "cancelled", "canceled"})
+"""The statuses of a background task that runs no more."""
 
 
 @value
 class HookEvent:
-    """One event: from which host, what it calls it and what we do, and all that it said."""
+    """One event: the coding agent, its own name of the event, the point in its work, and the JSON it sent."""
 
-    host: Host
-    event: str
-    moment: str
-    said: Mapping[str, Any]
+    integration: Integration
+    hooks: Hooks
+    name: str
+    point: HookPoint
+    payload: Mapping[str, Any]
     environ: Mapping[str, str]
 
-    def get(self, field: str) -> object:
-        """What was said under the name that the host has for one of our fields; None if nothing was."""
-        for path in self.host.fields[field].split():
-            found = _at(self.said, path)
-            if found is not None:
-                return found
-        return None
+    def get(self, field: Field) -> object:
+        """The value of one of our fields; None if the agent sent none."""
+        return field_in(self.payload, self.hooks, field)
 
-    def text(self, field: str) -> str:
-        """The same, where a text is meant; empty if there is none."""
+    def text(self, field: Field) -> str:
+        """The value of a field that is text; empty if the agent sent none."""
         found = self.get(field)
         return found if isinstance(found, str) else ""
 
     def agent_id(self, pid: int) -> AgentId:
-        """The identity of the agent: its conversation if the event or the environment names it, else its process."""
-        conversation = self.text("session") or self.environ.get(self.host.environ.get("session", ""), "")
-        return agent_id(self.host.name, conversation, pid)
+        """The identity of the agent: its conversation, or else its process."""
+        conversation = self.text("conversation") or self.environ.get(self.hooks.conversation_variable, "")
+        return agent_id(self.integration.name, conversation, pid)
 
     @property
     def folder(self) -> str:
-        """Where the agent is at work: the project that its host has open, if it is there."""
-        here = self.text("cwd") or os.getcwd()
-        project = self.environ.get(self.host.environ.get("project", ""), "")
-        return project if project and _is_below(here, project) else here
+        """Where the agent works: the project that is open in it if that contains the working folder, else that."""
+        cwd = self.text("cwd") or os.getcwd()
+        project = self.environ.get(self.hooks.project_variable, "")
+        return project if project and _contains(project, cwd) else cwd
 
     @property
     def from_person(self) -> bool:
-        """Whether a prompt is a person's, as far as can be told."""
-        return self.text("prompt").strip() != "" and self.text("source") in PERSONS
+        """Whether a prompt was given by a person, as far as can be told."""
+        return self.text("prompt").strip() != "" and self.text("source") in PERSON_SOURCES
 
     @property
-    def beside_the_plan(self) -> bool:
-        """Whether this is not about the plan's own work: a subagent's, or an agent's that may only make plans."""
-        return self.text("agent") != "" or self.text("mode") == "plan"
+    def outside_the_plan(self) -> bool:
+        """Whether the agent does not work on the plan now: it is a subagent, or in plan mode."""
+        return self.text("subagent") != "" or self.text("permission_mode") == "plan"
 
     @property
-    def busy(self) -> bool:
-        """Whether something runs, or will come, that wakes the agent up by itself."""
-        tasks, crons = self.get("tasks"), self.get("crons")
+    def will_wake(self) -> bool:
+        """Whether a background task or a timer will wake the agent by itself."""
+        tasks, timers = self.get("background_tasks"), self.get("scheduled_tasks")
         running = [
             task
             for task in (tasks if isinstance(tasks, list) else ())
             if isinstance(task, dict) and task.get("status") not in FINISHED
         ]
-        return bool(running) or (isinstance(crons, list) and bool(crons))
+        return bool(running) or (isinstance(timers, list) and bool(timers))
 
 
-def _at(said: object, path: str) -> object:
-    for name in path.split("."):
-        if isinstance(said, dict):
-            said = said.get(name)
-        elif isinstance(said, list) and name.isdecimal() and int(name) < len(said):
-            said = said[int(name)]
-        else:
-            return None
-    return said
-
-
-def _is_below(folder: str, project: str) -> bool:
-    return os.path.join(os.path.realpath(folder), "").startswith(os.path.join(os.path.realpath(project), ""))
+def field_in(payload: Mapping[str, Any], hooks: Hooks, field: Field) -> object:
+    """The value of one of our fields in what an agent sent; None if it is not there."""
+    for path in hooks.fields[field].split():
+        found = _at(payload, path)
+        if found is not None:
+            return found
+    return None
 
 
 def read(file: int) -> Mapping[str, Any] | None:
-    """What is said on an open file: an object, once it is whole. None where nothing is said at all.
+    """Read a JSON object from a file descriptor; None where there is nothing but white space.
 
-    Not every host closes what it writes to, so the end of the file is not waited for.
+    Some agents keep the pipe open, so reading ends as soon as the object is complete.
 
     Raises:
-        ValueError: something else is said, or too much of it.
+        ValueError: the input is not a JSON object, or too long.
     """
-    heard = bytearray()
-    size = tries = 0
-    while piece := os.read(file, PIECE):
-        size += len(piece)
-        if size <= MOST:
-            heard += piece
+    received = bytearray()
+    size = parses = 0
+    while chunk := os.read(file, CHUNK_BYTES):
+        size += len(chunk)
+        if size <= MAX_STDIN_BYTES:
+            received += chunk
         else:
-            heard.clear()
-        if piece.rstrip().endswith(b"}") and tries < TRIES:
-            tries += 1
+            received.clear()
+        if chunk.rstrip().endswith(b"}") and parses < MAX_EARLY_PARSES:
+            parses += 1
             try:
-                return _object(heard)
+                return _object(received)
             except ValueError:
                 continue
-    if size > MOST:
-        raise ValueError("that was too much to listen to")
-    return _object(heard) if heard.strip() else None
+    if size > MAX_STDIN_BYTES:
+        raise ValueError(f"standard input is longer than {MAX_STDIN_BYTES:,} bytes")
+    return _object(received) if received.strip() else None
 
 
-def _object(heard: bytearray) -> Mapping[str, Any]:
-    found = parse(heard.decode("utf-8-sig", "replace").strip(SPACE))
+def _object(received: bytearray) -> Mapping[str, Any]:
+    found = parse(received.decode("utf-8-sig", "replace").strip(SPACE))
     if isinstance(found, dict):
         return found
-    raise ValueError("what was said is no JSON object")
+    raise ValueError("standard input is not a JSON object")
+
+
+def _at(payload: object, path: str) -> object:
+    for name in path.split("."):
+        if isinstance(payload, dict):
+            payload = payload.get(name)
+        elif isinstance(payload, list) and name.isdecimal() and int(name) < len(payload):
+            payload = payload[int(name)]
+        else:
+            return None
+    return payload
+
+
+def _contains(project: str, folder: str) -> bool:
+    return os.path.join(os.path.realpath(folder), "").startswith(os.path.join(os.path.realpath(project), ""))

@@ -1,115 +1,60 @@
-"""Hooks that come to nothing, told without loading what it takes to come to something.
+"""Fast path: decide that a hook has nothing to say without loading the store.
 
-A hook runs at every stop and every tool call of every agent, and most have nothing to say. So the newest plan is not
-read here, it is searched: inside a text of JSON every quote is escaped, so `"status":"pending"` stands in it if and
-only if a task is pending.
+A hook runs at every stop and every tool call of every agent, most have nothing to say, and imports are most of what a
+hook costs. So the agent's record and a summary of its session, which take next to nothing to read, are consulted first.
+The fast path may only err in one direction: where it can't tell, it returns False and the store is loaded
+(`answers.py`), which decides again from the whole state.
 """
 
 from __future__ import annotations
 
-import os
 from time import time_ns
 
 from tildone.agents.identity import AgentId
 from tildone.agents.registry import CALLER_NOTE, AgentRegistry
-from tildone.hooks import hosts
+from tildone.integrations.record import HookPoint
+from tildone.log.json_markers import GO, STOP
+from tildone.stores.sqlite.summary import summarize
 from tildone.typing import TYPE_CHECKING
-from tildone.value import replace, value
+from tildone.value import replace
 
 if TYPE_CHECKING:
-    import apsw
-
     from tildone.config import Settings
     from tildone.hooks.event import HookEvent
+    from tildone.stores.sqlite.summary import SessionSummary
 
-LOOK_BACK = 200
-PATIENCE_MS = 250
-OWN_LISTS = ("TaskCreate", "TaskUpdate", "TaskList")
-COST = "cost"
-"""Under this name it is kept what an agent's session has come to, in dollars."""
+COST_NOTE = "cost"
+"""The note about an agent that holds what its conversation has cost so far, in dollars."""
 
-OURS = "tildone"
-"""What the names of our tools have in them, where hosts prefix them with their server's."""
+OUR_TOOLS = "tildone"
+"""What the names of our tools contain where agents prefix them with the name of the MCP server."""
 
-LASTING = frozenset({"clear"})
-"""Why a session ends that goes on under another id."""
-
-_HEAD = "SELECT head FROM sessions WHERE name = ?"
-_EVENT = "SELECT body, parent FROM events WHERE session = ? AND id = ?"
-_PLAN, _STEERED, _TRIPPED = '"fact":"plan_changed"', '"fact":"steered"', '"fact":"tripped"'
-_COURSE = '"course":"'
-_TO_DO = ('"status":"pending"', '"status":"in_progress"')
-_BLOCKED = '"status":"blocked"'
+CONTINUING = frozenset({"clear"})
+"""The reasons for which a conversation ends and goes on under another id, in the same process."""
 
 
-@value
-class Glance:
-    """What one look at a session tells: its head, whether there is something to do, or to wait for, and the course.
-
-    `let_go` says that a bound was reached, and nothing has happened since.
-    """
-
-    head: str | None = None
-    to_do: bool = False
-    waiting: bool = False
-    directive: str = "go"
-    let_go: bool = False
-
-
-def settled(heard: HookEvent, settings: Settings, pid: int) -> bool:
-    """Whether all is done that this event asks for. If not, or if that can't be told from here, more has to be loaded.
-
-    What is wrong with the store is for whoever looks closer to say.
-    """
+def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
+    """Handle the event if that takes no store; whether it is handled. Errors of the store are left to who opens it."""
     agents = AgentRegistry(settings.agents_dir, settings.project)
-    agent_id = heard.agent_id(pid)
-    if agent_id.is_unknown or (heard.moment == hosts.STOP and (heard.beside_the_plan or not settings.gate)):
+    agent_id = event.agent_id(pid)
+    if agent_id.is_unknown:
         return True
-    if heard.moment in (hosts.END, hosts.FORGET):
-        _let_go(heard, agents, agent_id, pid)
+    if event.point is HookPoint.STOP and (event.outside_the_plan or not settings.gate):
         return True
-    if heard.host.many and heard.moment == hosts.BEFORE and OURS in heard.text("tool"):
-        agents.set_note(AgentId(heard.host.name, pid=pid), CALLER_NOTE, str(agent_id))
+    if event.point is HookPoint.SESSION_END:
+        _end(event, agents, agent_id, pid)
+        return True
+    if event.point is HookPoint.COMPACTION:
+        _compact(event, agents, agent_id)
+        return True
+    if event.hooks.shares_process and event.point is HookPoint.BEFORE_TOOL and OUR_TOOLS in event.text("tool"):
+        # The MCP server sees only the process; this tells it which conversation calls next.
+        agents.set_note(AgentId(event.integration.name, pid=pid), CALLER_NOTE, str(agent_id))
     session = _session(agents, agent_id, pid, settings)
-    if session is None or heard.moment == hosts.LINE or settings.store.scheme:
+    if session is None or event.point is HookPoint.STATUS_LINE or settings.store.scheme:
         return False
-    found = glance(settings.store.location, session)
-    if found is not None and found.head is None and session != settings.session:
-        # A plan of its own that has not begun: what the person wants of the project's agents holds for this one, too.
-        project = glance(settings.store.location, settings.session)
-        found = None if project is None or project.directive != "go" else found
-    return found is not None and _is_silent(heard, found, agents, agent_id)
-
-
-def glance(store: str, session: str) -> Glance | None:
-    """The session at its head, in a file of SQLite's; None where one has to look closer."""
-    if not os.path.exists(store):
-        return Glance()
-    # Late, because there may be nothing to open.
-    import apsw  # noqa: PLC0415  see above
-
-    try:
-        connection = apsw.Connection(store, flags=apsw.SQLITE_OPEN_READONLY)
-        connection.set_busy_timeout(PATIENCE_MS)
-        head = connection.execute(_HEAD, (session,)).get
-        return Glance() if head is None else _at(connection, session, head)
-    except (apsw.Error, UnicodeEncodeError, TypeError):
-        return None
-
-
-def _at(connection: apsw.Connection, session: str, head: str) -> Glance | None:
-    course, event, let_go = "", head, False
-    for _ in range(LOOK_BACK):
-        body, parent = connection.execute(_EVENT, (session, event)).get
-        let_go = let_go or (_TRIPPED in body and not course)
-        if (_STEERED in body or _PLAN in body) and not course:
-            course = body.partition(_COURSE)[2].partition('"')[0] or "go"
-        if _PLAN in body:
-            return Glance(head, any(status in body for status in _TO_DO), _BLOCKED in body, course, let_go)
-        if parent is None:
-            return Glance(head, directive=course or "go", let_go=let_go)
-        event = parent
-    return None
+    summary = _summary(settings, session)
+    return summary is not None and _is_silent(event, summary, agents, agent_id)
 
 
 def _session(agents: AgentRegistry, agent_id: AgentId, pid: int, settings: Settings) -> str | None:
@@ -121,36 +66,53 @@ def _session(agents: AgentRegistry, agent_id: AgentId, pid: int, settings: Setti
     return settings.session if next(agents.all(), None) is None else None
 
 
-def _is_silent(heard: HookEvent, found: Glance, agents: AgentRegistry, agent_id: AgentId) -> bool:
-    match heard.moment:
-        case hosts.STOP:
-            return not found.to_do or found.directive != "go"
-        case hosts.START:
-            return not (found.to_do or found.waiting)
-        case hosts.PROMPT:
+def _summary(settings: Settings, session: str) -> SessionSummary | None:
+    summary = summarize(settings.store.location, session)
+    if summary is None or summary.head is not None or session == settings.session:
+        return summary
+    # The agent's own session has not begun: the directive for the project holds for it as well.
+    project = summarize(settings.store.location, settings.session)
+    return None if project is None or project.directive != GO else summary
+
+
+def _is_silent(event: HookEvent, summary: SessionSummary, agents: AgentRegistry, agent_id: AgentId) -> bool:
+    match event.point:
+        case HookPoint.STOP:
+            return not summary.workable or summary.directive != GO
+        case HookPoint.SESSION_START:
+            return not (summary.workable or summary.blocked)
+        case HookPoint.PROMPT:
             agent = agents.get(agent_id)
-            known = None if agent is None else agent.seen_head
-            new = known != found.head if known else found.to_do or found.waiting
-            return not new and not found.let_go
-        case hosts.BEFORE:
-            return found.directive != "stop"
-        case hosts.AFTER:
-            tool = heard.text("tool")
-            return found.directive != "stop" and tool not in heard.host.lists and tool not in OWN_LISTS
+            seen = None if agent is None else agent.seen_head
+            news = seen != summary.head if seen else summary.workable or summary.blocked
+            return not news and not summary.tripped
+        case HookPoint.BEFORE_TOOL:
+            return summary.directive != STOP
+        case HookPoint.AFTER_TOOL:
+            return summary.directive != STOP and not _writes_native_list(event)
         case _:
             return False
 
 
-def _let_go(heard: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int) -> None:
-    """The model will forget its plan, or the session is over: then its agent is forgotten, and the plan stays."""
+def _writes_native_list(event: HookEvent) -> bool:
+    tool, integration = event.text("tool"), event.integration
+    return tool in integration.list_tools or tool in integration.task_tools.values()
+
+
+def _compact(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
+    """Forget what the model has seen of its plan: compaction removes that from its context."""
+    agent = agents.get(agent_id)
+    if agent is not None and event.hooks.compaction_trigger in ("", event.text("trigger")):
+        agents.save(replace(agent, seen_head=None))
+
+
+def _end(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int) -> None:
+    """Forget the agent whose conversation has ended; its plan stays."""
     agent = agents.get(agent_id)
     if agent is None:
         return
-    if heard.moment == hosts.FORGET:
-        if heard.host.forgets in ("", heard.text("trigger")):
-            agents.save(replace(agent, seen_head=None))
-    elif heard.text("reason") in LASTING:
-        agents.save(replace(agent, id=AgentId(heard.host.name, pid=pid), seen_head=None))
+    if event.text("reason") in CONTINUING:
+        agents.save(replace(agent, id=AgentId(event.integration.name, pid=pid), seen_head=None))
         agents.remove(agent_id)
     else:
         agents.release(agent)

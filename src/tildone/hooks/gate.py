@@ -1,13 +1,19 @@
-"""The gate: an agent that stops with work left is told to go on, unless there is a reason not to."""
+"""The gate: an agent that stops with work left is told to continue, within bounds.
+
+`loop.decision` decides; this module collects what it decides on: how the turn ended, whether the last message asks the
+person something, a fingerprint of that message and of the project's files, the cost so far. Some agents report these in
+earlier events; what they reported is kept as notes beside the agent's record.
+"""
 
 from __future__ import annotations
 
 from tildone.agents.identity import digest
 from tildone.agents.worktree import fingerprint
 from tildone.core.query import open_tasks, progress
-from tildone.hooks.fast_path import COST
-from tildone.hooks.reply import STOPS, TELLS, HookReply
+from tildone.hooks.fast_path import COST_NOTE
+from tildone.hooks.reply import HookReply
 from tildone.ids import now
+from tildone.integrations.record import ReplyKind
 from tildone.log.events import StopFingerprint
 from tildone.loop.decision import GiveUp, GoOn, Rest, Turn, decide
 from tildone.loop.questions import ends_with_question
@@ -23,64 +29,69 @@ if TYPE_CHECKING:
     from tildone.hooks.event import HookEvent
     from tildone.session import Session
 
-ERRORS = frozenset({"error", "errored", "failed"})
-ABORTS = frozenset({"aborted", "abort", "cancelled", "canceled", "interrupted"})
-WORDS, ASKED, LENGTH = "words", "asked", "length"
+ERROR_STATUSES = frozenset({"error", "errored", "failed"})
+ABORT_STATUSES = frozenset({"aborted", "abort", "cancelled", "canceled", "interrupted"})
+
+MESSAGE_NOTE, LENGTH_NOTE = "words", "length"
+"""Notes about an agent: the digest of its last message and whether that is a question; the length of its output."""
+
+QUESTION = "asked"
 
 
-def stopped(
-    heard: HookEvent, session: Session, agents: AgentRegistry, agent_id: AgentId, settings: Settings
+def agent_stopped(
+    event: HookEvent, session: Session, agents: AgentRegistry, agent_id: AgentId, settings: Settings
 ) -> HookReply | None:
-    """What to say now that the agent has stopped: that it goes on, or, once, why it is let go with work left.
+    """The reply to a stop: to continue, or, once, a notice to the person why the agent is let go with work left.
 
-    Files are looked at only if it matters: that takes longer than all the rest.
+    The fingerprint of the files is taken only if the decision depends on it: that takes longer than all the rest.
     """
-    turn, before = _turn(heard, agents, agent_id), session.state
+    turn, before = _turn(event, agents, agent_id), session.state
     if isinstance(decide(before, session.patience, replace(turn, at=now())), Rest):
         return None
-    apart = (settings.store.location, settings.agents_dir, settings.session_dir)
-    sight = replace(turn.fingerprint, files=fingerprint(settings.project, apart))
-    verdict = session.turn_ended(replace(turn, fingerprint=sight))
+    ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
+    seen = replace(turn.fingerprint, files=fingerprint(settings.project, ignored))
+    verdict = session.turn_ended(replace(turn, fingerprint=seen))
     match verdict.decision:
         case GoOn():
-            return HookReply(STOPS, verdict.prompt or "")
+            return HookReply(ReplyKind.CONTINUE, verdict.prompt or "")
         case GiveUp(bound, limit) if not before.tripped:
-            return HookReply(TELLS, f"tildone lets the agent go: {why_let_go(bound, limit)}. {_left(session.plan)}")
+            notice = f"tildone lets the agent go: {why_let_go(bound, limit)}. {_work_left(session.plan)}"
+            return HookReply(ReplyKind.NOTIFY, notice)
         case _:
             return None
 
 
-def note_words(heard: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
-    """Keep what is to be known of an agent's words, where its host does not tell them when it stops."""
-    words = heard.text("words")
-    agents.set_note(agent_id, WORDS, f"{digest(words)} {ASKED if ends_with_question(words) else ''}")
+def note_message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
+    """Keep what the gate needs of an agent's message, for agents that do not repeat it when they stop."""
+    message = event.text("last_message")
+    agents.set_note(agent_id, MESSAGE_NOTE, f"{digest(message)} {QUESTION if ends_with_question(message) else ''}")
 
 
-def _turn(heard: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> Turn:
-    """What is known of the turn that has ended, but for the files."""
-    words, status = _words(heard, agents, agent_id), heard.text("status").lower()
-    sight, asked = (digest(words) if words else "", ends_with_question(words))
-    if not words:
-        sight, _, kept = agents.note(agent_id, WORDS).partition(" ")
-        asked = kept == ASKED
+def _turn(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> Turn:
+    """Everything known of the turn that has ended, except for the files."""
+    message, status = _message(event, agents, agent_id), event.text("stop_status").lower()
+    words, is_question = (digest(message) if message else "", ends_with_question(message))
+    if not message:
+        words, _, noted = agents.note(agent_id, MESSAGE_NOTE).partition(" ")
+        is_question = noted == QUESTION
     return Turn(
-        aborted=status in ABORTS,
-        errored=status in ERRORS,
-        asked=asked,
-        busy=heard.busy,
-        fingerprint=StopFingerprint(words=sight),
-        cost=_number(agents.note(agent_id, COST)),
+        aborted=status in ABORT_STATUSES,
+        errored=status in ERROR_STATUSES,
+        asked=is_question,
+        busy=event.will_wake,
+        fingerprint=StopFingerprint(words=words),
+        cost=_number(agents.note(agent_id, COST_NOTE)),
     )
 
 
-def _words(heard: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> str:
-    """What the agent said in this turn, also where its host tells all that it said since it was last let go."""
-    words = heard.text("words")
-    if not heard.host.adds_up:
-        return words
-    before = int(_number(agents.note(agent_id, LENGTH))) if heard.get("held") is True else 0
-    agents.set_note(agent_id, LENGTH, str(len(words)))
-    return words[before:].strip() or words
+def _message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> str:
+    """What the agent said in this turn, also where it reports everything since the person's prompt."""
+    message = event.text("last_message")
+    if not event.hooks.cumulative_messages:
+        return message
+    before = int(_number(agents.note(agent_id, LENGTH_NOTE))) if event.get("stop_hook_active") is True else 0
+    agents.set_note(agent_id, LENGTH_NOTE, str(len(message)))
+    return message[before:].strip() or message
 
 
 def _number(text: str) -> float:
@@ -90,6 +101,6 @@ def _number(text: str) -> float:
         return 0
 
 
-def _left(plan: Plan) -> str:
+def _work_left(plan: Plan) -> str:
     left = len(open_tasks(plan))
     return f"{left} of {progress(plan).total} tasks are open. To hold it to them again: tildone resume"

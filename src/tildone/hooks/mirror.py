@@ -1,8 +1,14 @@
-"""A host's own todo list, followed in the plan: so that gate and board work where the model never calls a tool of ours.
+"""The mirror: a coding agent's native todo list, followed in the plan.
 
-A list is followed as a whole while the plan is nobody else's: it is empty, nothing of it is open, or the model's newest
-call was such a list. A plan that people made is only ticked off, task by task, where the texts are the same. One that
-the model keeps with a tool of ours is left alone.
+So the gate and the board also work with models that never call a tool of ours. Whose plan it is decides how far the
+mirror goes:
+
+- A plan that is empty, has nothing open, or whose newest call was mirrored follows the native list as a whole.
+- In a plan that people made, tasks of the same text are ticked off, and nothing else changes.
+- A plan that the model keeps with a tool of ours is left alone.
+
+Each mirrored call is recorded in the session as `agent/tool`, with its arguments: the next one is merged against it
+(`native_lists.merge_lists`), so that what people changed meanwhile is kept.
 """
 
 from __future__ import annotations
@@ -11,19 +17,19 @@ from tildone.core.ops import Append, Named, Remove, Write
 from tildone.core.plan import Plan, Task
 from tildone.core.query import open_tasks
 from tildone.core.rules import Rules
-from tildone.hooks.hosts import TASK
 from tildone.hooks.native_lists import (
-    BETWEEN,
-    MOST,
+    MAX_NATIVE_TASKS,
+    TOOL_SEPARATOR,
     arguments,
-    calls,
-    followed,
-    listed,
-    merged,
-    mirrored,
-    revised,
-    status,
+    change_task,
+    is_mirrored,
+    merge_lists,
+    native_tasks,
+    newest_calls,
+    status_named,
+    tick_off,
 )
+from tildone.integrations.record import HookPoint, TaskAction
 from tildone.log import codec
 from tildone.log.events import Actor, Call
 from tildone.typing import TYPE_CHECKING
@@ -34,120 +40,138 @@ if TYPE_CHECKING:
 
     from tildone.core.reduce import Step
     from tildone.hooks.event import HookEvent
-    from tildone.hooks.hosts import Host
+    from tildone.integrations.record import Integration
     from tildone.session import Session
 
-CREATE, UPDATE, LIST, COMPLETED, DELETED = "TaskCreate", "TaskUpdate", "TaskList", "TaskCompleted", "deleted"
-AS_IT_IS = Rules(max_tasks=MOST)
+DELETED = "deleted"
+"""The status by which a native tool deletes a task."""
+
+NATIVE_RULES = Rules(max_tasks=MAX_NATIVE_TASKS)
 
 
-def mirror(heard: HookEvent, session: Session) -> bool:
-    """Bring the plan up to what the host's list says; whether the plan is now that list, and nothing else."""
-    if _failed(heard.get("response")):
+def mirror(event: HookEvent, session: Session) -> bool:
+    """Apply what a native tool did to the plan; whether the plan equals the native list now."""
+    if _failed(event.get("tool_response")):
         return False
-    tool, given = heard.text("tool"), arguments(heard.get("input"))
-    if heard.moment == TASK:
-        tool = UPDATE if heard.event == COMPLETED else CREATE
-        told = {"taskId": heard.get("task"), "subject": heard.get("subject")}
-        given = {**told, "status": "completed"} if tool == UPDATE else told
-    theirs = listed(heard.host, tool, given)
+    integration, tool, given = event.integration, event.text("tool"), arguments(event.get("tool_input"))
+    theirs = native_tasks(integration, tool, given)
     if theirs is not None:
-        return _follow_list(session, heard.host, tool, given, theirs)
-    if tool == CREATE:
-        _follow_creation(session, heard.host, {"taskId": _made(heard.get("response")), **given})
-    elif tool == UPDATE:
-        _follow_update(session, heard.host, given)
-    elif tool == LIST:
-        for task in _listing(heard.get("response")):
-            _follow_creation(session, heard.host, task)
-            _follow_update(session, heard.host, task)
+        return _mirror_list(session, integration, tool, given, theirs)
+    _mirror_task(event, session, given)
     return False
 
 
-def _follow_list(session: Session, host: Host, tool: str, given: Mapping[str, Any], theirs: Sequence[Task]) -> bool:
-    call = next(calls(session), None)
-    ours = call is not None and BETWEEN in call.tool
-    if call is not None and not ours and open_tasks(session.plan):
+def _mirror_task(event: HookEvent, session: Session, given: Mapping[str, Any]) -> None:
+    """Mirror a tool that creates, updates or lists single tasks, or an event that reports such a change."""
+    tools, told = event.integration.task_tools, {"taskId": event.get("task_id"), "subject": event.get("task_subject")}
+    if event.point is HookPoint.TASK_CREATED:
+        _mirror_creation(session, event.integration, told)
+    elif event.point is HookPoint.TASK_COMPLETED:
+        _mirror_update(session, event.integration, {**told, "status": "completed"})
+    elif event.text("tool") == tools.get(TaskAction.CREATE):
+        created = {"taskId": _created_id(event.get("tool_response")), **given}
+        _mirror_creation(session, event.integration, created)
+    elif event.text("tool") == tools.get(TaskAction.UPDATE):
+        _mirror_update(session, event.integration, given)
+    elif event.text("tool") == tools.get(TaskAction.LIST):
+        for task in _listed_tasks(event.get("tool_response")):
+            _mirror_creation(session, event.integration, task)
+            _mirror_update(session, event.integration, task)
+
+
+def _mirror_list(
+    session: Session, integration: Integration, tool: str, given: Mapping[str, Any], theirs: Sequence[Task]
+) -> bool:
+    call = next(newest_calls(session), None)
+    mirrored = call is not None and TOOL_SEPARATOR in call.tool
+    if call is not None and not mirrored and open_tasks(session.plan):
         return False
     if call is None and open_tasks(session.plan):
-        session.change(lambda plan: (Write(followed(plan, theirs).phases),), Actor.AGENT, AS_IT_IS)
+        session.change(lambda plan: (Write(tick_off(plan, theirs).phases),), Actor.AGENT, NATIVE_RULES)
         return False
-    base = _base(host, call) if call is not None and ours else []
+    base = _list_in(integration, call) if call is not None and mirrored else []
 
     def steps(plan: Plan) -> Sequence[Step]:
-        return (Write(merged(base, plan if ours else Plan(), theirs).phases),)
+        return (Write(merge_lists(base, plan if mirrored else Plan(), theirs).phases),)
 
-    made = Call(f"{host.name}{BETWEEN}{tool}", codec.dump(given))
-    outcome = session.change(steps, Actor.AGENT, AS_IT_IS, made)
+    outcome = session.change(steps, Actor.AGENT, NATIVE_RULES, _call(integration, tool, given))
     return [(task.text, task.status) for task in outcome.after.tasks] == [(task.text, task.status) for task in theirs]
 
 
-def _base(host: Host, call: Call) -> Sequence[Task]:
-    """The list that the model wrote before."""
-    return listed(host, call.tool.partition(BETWEEN)[2], arguments(call.arguments)) or []
+def _list_in(integration: Integration, call: Call) -> Sequence[Task]:
+    """The list that the model wrote with a mirrored call."""
+    return native_tasks(integration, call.tool.partition(TOOL_SEPARATOR)[2], arguments(call.arguments)) or []
 
 
-def _follow_creation(session: Session, host: Host, given: Mapping[str, Any]) -> None:
+def _mirror_creation(session: Session, integration: Integration, given: Mapping[str, Any]) -> None:
     number, subject = given.get("taskId"), given.get("subject")
     if not isinstance(subject, str) or not subject.strip() or number is None:
         return
     text = subject.strip()
 
     def steps(plan: Plan) -> Sequence[Step]:
-        ours = mirrored(session)
-        if _subject(session, host, number) is not None or (open_tasks(plan) and not ours):
+        mirrored = is_mirrored(session)
+        if _subject(session, integration, number) is not None or (open_tasks(plan) and not mirrored):
             return ()
-        return (Append((Task(text),), anew=not ours),)
+        return (Append((Task(text),), anew=not mirrored),)
 
-    kept = {"taskId": number, "subject": text}
-    session.change(steps, Actor.AGENT, AS_IT_IS, Call(f"{host.name}{BETWEEN}{CREATE}", codec.dump(kept)))
+    call = _call(integration, integration.task_tools[TaskAction.CREATE], {"taskId": number, "subject": text})
+    session.change(steps, Actor.AGENT, NATIVE_RULES, call)
 
 
-def _follow_update(session: Session, host: Host, given: Mapping[str, Any]) -> None:
+def _mirror_update(session: Session, integration: Integration, given: Mapping[str, Any]) -> None:
     subject = given.get("subject")
-    text = _subject(session, host, given.get("taskId")) or (subject.strip() if isinstance(subject, str) else "")
-    call = next(calls(session), None)
-    if call is None and text:
-        theirs = [Task(text, status(given.get("status")))]
-        session.change(lambda plan: (Write(followed(plan, theirs).phases),), Actor.AGENT, AS_IT_IS)
-    if call is None or not text or BETWEEN not in call.tool:
+    named = subject.strip() if isinstance(subject, str) else ""
+    text = _subject(session, integration, given.get("taskId")) or named
+    newest = next(newest_calls(session), None)
+    if newest is None and text:
+        theirs = [Task(text, status_named(given.get("status")))]
+        session.change(lambda plan: (Write(tick_off(plan, theirs).phases),), Actor.AGENT, NATIVE_RULES)
+    if newest is None or not text or TOOL_SEPARATOR not in newest.tool:
         return
 
     def steps(plan: Plan) -> Sequence[Step]:
         if given.get("status") == DELETED:
             return (Remove(Named(text)),)
-        return (Write(revised(plan, text, subject, given.get("status")).phases),)
+        return (Write(change_task(plan, text, subject, given.get("status")).phases),)
 
-    made = Call(f"{host.name}{BETWEEN}{UPDATE}", codec.dump(dict(given)))
-    session.change(steps, Actor.AGENT, AS_IT_IS, made)
+    call = _call(integration, integration.task_tools[TaskAction.UPDATE], given)
+    session.change(steps, Actor.AGENT, NATIVE_RULES, call)
 
 
-def _subject(session: Session, host: Host, number: object) -> str | None:
-    """The text of the task that the host has under this number, as its creation or its newest change said."""
-    for call in calls(session):
-        if call.tool in (f"{host.name}{BETWEEN}{CREATE}", f"{host.name}{BETWEEN}{UPDATE}"):
-            said = arguments(call.arguments)
-            subject = said.get("subject")
-            if str(said.get("taskId")) == str(number) and isinstance(subject, str) and subject.strip():
+def _call(integration: Integration, tool: str, given: Mapping[str, Any]) -> Call:
+    return Call(f"{integration.name}{TOOL_SEPARATOR}{tool}", codec.dump(dict(given)))
+
+
+def _subject(session: Session, integration: Integration, number: object) -> str | None:
+    """The text of the task with this native number, from its newest change or its creation."""
+    tools = {f"{integration.name}{TOOL_SEPARATOR}{tool}" for tool in integration.task_tools.values()}
+    for call in newest_calls(session):
+        if call.tool in tools:
+            given = arguments(call.arguments)
+            subject = given.get("subject")
+            if str(given.get("taskId")) == str(number) and isinstance(subject, str) and subject.strip():
                 return subject.strip()
     return None
 
 
-def _made(response: object) -> object:
-    """The number that the host has given a new task."""
+def _created_id(response: object) -> object:
+    """The number that the agent gave a new task."""
     task = response.get("task") if isinstance(response, dict) else None
     return task.get("id") if isinstance(task, dict) else None
 
 
-def _listing(response: object) -> list[Mapping[str, Any]]:
-    """The tasks that the host has listed, for a plan that missed how they came about."""
+def _listed_tasks(response: object) -> list[Mapping[str, Any]]:
+    """The tasks that the agent listed: they catch up with changes that no hook reported."""
     tasks = response.get("tasks") if isinstance(response, dict) else None
-    named = [task for task in (tasks if isinstance(tasks, list) else ())[:MOST] if isinstance(task, dict)]
-    return [{"taskId": task.get("id"), "subject": task.get("subject"), "status": task.get("status")} for task in named]
+    objects = [task for task in (tasks if isinstance(tasks, list) else ())[:MAX_NATIVE_TASKS] if isinstance(task, dict)]
+    return [
+        {"taskId": task.get("id"), "subject": task.get("subject"), "status": task.get("status")} for task in objects
+    ]
 
 
 def _failed(response: object) -> bool:
-    """Whether the tool says that it did nothing."""
+    """Whether the tool reports that it did nothing."""
     if not isinstance(response, dict):
         return False
     return (

@@ -1,4 +1,7 @@
-"""The todo lists that models keep with their hosts' own tools, as plans."""
+"""Native lists: the todo lists that models keep with their coding agent's own tools, as plans.
+
+The functions here are pure but for those that read a session. `mirror.py` decides when to apply them.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from tildone.hooks.hosts import Host
+    from tildone.integrations.record import Integration
     from tildone.log.events import Call
     from tildone.session import Session
 
-BETWEEN = "/"
-"""Stands in the name of a call that was followed, between the host and its tool; no tool of ours has it in its name."""
+TOOL_SEPARATOR = "/"
+"""Separates the coding agent from its tool in the name of a mirrored call; the names of our own tools have none."""
 
-LOOK_BACK = 2000
-MOST = 500
-"""A list with more tasks is none that anybody works through."""
+MAX_EVENTS = 2000
+"""How many events are searched for calls, newest first."""
 
+MAX_NATIVE_TASKS = 500
+"""A longer list is ignored: nobody works through it."""
 
 STATUSES = {status.value: status for status in Status} | {
     "not_started": Status.PENDING,
@@ -33,24 +37,24 @@ STATUSES = {status.value: status for status in Status} | {
     "cancelled": Status.ABANDONED,
     "canceled": Status.ABANDONED,
 }
-"""Words that any of the hosts has for a status. One that is not known is taken for pending: then nothing is lost."""
+"""The statuses of all coding agents. One that is not listed counts as pending, so that no task is lost."""
 
 
-def mirrored(session: Session) -> bool:
-    """Whether the plan is a list of the model's host: its newest call was one."""
-    call = next(calls(session), None)
-    return call is not None and BETWEEN in call.tool
+def is_mirrored(session: Session) -> bool:
+    """Whether the plan is a native list: the newest call of the session is a mirrored one."""
+    call = next(newest_calls(session), None)
+    return call is not None and TOOL_SEPARATOR in call.tool
 
 
-def calls(session: Session) -> Iterator[Call]:
-    """What models have called that led to the plan, newest first."""
-    for event in islice(session.store.history(session.name), LOOK_BACK):
+def newest_calls(session: Session) -> Iterator[Call]:
+    """The tool calls that changed the plan, newest first."""
+    for event in islice(session.store.history(session.name), MAX_EVENTS):
         if isinstance(event.fact, PlanChanged) and event.fact.call is not None:
             yield event.fact.call
 
 
 def arguments(given: object) -> Mapping[str, Any]:
-    """The arguments of a tool call, which some hosts hand on as text; nothing where there are none."""
+    """The arguments of a tool call, which some agents send as JSON text; empty where they are neither."""
     if isinstance(given, str):
         try:
             given = parse(given)
@@ -59,36 +63,38 @@ def arguments(given: object) -> Mapping[str, Any]:
     return given if isinstance(given, dict) else {}
 
 
-def listed(host: Host, tool: str, given: Mapping[str, Any]) -> list[Task] | None:
-    """The whole list that a call writes; None where it writes none, or only a part of one."""
-    where = host.lists.get(tool)
-    items = given.get(where[0]) if where else None
-    if where is None or not isinstance(items, list) or len(items) > MOST or given.get("merge") is True:
+def native_tasks(integration: Integration, tool: str, given: Mapping[str, Any]) -> list[Task] | None:
+    """The whole list that a call of a native tool writes; None where it writes none, or only a part of one."""
+    if tool not in integration.list_tools:
+        return None
+    items_field, text_field = integration.list_tools[tool]
+    items = given.get(items_field)
+    if not isinstance(items, list) or len(items) > MAX_NATIVE_TASKS or given.get("merge") is True:
         return None
     return [
-        Task(item[where[1]].strip(), status(item.get("status")))
+        Task(item[text_field].strip(), status_named(item.get("status")))
         for item in items
-        if isinstance(item, dict) and isinstance(item.get(where[1]), str) and item[where[1]].strip()
+        if isinstance(item, dict) and isinstance(item.get(text_field), str) and item[text_field].strip()
     ]
 
 
-def status(word: object) -> Status:
-    """The status that a host's word means."""
+def status_named(word: object) -> Status:
+    """The status that a coding agent's word stands for."""
     return STATUSES.get(word, Status.PENDING) if isinstance(word, str) else Status.PENDING
 
 
-def merged(base: Sequence[Task], plan: Plan, theirs: Sequence[Task]) -> Plan:
-    """The plan after a model has made `theirs` of its list `base`, while people may have changed the plan.
+def merge_lists(base: Sequence[Task], plan: Plan, theirs: Sequence[Task]) -> Plan:
+    """A three-way merge: the model turned its list `base` into `theirs`, while people turned it into `plan`.
 
-    A status that the model did not change, and a task that it never had, are as people want them; a task that they
-    took out stays out.
+    The model's change of a status wins. Where it changed none, and for tasks that it never had, the people's version
+    stays; a task that they removed stays removed.
     """
     was = {task.text: task.status for task in base}
     new = {task.text: task.status for task in theirs}
-    phases = [replace(phase, tasks=_kept(phase, was, new)) for phase in plan.phases] or [Phase("")]
+    phases = [replace(phase, tasks=_merged_tasks(phase, was, new)) for phase in plan.phases] or [Phase("")]
     known = was.keys() | {task.text for task in plan.tasks}
-    fresh = tuple(task for task in theirs if task.text not in known)
-    phases[-1] = replace(phases[-1], tasks=phases[-1].tasks + fresh)
+    added = tuple(task for task in theirs if task.text not in known)
+    phases[-1] = replace(phases[-1], tasks=phases[-1].tasks + added)
     if len(phases) == 1:
         order = {text: position for position, text in enumerate(new)}
         tasks = sorted(phases[0].tasks, key=lambda task: order.get(task.text, len(order)))
@@ -96,8 +102,8 @@ def merged(base: Sequence[Task], plan: Plan, theirs: Sequence[Task]) -> Plan:
     return Plan(tuple(phase for phase in phases if phase.tasks or phase.name))
 
 
-def followed(plan: Plan, theirs: Sequence[Task]) -> Plan:
-    """A person's plan, with what a model has begun or finished of it; nothing is added, and nothing opened again."""
+def tick_off(plan: Plan, theirs: Sequence[Task]) -> Plan:
+    """A person's plan with the statuses of tasks that the model began or closed; none is added or reopened."""
     new = {task.text: task.status for task in theirs if task.status is not Status.PENDING}
     phases = [
         replace(
@@ -112,8 +118,8 @@ def followed(plan: Plan, theirs: Sequence[Task]) -> Plan:
     return Plan(tuple(phases))
 
 
-def revised(plan: Plan, text: str, subject: object, word: object) -> Plan:
-    """The plan with another text or status for a task: the first of its text that is open, or else the first."""
+def change_task(plan: Plan, text: str, subject: object, word: object) -> Plan:
+    """The plan with another text or status for one task: the first open one of that text, or else the first."""
     same = [task for task in plan.tasks if task.text == text]
     chosen = next((task for task in same if task.status.is_open), same[0] if same else None)
     if chosen is None:
@@ -121,7 +127,7 @@ def revised(plan: Plan, text: str, subject: object, word: object) -> Plan:
     new = replace(
         chosen,
         text=subject.strip() if isinstance(subject, str) and subject.strip() else text,
-        status=chosen.status if word is None else status(word),
+        status=chosen.status if word is None else status_named(word),
     )
     phases = [
         replace(phase, tasks=tuple(new if task is chosen else task for task in phase.tasks)) for phase in plan.phases
@@ -129,12 +135,12 @@ def revised(plan: Plan, text: str, subject: object, word: object) -> Plan:
     return Plan(tuple(phases))
 
 
-def _kept(phase: Phase, was: Mapping[str, Status], new: Mapping[str, Status]) -> tuple[Task, ...]:
-    kept = []
+def _merged_tasks(phase: Phase, was: Mapping[str, Status], new: Mapping[str, Status]) -> tuple[Task, ...]:
+    merged = []
     for task in phase.tasks:
         wanted = new.get(task.text)
         if wanted is not None and wanted is not was.get(task.text):
-            kept.append(replace(task, status=wanted))
+            merged.append(replace(task, status=wanted))
         elif wanted is not None or task.text not in was:
-            kept.append(task)
-    return tuple(kept)
+            merged.append(task)
+    return tuple(merged)

@@ -1,8 +1,8 @@
-"""What is said to a host, put into its own form."""
+"""A hook's reply, rendered as the JSON that the coding agent expects."""
 
 from __future__ import annotations
 
-from tildone.hooks.hosts import EVENT, TEXT
+from tildone.integrations.record import EVENT, TEXT, ReplyKind
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -12,50 +12,49 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tildone.hooks.event import HookEvent
-
-STOPS, ADDS, HALTS, TELLS = "keeps it going", "is added", "halts it", "is for the person"
+    from tildone.integrations.record import Template
 
 
 @value
 class HookReply:
-    """Words, and what they are for."""
+    """Text, and what it asks of the agent."""
 
-    what: str
+    kind: ReplyKind
     text: str
 
 
-def can_say(heard: HookEvent, what: str) -> bool:
-    """Whether the host has a place for such words at this moment."""
-    return _template(heard, what) is not None
+def can_reply(event: HookEvent, kind: ReplyKind) -> bool:
+    """Whether the agent accepts such a reply to this event."""
+    return _template(event, kind) is not None
 
 
-def phrased(heard: HookEvent, said: HookReply) -> str:
-    """The words as the host reads them; empty where it has no place for them."""
-    template = _template(heard, said.what)
-    return "" if template is None else f"{codec.dump(_filled(template, harmless(said.text), heard.event))}\n"
+def rendered(event: HookEvent, reply: HookReply) -> str:
+    """The reply as JSON; empty where the agent accepts no such reply."""
+    template = _template(event, reply.kind)
+    return "" if template is None else f"{codec.dump(_filled(template, harmless(reply.text), event.name))}\n"
 
 
 def harmless(text: str) -> str:
-    """Text that models and people read: it can neither move a terminal nor pass for what its host says around it."""
+    """Text for models and people that can neither control a terminal nor imitate the agent's own reminders."""
     shown = "\n".join(printable_lines(text))
-    # Compiling a pattern is worth a look first.
+    # The test spares most replies the compilation of a pattern.
     return escape_reminder_tags(shown) if "<" in shown else shown
 
 
-def _template(heard: HookEvent, what: str) -> object:
-    host = heard.host
-    match what:
-        case "keeps it going":
-            return host.stops
-        case "is added":
-            return host.adds.get(heard.moment)
-        case "halts it":
-            return host.halts.get(heard.moment)
-        case _:
-            return host.tells
+def _template(event: HookEvent, kind: ReplyKind) -> Template | None:
+    match kind:
+        case ReplyKind.CONTINUE:
+            return event.hooks.continue_reply
+        case ReplyKind.ADD_CONTEXT:
+            return event.hooks.context_replies.get(event.point)
+        case ReplyKind.HALT:
+            return event.hooks.halt_replies.get(event.point)
+        case ReplyKind.NOTIFY:  # exhaustive
+            return event.hooks.notice_reply
 
 
 def _filled(template: object, text: str, event: str) -> Any:
+    """The template with its placeholders replaced."""
     if isinstance(template, dict):
         return {name: _filled(held, text, event) for name, held in template.items()}
     return {TEXT: text, EVENT: event}.get(template, template) if isinstance(template, str) else template

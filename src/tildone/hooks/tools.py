@@ -1,4 +1,4 @@
-"""Our tools, for hosts that have no tool servers: what there is to call, and a call."""
+"""Our tools for coding agents without an MCP client: their definitions, and calls of them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tildone.log.store import Store
 
 
-def offered(dialect: str) -> str:
-    """The tools of a dialect, as whoever registers them with the host needs them."""
+def offered_tools(dialect: str) -> str:
+    """The tools of a dialect as JSON, for the shim that registers them with the agent."""
     tools = [
         {
             "name": tool.name,
@@ -31,18 +31,18 @@ def offered(dialect: str) -> str:
     return f"{codec.dump({'tools': tools})}\n"
 
 
-def called(heard: HookEvent, settings: Settings, store: Store, seen: str | None) -> tuple[str, str | None]:
-    """Carry out the call of a model that has `seen` the session so far: what to print, and what it has seen then.
+def call_tool(event: HookEvent, settings: Settings, store: Store, seen: str | None) -> tuple[str, str | None]:
+    """Carry out a tool call of a model that has `seen` this head; the result to print, and the head it has seen then.
 
     Raises:
         UsageError: there is no such tool.
     """
-    tool = heard.text("tool")
+    tool = event.text("tool")
     dialect = dialect_of_tool(tool)
     if dialect is None:
         raise UsageError(f"there is no tool {tool!r}")
     session = open_session(settings, dialect_named(dialect), store)
     session.set_seen_head(seen)
-    reply = session.call(tool, arguments(heard.get("input")))
-    told = {"text": reply.text, "failed": reply.failed, "line": status_line(session.state)}
-    return f"{codec.dump(told)}\n", session.seen_head
+    reply = session.call(tool, arguments(event.get("tool_input")))
+    result = {"text": reply.text, "failed": reply.failed, "line": status_line(session.state)}
+    return f"{codec.dump(result)}\n", session.seen_head

@@ -1,7 +1,8 @@
-"""What an installation puts into a host's files, and how it is put in and taken out again.
+"""Edits of settings files: what an installation puts into them, and how it is put in and taken out again.
 
-Whatever else a file holds stays as it is: comments, order, indentation, line ends. A file that can't be read is left
-alone.
+The files belong to other programs and are often written by hand. Three rules keep them safe: everything else in a file
+keeps its bytes (comments, order, indentation, line ends); a file that can't be parsed is refused and left alone; and
+an entry that is not ours is never replaced or removed. An entry is ours when it runs tildone (`is_ours`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import tomllib
 
 from tildone.errors import Refused
 from tildone.integrations.settings import jsonc
-from tildone.integrations.settings.jsonc_scanner import Unreadable
+from tildone.integrations.settings.jsonc_scanner import InvalidJson
+from tildone.integrations.settings.toml_block import with_block, without_block
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -19,14 +21,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 NAME = "tildone"
-BEGIN, BEGIN_JOINED, END = "# >>> tildone", "# >>> tildone, joined", "# <<< tildone"
-LEFTOVERS: tuple[dict[str, Any], ...] = ({}, {"version": 1})
-"""What a file of ours is when everything of ours is gone from it."""
+EMPTY_FILES: tuple[dict[str, Any], ...] = ({}, {"version": 1})
+"""The contents of a settings file that holds nothing but what we put there."""
 
 
 @value
-class Member:
-    """A member of a JSON file. One that yields leaves what somebody else has put there."""
+class ObjectMember:
+    """A member of an object in a JSON file. One that `yields` leaves a value that somebody else has set."""
 
     file: str
     path: tuple[str, ...]
@@ -35,7 +36,7 @@ class Member:
 
 
 @value
-class Item:
+class ArrayItem:
     """An item of an array in a JSON file."""
 
     file: str
@@ -44,94 +45,98 @@ class Item:
 
 
 @value
-class Block:
-    """Lines at the end of a TOML file."""
+class TomlBlock:
+    """Lines at the end of a TOML file, between markers."""
 
     file: str
     lines: str
 
 
 @value
-class Whole:
-    """A file of our own."""
+class WholeFile:
+    """A file that is ours alone."""
 
     file: str
     text: str
 
 
-Edit = Member | Item | Block | Whole
+Edit = ObjectMember | ArrayItem | TomlBlock | WholeFile
 
 
 def put_in(text: str | None, edit: Edit) -> str:
-    """A file's text with the edit in it; None is a file that is not there yet.
+    """The text of a file with the edit applied; None stands for a file that does not exist yet.
 
     Raises:
-        Refused: the file can't be read, or something of somebody else stands in the way.
+        Refused: the file can't be parsed, or an entry of somebody else is in the way.
     """
     try:
         match edit:
-            case Member(_, path, held, yields):
+            case ObjectMember(_, path, held, yields):
                 return _with_member(text, path, held, yields=yields)
-            case Item(_, path, held):
+            case ArrayItem(_, path, held):
                 return _with_item(_json(text), path, held)
-            case Block(_, lines):
-                return _with_block(text or "", lines)
-            case Whole(file, ours):
+            case TomlBlock(_, lines):
+                return with_block(text or "", lines)
+            case WholeFile(file, ours):
                 if text is not None and text != ours and NAME not in text:
-                    raise Refused(f"{file} is not ours; move it away first")
+                    raise Refused(f"{file} was not written by tildone; move it away first")
                 return ours
-    except (Unreadable, tomllib.TOMLDecodeError) as error:
-        raise Refused(f"{edit.file} can't be read ({error}); nothing was changed") from error
+    except (InvalidJson, tomllib.TOMLDecodeError) as error:
+        raise _unparsable(edit, error) from error
 
 
 def take_out(text: str, edit: Edit, before: str | None) -> str | None:
-    """A file's text without what such an edit put in; None when nothing of the file is left.
+    """The text of a file with the edit undone; None when nothing is left of the file.
 
     `before` is the text from before the installation, None if there was no file.
 
     Raises:
-        Refused: the file can't be read.
+        Refused: the file can't be parsed.
     """
     try:
         match edit:
-            case Member(_, path, held, yields=True) if not is_ours(held):
-                was = jsonc.found(_json(before), path)
-                ours = was is None and jsonc.found(text, path) == held
-                return _left(jsonc.prune(jsonc.drop(text, path), path[:-1], _json(before)) if ours else text)
-            case Member(_, path):
-                return _left(jsonc.prune(jsonc.drop(text, path, is_ours), path[:-1], _json(before)))
-            case Item(_, path):
-                return _left(jsonc.prune(jsonc.drop(text, path, is_ours), path, _json(before)))
-            case Block():
-                return _without_block(text) or None
-            case Whole():
+            case ObjectMember(_, path, held, yields=True) if not is_ours(held):
+                was = jsonc.get(_json(before), path)
+                ours = was is None and jsonc.get(text, path) == held
+                return _unless_empty(jsonc.prune(jsonc.remove(text, path), path[:-1], _json(before)) if ours else text)
+            case ObjectMember(_, path):
+                return _unless_empty(jsonc.prune(jsonc.remove(text, path, is_ours), path[:-1], _json(before)))
+            case ArrayItem(_, path):
+                return _unless_empty(jsonc.prune(jsonc.remove(text, path, is_ours), path, _json(before)))
+            case TomlBlock():
+                return without_block(text) or None
+            case WholeFile():
                 return None if NAME in text else text
-    except Unreadable as error:
-        raise Refused(f"{edit.file} can't be read ({error}); nothing was changed") from error
+    except InvalidJson as error:
+        raise _unparsable(edit, error) from error
 
 
 def is_ours(held: Any) -> bool:
-    """Whether an entry was put in by an installation: it runs tildone, or lets it be run."""
-    said = json.dumps(held)
-    return NAME in said and ("mcp" in said or " hook " in said)
+    """Whether an entry was put in by an installation: it runs tildone, or permits it to run."""
+    dumped = json.dumps(held)
+    return NAME in dumped and ("mcp" in dumped or " hook " in dumped)
+
+
+def _unparsable(edit: Edit, error: ValueError) -> Refused:
+    return Refused(f"{edit.file} can't be parsed ({error}); nothing was changed")
 
 
 def _with_member(text: str | None, path: tuple[str, ...], held: object, *, yields: bool) -> str:
     source = _json(text)
-    there = jsonc.found(source, path)
-    if there is not None and there != held and not is_ours(there):
+    present = jsonc.get(source, path)
+    if present is not None and present != held and not is_ours(present):
         if yields:
             return source if text is not None else ""
-        raise Refused(f"{'.'.join(path)} is there already, and not ours")
+        raise Refused(f"{'.'.join(path)} is set already, and not by tildone")
     return jsonc.put(source, path, held)
 
 
 def _with_item(text: str, path: tuple[str, ...], held: object) -> str:
-    there = jsonc.found(text, path)
-    if isinstance(there, list):
-        if held in there:
+    present = jsonc.get(text, path)
+    if isinstance(present, list):
+        if held in present:
             return text
-        text = jsonc.drop(text, path, is_ours)
+        text = jsonc.remove(text, path, is_ours)
     return jsonc.append(text, path, held)
 
 
@@ -139,40 +144,6 @@ def _json(text: str | None) -> str:
     return text if text is not None and text.strip("\ufeff \t\r\n") else "{}\n"
 
 
-def _left(text: str) -> str | None:
-    return None if jsonc.found(text, ()) in LEFTOVERS and not _has_comments(text) else text
-
-
-def _has_comments(text: str) -> bool:
-    return "//" in text or "/*" in text
-
-
-def _with_block(text: str, lines: str) -> str:
-    before = _without_block(text)
-    held = tomllib.loads(before)
-    newline = "\r\n" if "\r\n" in before else "\n"
-    joined = before != "" and not before.endswith("\n")
-    first = f"{newline}{newline}{BEGIN_JOINED}" if joined else f"{newline if before else ''}{BEGIN}"
-    block = f"{first}\n{lines.strip()}\n{END}\n".replace("\r\n", "\n").replace("\n", newline)
-    after = before + block
-    added = tomllib.loads(after)
-    for key, there in held.items():
-        if key not in added or (not isinstance(there, dict) and added[key] != there):
-            raise Refused(f"{key} would change")
-    return after
-
-
-def _without_block(text: str) -> str:
-    start = text.find(BEGIN)
-    end = text.find(END, start)
-    if start < 0 or end < 0:
-        return text
-    joined = text.startswith(BEGIN_JOINED, start)
-    begin = start
-    for _ in range(2 if joined else 1):
-        if text[:begin].endswith("\r\n"):
-            begin -= 2
-        elif text[:begin].endswith("\n"):
-            begin -= 1
-    rest = text[end + len(END) :]
-    return text[:begin] + rest.removeprefix("\r\n").removeprefix("\n")
+def _unless_empty(text: str) -> str | None:
+    has_comments = "//" in text or "/*" in text
+    return None if jsonc.get(text, ()) in EMPTY_FILES and not has_comments else text

@@ -1,4 +1,8 @@
-"""Files of hosts: what an installation would make of them, and the writing of it."""
+"""Settings files on disk: what an installation would change in them, and writing the change.
+
+The first installation keeps a copy of each file beside it (`.tildone-backup`). Removal compares with that copy: a file
+that nobody else changed meanwhile gets its old bytes back, any other loses only our entries.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +16,24 @@ from tildone.value import value
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-BACKUP = ".tildone-backup"
-NEW_FILE = 0o600
+BACKUP_SUFFIX = ".tildone-backup"
+NEW_FILE_MODE = 0o600
 
 
 @value
-class Change:
-    """What becomes of a file: its text before and after, None where there is no file."""
+class FileChange:
+    """The text of a file before and after; None where there is no file."""
 
     file: str
     before: str | None
     after: str | None
 
 
-def installing(edits: Iterable[Edit]) -> list[Change]:
-    """What an installation would change.
+def install_changes(edits: Iterable[Edit]) -> list[FileChange]:
+    """The changes that applying these edits makes.
 
     Raises:
-        Refused: a file can't be read, or something of somebody else stands in the way.
+        Refused: a file can't be read or parsed, or an entry of somebody else is in the way.
     """
     texts: dict[str, tuple[str | None, str | None]] = {}
     for edit in edits:
@@ -40,25 +44,33 @@ def installing(edits: Iterable[Edit]) -> list[Change]:
     return _changes(texts)
 
 
-def uninstalling(edits: Iterable[Edit]) -> list[Change]:
-    """What taking an installation out again would change: where nobody else did meanwhile, all of it is as before."""
+def uninstall_changes(edits: Iterable[Edit]) -> list[FileChange]:
+    """The changes that undoing these edits makes.
+
+    Raises:
+        Refused: a file can't be read or parsed.
+    """
     texts: dict[str, tuple[str | None, str | None]] = {}
     for edit in edits:
         file = os.path.realpath(edit.file)
         before, now = texts[file] if file in texts else (read(file),) * 2
-        texts[file] = before, None if now is None else take_out(now, edit, read(file + BACKUP))
+        texts[file] = before, None if now is None else take_out(now, edit, read(file + BACKUP_SUFFIX))
     for file, (before, after) in texts.items():
-        backup = read(file + BACKUP)
-        if backup is not None and before is not None and _bare(after or "{}") == _bare(backup):
+        backup = read(file + BACKUP_SUFFIX)
+        if (
+            backup is not None
+            and before is not None
+            and _without_whitespace(after or "{}") == _without_whitespace(backup)
+        ):
             texts[file] = before, backup
     return _changes(texts)
 
 
 def read(file: str) -> str | None:
-    """A file's text, line ends as they are; None if there is no such file.
+    """The text of a file with its line ends as they are; None if there is no such file.
 
     Raises:
-        Refused: it can't be read.
+        Refused: the file can't be read.
     """
     try:
         with open(file, "rb") as opened:
@@ -71,48 +83,48 @@ def read(file: str) -> str | None:
         raise Refused(f"{file} can't be read ({error.strerror}); nothing was changed") from error
 
 
-def install(change: Change) -> None:
-    """Write a file, and keep what it was beside it, once.
+def install(change: FileChange) -> None:
+    """Write a changed file, after copying the original beside it if there is no copy yet.
 
     Raises:
-        Refused: it can't be written.
+        Refused: the file can't be written.
     """
-    if change.before is not None and not os.path.exists(change.file + BACKUP):
-        _write(change.file + BACKUP, change.before, change.file)
-    _write(change.file, change.after or "", change.file)
+    if change.before is not None and not os.path.exists(change.file + BACKUP_SUFFIX):
+        _write(change.file + BACKUP_SUFFIX, change.before, mode_of=change.file)
+    _write(change.file, change.after or "", mode_of=change.file)
 
 
-def uninstall(change: Change) -> None:
-    """Write a file, or remove one of which nothing is left, and what was kept beside it.
+def uninstall(change: FileChange) -> None:
+    """Write a changed file, or remove one of which nothing is left, and the copy beside it.
 
     Raises:
-        Refused: it can't be written.
+        Refused: the file can't be written.
     """
     try:
         if change.after is None:
             os.remove(change.file)
             _remove_if_empty(os.path.dirname(change.file))
         else:
-            _write(change.file, change.after, change.file)
-        if os.path.exists(change.file + BACKUP):
-            os.remove(change.file + BACKUP)
+            _write(change.file, change.after, mode_of=change.file)
+        if os.path.exists(change.file + BACKUP_SUFFIX):
+            os.remove(change.file + BACKUP_SUFFIX)
     except OSError as error:
         raise Refused(f"cannot write {change.file}: {error.strerror}") from error
 
 
-def _changes(texts: dict[str, tuple[str | None, str | None]]) -> list[Change]:
-    return [Change(file, before, after) for file, (before, after) in texts.items() if before != after]
+def _changes(texts: dict[str, tuple[str | None, str | None]]) -> list[FileChange]:
+    return [FileChange(file, before, after) for file, (before, after) in texts.items() if before != after]
 
 
-def _bare(text: str) -> str:
+def _without_whitespace(text: str) -> str:
     return "".join(text.split())
 
 
-def _write(file: str, text: str, like: str) -> None:
-    """Write a file whole or not at all, with the permissions of another."""
+def _write(file: str, text: str, mode_of: str) -> None:
+    """Write a file atomically, with the permissions of another if that exists."""
     draft = f"{file}.{os.getpid()}"
     try:
-        mode = os.stat(like).st_mode & 0o777 if os.path.exists(like) else NEW_FILE
+        mode = os.stat(mode_of).st_mode & 0o777 if os.path.exists(mode_of) else NEW_FILE_MODE
         if os.path.exists(file) and not os.access(file, os.W_OK):
             raise Refused(f"cannot write {file}: it is read-only")
         os.makedirs(os.path.dirname(file), exist_ok=True)

@@ -1,4 +1,4 @@
-"""What is to be said of the hosts on this machine: whether the plan is in them, and whether what they run is there."""
+"""What doctor reports about coding agents: which are on this machine, and whether tildone is installed in them."""
 
 from __future__ import annotations
 
@@ -7,56 +7,61 @@ import re
 from shutil import which
 
 from tildone.errors import Refused, UsageError
+from tildone.integrations import all_integrations
 from tildone.integrations.settings import files
-from tildone.integrations.settings.hosts import HOSTS, USER, Host, Site
+from tildone.integrations.settings.installation import edits_for
 from tildone.log.health import Finding, Health
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_PROGRAM = re.compile(r"""(?:[A-Za-z]:)?[/\\][^"'\n]*?tildone(?:\.exe)?(?=["' ])""")
+    from tildone.integrations.record import Integration
+    from tildone.integrations.settings.site import Site
+
+_TILDONE_PATH = re.compile(r"""(?:[A-Za-z]:)?[/\\][^"'\n]*?tildone(?:\.exe)?(?=["' ])""")
 
 
 def findings(sites: Sequence[Site]) -> Iterator[Finding]:
-    """One for each host that is here, at each of the sites."""
-    for host in HOSTS.values():
-        said = [finding for site in sites for finding in _of(host, site)]
-        if not said and is_found(host, sites[0]):
-            said = [Finding(Health.FINE, f"{host.title} is here, without a plan", f"tildone install {host.name}")]
-        yield from said
+    """One finding for each coding agent on this machine and each site at which tildone is installed in it."""
+    for integration in all_integrations():
+        installed = [finding for site in sites for finding in _at_site(integration, site)]
+        yield from installed
+        if not installed and is_present(integration, sites[0]):
+            what = f"{integration.title} is here, without a plan"
+            yield Finding(Health.FINE, what, f"tildone install {integration.name}")
 
 
-def is_installed(host: Host, site: Site) -> bool:
+def is_installed(integration: Integration, site: Site) -> bool:
     """Whether everything that an installation puts in is there."""
     try:
-        return not files.installing(host.edits(site))
+        return not files.install_changes(edits_for(integration, site))
     except (Refused, UsageError):
         return False
 
 
-def is_found(host: Host, site: Site) -> bool:
-    """Whether the host seems to be on this machine."""
-    return os.path.isdir(host.folder(site)) or bool(host.program and which(host.program))
+def is_present(integration: Integration, site: Site) -> bool:
+    """Whether the coding agent appears to be on this machine."""
+    return os.path.isdir(integration.folder(site)) or bool(integration.executable and which(integration.executable))
 
 
-def _of(host: Host, site: Site) -> Iterator[Finding]:
-    where = "" if site.scope == USER else " in this project"
-    again = f"tildone install {host.name}" + ("" if site.scope == USER else " --scope project")
+def _at_site(integration: Integration, site: Site) -> Iterator[Finding]:
+    title = integration.title + ("" if site.for_user else " in this project")
+    reinstall = f"tildone install {integration.name}" + ("" if site.for_user else " --scope project")
     try:
-        changes = files.uninstalling(host.edits(site))
+        changes = files.uninstall_changes(edits_for(integration, site))
     except UsageError:
         return
     except Refused as error:
-        yield Finding(Health.ODD, f"{host.title}{where}: {error}", "put that file right")
+        yield Finding(Health.ODD, f"{title}: {error}", "correct that file")
         return
     if not changes:
         return
-    programs = {found for change in changes for found in _PROGRAM.findall(change.before or "")}
-    gone = sorted(program for program in programs if not os.access(program, os.X_OK))
-    if gone:
-        yield Finding(Health.BAD, f"{host.title}{where} runs {gone[0]}, which is not there", again)
-    elif not is_installed(host, site):
-        yield Finding(Health.ODD, f"{host.title}{where} is set up by halves, or for another tildone", again)
+    programs = {found for change in changes for found in _TILDONE_PATH.findall(change.before or "")}
+    missing = sorted(program for program in programs if not os.access(program, os.X_OK))
+    if missing:
+        yield Finding(Health.BAD, f"{title} runs {missing[0]}, which does not exist", reinstall)
+    elif not is_installed(integration, site):
+        yield Finding(Health.ODD, f"{title} is set up in part, or for another tildone", reinstall)
     else:
-        yield Finding(Health.FINE, f"{host.title}{where} has the plan; it runs {site.program}", "")
+        yield Finding(Health.FINE, f"{title} has the plan; it runs {site.program}", "")

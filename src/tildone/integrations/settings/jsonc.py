@@ -1,6 +1,8 @@
-"""JSON with comments, edited in place: only what is put in or taken out changes, every other byte stays.
+"""JSON with comments, edited in place: only the entry that is added or removed changes, every other byte stays.
 
-Hosts' settings are files that people write by hand. They are scanned for where things stand, and spliced.
+Settings files are written by hand, so they can't be parsed and written anew. They are scanned for the positions of
+their values (`jsonc_scanner`), and the text is spliced at those positions. An inserted entry is laid out like its
+siblings, and `_without` undoes what `_inserted` did to the byte.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 
-from tildone.integrations.settings.jsonc_scanner import Node, Scanner, Unreadable, scan
+from tildone.integrations.settings.jsonc_scanner import InvalidJson, Node, Scanner, scan
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
     Path = tuple[str, ...]
 
 
-def found(text: str, path: Path) -> Any:
-    """What is at a path; None if nothing is."""
+def get(text: str, path: Path) -> Any:
+    """The value at a path; None if there is none."""
     node: Node | None = scan(text)
     for key in path:
         node = node.child(key) if node is not None else None
@@ -27,15 +29,15 @@ def found(text: str, path: Path) -> Any:
 
 
 def put(text: str, path: Path, held: object) -> str:
-    """The text with `held` at a path, whose objects are made if they are missing. What is equal stays as it is.
+    """The text with `held` at a path; missing objects are made, and an equal value keeps its bytes.
 
     Raises:
-        Unreadable: something on the way is no object.
+        InvalidJson: the text is not JSON, or a value on the path is not an object.
     """
     node = scan(text)
     for depth, key in enumerate(path):
         if not isinstance(node.data, dict):
-            raise Unreadable(f"{'.'.join(path[:depth]) or 'the whole'} is not an object")
+            raise InvalidJson(f"{'.'.join(path[:depth]) or 'the file'} is not an object")
         child = node.child(key)
         if child is None:
             for name in reversed(path[depth + 1 :]):
@@ -46,10 +48,10 @@ def put(text: str, path: Path, held: object) -> str:
 
 
 def append(text: str, path: Path, item: object) -> str:
-    """The text with an item more in the array at a path, which is made if it is missing.
+    """The text with one more item in the array at a path, which is made if it is missing.
 
     Raises:
-        Unreadable: something on the way is no object, or what is there is no array.
+        InvalidJson: the text is not JSON, a value on the path is not an object, or the last one not an array.
     """
     node: Node | None = scan(text)
     for key in path:
@@ -57,12 +59,12 @@ def append(text: str, path: Path, item: object) -> str:
     if node is None:
         return put(text, path, [item])
     if not isinstance(node.data, list):
-        raise Unreadable(f"{'.'.join(path)} is not an array")
+        raise InvalidJson(f"{'.'.join(path)} is not an array")
     return _inserted(text, node, None, item)
 
 
-def drop(text: str, path: Path, unwanted: Callable[[Any], bool] = lambda _: True) -> str:
-    """The text without the member at a path, or without those items of an array there that are unwanted."""
+def remove(text: str, path: Path, unwanted: Callable[[Any], bool] = lambda _: True) -> str:
+    """The text without the member at a path, or, if that is an array, without its items that are `unwanted`."""
     parent = _at(text, path[:-1])
     target = parent.child(path[-1]) if parent is not None else None
     if parent is None or target is None:
@@ -76,12 +78,12 @@ def drop(text: str, path: Path, unwanted: Callable[[Any], bool] = lambda _: True
 
 
 def prune(text: str, path: Path, before: str = "{}") -> str:
-    """The text without the objects and arrays on the way to a path that hold nothing, from the innermost outwards.
+    """The text without the empty objects and arrays on a path, from the innermost outwards.
 
-    Those that were there `before` stay.
+    Those that the text `before` had stay.
     """
     for length in range(len(path), 0, -1):
-        if found(before, path[:length]) is not None:
+        if get(before, path[:length]) is not None:
             break
         parent = _at(text, path[: length - 1])
         target = parent.child(path[length - 1]) if parent is not None else None
@@ -105,7 +107,7 @@ def _index(parent: Node, key: str) -> int:
 
 
 def _inserted(text: str, parent: Node, key: str | None, held: object) -> str:
-    """The text with one child more, after the last."""
+    """The text with one more child, after the last."""
     newline = "\r\n" if "\r\n" in text else "\n"
     lead = f"{json.dumps(key, ensure_ascii=False)}: " if key is not None else ""
     if not parent.children:
@@ -133,7 +135,7 @@ def _inserted(text: str, parent: Node, key: str | None, held: object) -> str:
 
 
 def _without(text: str, parent: Node, index: int) -> str:
-    """The text without one child: what `_inserted` did, undone."""
+    """The text without one child: the inverse of `_inserted`."""
     _, start, node = parent.children[index]
     comma = _comma(text, node.end)
     if len(parent.children) == 1 and not text[parent.start + 1 : start].strip():
@@ -154,18 +156,18 @@ def _without(text: str, parent: Node, index: int) -> str:
 
 
 def _ends_comment(text: str, newline: int, end: int) -> bool:
-    """Whether a line end is all that parts a comment from what comes after a place."""
+    """Whether a line comment ends at `newline` and text that must not become part of it follows `end`."""
     line = text[text.rfind("\n", 0, newline) + 1 : newline]
     return "//" in line and not text[end:].lstrip(" \t").startswith(("\r", "\n"))
 
 
 def _comma(text: str, at: int) -> int | None:
-    at = Scanner(text).blank(at)
+    at = Scanner(text).skip_blank(at)
     return at if text[at : at + 1] == "," else None
 
 
 def _line_end(text: str, at: int, limit: int) -> int:
-    """The end of the line, if nothing but comments that end on it stands in the rest; else where it was asked."""
+    """The end of the line if only comments that end on it follow `at`; otherwise `at`."""
     rest = re.compile(r"(?:[ \t]|/\*(?:[^*\n]|\*(?!/))*\*/)*(?://[^\n]*)?").match(text, at, limit)
     end = rest.end() if rest else at
     if text[end - 1 : end] == "\r":
@@ -174,14 +176,14 @@ def _line_end(text: str, at: int, limit: int) -> int:
 
 
 def _indent(text: str, at: int) -> str:
-    """The white space that the line of a place begins with."""
+    """The indentation of the line that contains a position."""
     begin = text.rfind("\n", 0, at) + 1
     line = text[begin:at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _unit(text: str) -> str:
-    """By how much the text is indented: as its first indented line is."""
+    """One level of indentation: that of the first indented line."""
     for line in text.splitlines():
         indent = line[: len(line) - len(line.lstrip(" \t"))]
         if indent and line.strip():

@@ -1,4 +1,4 @@
-"""JSON with comments and trailing commas, read with where everything stands."""
+"""A parser for JSON with comments and trailing commas that keeps the position of every value."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tildone.value import value
 if TYPE_CHECKING:
     from typing import Any
 
-DEEPEST = 200
+MAX_DEPTH = 200
 
 _SPACE = " \t\r\n\ufeff"
 _ENDS = frozenset(",]}/ \t\r\n")
 
 
-class Unreadable(ValueError):
-    """The text is not JSON, with or without comments."""
+class InvalidJson(ValueError):
+    """The text is not JSON, even with comments and trailing commas allowed."""
 
 
 @value
 class Node:
-    """A value and where it stands. An object's children have keys and where those begin; an array's have none."""
+    """A value and its position. Each child comes with its key (None in an array) and the position where it begins."""
 
     start: int
     end: int
@@ -30,36 +30,36 @@ class Node:
     children: tuple[tuple[str | None, int, Node], ...] = ()
 
     def child(self, key: str) -> Node | None:
-        """The member of that name; of several, the last, as every reader of JSON has it."""
+        """The member of that name; of duplicates the last, as in `json`."""
         return next((node for name, _, node in reversed(self.children) if name == key), None)
 
 
 def scan(text: str) -> Node:
-    """The value in a text, with where its parts stand.
+    """The value in a text, with the positions of its parts.
 
     Raises:
-        Unreadable: there is none, or more than one; the message says where.
+        InvalidJson: the text holds no value, or more than one; the message says in which line.
     """
     scanner = Scanner(text)
-    node = scanner.value(scanner.blank(0), 0)
-    rest = scanner.blank(node.end)
+    node = scanner.value(scanner.skip_blank(0), 0)
+    rest = scanner.skip_blank(node.end)
     if rest < len(text):
-        raise scanner.wrong(rest, "something after the end")
+        raise scanner.error(rest, "unexpected text after the end")
     return node
 
 
 class Scanner:
-    """Goes through a text, place by place."""
+    """Parses one text. Methods take a position and return the value there, or the next position."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def wrong(self, at: int, why: str) -> Unreadable:
-        """What to raise at a place."""
-        return Unreadable(f"line {self._text.count(chr(10), 0, at) + 1}: {why}")
+    def error(self, at: int, why: str) -> InvalidJson:
+        """The exception for a position."""
+        return InvalidJson(f"line {self._text.count(chr(10), 0, at) + 1}: {why}")
 
-    def blank(self, at: int) -> int:
-        """The place after white space and comments."""
+    def skip_blank(self, at: int) -> int:
+        """The position after white space and comments."""
         text = self._text
         while at < len(text):
             if text[at] in _SPACE:
@@ -70,16 +70,16 @@ class Scanner:
             elif text.startswith("/*", at):
                 end = text.find("*/", at + 2)
                 if end < 0:
-                    raise self.wrong(at, "a comment that does not end")
+                    raise self.error(at, "unterminated comment")
                 at = end + 2
             else:
                 break
         return at
 
     def value(self, at: int, depth: int) -> Node:
-        """The value that begins at a place."""
-        if depth > DEEPEST:
-            raise self.wrong(at, "nested too deeply")
+        """The value that begins at a position."""
+        if depth > MAX_DEPTH:
+            raise self.error(at, "nested too deeply")
         match self._text[at : at + 1]:
             case "{":
                 return self._object(at, depth)
@@ -92,22 +92,22 @@ class Scanner:
 
     def _object(self, start: int, depth: int) -> Node:
         children: list[tuple[str | None, int, Node]] = []
-        at = self.blank(start + 1)
+        at = self.skip_blank(start + 1)
         while self._text[at : at + 1] != "}":
             if self._text[at : at + 1] != '"':
-                raise self.wrong(at, "a name in quotes is missing")
+                raise self.error(at, "expected a name in double quotes")
             name = self._string(at)
-            colon = self.blank(name.end)
+            colon = self.skip_blank(name.end)
             if self._text[colon : colon + 1] != ":":
-                raise self.wrong(colon, "a colon is missing")
-            node = self.value(self.blank(colon + 1), depth + 1)
+                raise self.error(colon, "expected a colon")
+            node = self.value(self.skip_blank(colon + 1), depth + 1)
             children.append((name.data, at, node))
             at = self._next(node.end, "}")
         return Node(start, at + 1, {name: node.data for name, _, node in children}, tuple(children))
 
     def _array(self, start: int, depth: int) -> Node:
         children: list[tuple[str | None, int, Node]] = []
-        at = self.blank(start + 1)
+        at = self.skip_blank(start + 1)
         while self._text[at : at + 1] != "]":
             node = self.value(at, depth + 1)
             children.append((None, at, node))
@@ -115,19 +115,19 @@ class Scanner:
         return Node(start, at + 1, [node.data for _, _, node in children], tuple(children))
 
     def _next(self, at: int, close: str) -> int:
-        """The place of the next child, or of the end; a comma before the end is let pass."""
-        at = self.blank(at)
+        """The position of the next child, or of the end; a comma before the end is allowed."""
+        at = self.skip_blank(at)
         if self._text[at : at + 1] == ",":
-            return self.blank(at + 1)
+            return self.skip_blank(at + 1)
         if self._text[at : at + 1] != close:
-            raise self.wrong(at, f"a comma or {close} is missing")
+            raise self.error(at, f"expected a comma or {close}")
         return at
 
     def _string(self, start: int) -> Node:
         try:
             data, length = json.JSONDecoder().raw_decode(self._text[start:])
         except ValueError as error:
-            raise self.wrong(start, "text in quotes that does not end, or holds what it may not") from error
+            raise self.error(start, "invalid or unterminated string") from error
         return Node(start, start + length, data)
 
     def _word(self, start: int) -> Node:
@@ -137,5 +137,5 @@ class Scanner:
         try:
             data = json.loads(self._text[start:end])
         except ValueError as error:
-            raise self.wrong(start, "a value is missing") from error
+            raise self.error(start, "expected a value") from error
         return Node(start, end, data)

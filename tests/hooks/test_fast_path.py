@@ -19,19 +19,29 @@ from tildone.agents.processes import agent_process
 from tildone.core.ops import Write
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.query import next_task, open_tasks
-from tildone.hooks.fast_path import Glance, glance
-from tildone.hooks.hosts import AFTER, BEFORE, END, FORGET, PROMPT, START, STOP
 from tildone.ids import now
+from tildone.integrations.record import HookPoint
 from tildone.log.events import Actor, Call, Directive
 from tildone.loop.decision import Turn
 from tildone.session import Session
 from tildone.stores.sqlite.store import SqliteStore
+from tildone.stores.sqlite.summary import SessionSummary, summarize
 from tildone.wiring import BY_HAND, session_in
 
-LIGHT = {"tildone", "tildone.cli", "tildone.errors", "tildone.config", "tildone.typing", "tildone.value"}
-LIGHT |= {"tildone.agents", "tildone.agents.identity", "tildone.agents.processes", "tildone.agents.registry"}
-LIGHT |= {"tildone.log", "tildone.log.json_scanner", "tildone.stores"}
-LIGHT |= {"tildone.hooks", "tildone.hooks.hosts", "tildone.hooks.event", "tildone.hooks.fast_path"}
+LOADED_BY_A_SILENT_HOOK = {
+    # The package, the entry point of every command, and types that the rest is written with.
+    *("tildone", "tildone.cli", "tildone.errors", "tildone.typing", "tildone.value"),
+    # The fail-open frame, the event on standard input, and the decision that there is nothing to say.
+    *("tildone.hooks", "tildone.hooks.event", "tildone.hooks.fast_path"),
+    # The facts about the one coding agent that calls.
+    *("tildone.registry", "tildone.integrations", "tildone.integrations.record"),
+    *("tildone.integrations.hook_protocol", "tildone.integrations.claude"),
+    # Which agent it is, and on which session it works.
+    *("tildone.agents", "tildone.agents.identity", "tildone.agents.processes", "tildone.agents.registry"),
+    # The settings, and the summary of the session that they name.
+    *("tildone.config", "tildone.log", "tildone.log.json_scanner", "tildone.log.json_markers"),
+    *("tildone.stores", "tildone.stores.sqlite", "tildone.stores.sqlite.summary"),
+}
 SLOW = {"re", "enum", "json", "typing", "functools", "subprocess", "threading", "hashlib", "tomllib"}
 SHOW = """
 import atexit, sys
@@ -54,11 +64,11 @@ NASTY = st.sampled_from(
 )
 
 
-def loaded(agent: Hooked, moment: str, *, speaks: bool = False, **said: Any) -> set[str]:
+def loaded(agent: Hooked, point: HookPoint, *, speaks: bool = False, **said: Any) -> set[str]:
     """What a hook loads."""
-    event = agent.event(moment)
+    event = agent.event(point)
     done = subprocess.run(
-        [sys.executable, "-I", "-c", SHOW.format(words=["hook", agent.host.name, event])],
+        [sys.executable, "-I", "-c", SHOW.format(words=["hook", agent.integration.name, event])],
         input=dumped(agent.words(event, said)),
         env={**os.environ, **agent.desk.environ},
         capture_output=True,
@@ -69,29 +79,29 @@ def loaded(agent: Hooked, moment: str, *, speaks: bool = False, **said: Any) -> 
 
 
 @pytest.mark.parametrize(
-    ("moment", "said"),
+    ("point", "said"),
     [
-        (STOP, {"last_assistant_message": "Done."}),
-        (START, {"source": "startup"}),
-        (BEFORE, {"tool_name": "Bash"}),
-        (AFTER, {"tool_name": "Bash", "tool_response": {}}),
-        (PROMPT, {"prompt": "Hello"}),
-        (FORGET, {"trigger": "auto"}),
-        (END, {"reason": "other"}),
+        (HookPoint.STOP, {"last_assistant_message": "Done."}),
+        (HookPoint.SESSION_START, {"source": "startup"}),
+        (HookPoint.BEFORE_TOOL, {"tool_name": "Bash"}),
+        (HookPoint.AFTER_TOOL, {"tool_name": "Bash", "tool_response": {}}),
+        (HookPoint.PROMPT, {"prompt": "Hello"}),
+        (HookPoint.COMPACTION, {"trigger": "auto"}),
+        (HookPoint.SESSION_END, {"reason": "other"}),
     ],
 )
 @pytest.mark.parametrize("begun", [False, True], ids=["no plan", "all done"])
 def test_a_hook_with_nothing_to_say_loads_next_to_nothing(
-    agent: Hooked, moment: str, said: dict[str, Any], *, begun: bool
+    agent: Hooked, point: HookPoint, said: dict[str, Any], *, begun: bool
 ) -> None:
     """Imports are all that such a hook costs."""
     if begun:
         agent.desk.plan(("One", "completed"))
-        agent.call(START)
+        agent.call(HookPoint.SESSION_START)
 
-    modules = loaded(agent, moment, **said)
+    modules = loaded(agent, point, **said)
 
-    assert {name for name in modules if name.split(".")[0] == "tildone"} <= LIGHT
+    assert {name for name in modules if name.split(".")[0] == "tildone"} <= LOADED_BY_A_SILENT_HOOK
     assert modules & SLOW == set()
     assert "apsw" not in modules or begun
 
@@ -99,7 +109,7 @@ def test_a_hook_with_nothing_to_say_loads_next_to_nothing(
 def test_a_hook_that_speaks_loads_nothing_heavy(agent: Hooked) -> None:
     agent.desk.plan(("One", "pending"))
 
-    modules = loaded(agent, STOP, speaks=True, last_assistant_message="I stop.")
+    modules = loaded(agent, HookPoint.STOP, speaks=True, last_assistant_message="I stop.")
 
     assert {name.split(".")[0] for name in modules} & HEAVY == set()
     assert "subprocess" not in modules
@@ -125,11 +135,11 @@ def test_a_glance_tells_what_a_close_look_tells(
     session.set_directive(course)
     state = session.state
 
-    found = glance(str(path), "s")
+    found = summarize(str(path), "s")
 
     waiting = any(task.status is Status.BLOCKED for task in state.plan.tasks)
-    assert found == Glance(state.head, next_task(state.plan) is not None, waiting, course.value)
-    assert (found.to_do or found.waiting) == bool(open_tasks(state.plan))
+    assert found == SessionSummary(state.head, next_task(state.plan) is not None, waiting, course.value)
+    assert (found.workable or found.blocked) == bool(open_tasks(state.plan))
     session.store.close()
 
 
@@ -139,15 +149,15 @@ def test_a_glance_sees_that_an_agent_was_let_go_and_that_it_was_taken_up_again(t
     session.change((Write((Phase("", (Task("One"),)),)),))
     for _ in range(21):
         session.turn_ended(Turn())
-    let_go = glance(str(path), "s")
+    let_go = summarize(str(path), "s")
     session.label(session.state.head or "", "here")
-    labelled = glance(str(path), "s")
+    labelled = summarize(str(path), "s")
     session.set_directive(Directive.GO)
 
     assert let_go is not None
     assert labelled is not None
-    assert (let_go.let_go, labelled.let_go) == (True, True)
-    assert glance(str(path), "s") == Glance(session.state.head, to_do=True)
+    assert (let_go.tripped, labelled.tripped) == (True, True)
+    assert summarize(str(path), "s") == SessionSummary(session.state.head, workable=True)
 
 
 def test_a_course_is_seen_before_there_is_a_plan(tmp_path: Path) -> None:
@@ -155,15 +165,15 @@ def test_a_course_is_seen_before_there_is_a_plan(tmp_path: Path) -> None:
     session = session_at(path)
     session.set_directive(Directive.STOP)
 
-    assert glance(str(path), "s") == Glance(session.state.head, directive="stop")
+    assert summarize(str(path), "s") == SessionSummary(session.state.head, directive="stop")
 
 
 def test_there_may_be_no_file_and_no_such_session(tmp_path: Path) -> None:
     path = tmp_path / "plans.db"
-    before = glance(str(path), "s")
+    before = summarize(str(path), "s")
     session_at(path).change((Write((Phase("", (Task("One"),)),)),))
 
-    assert (before, glance(str(path), "other")) == (Glance(), Glance())
+    assert (before, summarize(str(path), "other")) == (SessionSummary(), SessionSummary())
     assert not (tmp_path / "none.db").exists()
 
 
@@ -173,17 +183,17 @@ def test_a_session_of_any_name_is_seen_or_left_to_a_closer_look(tmp_path: Path, 
     session = session_in(SqliteStore(path), name, BY_HAND)
     session.change((Write((Phase("", (Task("One"),)),)),))
 
-    found = glance(str(path), name)
+    found = summarize(str(path), name)
 
-    assert found is None or found.to_do
+    assert found is None or found.workable
 
 
 def test_what_can_not_be_read_is_left_to_a_closer_look(tmp_path: Path) -> None:
     file = tmp_path / "plans.db"
     file.write_bytes(b"this is no database, and long enough to be taken for one" * 100)
 
-    assert glance(str(file), "s") is None
-    assert glance(str(tmp_path), "s") is None
+    assert summarize(str(file), "s") is None
+    assert summarize(str(tmp_path), "s") is None
 
 
 def test_a_long_way_to_the_plan_is_left_to_a_closer_look(tmp_path: Path) -> None:
@@ -193,7 +203,7 @@ def test_a_long_way_to_the_plan_is_left_to_a_closer_look(tmp_path: Path) -> None
     for number in range(250):
         session.label(session.state.head or "", f"n{number}")
 
-    assert glance(str(path), "s") is None
+    assert summarize(str(path), "s") is None
 
 
 def test_looking_leaves_a_store_as_it_was(tmp_path: Path) -> None:
@@ -203,7 +213,7 @@ def test_looking_leaves_a_store_as_it_was(tmp_path: Path) -> None:
     session.change((Write((Phase("", (Task("One"),)),)),))
     session.store.close()
 
-    glance(str(path), "s")
+    summarize(str(path), "s")
     session = session_at(path)
     session.change((Write(()),))
 

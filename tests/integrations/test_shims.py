@@ -14,7 +14,7 @@ import pytest
 from tests.cli.person import PROGRAM, Person
 from tests.clients.install import programs
 
-HOSTS = Path(__file__).with_name("shim_hosts.mjs")
+HOSTS = Path(__file__).with_name("shim_agents.mjs")
 FILES = {"opencode": ".config/opencode/plugins/tildone.js", "pi": ".pi/agent/extensions/tildone.ts"}
 RUNS_TYPES = (22, 18)
 STOP = {"hook": "event", "given": [{"event": {"type": "session.idle", "properties": {"sessionID": "main"}}}]}

@@ -12,17 +12,19 @@ import pytest
 
 from tests.cli.person import PROGRAM, Person
 from tildone.errors import UsageError
-from tildone.integrations.settings.hosts import HOSTS, PROJECT, USER, Site
+from tildone.integrations import INTEGRATIONS
+from tildone.integrations.settings.installation import edits_for
+from tildone.integrations.settings.site import PROJECT, USER, Site
 
 CONFIGS = Path(__file__).parent / "configs"
-EVERY = pytest.mark.parametrize("host", HOSTS)
+EVERY = pytest.mark.parametrize("name", INTEGRATIONS)
 
 
 @pytest.fixture
-def settled(person: Person, host: str) -> Person:
-    """Somebody who has used the host for a while."""
-    if (CONFIGS / host).exists():
-        shutil.copytree(CONFIGS / host, person.home, dirs_exist_ok=True)
+def settled(person: Person, name: str) -> Person:
+    """Somebody who has used the name for a while."""
+    if (CONFIGS / name).exists():
+        shutil.copytree(CONFIGS / name, person.home, dirs_exist_ok=True)
     return person
 
 
@@ -40,42 +42,42 @@ def held(path: Path) -> Any:
 
 
 @EVERY
-def test_installing_twice_and_taking_out_leaves_every_file_as_it_was(settled: Person, host: str) -> None:
+def test_installing_twice_and_taking_out_leaves_every_file_as_it_was(settled: Person, name: str) -> None:
     """To the byte, comments, line ends and permissions included; the second installation finds nothing to do."""
     before = files(settled.home)
 
-    settled.says("install", host)
+    settled.says("install", name)
     once = files(settled.home)
-    again = settled.says("install", host)
+    again = settled.says("install", name)
     twice = files(settled.home)
-    settled.says("uninstall", host)
+    settled.says("uninstall", name)
 
     assert once != before
     assert twice == once
-    assert again == f"{HOSTS[host].title} is set up already.\n"
+    assert again == f"{INTEGRATIONS[name].title} is set up already.\n"
     assert files(settled.home) == before
 
 
 @EVERY
-def test_a_host_that_was_never_used_is_as_it_was_too(person: Person, host: str) -> None:
+def test_a_host_that_was_never_used_is_as_it_was_too(person: Person, name: str) -> None:
     """Files that an installation made are gone, and folders that hold nothing else."""
-    person.says("install", host)
+    person.says("install", name)
     made = files(person.home)
-    person.says("uninstall", host)
+    person.says("uninstall", name)
 
     assert made
     assert files(person.home) == {}
 
 
-@pytest.mark.parametrize("host", [name for name in HOSTS if name != "claude-desktop"])
-def test_a_project_can_have_it_alone(settled: Person, host: str) -> None:
+@pytest.mark.parametrize("name", [name for name in INTEGRATIONS if name != "claude-desktop"])
+def test_a_project_can_have_it_alone(settled: Person, name: str) -> None:
     """In files of the project, which can be shared; nothing of the person's own changes."""
     before = files(settled.home)
     (settled.folder / "README").write_text("theirs")
 
-    settled.says("install", host, "--scope", "project")
+    settled.says("install", name, "--scope", "project")
     made = files(settled.folder)
-    settled.says("uninstall", host, "--scope", "project")
+    settled.says("uninstall", name, "--scope", "project")
 
     assert len(made) > 1
     assert files(settled.home) == before
@@ -83,11 +85,11 @@ def test_a_project_can_have_it_alone(settled: Person, host: str) -> None:
 
 
 @EVERY
-def test_a_rehearsal_writes_nothing(settled: Person, host: str) -> None:
+def test_a_rehearsal_writes_nothing(settled: Person, name: str) -> None:
     """And shows what would be written."""
     before = files(settled.home)
 
-    shown = settled.says("install", host, "--dry-run")
+    shown = settled.says("install", name, "--dry-run")
 
     assert "tildone" in shown
     assert shown.endswith("nothing was written.\n")
@@ -109,7 +111,7 @@ def test_what_others_put_in_meanwhile_stays(person: Person) -> None:
 
 
 def test_hosts_are_told_to_run_this_very_program(person: Person) -> None:
-    """By its whole path: what is on PATH when a host starts is anybody's guess."""
+    """By its whole path: what is on PATH when a name starts is anybody's guess."""
     person.says("install", "claude", "codex", "opencode")
 
     server = held(person.home / ".claude.json")["mcpServers"]["tildone"]
@@ -147,7 +149,7 @@ def test_another_path_takes_the_place_of_the_first(person: Person) -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "file", "text"),
+    ("name", "file", "text"),
     [
         ("claude", ".claude/settings.json", '{"hooks": '),
         ("claude", ".claude/settings.json", '{"hooks": []}'),
@@ -162,14 +164,14 @@ def test_another_path_takes_the_place_of_the_first(person: Person) -> None:
         ("cursor", ".cursor/hooks.json", b"\xff\xfe{}"),
     ],
 )
-def test_what_can_not_be_read_is_left_alone(person: Person, host: str, file: str, text: str | bytes) -> None:
+def test_what_can_not_be_read_is_left_alone(person: Person, name: str, file: str, text: str | bytes) -> None:
     """It is named with what is wrong, and nothing at all is written."""
     path = person.home / file
     path.parent.mkdir(parents=True)
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     before = files(person.home)
 
-    answer = person.run("install", host)
+    answer = person.run("install", name)
 
     assert answer.code == 3
     assert len(answer.err.splitlines()) == 1
@@ -213,7 +215,7 @@ def test_without_a_host_they_are_listed(person: Person) -> None:
     lines = person.says("install").splitlines()
 
     found = {line.split()[0]: line for line in lines[:-1]}
-    assert list(found) == list(HOSTS)
+    assert list(found) == list(INTEGRATIONS)
     assert "installed" in found["pi"]
     assert " found " in found["gemini"]
     assert "not found" in found["qwen"]
@@ -232,7 +234,7 @@ def test_all_means_those_that_are_here(person: Person) -> None:
 def test_where_there_is_no_host_that_is_said(person: Person) -> None:
     out = person.says("install", "all", PATH="/nowhere")
 
-    assert out.startswith("None of the hosts that tildone knows was found here.")
+    assert out.startswith("None of the coding agents that tildone supports was found here.")
 
 
 @pytest.mark.parametrize(
@@ -241,7 +243,7 @@ def test_where_there_is_no_host_that_is_said(person: Person) -> None:
         (("install", "claud"), "did you mean 'claude'?"),
         (("install", "claude", "--scope", "global"), "--scope is user or project"),
         (("install", "claude", "--no-mcp", "--no-hooks"), "leave nothing to install"),
-        (("install", "claude-desktop", "--scope", "project"), "settings of the person only"),
+        (("install", "claude-desktop", "--scope", "project"), "no settings of a project"),
         (("install", "codex", "--as-plugin", "x"), "only claude takes a plugin folder"),
         (("uninstall",), "needs HOST"),
     ],
@@ -269,16 +271,16 @@ def test_a_plugin_folder_for_claude_holds_everything(person: Person) -> None:
 
 @pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
 @EVERY
-def test_every_platform_has_its_places(host: str, platform: str) -> None:
+def test_every_platform_has_its_places(name: str, platform: str) -> None:
     """A program whose path has a space in it is still one word, and commands are quoted as the platform does."""
     site = Site("/home/ada", "/home/ada/app", USER, {}, "/opt/my tools/tildone", platform=platform)
 
-    edits = HOSTS[host].edits(site)
+    edits = edits_for(INTEGRATIONS[name], site)
 
     assert edits
     assert all(edit.file.startswith("/home/ada/") for edit in edits)
     quoted = '"/opt/my tools/tildone" hook' if platform == "win32" else "'/opt/my tools/tildone' hook"
-    assert site.hook("claude").startswith(quoted)
+    assert site.hook_command("claude").startswith(quoted)
 
 
 def test_homes_that_were_moved_are_found() -> None:
@@ -286,20 +288,22 @@ def test_homes_that_were_moved_are_found() -> None:
     moved = {"CLAUDE_CONFIG_DIR": "/cfg/claude", "CODEX_HOME": "/cfg/codex", "XDG_CONFIG_HOME": "/cfg/xdg"}
     site = Site("/home/ada", "/app", USER, moved, "/bin/tildone", platform="linux")
 
-    places = {host: {os.path.dirname(edit.file) for edit in HOSTS[host].edits(site)} for host in HOSTS}
+    places = {
+        name: {os.path.dirname(edit.file) for edit in edits_for(INTEGRATIONS[name], site)} for name in INTEGRATIONS
+    }
 
     assert places["claude"] == {"/cfg/claude"}
     assert places["codex"] == {"/cfg/codex"}
     assert places["vscode"] == {"/cfg/xdg/Code/User"}
     with pytest.raises(UsageError):
-        HOSTS["claude-desktop"].edits(Site("/home/ada", "/app", PROJECT, {}, "/bin/tildone"))
+        edits_for(INTEGRATIONS["claude-desktop"], Site("/home/ada", "/app", PROJECT, {}, "/bin/tildone"))
 
 
 def test_the_doctor_looks_at_agents_too(person: Person) -> None:
     """Whether the plan is in them, and whether what they run is there; each with what to do."""
     (person.home / ".qwen").mkdir()
-    for host in ("claude", "gemini", "codex"):
-        person.says("install", host)
+    for name in ("claude", "gemini", "codex"):
+        person.says("install", name)
     settings = person.home / ".gemini" / "settings.json"
     settings.write_text(settings.read_text().replace(str(PROGRAM), "/old/bin/tildone"))
     codex = person.home / ".codex" / "config.toml"
@@ -313,7 +317,7 @@ def test_the_doctor_looks_at_agents_too(person: Person) -> None:
     assert answer.code == 5
     assert found == [
         ("fine", f"Claude Code has the plan; it runs {PROGRAM}", ""),
-        ("odd", "Codex is set up by halves, or for another tildone", "tildone install codex"),
-        ("bad", "Gemini CLI runs /old/bin/tildone, which is not there", "tildone install gemini"),
+        ("odd", "Codex is set up in part, or for another tildone", "tildone install codex"),
+        ("bad", "Gemini CLI runs /old/bin/tildone, which does not exist", "tildone install gemini"),
         ("fine", "Qwen Code is here, without a plan", "tildone install qwen"),
     ]

@@ -9,13 +9,16 @@ from tests.hooks.agent import Desk, Hooked
 from tildone.agents.identity import AgentId
 from tildone.agents.processes import agent_process
 from tildone.agents.registry import CALLER_NOTE
-from tildone.hooks.hosts import BEFORE, CALL, GEMINI, OPENCODE, PI, PROMPT, START, TOOLS
+from tildone.integrations.gemini import INTEGRATION as GEMINI
+from tildone.integrations.opencode import INTEGRATION as OPENCODE
+from tildone.integrations.pi import INTEGRATION as PI
+from tildone.integrations.record import HookPoint
 
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 
 
 def called(agent: Hooked, tool: str = "todo", **args: object) -> dict[str, object]:
-    answer = agent.tell(CALL, tool=tool, args=args)
+    answer = agent.tell(HookPoint.CALL_TOOL, tool=tool, args=args)
     assert (answer.code, answer.err) == (0, ""), answer
     told: dict[str, object] = json.loads(answer.out)
     return told
@@ -52,7 +55,7 @@ def test_there_are_the_tools_of_the_dialect_that_was_settled(desk: Desk) -> None
     (desk.project / "tildone.toml").write_text('dialect = "phased"\n', encoding="utf-8")
     agent = Hooked(desk, PI)
 
-    offered = json.loads(agent.tell(TOOLS).out)["tools"]
+    offered = json.loads(agent.tell(HookPoint.OFFER_TOOLS).out)["tools"]
     told = called(agent, "todo_write", ops=[{"op": "init", "list": [{"phase": "A", "items": ["One"]}]}])
 
     assert [tool["name"] for tool in offered] == ["todo_write"]
@@ -63,7 +66,7 @@ def test_there_are_the_tools_of_the_dialect_that_was_settled(desk: Desk) -> None
 @pytest.mark.parametrize("tool", ["", "bash", 7])
 def test_a_tool_that_there_is_not_is_said_on_standard_error(desk: Desk, tool: object) -> None:
     """Whoever called it gets no answer then, and can tell."""
-    answer = Hooked(desk, PI).tell(CALL, tool=tool, args={})
+    answer = Hooked(desk, PI).tell(HookPoint.CALL_TOOL, tool=tool, args={})
 
     assert (answer.code, answer.out) == (0, "")
     assert "there is no tool" in answer.err
@@ -73,8 +76,8 @@ def test_a_host_with_many_sessions_says_which_of_them_is_about_to_call_us(desk: 
     """And says nothing when it is about to call somebody else."""
     ours, other = Hooked(desk, OPENCODE, "A"), Hooked(desk, OPENCODE, "B")
 
-    ours.tell(BEFORE, tool="tildone_todo", args={})
-    other.tell(BEFORE, tool="bash", args={})
+    ours.tell(HookPoint.BEFORE_TOOL, tool="tildone_todo", args={})
+    other.tell(HookPoint.BEFORE_TOOL, tool="bash", args={})
 
     assert desk.agents.note(AgentId("opencode", pid=agent_process()), CALLER_NOTE) == "opencode:A"
     assert os.getpid() != agent_process()
@@ -105,10 +108,10 @@ def test_a_host_that_cannot_be_told_at_the_start_is_told_with_the_first_prompt(d
     """Also in a session that goes on, whose model knew the plan before."""
     desk.plan(*OPEN)
     agent = Hooked(desk, GEMINI)
-    agent.tell(PROMPT, prompt="Begin")
+    agent.tell(HookPoint.PROMPT, prompt="Begin")
 
-    started = agent.tell(START, source="resume")
-    prompts = [agent.tell(PROMPT, prompt="Go on").out for _ in range(2)]
+    started = agent.tell(HookPoint.SESSION_START, source="resume")
+    prompts = [agent.tell(HookPoint.PROMPT, prompt="Go on").out for _ in range(2)]
 
     assert started.out == ""
     assert ["Write the parser" in told for told in prompts] == [True, False]

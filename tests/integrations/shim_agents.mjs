@@ -1,4 +1,4 @@
-// Hosts for the two files that `tildone install` writes in JavaScript: `node shim_hosts.mjs HOST FILE`.
+// Hosts for the two files that `tildone install` writes in JavaScript: `node shim_agents.mjs HOST FILE`.
 // Standard input is a list of what happens, standard output what came of each, and what the host was asked for.
 
 import { pathToFileURL } from "node:url"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.integrations.settings.jsonc import append, drop, found, prune, put
-from tildone.integrations.settings.jsonc_scanner import Unreadable, scan
+from tildone.integrations.settings.jsonc import append, get, prune, put, remove
+from tildone.integrations.settings.jsonc_scanner import InvalidJson, scan
 
 PATH = ("mcp Servers", "tildone")
 HELD = {"command": "/bin/tildone", "args": ["mcp"]}
@@ -61,8 +61,8 @@ def test_what_was_put_in_can_be_taken_out(text: str) -> None:
     """What is left differs in white space at most."""
     after = append(put(text, PATH, HELD), ("hooks", "Stop"), HELD)
 
-    back = prune(drop(after, PATH), PATH[:1])
-    back = prune(drop(back, ("hooks", "Stop"), lambda held: held == HELD), ("hooks", "Stop"))
+    back = prune(remove(after, PATH), PATH[:1])
+    back = prune(remove(back, ("hooks", "Stop"), lambda held: held == HELD), ("hooks", "Stop"))
 
     assert scan(back).data == scan(text).data
     assert stripped(back) == stripped(text)
@@ -73,7 +73,7 @@ def test_any_member_can_be_taken_out(text: str, name: str) -> None:
     """What is left is JSON, without it."""
     before = scan(text).data
 
-    after = drop(text, (name,), lambda _: True)
+    after = remove(text, (name,), lambda _: True)
 
     wanted = {key: held for key, held in before.items() if key != name}
     if isinstance(before.get(name), list):
@@ -107,7 +107,7 @@ def test_plain_json_is_read_as_ever(held: dict[str, Any]) -> None:
 )
 def test_what_is_not_json_is_refused(text: str) -> None:
     """With the line where it stops being so."""
-    with pytest.raises(Unreadable, match="line "):
+    with pytest.raises(InvalidJson, match="line "):
         scan(text)
 
 
@@ -115,12 +115,12 @@ def test_the_last_of_two_members_of_a_name_counts() -> None:
     """As every reader of JSON has it."""
     text = '{"a": 1, "a": 2}'
 
-    assert found(text, ("a",)) == 2
+    assert get(text, ("a",)) == 2
     assert put(text, ("a",), 3) == '{"a": 1, "a": 3}'
 
 
 def test_what_is_in_the_way_is_named() -> None:
-    with pytest.raises(Unreadable, match=r"a\.b is not an object"):
+    with pytest.raises(InvalidJson, match=r"a\.b is not an object"):
         put('{"a": {"b": 1}}', ("a", "b", "c"), 1)
-    with pytest.raises(Unreadable, match=r"a is not an array"):
+    with pytest.raises(InvalidJson, match=r"a is not an array"):
         append('{"a": {}}', ("a",), 1)

@@ -8,9 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.hooks.agent import WITH_HOOKS, hooks_of
 from tildone.agents.identity import AgentId
-from tildone.hooks.event import MOST, PIECE, HookEvent, read
-from tildone.hooks.hosts import CLAUDE, CURSOR, GEMINI, HOSTS, PROMPT, STOP, Host
+from tildone.hooks.event import CHUNK_BYTES, MAX_STDIN_BYTES, HookEvent, read
+from tildone.integrations.claude import INTEGRATION as CLAUDE
+from tildone.integrations.cursor import INTEGRATION as CURSOR
+from tildone.integrations.gemini import INTEGRATION as GEMINI
+from tildone.integrations.record import HookPoint, Integration
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -19,24 +23,26 @@ JSON = st.recursive(
 )
 
 
-def heard(said: object, host: Host = CLAUDE, moment: str = STOP, **environ: str) -> HookEvent:
-    return HookEvent(host, "", moment, said if isinstance(said, dict) else {}, environ)
+def heard(
+    said: object, integration: Integration = CLAUDE, point: HookPoint = HookPoint.STOP, **environ: str
+) -> HookEvent:
+    return HookEvent(integration, hooks_of(integration), "", point, said if isinstance(said, dict) else {}, environ)
 
 
-@pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
+@pytest.mark.parametrize("integration", WITH_HOOKS.values(), ids=WITH_HOOKS)
 @settings(max_examples=30)
 @given(data=st.data())
-def test_whatever_a_host_says_every_question_has_an_answer(host: Host, data: st.DataObject) -> None:
+def test_whatever_a_host_says_every_question_has_an_answer(integration: Integration, data: st.DataObject) -> None:
     """Wrong types, missing fields, the fields of other versions."""
-    names = [path.split(".")[0] for paths in host.fields.values() for path in paths.split()]
+    names = [path.split(".")[0] for paths in hooks_of(integration).fields.values() for path in paths.split()]
     said = data.draw(st.dictionaries(st.sampled_from(names) | st.text(max_size=3), JSON, max_size=6))
-    one = heard(said, host)
+    one = heard(said, integration)
 
-    texts = [one.text(field) for field in host.fields]
+    texts = [one.text(field) for field in hooks_of(integration).fields]
 
     assert all(isinstance(text, str) for text in texts)
-    assert (one.busy, one.beside_the_plan, one.from_person)[0] in (True, False)
-    assert one.agent_id(7).integration == host.name
+    assert (one.will_wake, one.outside_the_plan, one.from_person)[0] in (True, False)
+    assert one.agent_id(7).integration == integration.name
 
 
 def test_fields_may_be_deep_in_what_is_said_and_have_several_names() -> None:
@@ -87,7 +93,7 @@ def test_an_agent_in_a_folder_of_the_project_is_in_the_project(tmp_path: Path) -
 )
 def test_a_prompt_may_be_somebody_elses(said: dict[str, object], *, person: bool) -> None:
     """A timer's, or nobody's: some hosts tell of one at every step."""
-    assert heard(said, moment=PROMPT).from_person is person
+    assert heard(said, point=HookPoint.PROMPT).from_person is person
 
 
 def pipe(*pieces: bytes, close: bool = True) -> int:
@@ -113,7 +119,7 @@ def test_a_host_that_keeps_the_pipe_open_is_not_waited_for() -> None:
 def test_an_object_may_come_in_pieces_that_look_whole(tmp_path: Path) -> None:
     """The end of a piece is tried, and then more is read."""
     file = tmp_path / "said"
-    brace = b'{"a": "' + b"x" * (PIECE - 8) + b"}"
+    brace = b'{"a": "' + b"x" * (CHUNK_BYTES - 8) + b"}"
     file.write_bytes(brace + b'"}')
     opened = os.open(file, os.O_RDONLY)
 
@@ -121,7 +127,7 @@ def test_an_object_may_come_in_pieces_that_look_whole(tmp_path: Path) -> None:
 
     os.close(opened)
     assert said is not None
-    assert len(said["a"]) == PIECE - 7
+    assert len(said["a"]) == CHUNK_BYTES - 7
 
 
 @pytest.mark.parametrize("given_bytes", [b"", b" \r\n"])
@@ -143,10 +149,10 @@ def test_too_much_is_read_to_its_end_and_refused(tmp_path: Path) -> None:
     """So that whoever writes it does not fail."""
     file = tmp_path / "said"
     with file.open("wb") as out:
-        out.truncate(MOST + 1)
+        out.truncate(MAX_STDIN_BYTES + 1)
     opened = os.open(file, os.O_RDONLY)
 
-    with pytest.raises(ValueError, match="too much"):
+    with pytest.raises(ValueError, match="longer than"):
         read(opened)
 
     assert os.read(opened, 1) == b""

@@ -1,0 +1,104 @@
+"""Claude Code. Its hooks and settings were observed in the running program."""
+
+from __future__ import annotations
+
+import os
+
+from tildone.integrations.hook_protocol import BLOCK, CONTEXT, DENY, END_TURN, FIELDS, MESSAGE, POINTS, TIMEOUT_SECONDS
+from tildone.integrations.record import HookPoint, Hooks, Integration, McpClient, TaskAction
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tildone.integrations.settings.installation import Installation
+    from tildone.integrations.settings.site import Site
+
+CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
+CONVERSATION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
+
+PLAN_COMMAND = """---
+description: Plan a task with tildone and work through it
+argument-hint: TASK
+---
+
+Plan this with the todo tool, a few steps at a time, then work through the plan until nothing is open: $ARGUMENTS
+"""
+
+
+def _configure(installation: Installation) -> None:
+    site = installation.site
+    settings = os.path.join(_settings_folder(site), "settings.json")
+    if site.mcp:
+        server = {"type": "stdio", **site.mcp_server}
+        installation.set_member(_servers_file(site), ("mcpServers", "tildone"), server)
+        installation.add_item(settings, ("permissions", "allow"), "mcp__tildone")
+    if site.hooks:
+        for event in POINTS:
+            installation.add_item(settings, ("hooks", event), {"hooks": [_hook(site)]})
+        line = {"type": "command", "command": site.hook_command("claude", "StatusLine")}
+        installation.set_member(settings, ("statusLine",), line, yields=True)
+
+
+def _settings_folder(site: Site) -> str:
+    if not site.for_user:
+        return os.path.join(site.project, ".claude")
+    return site.environ.get(CONFIG_VARIABLE) or os.path.join(site.home, ".claude")
+
+
+def _servers_file(site: Site) -> str:
+    if not site.for_user:
+        return os.path.join(site.project, ".mcp.json")
+    return os.path.join(site.environ.get(CONFIG_VARIABLE) or site.home, ".claude.json")
+
+
+def _hook(site: Site) -> dict[str, Any]:
+    return {"type": "command", "command": site.hook_command("claude"), "timeout": TIMEOUT_SECONDS}
+
+
+def _plugin(installation: Installation, folder: str) -> str:
+    site = installation.site
+    manifest = {"name": "tildone", "description": "The plan your agents actually finish"}
+    installation.write_json(os.path.join(folder, ".claude-plugin", "plugin.json"), manifest)
+    installation.write_json(os.path.join(folder, ".mcp.json"), {"mcpServers": {"tildone": site.mcp_server}})
+    hooks = {event: [{"hooks": [_hook(site)]}] for event in POINTS}
+    installation.write_json(os.path.join(folder, "hooks", "hooks.json"), {"hooks": hooks})
+    # The text names tildone, which marks the file as ours: it may be overwritten.
+    installation.write_file(os.path.join(folder, "commands", "plan.md"), PLAN_COMMAND)
+    return f"claude --plugin-dir {folder}"
+
+
+INTEGRATION = Integration(
+    name="claude",
+    title="Claude Code",
+    executable="claude",
+    folder=lambda site: os.path.join(site.home, ".claude"),
+    configure=_configure,
+    plugin=_plugin,
+    hooks=Hooks(
+        points={
+            **POINTS,
+            "TaskCreated": HookPoint.TASK_CREATED,
+            "TaskCompleted": HookPoint.TASK_COMPLETED,
+            "StatusLine": HookPoint.STATUS_LINE,
+        },
+        fields=FIELDS,
+        # Additional context would be a gentler way to continue, but versions before 2.1.163 ignore it.
+        continue_reply=BLOCK,
+        context_replies={HookPoint.SESSION_START: CONTEXT, HookPoint.PROMPT: CONTEXT},
+        # END_TURN alone would still let the call go ahead that is about to be made.
+        halt_replies={HookPoint.BEFORE_TOOL: {**END_TURN, **DENY}, HookPoint.AFTER_TOOL: END_TURN},
+        notice_reply=MESSAGE,
+        conversation_variable=CONVERSATION_VARIABLE,
+        project_variable="CLAUDE_PROJECT_DIR",
+    ),
+    mcp=McpClient(names=("claude-code",), conversation_variable=CONVERSATION_VARIABLE, text_only=True),
+    list_tools={"TodoWrite": ("todos", "content")},
+    task_tools={TaskAction.CREATE: "TaskCreate", TaskAction.UPDATE: "TaskUpdate", TaskAction.LIST: "TaskList"},
+    notes={
+        "follows its own list": (
+            "`TaskCreate` and `TaskUpdate`; `TodoWrite` where `CLAUDE_CODE_ENABLE_TASKS=0` brings it back."
+        ),
+        "status line": "Drawn at a terminal only; the test calls the command that is installed.",
+    },
+)

@@ -1,0 +1,29 @@
+"""Claude Desktop, as its documentation describes it: it can't be run without a screen."""
+
+from __future__ import annotations
+
+import os
+
+from tildone.errors import UsageError
+from tildone.integrations.record import Integration, McpClient
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.integrations.settings.installation import Installation
+
+
+def _configure(installation: Installation) -> None:
+    site = installation.site
+    if not site.for_user:
+        raise UsageError("Claude Desktop has no settings of a project: leave out --scope project")
+    file = os.path.join(site.config_home, "Claude", "claude_desktop_config.json")
+    installation.set_member(file, ("mcpServers", "tildone"), site.mcp_server)
+
+
+INTEGRATION = Integration(
+    name="claude-desktop",
+    title="Claude Desktop",
+    folder=lambda site: os.path.join(site.config_home, "Claude"),
+    configure=_configure,
+    mcp=McpClient(names=("claude-ai",)),
+)

@@ -1,0 +1,79 @@
+"""The hook protocol of Claude Code, which others have adopted in whole or in part, and that of our own shims."""
+
+from __future__ import annotations
+
+from tildone.integrations.record import EVENT, TEXT, HookPoint
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tildone.integrations.record import Field, Template
+
+TIMEOUT_SECONDS = 10
+"""How long a coding agent waits for a hook or for the MCP server to start, where its settings can say so."""
+
+POINTS: Mapping[str, HookPoint] = {
+    "Stop": HookPoint.STOP,
+    "SessionStart": HookPoint.SESSION_START,
+    "UserPromptSubmit": HookPoint.PROMPT,
+    "PreCompact": HookPoint.COMPACTION,
+    "PreToolUse": HookPoint.BEFORE_TOOL,
+    "PostToolUse": HookPoint.AFTER_TOOL,
+    "SessionEnd": HookPoint.SESSION_END,
+}
+"""In the order in which an installation writes them."""
+
+FIELDS: Mapping[Field, str] = {
+    "background_tasks": "background_tasks",
+    "conversation": "session_id",
+    "cost": "cost.total_cost_usd",
+    "cwd": "cwd workspace.current_dir",
+    "event": "hook_event_name",
+    "last_message": "last_assistant_message",
+    "permission_mode": "permission_mode",
+    "prompt": "prompt",
+    "reason": "reason",
+    "scheduled_tasks": "session_crons",
+    "source": "source",
+    "stop_hook_active": "stop_hook_active",
+    "stop_status": "status",
+    "subagent": "agent_id",
+    "task_id": "task_id",
+    "task_subject": "task_subject",
+    "tool": "tool_name",
+    "tool_input": "tool_input",
+    "tool_response": "tool_response",
+    "trigger": "trigger",
+}
+
+BLOCK: Template = {"decision": "block", "reason": TEXT}
+CONTEXT: Template = {"hookSpecificOutput": {"hookEventName": EVENT, "additionalContext": TEXT}}
+END_TURN: Template = {"continue": False, "stopReason": TEXT}
+DENY: Template = {
+    "hookSpecificOutput": {
+        "hookEventName": EVENT,
+        "permissionDecision": "deny",
+        "permissionDecisionReason": TEXT,
+    }
+}
+MESSAGE: Template = {"systemMessage": TEXT}
+
+SHIM_FIELDS: Mapping[Field, str] = {
+    **FIELDS,
+    "conversation": "sessionID",
+    "cwd": "directory",
+    "event": "event",
+    "last_message": "text",
+    "prompt": "text",
+    "tool": "tool",
+    "tool_input": "args",
+    "tool_response": "output",
+    "subagent": "parentID",
+}
+"""What the shims for opencode and pi write: plugins of ours in JavaScript, which run inside those agents."""
+
+SHIM_CONTEXT: Template = {"context": TEXT}
+SHIM_CONTINUE: Template = {"prompt": TEXT}
+SHIM_HALT: Template = {"halt": TEXT}
+SHIM_NOTICE: Template = {"notice": TEXT}

@@ -1,0 +1,78 @@
+"""opencode, which loads plugins in JavaScript: `shims/opencode.js` calls our hooks. Observed in the running program."""
+
+from __future__ import annotations
+
+import os
+
+from tildone.integrations.hook_protocol import (
+    SHIM_CONTEXT,
+    SHIM_CONTINUE,
+    SHIM_FIELDS,
+    SHIM_HALT,
+    SHIM_NOTICE,
+    TIMEOUT_SECONDS,
+)
+from tildone.integrations.record import HookPoint, Hooks, Integration, McpClient
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.integrations.settings.installation import Installation
+
+
+def _configure(installation: Installation) -> None:
+    site = installation.site
+    # Not `config_home`: opencode follows the XDG convention on every platform.
+    home = site.environ.get("XDG_CONFIG_HOME") or os.path.join(site.home, ".config")
+    folder = os.path.join(home, "opencode") if site.for_user else site.project
+    if site.mcp:
+        server = {
+            "type": "local",
+            "command": [site.program, *site.arguments],
+            "enabled": True,
+            "timeout": TIMEOUT_SECONDS * 1000,
+        }
+        installation.set_member(_settings_file(folder), ("mcp", "tildone"), server)
+    if site.hooks:
+        plugins = folder if site.for_user else os.path.join(site.project, ".opencode")
+        installation.write_shim(os.path.join(plugins, "plugins", "tildone.js"), "opencode.js")
+
+
+def _settings_file(folder: str) -> str:
+    commented = os.path.join(folder, "opencode.jsonc")
+    return commented if os.path.exists(commented) else os.path.join(folder, "opencode.json")
+
+
+INTEGRATION = Integration(
+    name="opencode",
+    title="opencode",
+    executable="opencode",
+    folder=lambda site: os.path.join(site.config_home, "opencode"),
+    configure=_configure,
+    after_install="An agent in `opencode run` has the plan but is not held to it: that ends at the first stop.",
+    hooks=Hooks(
+        points={
+            "session.idle": HookPoint.STOP,
+            "session.created": HookPoint.SESSION_START,
+            "chat.message": HookPoint.PROMPT,
+            "tool.execute.before": HookPoint.BEFORE_TOOL,
+            "tool.execute.after": HookPoint.AFTER_TOOL,
+            "session.compacted": HookPoint.COMPACTION,
+            "session.deleted": HookPoint.SESSION_END,
+        },
+        fields=SHIM_FIELDS,
+        continue_reply=SHIM_CONTINUE,
+        context_replies={HookPoint.SESSION_START: SHIM_CONTEXT, HookPoint.PROMPT: SHIM_CONTEXT},
+        halt_replies={HookPoint.BEFORE_TOOL: SHIM_HALT, HookPoint.AFTER_TOOL: SHIM_HALT},
+        notice_reply=SHIM_NOTICE,
+        shares_process=True,
+    ),
+    mcp=McpClient(names=("opencode",), process_variable="OPENCODE_PID"),
+    list_tools={"todowrite": ("todos", "content")},
+    notes={
+        "gate": (
+            "In its terminal, desktop and web pages, and with `opencode serve`. `opencode run` ends at the first stop, "
+            "whatever a plugin wants."
+        ),
+        "follows its own list": "`todowrite`.",
+    },
+)

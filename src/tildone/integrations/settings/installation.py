@@ -1,0 +1,73 @@
+"""The edits that install tildone into a coding agent, collected from its integration.
+
+Integrations describe their settings through this class rather than import the edits, because hooks import integrations.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from tildone.integrations.settings.edits import ArrayItem, Edit, ObjectMember, TomlBlock, WholeFile
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tildone.integrations.record import Integration
+    from tildone.integrations.settings.site import Site
+
+SHIMS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "shims")
+
+
+class Installation:
+    """Collects edits of settings files for one site."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.edits: list[Edit] = []
+
+    def set_member(self, file: str, path: tuple[str, ...], held: object, *, yields: bool = False) -> None:
+        """Set a member of a JSON file; one that `yields` leaves a value that somebody else has set."""
+        self.edits.append(ObjectMember(file, path, held, yields))
+
+    def add_item(self, file: str, path: tuple[str, ...], held: object) -> None:
+        """Add an item to an array in a JSON file."""
+        self.edits.append(ArrayItem(file, path, held))
+
+    def add_toml(self, file: str, lines: list[str]) -> None:
+        """Add lines at the end of a TOML file."""
+        self.edits.append(TomlBlock(file, "\n".join(lines)))
+
+    def write_file(self, file: str, text: str) -> None:
+        """Write a file that is ours alone."""
+        self.edits.append(WholeFile(file, text))
+
+    def write_json(self, file: str, held: object) -> None:
+        """Write a JSON file that is ours alone."""
+        self.write_file(file, json.dumps(held, indent=2) + "\n")
+
+    def write_shim(self, file: str, shim: str) -> None:
+        """Write one of our shims, with what it is to run filled in."""
+        with open(os.path.join(SHIMS, shim), encoding="utf-8") as opened:
+            text = opened.read()
+        parts = {"mcp": self.site.mcp, "hooks": self.site.hooks}
+        filled: dict[str, Any] = {
+            "PROGRAM": self.site.program,
+            "ARGUMENTS": list(self.site.arguments),
+            "PARTS": parts,
+        }
+        for placeholder, held in filled.items():
+            text = text.replace(f'"%{placeholder}%"', json.dumps(held))
+        self.write_file(file, text)
+
+
+def edits_for(integration: Integration, site: Site) -> list[Edit]:
+    """The edits that install tildone into a coding agent at a site.
+
+    Raises:
+        UsageError: the agent can't be configured for that site.
+    """
+    installation = Installation(site)
+    integration.configure(installation)
+    return installation.edits

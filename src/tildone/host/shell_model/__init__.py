@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 
 from tildone.host.messages import Block, assistant, empty_usage, text, tool_call
 from tildone.host.model import ChatRequest, Delta, ModelFailure
-from tildone.host.shell_model.moves import Said, next_move
+from tildone.host.shell_model.driver import Said, next_move
 from tildone.host.shell_model.script import Script
 from tildone.host.shell_model.tongues import spoken
 from tildone.kit.signal import AbortSignal

@@ -12,8 +12,9 @@ from bench.measure import Row, medians
 from tildone.config import Settings, load
 from tildone.core.ops import Append, Everything, Mark
 from tildone.core.plan import Status, Task
+from tildone.dialects.by_hand import BY_HAND
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.wiring import BY_HAND, open_session
+from tildone.wiring import open_session
 
 SILENT, SPEAKING = 2.5, 5.0
 

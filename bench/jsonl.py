@@ -9,11 +9,11 @@ from typing import Any
 from bench.measure import Row, medians
 from bench.plans import PLAN, Toggle, filled_session, session_on
 from tildone.core.plan import Plan
+from tildone.dialects import plan_in_entry
 from tildone.log.events import Actor, Call, Event, PlanChanged
 from tildone.log.tree import SessionHead
 from tildone.stores.pi.interchange import write_history
 from tildone.stores.pi.store import JsonlStore
-from tildone.wiring import plan_in_entry
 
 AIM = 1.5
 SHORT = 10

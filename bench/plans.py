@@ -4,7 +4,7 @@ import os
 from itertools import cycle
 
 from tildone.core.plan import Plan, Task, flat
-from tildone.dialects.indexed import INDEXED
+from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.ids import id_maker, now
 from tildone.log.store import Store
 from tildone.session import Session

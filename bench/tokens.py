@@ -12,10 +12,10 @@ from typing import Any
 from rs_bpe.bpe import openai  # type: ignore[import-not-found]  # its modules are made when it is imported
 
 from bench.measure import Tokens
+from tildone.dialects import DIALECTS, dialect_named
 from tildone.dialects.base import Dialect
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
-from tildone.wiring import TOOLS, dialect_named
 
 TASKS = (
     "Read the existing parser",
@@ -38,7 +38,7 @@ Call = tuple[str, dict[str, Any]]
 def rows() -> Iterator[Tokens]:
     """A row for each dialect."""
     tokenizer = openai.o200k_base()
-    for name in TOOLS:
+    for name in DIALECTS:
         yield measured(dialect_named(name), WORKLOADS[name](), tokenizer.count)
 
 

@@ -10,7 +10,7 @@ from tildone.core.ops import Append, At, Everything, InPhase, Insert, Mark, Move
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.core.rules import Focus, Rules, Unit
 from tildone.dialects.base import Dialect
-from tildone.dialects.indexed import INDEXED
+from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.log.store import Store
 from tildone.loop.decision import Patience
 from tildone.session import Session

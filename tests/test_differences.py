@@ -12,9 +12,9 @@ from tests.plans import COMPLETED, plan_of, session_on
 from tildone.cli import main
 from tildone.core.ops import Mark, Named, Write
 from tildone.core.plan import Phase, Plan, Task
-from tildone.dialects.declared import DECLARED
-from tildone.dialects.indexed import INDEXED
-from tildone.dialects.phased import PHASED
+from tildone.dialects.declared import DIALECT as DECLARED
+from tildone.dialects.indexed import DIALECT as INDEXED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.differences import DIFFERENCES
 from tildone.errors import Refused
 from tildone.extensions.indexed import til_done

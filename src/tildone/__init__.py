@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from tildone.core.ops import Append, At, Everything, InPhase, Insert, Mark, Named, Note, Remove, Write
     from tildone.core.plan import Phase, Plan, Status, Task, flat
     from tildone.dialects.base import Reply
-    from tildone.dialects.declared import DECLARED
-    from tildone.dialects.indexed import INDEXED
-    from tildone.dialects.phased import PHASED
+    from tildone.dialects.declared import DIALECT as DECLARED
+    from tildone.dialects.indexed import DIALECT as INDEXED
+    from tildone.dialects.phased import DIALECT as PHASED
     from tildone.errors import TildoneError
     from tildone.loop.decision import GiveUp, GoOn, Patience, Rest
     from tildone.session import Session, Verdict

@@ -285,7 +285,7 @@ class Session:
 
     def _logged(self, done: Done) -> Done:
         """The call, with the place where the completion of a plan was written down for people."""
-        if self.completions is None or not self.dialect.completes(done):
-            return done
         entry = self.dialect.completion
+        if self.completions is None or entry is None or not self.dialect.completes(done):
+            return done
         return replace(done, saved_to=self.completions.add(lambda number, stamp: entry(done, number, stamp)))

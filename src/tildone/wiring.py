@@ -7,9 +7,9 @@ import time
 from itertools import islice
 
 from tildone import stores
-from tildone.config import Settings, nearest
-from tildone.core.rules import Rules
-from tildone.dialects.base import Dialect, Reply
+from tildone.config import Settings
+from tildone.dialects import dialect_named, dialect_of_tool, plan_in_entry
+from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import TildoneError, UsageError
 from tildone.ids import id_maker, new_conversation_id, now
 from tildone.log.events import PlanChanged
@@ -20,11 +20,11 @@ from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Any
 
     from tildone.agents.registry import AgentRegistry
-    from tildone.core.plan import Plan
+    from tildone.dialects.base import Dialect
     from tildone.host.conversations import Conversations
     from tildone.host.host import Extension, Host
     from tildone.host.model import Model
@@ -33,25 +33,6 @@ if TYPE_CHECKING:
     from tildone.host.ui import UI
     from tildone.log.store import Store
     from tildone.session import Completions
-
-TOOLS = {
-    "indexed": ("write_todos", "list_todos", "edit_todos"),
-    "phased": ("todo_write",),
-    "declared": ("TodoWrite",),
-    "brief": ("todo",),
-}
-"""Every dialect with its tools, known here so that looking one up loads no other."""
-
-BY_HAND = Dialect(
-    name="by hand",
-    rules=Rules(),
-    tools=(),
-    refuse=lambda *_: Reply("", {}, is_error=True),
-    context=lambda _: None,
-    carry_on=lambda _: "",
-    recover=lambda _: None,
-)
-"""For a person's edits where no model has written yet: no limits, and nothing is started by itself."""
 
 LOOK_BACK = 200
 
@@ -82,7 +63,7 @@ def open_session(settings: Settings, dialect: Dialect, store: Store | None = Non
         now=now,
         new_id=id_maker(now, os.urandom),
         patience=_patience(settings),
-        completions=_completions(settings.project) if dialect.name == "declared" else None,
+        completions=_completions(settings.project) if dialect.completion else None,
     )
 
 
@@ -104,38 +85,6 @@ def open_agents(settings: Settings) -> AgentRegistry:
     return AgentRegistry(settings.agents_dir, settings.project)
 
 
-def dialect_named(name: str) -> Dialect:
-    """A dialect by its name. Only that one is loaded: the others' schemas and words cost time, too.
-
-    Raises:
-        UsageError: there is no such dialect.
-    """
-    match name:
-        case "indexed":
-            from tildone.dialects.indexed import INDEXED  # noqa: PLC0415  only the one that is needed
-
-            return INDEXED
-        case "phased":
-            from tildone.dialects.phased import PHASED  # noqa: PLC0415  only the one that is needed
-
-            return PHASED
-        case "declared":
-            from tildone.dialects.declared import DECLARED  # noqa: PLC0415  only the one that is needed
-
-            return DECLARED
-        case "brief":
-            from tildone.dialects.brief import BRIEF  # noqa: PLC0415  only the one that is needed
-
-            return BRIEF
-        case _:
-            raise UsageError(f"there is no dialect {name!r}; {nearest(name, tuple(TOOLS))}")
-
-
-def dialect_of_tool(tool: str) -> str | None:
-    """The name of the dialect that has this tool."""
-    return next((name for name, tools in TOOLS.items() if tool in tools), None)
-
-
 def dialect_of_session(settings: Settings, store: Store) -> Dialect:
     """The dialect whose rules a person's edits keep to: as settled, else that of the newest tool call.
 
@@ -148,14 +97,6 @@ def dialect_of_session(settings: Settings, store: Store) -> Dialect:
             name = dialect_of_tool(event.fact.call.tool)
             return dialect_named(name) if name else BY_HAND
     return BY_HAND
-
-
-def plan_in_entry(entry: Mapping[str, Any]) -> Plan | None:
-    """The plan that an entry of a pi session carries, whichever dialect it was written in. Only that one is loaded."""
-    message = entry.get("message")
-    tool = str(message.get("toolName")) if isinstance(message, dict) else ""
-    name = dialect_of_tool(tool) if tool else "phased"
-    return dialect_named(name).recover([entry]) if name else None
 
 
 def dialect_of_conversation(transcript: Transcript) -> str | None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.plans import plan_of
 from tildone.agents.completion_log import CompletionLog
-from tildone.dialects.declared import DECLARED
+from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 

@@ -19,8 +19,9 @@ from tildone.cli.transfer.watch import RESTLESS, Follower, Looks
 from tildone.cli.verbs import ROOT
 from tildone.core.ops import At, Mark
 from tildone.core.plan import Status
+from tildone.dialects.by_hand import BY_HAND
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.wiring import BY_HAND, session_in
+from tildone.wiring import session_in
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs signals as POSIX has them")
 

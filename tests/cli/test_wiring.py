@@ -1,6 +1,5 @@
 """The parts are put together by name, and only those that are needed are loaded."""
 
-import subprocess
 import sys
 
 import pytest
@@ -9,45 +8,15 @@ from tests.plans import plan_of
 from tildone.config import Settings
 from tildone.core.ops import Write
 from tildone.core.rules import Rules
+from tildone.dialects import dialect_named
+from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import UsageError
 from tildone.log.address import parse_address
 from tildone.log.events import Actor
 from tildone.stores.memory import MemoryStore
-from tildone.wiring import (
-    BY_HAND,
-    LOOK_BACK,
-    TOOLS,
-    dialect_named,
-    dialect_of_session,
-    dialect_of_tool,
-    open_session,
-    open_store,
-)
+from tildone.wiring import LOOK_BACK, dialect_of_session, open_session, open_store
 
 HERE = Settings(store=parse_address("unused.db"), session="s", project="/nowhere")
-
-
-def test_the_table_of_tools_is_that_of_the_dialects() -> None:
-    """It stands in the wiring so that looking a tool up loads no dialect; here both are compared."""
-    assert {name: tuple(tool.name for tool in dialect_named(name).tools) for name in TOOLS} == TOOLS
-    assert [dialect_of_tool(tool) for tools in TOOLS.values() for tool in tools] == [
-        name for name, tools in TOOLS.items() for _ in tools
-    ]
-
-
-def test_an_unknown_dialect_is_told_with_what_may_have_been_meant() -> None:
-    with pytest.raises(UsageError, match="there is no dialect 'phases'; did you mean 'phased'"):
-        dialect_named("phases")
-
-
-@pytest.mark.parametrize("name", TOOLS)
-def test_one_dialect_is_loaded_without_the_others(name: str) -> None:
-    asked = f"import sys; from tildone.wiring import dialect_named; dialect_named({name!r}); print(*sys.modules)"
-
-    answer = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-
-    loaded = {module.split(".")[2] for module in answer.stdout.split() if module.startswith("tildone.dialects.")}
-    assert loaded & TOOLS.keys() == {name}
 
 
 @pytest.mark.parametrize("scheme", ["mysql", "file", "PostgreSQL"])

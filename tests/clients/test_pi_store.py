@@ -12,14 +12,15 @@ from tests.clients.model import Model
 from tests.clients.stories import ODD, conversation, lines, nodes, said, text
 from tildone.core.ops import At, Mark
 from tildone.core.plan import Plan, Status
+from tildone.dialects import plan_in_entry
 from tildone.dialects.base import Dialect
-from tildone.dialects.indexed import INDEXED
-from tildone.dialects.phased import PHASED
+from tildone.dialects.indexed import DIALECT as INDEXED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.log.events import Event
 from tildone.log.tree import SessionHead
 from tildone.session import Session
 from tildone.stores.pi.store import JsonlStore
-from tildone.wiring import plan_in_entry, session_in
+from tildone.wiring import session_in
 
 pytestmark = pytest.mark.slow
 Laid = Callable[[Model], Desk]

@@ -8,7 +8,7 @@ from tildone.commands.answer import Answer, CopyText, OpenEditor, ReadFile, Requ
 from tildone.commands.verbs import failed, resumed
 from tildone.core.plan import Plan
 from tildone.core.reduce import reduce
-from tildone.dialects.phased import PHASED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import phases_in, phases_out
 from tildone.dialects.phased.entries import resumed as left_open
 

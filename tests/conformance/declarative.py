@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tildone.agents.completion_log import CompletionLog
-from tildone.dialects.declared import DECLARED
+from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 

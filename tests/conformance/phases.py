@@ -13,7 +13,7 @@ from tildone.commands.verbs import FIRST_PHASE
 from tildone.core.ops import Write
 from tildone.core.plan import Plan
 from tildone.core.reduce import reduce
-from tildone.dialects.phased import PHASED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import phases_in, phases_out, recover
 from tildone.extensions.phased import PANEL, plan_in
 from tildone.extensions.phased import Phases as Extension

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.clock import FakeClock
 from tildone.core.plan import Plan, Task, flat
-from tildone.dialects.indexed import INDEXED
+from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.indexed.entries import STATUSES, is_item
 from tildone.dialects.indexed.words import WORDS
 from tildone.extensions.indexed import til_done

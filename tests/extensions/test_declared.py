@@ -8,7 +8,7 @@ import pytest
 from tests.extensions.stage import Answer, Stage
 from tildone.core.ops import Append
 from tildone.core.plan import Plan, Status, Task, flat
-from tildone.dialects.declared import DECLARED
+from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.errors import StoreBusy
 from tildone.extensions.declared import STATUS, declared
 from tildone.host import messages

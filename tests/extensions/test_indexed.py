@@ -8,7 +8,7 @@ from tests.extensions.stage import Stage
 from tests.plans import plan_of
 from tildone.core.ops import Append
 from tildone.core.plan import Plan, Task
-from tildone.dialects.indexed import INDEXED
+from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.extensions.indexed import til_done
 from tildone.host import messages
 from tildone.kit.components import RenderOptions

@@ -8,7 +8,7 @@ import pytest
 from tests.extensions.stage import Answer, Stage
 from tildone.core.ops import Mark, Named
 from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.dialects.phased import PHASED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import phases_out
 from tildone.errors import UsageError
 from tildone.extensions.phased import FAILED, NEWS, PANEL, phases

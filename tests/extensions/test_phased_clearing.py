@@ -5,7 +5,7 @@ from typing import Any
 from tests.extensions.stage import Answer, Stage
 from tildone.core.ops import Append, Mark, Named, Remove
 from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.dialects.phased import PHASED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.errors import StoreBusy
 from tildone.extensions.phased import PANEL, phases
 from tildone.extensions.phased.clearing import PATIENCE_MS

@@ -3,7 +3,7 @@
 from tests.extensions.stage import Stage
 from tildone.core.ops import Append
 from tildone.core.plan import Task
-from tildone.dialects.phased import PHASED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.extensions.phased import phases
 
 INIT = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["one"]}]}]})}

@@ -5,7 +5,7 @@ from typing import Any
 from tests.extensions.stage import Stage
 from tildone.core.ops import Append
 from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.dialects.phased import PHASED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import SNAPSHOT, phases_out
 from tildone.extensions.phased import NEWS, PANEL, phases
 from tildone.extensions.phased.settings import Settings

@@ -8,7 +8,7 @@ from tildone.core.ops import Append, Named, Remove
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.reduce import Step
 from tildone.core.rules import Rules
-from tildone.dialects.phased import PHASED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import EDIT, phases_out
 from tildone.extensions.phased import PANEL, phases
 from tildone.extensions.phased.settings import Settings

@@ -8,10 +8,10 @@ import pytest
 
 from tests.extensions.stage import Answer, Stage
 from tildone.agents.registry import AgentRegistry
-from tildone.dialects.declared import DECLARED
-from tildone.dialects.indexed import INDEXED
+from tildone.dialects.declared import DIALECT as DECLARED
+from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.native import STOPPED
-from tildone.dialects.phased import PHASED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.extensions.declared import declared
 from tildone.extensions.indexed import til_done
 from tildone.extensions.phased import phases

@@ -17,6 +17,7 @@ from tildone.agents.registry import Agent, AgentRegistry
 from tildone.config import Settings, load
 from tildone.core.ops import Write
 from tildone.core.plan import Plan, Status, Task, flat
+from tildone.dialects.by_hand import BY_HAND
 from tildone.hooks import main
 from tildone.integrations import INTEGRATIONS, names_with_hooks
 from tildone.integrations.claude import INTEGRATION as CLAUDE
@@ -24,7 +25,7 @@ from tildone.integrations.cursor import INTEGRATION as CURSOR
 from tildone.integrations.record import HookPoint, Hooks, Integration
 from tildone.session import Session
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.wiring import BY_HAND, open_session
+from tildone.wiring import open_session
 
 WITH_HOOKS = {name: INTEGRATIONS[name] for name in names_with_hooks()}
 

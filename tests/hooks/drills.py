@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.hooks.agent import Desk, Hooked
 from tests.project.source import ROOT
-from tildone.dialects.indexed import INDEXED
+from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.integrations.claude import INTEGRATION as CLAUDE
 from tildone.integrations.cursor import INTEGRATION as CURSOR
 from tildone.integrations.record import HookPoint, Integration

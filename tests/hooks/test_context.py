@@ -7,7 +7,7 @@ import pytest
 from tests.hooks.agent import Desk, Hooked, hooks_of
 from tildone.core.ops import Append, Mark, Named, Remove, Write
 from tildone.core.plan import Phase, Status, Task
-from tildone.dialects.brief import BRIEF
+from tildone.dialects.brief import DIALECT as BRIEF
 from tildone.hooks.event import HookEvent
 from tildone.hooks.reply import HookReply, rendered
 from tildone.integrations.copilot import INTEGRATION as COPILOT

@@ -19,6 +19,7 @@ from tildone.agents.processes import agent_process
 from tildone.core.ops import Write
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.query import next_task, open_tasks
+from tildone.dialects.by_hand import BY_HAND
 from tildone.ids import now
 from tildone.integrations.record import HookPoint
 from tildone.log.events import Actor, Call, Directive
@@ -26,7 +27,7 @@ from tildone.loop.decision import Turn
 from tildone.session import Session
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.stores.sqlite.summary import SessionSummary, summarize
-from tildone.wiring import BY_HAND, session_in
+from tildone.wiring import session_in
 
 LOADED_BY_A_SILENT_HOOK = {
     # The package, the entry point of every command, and types that the rest is written with.

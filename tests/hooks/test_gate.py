@@ -10,12 +10,13 @@ from tests.hooks.agent import WITH_HOOKS, Desk, Hooked, hooks_of, plan_of
 from tildone.agents.identity import AgentId, digest
 from tildone.core.ops import Append, Write
 from tildone.core.plan import Status, Task
+from tildone.dialects.by_hand import BY_HAND
 from tildone.ids import now
 from tildone.integrations.claude import INTEGRATION as CLAUDE
 from tildone.integrations.cursor import INTEGRATION as CURSOR
 from tildone.integrations.record import HookPoint, Integration
 from tildone.log.events import Actor, Bound, Directive, DirectiveSet, Event, Nudged, Tripped
-from tildone.wiring import BY_HAND, open_session, open_store
+from tildone.wiring import open_session, open_store
 
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 

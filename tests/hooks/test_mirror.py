@@ -10,8 +10,8 @@ from tests import plans
 from tests.hooks.agent import Desk, Hooked, hooks_of, plan_of, tasks_of
 from tildone.core.ops import Append, Mark, Named, Note, Remove
 from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.dialects.brief import BRIEF
-from tildone.dialects.indexed import INDEXED
+from tildone.dialects.brief import DIALECT as BRIEF
+from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.hooks.native_lists import arguments, change_task, merge_lists, native_tasks, tick_off
 from tildone.integrations.claude import INTEGRATION as CLAUDE
 from tildone.integrations.codex import INTEGRATION as CODEX

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from tildone.config import load
+from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import UsageError
 from tildone.loop.decision import Patience
 from tildone.stores.memory import MemoryStore
-from tildone.wiring import BY_HAND, open_session
+from tildone.wiring import open_session
 
 
 def patience(tmp_path: Path, **environ: str) -> Patience:

@@ -28,11 +28,12 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from tildone.agents.registry import AgentRegistry
 from tildone.config import Settings, load
 from tildone.core.plan import Plan
+from tildone.dialects import dialect_named
 from tildone.log.state import latest_state
 from tildone.mcp.callers import stdio_callers
 from tildone.mcp.lifecycle import open_server
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.wiring import dialect_named, open_agents, session_in
+from tildone.wiring import open_agents, session_in
 
 PROGRAM = str(Path(sys.executable).with_name("tildone.exe" if os.name == "nt" else "tildone"))
 PATIENCE = 60.0

@@ -12,7 +12,7 @@ from tests.clients.agents import Desk, environment
 from tests.clients.leash import leashed
 from tests.mcp.room import PATIENCE, PROGRAM, Room
 from tests.mcp.web import serving
-from tildone.wiring import dialect_named
+from tildone.dialects import dialect_named
 
 pytestmark = pytest.mark.slow
 

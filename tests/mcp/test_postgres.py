@@ -6,7 +6,8 @@ import pytest
 
 from tests.mcp.room import MODES, Heard, Room, listening, read, said
 from tests.stores.postgres import needs_server, running_server
-from tildone.wiring import dialect_named, session_in
+from tildone.dialects import dialect_named
+from tildone.wiring import session_in
 
 pytestmark = [needs_server, pytest.mark.slow]
 

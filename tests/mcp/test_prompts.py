@@ -5,7 +5,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, TextContent
 
 from tests.mcp.room import DIALECTS, MODES, Room
-from tildone.wiring import dialect_named
+from tildone.dialects import dialect_named
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS)

@@ -12,11 +12,12 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, PromptReference, ResourceT
 
 from tests.formats.hostile_plans import BREAKS, COMMENTS, CONTROLS, MARKDOWN, SURROGATES
 from tests.mcp.room import MODES, PATIENCE, PROGRAM, Heard, Room, called, listening, read
+from tildone.dialects import dialect_named
 from tildone.formats.markdown import read as read_markdown
 from tildone.mcp import subscriptions
 from tildone.mcp.resources import parse_uri, session_uri
 from tildone.mcp.server import RESOURCE_NOT_FOUND
-from tildone.wiring import dialect_named, session_in
+from tildone.wiring import session_in
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 CURRENT, AS_DATA = "plan://current", "plan://current.json"

@@ -9,12 +9,13 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
 from tests.mcp.room import DIALECTS, MODES, Room, said
+from tildone.dialects import dialect_named, tools_of
 from tildone.dialects.base import Reply
 from tildone.mcp.surrogates import replace_surrogates
 from tildone.mcp.tools import tool_listing
 from tildone.session import Session
 from tildone.value import replace
-from tildone.wiring import TOOLS, dialect_named, session_in
+from tildone.wiring import session_in
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
@@ -73,7 +74,7 @@ async def test_every_tool_answers_as_its_dialect_does(room: Room, dialect: str, 
 
 @every_dialect
 def test_every_tool_is_tried(dialect: str) -> None:
-    assert {tool for tool, _, _ in CALLS[dialect]} == set(TOOLS[dialect])
+    assert {tool for tool, _, _ in CALLS[dialect]} == set(tools_of(dialect))
 
 
 @every_dialect
@@ -144,9 +145,9 @@ async def test_an_unknown_tool_is_an_error_of_the_protocol(room: Room, mode: str
 )
 async def test_an_odd_call_is_refused_and_changes_nothing(room: Room, dialect: str, odd: dict[str, Any]) -> None:
     async with room.client("auto", dialect=dialect) as client:
-        refused = {tool: (await client.call_tool(tool, odd)).is_error for tool in TOOLS[dialect]}
+        refused = {tool: (await client.call_tool(tool, odd)).is_error for tool in tools_of(dialect)}
 
-    assert refused == {tool: tool != "list_todos" for tool in TOOLS[dialect]}
+    assert refused == {tool: tool != "list_todos" for tool in tools_of(dialect)}
     assert room.texts() == []
 
 

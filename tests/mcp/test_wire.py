@@ -15,9 +15,9 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from tests.mcp.room import DIALECTS, PATIENCE, Room
 from tests.mcp.wire import INITIALIZED, MODERN, Record, call, initialize, line, request, wired
+from tildone.dialects import dialect_named, tools_of
 from tildone.mcp.json_rpc import MAX_MESSAGE_BYTES, encode
 from tildone.mcp.stdio_streams import MessageWriter
-from tildone.wiring import TOOLS, dialect_named
 
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
 ADD = {"add": ["One"]}
@@ -40,7 +40,7 @@ async def test_a_schema_reaches_the_client_byte_for_byte(room: Room, dialect: st
     for tool in dialect_named(dialect).tools:
         assert f'"inputSchema":{json.dumps(tool.parameters, separators=(",", ":"), ensure_ascii=False)}' in listed
         assert json.dumps(tool.description, ensure_ascii=False) in listed
-    assert [tool["name"] for tool in json.loads(listed)["result"]["tools"]] == list(TOOLS[dialect])
+    assert [tool["name"] for tool in json.loads(listed)["result"]["tools"]] == list(tools_of(dialect))
 
 
 UNREADABLE: dict[str, tuple[bytes, int, object]] = {
@@ -106,7 +106,7 @@ async def test_arguments_nested_beyond_reason_are_refused(room: Room, dialect: s
     for _ in range(depth):
         deep = [deep]
     async with wired(room, dialect=dialect) as wire:
-        refused = await wire.ask(call(1, TOOLS[dialect][0], {"add": deep, "ops": deep, "todos": deep, "mode": deep}))
+        refused = await wire.ask(call(1, tools_of(dialect)[0], {"add": deep, "ops": deep, "todos": deep, "mode": deep}))
         went_on = await wire.ask(request(2, "ping"))
 
     assert refused["result"]["isError"] or "error" in refused

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from tests.extensions.stage import Stage
-from tildone.dialects.indexed import INDEXED
+from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.host.conversations import Conversations
 from tildone.host.extension_api import ExtensionAPI
 from tildone.rpc.server import sender, serve

@@ -5,7 +5,7 @@ from tildone.core.ops import Append, Write
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.reduce import Step
 from tildone.core.rules import Rules
-from tildone.dialects.phased import PHASED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.log.events import Actor
 from tildone.stores.memory import MemoryStore
 

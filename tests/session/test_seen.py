@@ -6,7 +6,7 @@ from tests.plans import plan_of, session_on
 from tildone.core.ops import Append
 from tildone.core.plan import Plan, Task
 from tildone.dialects.base import Dialect, Done, Reply, Tool
-from tildone.dialects.indexed import INDEXED
+from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 from tildone.value import replace

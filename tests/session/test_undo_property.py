@@ -13,6 +13,7 @@ from tests import plans
 from tests.plans import plan_of, session_on
 from tildone.core.ops import Append, Op
 from tildone.core.plan import Plan, Task
+from tildone.dialects import plan_in_entry
 from tildone.errors import Refused
 from tildone.log.events import Actor, Directive, Event, Labelled, PlanChanged
 from tildone.log.refs import resolve
@@ -21,7 +22,6 @@ from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 from tildone.stores.pi.store import JsonlStore
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.wiring import plan_in_entry
 
 Keeper = Callable[[], AbstractContextManager[Store]]
 

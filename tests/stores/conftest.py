@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.stores.postgres import EMPTIED, TEMPLATE, Server, needs_server, running_server
+from tildone.dialects import plan_in_entry
 from tildone.log.store import Store
 from tildone.stores.memory import MemoryStore
 from tildone.stores.pi.store import JsonlStore
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.wiring import plan_in_entry
 
 Opener = Callable[[], Store]
 

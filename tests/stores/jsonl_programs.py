@@ -12,13 +12,13 @@ from pathlib import Path
 from tests.stores.writers import become_nobody, kill_writers, say, session_of, toggle_on, write_cramped, write_on
 from tildone.core.ops import Write
 from tildone.core.plan import Phase, Task
+from tildone.dialects import plan_in_entry
 from tildone.errors import TildoneError
 from tildone.files.lock import FolderLock
 from tildone.log.events import Actor, Event, Nudged
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead
 from tildone.stores.pi.store import JsonlStore
-from tildone.wiring import plan_in_entry
 
 ROOT = Path(__file__).resolve().parents[2]
 LONG_ENOUGH = 120.0

@@ -13,6 +13,7 @@ import pytest
 from tests.plans import plan_of, session_on
 from tests.stores.contract import LONG_ENOUGH, WILD, chain, ids, planned
 from tildone.core.plan import Phase, Plan, Status, Task, flat
+from tildone.dialects import DIALECTS, plan_in_entry, tools_of
 from tildone.dialects.phased.entries import phases_in, phases_out
 from tildone.errors import UnknownEvent
 from tildone.log.events import Actor, Bound, Call, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
@@ -22,9 +23,8 @@ from tildone.stores.pi import folder as folders
 from tildone.stores.pi import outline
 from tildone.stores.pi import store as store_module
 from tildone.stores.pi.outline import Outline
-from tildone.stores.pi.session_file import parsed
+from tildone.stores.pi.session_file import parse_line
 from tildone.stores.pi.store import JsonlStore
-from tildone.wiring import TOOLS, plan_in_entry
 
 Entry = dict[str, Any]
 
@@ -191,7 +191,7 @@ def test_a_result_without_its_call_still_names_the_tool(folder: Path, store: Jso
 
 def test_every_tool_of_every_dialect_is_looked_into(folder: Path) -> None:
     """The store knows them by how they are called, and no list of them."""
-    tools = [tool for tools in TOOLS.values() for tool in tools]
+    tools = [tool for name in DIALECTS for tool in tools_of(name)]
     begin(folder, *(result(f"r{number}", None, tool, "c") for number, tool in enumerate([*tools, "bash", "read"])))
 
     read = Outline(str(file_of(folder)))
@@ -551,9 +551,9 @@ def test_the_length_of_a_session_costs_no_parsing(
 
     def looked(line: bytes) -> Entry | None:
         looked_at.append(line)
-        return parsed(line)
+        return parse_line(line)
 
-    monkeypatch.setattr(outline, "parsed", looked)
+    monkeypatch.setattr(outline, "parse_line", looked)
 
     again = session_on(JsonlStore(folder, plan_in_entry), prefix="new")
     again.call("edit_todos", {"action": "start", "indices": [0]})
@@ -585,8 +585,8 @@ def test_an_append_reads_only_what_is_new(folder: Path, store: JsonlStore) -> No
 
 def test_a_waiter_hears_at_once_of_its_own_process(store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """It need not look again by itself."""
-    monkeypatch.setattr(store_module, "FIRST_LOOK", LONG_ENOUGH)
-    monkeypatch.setattr(store_module, "LAST_LOOK", LONG_ENOUGH)
+    monkeypatch.setattr(store_module, "FIRST_POLL_SECONDS", LONG_ENOUGH)
+    monkeypatch.setattr(store_module, "LONGEST_POLL_SECONDS", LONG_ENOUGH)
     chain(store, "s", "a", "b")
     in_step = Barrier(2, timeout=LONG_ENOUGH)
 

@@ -18,13 +18,13 @@ from tests.stores.contract import chain, ids, planned
 from tests.stores.jsonl_programs import BATCH, ended, started
 from tests.stores.processes import wait_for
 from tildone.core.plan import Plan
+from tildone.dialects import plan_in_entry
 from tildone.errors import HeadMoved, StoreBusy, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
 from tildone.files import durable, lock
 from tildone.log.events import Event, PlanChanged
 from tildone.log.health import Health
 from tildone.log.tree import SessionHead
 from tildone.stores.pi.store import JsonlStore
-from tildone.wiring import plan_in_entry
 
 WRITERS, CHANGES = 8, 500
 KILLS = 200

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from tests.stores.test_same_answers import SameAnswers, answer, facts, luck, names
+from tildone.dialects import plan_in_entry
 from tildone.log.events import Actor, Event, Fact
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead
 from tildone.stores.pi.store import JsonlStore
-from tildone.wiring import plan_in_entry
 
 
 class JsonlAnswers(SameAnswers):

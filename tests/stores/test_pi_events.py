@@ -9,12 +9,12 @@ import pytest
 
 from tests.stores.contract import WILD, chain, ids, planned
 from tildone.core.plan import Plan
+from tildone.dialects import dialect_named, plan_in_entry
 from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
 from tildone.log.events import Actor, Bound, Call, Event, Labelled, Nudged, PlanChanged, Tripped
 from tildone.log.tree import SessionHead
 from tildone.stores.pi.interchange import PiHistory, read_history, write_history
 from tildone.stores.pi.store import JsonlStore
-from tildone.wiring import dialect_named, plan_in_entry
 
 OLD = Path(__file__).parent / "old_sessions"
 TRACES = sorted((Path(__file__).parents[1] / "traces").glob("*.json"))

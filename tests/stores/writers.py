@@ -10,7 +10,7 @@ from typing import TextIO
 
 from tildone.core.ops import At, Mark, Write
 from tildone.core.plan import Phase, Status, Task
-from tildone.dialects.indexed import INDEXED
+from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.errors import TildoneError
 from tildone.log.store import Store
 from tildone.session import Session

@@ -1,10 +1,15 @@
-"""What a dialect is: a record of plain functions and data."""
+"""What a dialect is: a record of plain functions and data.
+
+The record is everything that tildone knows of a dialect. Shells list its tools and call them, hosts run it on the
+extension skeleton, and the shell driver speaks it, all from these fields.
+"""
 
 from __future__ import annotations
 
-from tildone.core.plan import Plan
+from tildone.core.plan import Plan, Status
 from tildone.core.reduce import Outcome, Step
 from tildone.core.rules import Rules
+from tildone.dialects import snapshot
 from tildone.kit.schema import Problem
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -16,6 +21,7 @@ if TYPE_CHECKING:
     Params = Mapping[str, Any]
     Details = dict[str, Any]
     Schema = Mapping[str, Any]
+    ToolCall = tuple[str, dict[str, Any]]
 
 
 @value
@@ -34,9 +40,9 @@ class Reply:
 
 @value
 class Done:
-    """A call that was carried out, with everything a reply may tell of it.
+    """A call that was carried out, with everything a reply may report of it.
 
-    `known` is the plan as the model last saw it; None when it never did, or no longer remembers.
+    `known` is the plan as the model last saw it; None if it never did, or has forgotten it since.
     """
 
     params: Params
@@ -90,14 +96,29 @@ class Tool:
 
 
 @value
-class Dialect:
-    """The tools of one family, and what else is said in its words.
+class Phrasing:
+    """The calls by which a program, in place of a model, writes a plan and marks its tasks.
 
-    `refuse` answers a call whose arguments are wrong; nothing was changed by it. `context` is what is put
-    before a model at the start of its turn, if there is anything to say; `carry_on` tells it to go on.
-    `recover` reads the plan out of the entries of a session that another host wrote, or finds none. Where a
-    call `completes` a plan, `completion` is what a log for people says of it, given the number of the entry
-    and a time stamp.
+    `write` returns the call that brings all tasks of `wanted` into the plan `current`; the summary says what they are
+    for. `mark` returns the call that gives a status to the task of that text.
+    """
+
+    write: Callable[[Plan, Plan, str], ToolCall]
+    mark: Callable[[Plan, str, Status, str], ToolCall]
+
+
+@value
+class Dialect:
+    """The tools of one family of models, and everything else it is told about the plan.
+
+    `refuse` answers a call whose arguments are wrong; such a call changes nothing. `context` is what a model reads
+    before its turn, if anything; `carry_on` tells it to continue. `phrasing` lets the shell driver speak the dialect.
+
+    `recover` reads the plan from the entries of a conversation. The default suits dialects whose details do not hold
+    the plan: hosts add it to their results (see `tildone.dialects.snapshot`).
+
+    In a dialect with a `completion`, finished plans are logged for people: where a call `completes` a plan, that is
+    the entry, given the call, the number of the entry and a time stamp.
     """
 
     name: str
@@ -106,10 +127,16 @@ class Dialect:
     refuse: Callable[[Tool, Sequence[Problem], object], Reply]
     context: Callable[[Plan], str | None]
     carry_on: Callable[[Plan], str]
-    recover: Callable[[Sequence[Mapping[str, Any]]], Plan | None]
+    recover: Callable[[Sequence[Mapping[str, Any]]], Plan | None] = snapshot.recover
+    phrasing: Phrasing | None = None
     completes: Callable[[Done], bool] = lambda _: False
-    completion: Callable[[Done, int, str], str] = lambda *_: ""
+    completion: Callable[[Done, int, str], str] | None = None
 
     def tool(self, name: str) -> Tool | None:
         """The tool of that name."""
         return next((tool for tool in self.tools if tool.name == name), None)
+
+    @property
+    def needs_snapshots(self) -> bool:
+        """Whether hosts have to add the plan to the results of its tools."""
+        return self.recover is snapshot.recover

@@ -79,5 +79,4 @@ NATIVE = Dialect(
     refuse=lambda *_: Reply("", {}, is_error=True),
     context=context,
     carry_on=carry_on,
-    recover=lambda _: None,
 )

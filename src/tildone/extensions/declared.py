@@ -11,7 +11,7 @@ from tildone.agents.completion_log import CompletionLog
 from tildone.core.ops import Write
 from tildone.core.plan import Plan
 from tildone.dialects.base import Reply, Tool
-from tildone.dialects.declared import DECLARED
+from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.dialects.declared.envelope import broken
 from tildone.extensions.memory import AS_IT_IS, OpenSession, overtaken
 from tildone.extensions.tools import definition

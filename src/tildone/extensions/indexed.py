@@ -11,7 +11,7 @@ from tildone.core.ops import Write
 from tildone.core.plan import Plan
 from tildone.core.query import open_tasks
 from tildone.dialects.base import Reply, Tool
-from tildone.dialects.indexed import INDEXED
+from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.indexed.entries import STATUSES
 from tildone.extensions.memory import OpenSession, overtaken
 from tildone.extensions.tools import definition

@@ -32,6 +32,7 @@ def definition(tool: Tool, carry: Carry, refuse: Refuse | None = None, **more: A
         parameters=tool.parameters,
         execute=execute,
         demands=tool.demands,
+        meant=tool.meant,
         refuse=None if refuse is None else lambda wrong, given: _result(refuse(tool, wrong, given)),
         prompt_snippet=tool.snippet,
         prompt_guidelines=tool.guidelines,

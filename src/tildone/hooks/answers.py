@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 
 from tildone.agents.assignment import assign_session
+from tildone.dialects import DEFAULT_DIALECT, dialect_named
+from tildone.dialects.by_hand import BY_HAND
 from tildone.dialects.native import NATIVE, STOPPED, news
 from tildone.dialects.native import context as plan_context
 from tildone.hooks.fast_path import CONTINUING, COST_NOTE
@@ -15,7 +17,7 @@ from tildone.integrations.record import HookPoint, ReplyKind
 from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
-from tildone.wiring import BY_HAND, dialect_named, dialect_of_session, open_agents, open_session, open_store
+from tildone.wiring import dialect_of_session, open_agents, open_session, open_store
 
 if TYPE_CHECKING:
     from tildone.agents.registry import Agent, AgentRegistry
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
 STORE_TIMEOUT_SECONDS = 1.5
 """How long a hook waits for a store that other processes are writing to."""
 
-DEFAULT_DIALECT = "brief"
-"""The dialect for a model that has not called a tool of ours yet."""
 
 MAX_CONTEXT_LENGTH = 4000
 """How many characters are added to a model's context; of a longer plan only the open tasks are listed."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from tildone.dialects import dialect_named, dialect_of_tool
 from tildone.errors import UsageError
 from tildone.hooks.native_lists import arguments
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.views.status import status_line
-from tildone.wiring import dialect_named, dialect_of_tool, open_session
+from tildone.wiring import open_session
 
 if TYPE_CHECKING:
     from tildone.config import Settings

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from tildone.errors import NotFound, Refused
 from tildone.host import messages
 from tildone.host.transcript import Entry, Transcript, header
-from tildone.stores.pi.session_file import SessionFile, file_name, load, newest
+from tildone.stores.pi.session_file import SessionFile, file_name, load, newest_file
 
 
 class Conversations:
@@ -29,7 +29,7 @@ class Conversations:
 
     def latest(self) -> Transcript | None:
         """The conversation that was written to last."""
-        path = newest(self.folder) if self.folder else None
+        path = newest_file(self.folder) if self.folder else None
         return self.load(path) if path else None
 
     def load(self, path: str) -> Transcript:

@@ -11,7 +11,7 @@ from tildone.host import messages
 from tildone.host.messages import Message
 from tildone.host.port import HostPort
 from tildone.kit.definition import ToolDefinition, ToolResult, error_result, result_to_json
-from tildone.kit.schema import fitted, problems
+from tildone.kit.schema import Problem, fitted, problems
 from tildone.kit.signal import Aborted, AbortSignal
 
 Call = dict[str, Any]
@@ -53,10 +53,7 @@ async def _outcome(host: HostPort, call: Call, signal: AbortSignal) -> tuple[Too
     if tool is None or tool.name in host.inactive:
         known = ", ".join(offered.name for offered in host.offered())
         return error_result(f"Error: unknown tool {call['name']!r}; known are {known}"), True
-    arguments = messages.arguments_of(call)
-    if not tool.strict:
-        arguments = fitted(tool.parameters, arguments)
-    wrong = problems(tool.parameters, arguments) or tool.demands(arguments)
+    arguments, wrong = _read(tool, messages.arguments_of(call))
     if wrong:
         refusal = tool.refuse(wrong, arguments) if tool.refuse else None
         return refusal or error_result(f"Error: {'; '.join(map(str, wrong))}"), True
@@ -66,6 +63,15 @@ async def _outcome(host: HostPort, call: Call, signal: AbortSignal) -> tuple[Too
             return error_result(answer.get("reason", "Error: this call was blocked")), True
         arguments = answer.get("input", arguments)
     return await _executed(host, tool, call["id"], arguments, signal)
+
+
+def _read(tool: ToolDefinition, arguments: Any) -> tuple[Any, Sequence[Problem]]:
+    """The arguments as the tool takes them, and what is wrong with them."""
+    if tool.meant is not None:
+        return tool.meant(arguments)
+    if not tool.strict:
+        arguments = fitted(tool.parameters, arguments)
+    return arguments, problems(tool.parameters, arguments) or tool.demands(arguments)
 
 
 async def _executed(

@@ -8,10 +8,10 @@ from typing import Any
 from tildone.errors import UnknownEvent
 from tildone.host.messages import Message, blocks
 from tildone.stores.pi import session_file
-from tildone.stores.pi.session_file import moment
+from tildone.stores.pi.session_file import parse_timestamp
 
 Entry = dict[str, Any]
-header, iso = session_file.header, session_file.iso
+header, iso = session_file.header, session_file.format_timestamp
 SPOKEN = ("user", "assistant", "toolResult")
 """The roles whose messages have content; a file may have lost it."""
 
@@ -164,5 +164,5 @@ def _edited(message: Message, replacement: Any) -> Message | None:
 
 def _at(entry: Entry) -> dict[str, int]:
     """When an entry was written, as a message tells it; nothing where the entry does not."""
-    at = moment(entry.get("timestamp"))
+    at = parse_timestamp(entry.get("timestamp"))
     return {} if at is None else {"timestamp": at}

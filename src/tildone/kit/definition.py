@@ -75,7 +75,9 @@ class ToolDefinition:
     for them, and those that do not `inherit` are kept from subagents. `any_case_name` allows a name that is not in
     snake_case, where models know the tool by such a name. `demands` names what a call lacks although its arguments
     fit the schema; where there is a `refuse`, it answers a call that is turned away, given its problems and its
-    arguments. The result of a tool that is `merged` is shown in place of its call, not below it.
+    arguments. A tool with `meant` accepts more forms than its schema describes: that
+    returns the arguments for `execute`, or the problems with them, and is used in place of the schema. The result of a
+    tool that is `merged` is shown in place of its call, not below it.
     """
 
     name: str
@@ -94,6 +96,7 @@ class ToolDefinition:
     any_case_name: bool = False
     demands: Callable[[Any], Sequence[Problem]] = lambda _: ()
     refuse: Callable[[Sequence[Problem], Any], ToolResult] | None = None
+    meant: Callable[[Any], tuple[Any, Sequence[Problem]]] | None = None
     merged: bool = False
 
 

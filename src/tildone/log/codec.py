@@ -111,6 +111,25 @@ def event_from_json(data: Any) -> Event:
         raise UndecodableEvent(message) from error
 
 
+def plan_to_json(plan: Plan) -> Json:
+    """The plan as JSON data, by itself."""
+    phases = json.loads(f"[{','.join(map(_phase_out, plan.phases))}]")
+    return {"phases": phases, "counted": plan.counted}
+
+
+def plan_from_json(data: Any) -> Plan:
+    """The plan that `plan_to_json` wrote.
+
+    Raises:
+        ValueError: the data is damaged.
+    """
+    try:
+        return Plan(tuple(map(_phase_in, data["phases"])), data["counted"])
+    except (KeyError, TypeError, AttributeError) as error:
+        message = f"not a plan: {str(data)[:80]!r}"
+        raise ValueError(message) from error
+
+
 def _fact_out(fact: Fact) -> str:
     """What kind of fact it is, and what else its event has to say."""
     match fact:

@@ -11,14 +11,14 @@ from typing import Any
 from mcp.server.lowlevel import Server
 
 from tildone.config import Settings
+from tildone.dialects import DEFAULT_DIALECT, dialect_named
 from tildone.mcp.callers import CallerResolver
 from tildone.mcp.connections import Connections
 from tildone.mcp.server import make_server
 from tildone.mcp.subscriptions import Subscriptions
 from tildone.mcp.watcher import PlanWatcher
-from tildone.wiring import dialect_named, open_store
+from tildone.wiring import open_store
 
-DEFAULT_DIALECT = "brief"
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.plans import plan_of, session_on
 from tildone.core.ops import Append, Write
 from tildone.core.plan import Phase, Status, Task
-from tildone.dialects.brief import BRIEF
+from tildone.dialects.brief import DIALECT as BRIEF
 from tildone.dialects.brief.meaning import OPS, meant
 from tildone.kit.schema import problems
 from tildone.session import Session

@@ -9,7 +9,7 @@ from tests.plans import plan_of, session_on
 from tildone.core.faults import NoTasks
 from tildone.core.reduce import Outcome
 from tildone.dialects.base import Done
-from tildone.dialects.declared import DECLARED
+from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.dialects.declared.envelope import write_reply
 from tildone.log.codec import pretty
 

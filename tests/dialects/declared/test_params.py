@@ -11,7 +11,7 @@ from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of, session_on
 from tildone.core.faults import TooManyActive
 from tildone.core.ops import Append
 from tildone.core.plan import Plan, Task, flat
-from tildone.dialects.declared import DECLARED
+from tildone.dialects.declared import DIALECT as DECLARED
 
 [TOOL] = DECLARED.tools
 

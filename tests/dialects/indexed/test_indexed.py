@@ -7,7 +7,7 @@ from tildone.core.faults import EmptyNote
 from tildone.core.plan import Plan, Task, flat
 from tildone.core.reduce import Outcome
 from tildone.dialects.base import Done
-from tildone.dialects.indexed import INDEXED
+from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.indexed.words import carry_on, edit_reply
 
 REPLACE = {"mode": "replace", "todos": [{"text": "a"}, {"text": "b"}]}

@@ -5,7 +5,7 @@ from tildone.commands.verbs import FIRST_PHASE
 from tildone.core.ops import Write
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.reduce import reduce
-from tildone.dialects.phased import PHASED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.formats.markdown import Reading, checklist, read
 from tildone.value import replace
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, session_on
 from tildone.core.plan import Phase, Plan, Task
-from tildone.dialects.phased import PHASED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import phases_out
 from tildone.dialects.phased.params import OPS
 from tildone.log import codec

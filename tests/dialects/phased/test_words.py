@@ -16,7 +16,7 @@ from tildone.core.faults import (
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.reduce import Outcome
 from tildone.dialects.base import Done
-from tildone.dialects.phased import PHASED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.words import carry_on, errors, refuse, reminder, reply, sentence, summary
 from tildone.kit.schema import Problem
 

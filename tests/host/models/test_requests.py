@@ -8,9 +8,9 @@ import pytest
 
 from tests.host.models.talk import ANTHROPIC, CHAT, LOOK, answer, asking, both_formats, heard, talk
 from tests.host.models.wire import Wire
-from tildone.dialects.declared import DECLARED
-from tildone.dialects.indexed import INDEXED
-from tildone.dialects.phased import PHASED
+from tildone.dialects.declared import DIALECT as DECLARED
+from tildone.dialects.indexed import DIALECT as INDEXED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.host import messages
 from tildone.host.messages import Message
 from tildone.host.model import Model, ToolSpec

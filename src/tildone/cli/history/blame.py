@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tildone.cli.opening import named, reading
+from tildone.cli.opening import open_for_reading, session_title
 from tildone.cli.output.screen import columns, moment, put, put_spans
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import NotFound
 from tildone.history.blame import blame_lines, call_of, said
 from tildone.history.lifetimes import lives
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from tildone.history.lifetimes import Life, Step
 
 
-def blame(typed: Typed) -> int:
+def run(args: ParsedArgs) -> int:
     """Show who did what to each task, or the whole life of some."""
-    session = reading(typed)
+    session = open_for_reading(args)
     store, name = session.store, session.name
-    head = resolve(store, name, typed.options.get("at", HEAD))
+    head = resolve(store, name, args.options.get("at", HEAD))
     events = list(store.history(name, head)) if head is not None else []
     everyone = lives(reversed(events))
-    query = " ".join(typed.words)
-    found = _meant(everyone, query) if typed.words else [life for life in everyone if life.position is not None]
-    if typed.has("json"):
-        put(codec.dump([_as_data(life, whole=bool(typed.words)) for life in found]))
+    query = " ".join(args.positional)
+    found = _meant(everyone, query) if args.positional else [life for life in everyone if life.position is not None]
+    if args.has("json"):
+        put(codec.dump([_as_data(life, whole=bool(args.positional)) for life in found]))
     elif found:
         short = short_ids(event.id for event in events)
-        put_spans(blame_lines(found, moment, short, columns(), whole=bool(typed.words)))
+        put_spans(blame_lines(found, moment, short, columns(), whole=bool(args.positional)))
     else:
-        put(f"No tasks in {named(name)}. Add one with: tildone todo append TEXT")
+        put(f"No tasks in {session_title(name)}. Add one with: tildone todo append TEXT")
     return 0
 
 

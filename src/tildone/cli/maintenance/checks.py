@@ -132,7 +132,7 @@ def others(ground: Ground) -> Iterator[Finding]:
 def hosts(ground: Ground) -> Iterator[Finding]:
     """The agents that people use here, and whether the plan is in them."""
     # Late, because only this asks.
-    from tildone.cli.install import sites  # noqa: PLC0415  see above
+    from tildone.cli.agents.installing import sites  # noqa: PLC0415  see above
     from tildone.integrations.settings.health import findings  # noqa: PLC0415  see above
 
     try:

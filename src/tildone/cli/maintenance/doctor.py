@@ -8,7 +8,7 @@ from tildone.cli.maintenance.checks import CHECKS, Ground
 from tildone.cli.opening import settings_for
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import columns, put, put_spans
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import StoreError, UsageError
 from tildone.kit.text import wrapped
 from tildone.kit.theme import Role, Span
@@ -25,32 +25,32 @@ WIDE = 1_000_000
 NARROW = 20
 
 
-def doctor(typed: Typed) -> int:
+def run(args: ParsedArgs) -> int:
     """Look at everything, and say what is found as it is found."""
     told: list[tuple[str, Finding]] = []
     with Progress() as progress:
-        for title, finding in _found(typed, progress):
-            if not typed.has("json"):
+        for title, finding in _found(args, progress):
+            if not args.has("json"):
                 progress.clear()
                 before = told[-1] if told else ("", None)
                 if before[0] != title:
                     put_spans([[Span(title, bold=True)]])
                 put_spans(_lines(finding, before[1]))
             told.append((title, finding))
-    if typed.has("json"):
+    if args.has("json"):
         put(codec.dump([_as_data(*each) for each in told]))
     else:
         put(_summary([finding.health for _, finding in told]))
     return StoreError.exit_code if any(finding.health is Health.BAD for _, finding in told) else 0
 
 
-def _found(typed: Typed, progress: Progress) -> Iterator[tuple[str, Finding]]:
+def _found(args: ParsedArgs, progress: Progress) -> Iterator[tuple[str, Finding]]:
     try:
-        settings = settings_for(typed)
+        settings = settings_for(args)
     except UsageError as error:
         yield "Settings", Finding(Health.BAD, str(error), "put that right, and ask again")
         return
-    ground = Ground(settings, typed.options, os.getcwd(), progress)
+    ground = Ground(settings, args.options, os.getcwd(), progress)
     for title, check in CHECKS:
         for finding in check(ground):
             yield title, finding

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from tildone.cli.run.line_output import UNLIMITED_COLUMNS
+from tildone.dialects import DIALECTS, tools_of
 from tildone.host.dispatcher import Event
 from tildone.host.host import Host
 from tildone.host.messages import Message, text_of
@@ -19,12 +20,11 @@ from tildone.kit.sizes import format_count
 from tildone.kit.theme import Role, Span, plain
 from tildone.value import replace, value
 from tildone.views.sanitize import printable
-from tildone.wiring import TOOLS
 
 NO_KEYS: Keys = {"app.tools.expand": ""}
 """What was told is not told again in full, so there is no key for it."""
 
-PLAN_TOOLS = frozenset(name for names in TOOLS.values() for name in names)
+PLAN_TOOLS = frozenset(tool for name in DIALECTS for tool in tools_of(name))
 INDENT = Span("  ")
 INDENTED = 2
 NARROWEST = 8

@@ -8,6 +8,7 @@ from functools import partial
 
 from tildone.cli.run.arguments import ID, SHELL, RunArguments
 from tildone.core.query import open_tasks, progress
+from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import NotFound, TildoneError, UsageError
 from tildone.host.host import Host
 from tildone.host.model import Model
@@ -23,7 +24,7 @@ from tildone.log.events import Directive
 from tildone.log.store import Store
 from tildone.stores.memory import MemoryStore
 from tildone.value import replace, value
-from tildone.wiring import BY_HAND, open_conversations, open_host, open_session, open_store
+from tildone.wiring import open_conversations, open_host, open_session, open_store
 
 INTERRUPTED = 130
 

@@ -191,8 +191,8 @@ def _why(error: Exception) -> str:
 
 def _pi(path: str, raw: bytes) -> FoundHistory:
     # Late, because only this format needs them.
+    from tildone.dialects import plan_in_entry  # noqa: PLC0415  see above
     from tildone.stores.pi.interchange import read_history  # noqa: PLC0415  see above
-    from tildone.wiring import plan_in_entry  # noqa: PLC0415  see above
 
     # What comes through a pipe can be read only once.
     if path != STREAM and os.path.isfile(path):

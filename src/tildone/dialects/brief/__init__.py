@@ -4,12 +4,13 @@ from tildone.core.rules import Rules
 from tildone.dialects.base import Dialect, Tool
 from tildone.dialects.brief.meaning import meant
 from tildone.dialects.brief.params import PARAMETERS, steps
+from tildone.dialects.brief.phrasing import PHRASING
 from tildone.dialects.brief.words import carry_on, context, refuse, reply
 from tildone.dialects.schema import TEXT, record
 
 RULES = Rules(max_tasks=200, max_text=2000, numbered=True)
 
-BRIEF = Dialect(
+DIALECT = Dialect(
     name="brief",
     rules=RULES,
     tools=(
@@ -31,5 +32,5 @@ BRIEF = Dialect(
     refuse=refuse,
     context=context,
     carry_on=carry_on,
-    recover=lambda _: None,
+    phrasing=PHRASING,
 )

@@ -4,6 +4,7 @@ from tildone.dialects.base import Dialect, Hints, Tool
 from tildone.dialects.declared.entries import recover
 from tildone.dialects.declared.envelope import refuse, write_reply
 from tildone.dialects.declared.params import MAX_CONTENT, MAX_ITEMS, NAME, PARAMETERS, RULES, write_steps
+from tildone.dialects.declared.phrasing import PHRASING
 from tildone.dialects.declared.results import RESULT
 from tildone.dialects.declared.words import carry_on, completes, completion, context
 
@@ -16,7 +17,7 @@ GUIDELINES = (
     "Set what is no longer needed to cancelled. Call TodoWrite again whenever the plan changes.",
 )
 
-DECLARED = Dialect(
+DIALECT = Dialect(
     name="declared",
     rules=RULES,
     tools=(
@@ -39,6 +40,7 @@ DECLARED = Dialect(
     refuse=refuse,
     context=context,
     carry_on=carry_on,
+    phrasing=PHRASING,
     recover=recover,
     completes=completes,
     completion=completion,

@@ -11,6 +11,7 @@ from tildone.dialects.indexed.params import (
     no_empty_texts,
     write_steps,
 )
+from tildone.dialects.indexed.phrasing import PHRASING
 from tildone.dialects.indexed.results import RESULT
 from tildone.dialects.indexed.words import carry_on, context, edit_reply, list_reply, refuse, write_reply
 
@@ -26,7 +27,7 @@ GUIDELINES = (
     ("Always call edit_todos with action 'start' on the next item before working on it, then 'complete' when done."),
 )
 
-INDEXED = Dialect(
+DIALECT = Dialect(
     name="indexed",
     rules=RULES,
     tools=(
@@ -71,5 +72,6 @@ INDEXED = Dialect(
     refuse=refuse,
     context=context,
     carry_on=carry_on,
+    phrasing=PHRASING,
     recover=recover,
 )

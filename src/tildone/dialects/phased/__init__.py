@@ -3,6 +3,7 @@
 from tildone.dialects.base import Dialect, Tool
 from tildone.dialects.phased.entries import recover
 from tildone.dialects.phased.params import PARAMETERS, RULES, demands, steps
+from tildone.dialects.phased.phrasing import PHRASING
 from tildone.dialects.phased.results import RESULT
 from tildone.dialects.phased.words import carry_on, context, refuse, reply
 
@@ -13,7 +14,7 @@ init: list replaces everything. append: items to phase (made if new). start: tas
 done, drop (give up), rm: task, else phase, else all. note: text to task.
 Keep task texts unique. When the task in progress closes, the next one starts by itself."""
 
-PHASED = Dialect(
+DIALECT = Dialect(
     name="phased",
     rules=RULES,
     tools=(
@@ -36,5 +37,6 @@ PHASED = Dialect(
     refuse=refuse,
     context=context,
     carry_on=carry_on,
+    phrasing=PHRASING,
     recover=recover,
 )

@@ -9,7 +9,7 @@ from tildone.commands import edit_reminder
 from tildone.core.plan import Plan
 from tildone.core.query import TaskInPhase, open_tasks
 from tildone.dialects.base import Reply, Tool
-from tildone.dialects.phased import PHASED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import SNAPSHOT, phases_in, phases_out
 from tildone.dialects.phased.words import reminder
 from tildone.extensions.clipboard import copied

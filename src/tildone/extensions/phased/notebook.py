@@ -10,7 +10,7 @@ from tildone.core.plan import Plan
 from tildone.core.reduce import Outcome, Step
 from tildone.core.rules import Rules
 from tildone.dialects.base import Reply, Tool
-from tildone.dialects.phased import PHASED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import phases_in, resumed
 from tildone.extensions.memory import AS_IT_IS, OpenSession, overtaken
 from tildone.log.events import Actor

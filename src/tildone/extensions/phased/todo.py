@@ -20,7 +20,7 @@ from tildone.commands.answer import (
 )
 from tildone.commands.verbs import failed, resumed
 from tildone.core.plan import Plan
-from tildone.dialects.phased import PHASED
+from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import EDIT, phases_out
 from tildone.extensions.phased.notebook import Notebook
 from tildone.formats.markdown import read

@@ -1,7 +1,7 @@
-"""A model that is none: it works through a plan whose tasks carry commands, with the tools that any model has.
+"""The shell driver: in place of a language model, it works through a plan whose tasks name their commands.
 
-It writes the plan, and then starts each task, runs its commands and completes it, one call a message. A command that
-fails ends the run; nothing is tried twice unless somebody says something.
+It writes the plan, then starts each task, runs its commands and completes it, one tool call per message, with the same
+tools that a model is offered. A command that fails ends the run; it is retried when the user sends another message.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 
+from tildone.dialects import DIALECTS, dialect_named, tools_of
+from tildone.dialects.base import Dialect
 from tildone.host.messages import Block, assistant, empty_usage, text, tool_call
 from tildone.host.model import ChatRequest, Delta, ModelFailure
-from tildone.host.shell_model.driver import Said, next_move
+from tildone.host.shell_model.driver import Driver, FinalAnswer
 from tildone.host.shell_model.script import Script
-from tildone.host.shell_model.tongues import spoken
 from tildone.kit.signal import AbortSignal
 from tildone.log import codec
 
-PIECE = 24
-"""How many characters of an answer come at once."""
+DELTA_CHARACTERS = 24
 
 
 class ShellModel:
-    """The model for one script. It speaks whichever dialect it is offered."""
+    """The model for one script. It speaks the dialect whose tools it is offered."""
 
     api = "shell"
     provider = "tildone"
@@ -33,10 +33,10 @@ class ShellModel:
         self._now = now
 
     async def stream(self, request: ChatRequest, signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
-        """The answer, in pieces."""
+        """Stream the answer."""
         block = self._answer(request)
         for delta in _deltas(block):
-            # The host and its screen have their turn between pieces, as they do while a real model thinks.
+            # Yield to the host and its screen between deltas, as a real model does.
             await asyncio.sleep(0)
             if signal is not None:
                 signal.raise_if_aborted()
@@ -46,17 +46,23 @@ class ShellModel:
         yield {"type": "done", "reason": reason, "message": message}
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing to close."""
 
     def _answer(self, request: ChatRequest) -> Block:
-        tongue = spoken({tool.name for tool in request.tools})
-        if tongue is None:
-            raise ModelFailure("the shell model needs the todo tools of one dialect", transient=False)
-        move = next_move(self._script, tongue, request.messages)
-        if isinstance(move, Said):
-            return text(move.text)
+        step = Driver(self._script, _offered_dialect(request)).next_step(request.messages)
+        if isinstance(step, FinalAnswer):
+            return text(step.text)
         calls = sum(message["role"] == "toolResult" for message in request.messages)
-        return tool_call(f"call_{calls + 1}", *move)
+        return tool_call(f"call_{calls + 1}", *step)
+
+
+def _offered_dialect(request: ChatRequest) -> Dialect:
+    """The dialect whose tools are all offered."""
+    offered = {tool.name for tool in request.tools}
+    name = next((name for name in DIALECTS if offered.issuperset(tools_of(name))), None)
+    if name is None:
+        raise ModelFailure("the shell model needs the todo tools of one dialect", transient=False)
+    return dialect_named(name)
 
 
 def _deltas(block: Block) -> Iterator[Delta]:
@@ -72,4 +78,4 @@ def _deltas(block: Block) -> Iterator[Delta]:
 
 
 def _pieces(whole: str) -> list[str]:
-    return [whole[start : start + PIECE] for start in range(0, len(whole), PIECE)]
+    return [whole[start : start + DELTA_CHARACTERS] for start in range(0, len(whole), DELTA_CHARACTERS)]

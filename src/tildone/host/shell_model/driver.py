@@ -1,4 +1,8 @@
-"""What to do next, found out from the conversation alone: whoever opens it again goes on where it stopped."""
+"""Decides the next tool call of a script from the conversation alone.
+
+The driver keeps no state, so a conversation that was interrupted is resumed by reading it: the results of the plan's
+tools say what the plan is, and the results of commands which of them have succeeded.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,10 @@ from typing import Any
 
 from tildone.core.plan import Plan, Status
 from tildone.core.query import open_tasks
+from tildone.dialects.base import Dialect, Phrasing, ToolCall
 from tildone.host.messages import Message, text_of, tool_calls
 from tildone.host.model import ModelFailure
 from tildone.host.shell_model.script import Job, Script
-from tildone.host.shell_model.tongues import Call, Tongue
 from tildone.value import value
 from tildone.views.sanitize import single_line
 
@@ -19,124 +23,128 @@ REMINDER = "<system-reminder>"
 
 
 @value
-class Said:
-    """Nothing is left to do, and this is said."""
+class FinalAnswer:
+    """The text that ends the run, once nothing is left to do."""
 
     text: str
 
 
-Move = Call | Said
-
-
-def next_move(script: Script, tongue: Tongue, told: Sequence[Message]) -> Move:
-    """The next call, or the last words.
+class Driver:
+    """Carries out one script in one dialect.
 
     Raises:
-        ModelFailure: a call failed, and nobody has said anything since; or there is no way to go on.
+        ModelFailure: the dialect has no phrasing for programs.
     """
-    told = [message for message in told if not _is_reminder(message)]
-    plans = [plan for message in told if (plan := _plan(tongue, message)) is not None]
-    plan = plans[-1] if plans else Plan()
-    if told and told[-1]["role"] == "toolResult" and told[-1]["isError"]:
-        raise _stopped(script, plan, told)
-    move = _move(script, tongue, plans, told)
-    if isinstance(move, Said) or move[0] == SHELL or move != _last_call(told):
-        return move
-    raise ModelFailure(f"{move[0]} did not do what it was told: {text_of(told[-1])}", transient=False)
+
+    def __init__(self, script: Script, dialect: Dialect) -> None:
+        if dialect.phrasing is None:
+            raise ModelFailure(f"the shell model does not speak the {dialect.name} dialect", transient=False)
+        self._script = script
+        self._dialect = dialect
+        self._phrasing: Phrasing = dialect.phrasing
+
+    def next_step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer:
+        """The next call, or the answer that ends the run.
+
+        Raises:
+            ModelFailure: the last call failed and no user message followed, or a task has no command.
+        """
+        conversation = [message for message in conversation if not _is_reminder(message)]
+        plans = [plan for message in conversation if (plan := self._plan_in(message)) is not None]
+        if conversation and conversation[-1]["role"] == "toolResult" and conversation[-1]["isError"]:
+            raise self._failure(plans[-1] if plans else Plan(), conversation)
+        step = self._step(plans, conversation)
+        if isinstance(step, FinalAnswer) or step[0] == SHELL or step != _last_call(conversation):
+            return step
+        raise ModelFailure(f"{step[0]} did not do what it was told: {text_of(conversation[-1])}", transient=False)
+
+    def _step(self, plans: Sequence[Plan], conversation: Sequence[Message]) -> ToolCall | FinalAnswer:
+        plan = plans[-1] if plans else Plan()
+        closed = self._closed(plans)
+        known = {*closed, *(task.text for task in plan.tasks)}
+        if any(job.text not in known for job in self._script.jobs):
+            return self._phrasing.write(plan, self._script.plan, self._script.name)
+        for _, task in open_tasks(plan):
+            if task.text in closed:
+                return self._mark(plan, task.text, closed[task.text])
+        return self._work(plan, conversation)
+
+    def _work(self, plan: Plan, conversation: Sequence[Message]) -> ToolCall | FinalAnswer:
+        """The next call for the task in progress, else for the first open task."""
+        todo = [(task, job) for _, task in open_tasks(plan) if (job := self._script.job(task.text)) is not None]
+        if not todo:
+            return self._final_answer(plan)
+        task, job = next((each for each in todo if each[0].status is Status.IN_PROGRESS), todo[0])
+        if task.status is Status.PENDING:
+            return self._mark(plan, job.text, Status.IN_PROGRESS)
+        count = self._succeeded(job, conversation)
+        if count < len(job.commands):
+            return SHELL, {"command": job.commands[count]}
+        return self._mark(plan, job.text, Status.COMPLETED)
+
+    def _mark(self, plan: Plan, text: str, status: Status) -> ToolCall:
+        return self._phrasing.mark(plan, text, status, self._script.name)
+
+    def _final_answer(self, plan: Plan) -> FinalAnswer:
+        left = [task.text for _, task in open_tasks(plan)]
+        if left:
+            listed = "".join(f"\n- {single_line(text)}" for text in left)
+            raise ModelFailure(f"{self._script.name} does not say how to do these tasks:{listed}", transient=False)
+        count = len(self._script.jobs)
+        return FinalAnswer("The task is done." if count == 1 else f"All {count} tasks are done.")
+
+    def _closed(self, plans: Sequence[Plan]) -> dict[str, Status]:
+        """The status, by text, of each task that the file marks closed or that was closed in this conversation.
+
+        Earlier plans count, because a closed task may have been cleared from the current one since.
+        """
+        done = {task.text: task.status for plan in plans for task in plan.tasks if not task.status.is_open}
+        return done | {job.text: job.status for job in self._script.jobs if not job.status.is_open}
+
+    def _succeeded(self, job: Job, conversation: Sequence[Message]) -> int:
+        """How many of the job's commands have succeeded since it was last started."""
+        count, before = 0, Status.PENDING
+        commands: dict[str, Any] = {}
+        for message in conversation:
+            commands |= {call["id"]: call["arguments"].get("command") for call in tool_calls(message)}
+            plan = self._plan_in(message)
+            now = next((task.status for task in plan.tasks if task.text == job.text), before) if plan else before
+            if now is Status.IN_PROGRESS and before is not Status.IN_PROGRESS:
+                count = 0
+            before = now
+            ran = message["role"] == "toolResult" and message["toolName"] == SHELL and not message["isError"]
+            if ran and count < len(job.commands) and commands.get(message["toolCallId"]) == job.commands[count]:
+                count += 1
+        return count
+
+    def _failure(self, plan: Plan, conversation: Sequence[Message]) -> ModelFailure:
+        """Why the run ends here, and at which task."""
+        result = conversation[-1]
+        details = result.get("details") or {}
+        why = details.get("summary") or text_of(result)
+        if result["toolName"] != SHELL:
+            return ModelFailure(f"{result['toolName']} refused the plan of {self._script.name}: {why}", transient=False)
+        call = _last_call(conversation)
+        command = call[1]["command"] if call else ""
+        task = next(task for task in plan.tasks if task.status is Status.IN_PROGRESS)
+        return ModelFailure(f"“{single_line(task.text)}” failed: {why}\n$ {command}", transient=False)
+
+    def _plan_in(self, message: Message) -> Plan | None:
+        """The plan that a result holds."""
+        if message["role"] != "toolResult" or message["isError"]:
+            return None
+        return self._dialect.recover([{"type": "message", "message": message}])
 
 
-def _move(script: Script, tongue: Tongue, plans: Sequence[Plan], told: Sequence[Message]) -> Move:
-    plan = plans[-1] if plans else Plan()
-    closed = _closed(script, plans)
-    if any(job.text not in closed and job.text not in _texts(plan) for job in script.jobs):
-        return tongue.write(script)
-    for _, task in open_tasks(plan):
-        if task.text in closed:
-            return tongue.mark(script, plan, task.text, closed[task.text])
-    return _work(script, tongue, plan, told)
-
-
-def _work(script: Script, tongue: Tongue, plan: Plan, told: Sequence[Message]) -> Move:
-    """The next call for the task in progress, else for the first that is open."""
-    todo = [(task, job) for _, task in open_tasks(plan) if (job := script.job(task.text)) is not None]
-    if not todo:
-        return _last_words(script, plan)
-    task, job = next((each for each in todo if each[0].status is Status.IN_PROGRESS), todo[0])
-    if task.status is Status.PENDING:
-        return tongue.mark(script, plan, job.text, Status.IN_PROGRESS)
-    count = _succeeded(tongue, job, told)
-    if count < len(job.commands):
-        return SHELL, {"command": job.commands[count]}
-    return tongue.mark(script, plan, job.text, Status.COMPLETED)
-
-
-def _last_words(script: Script, plan: Plan) -> Said:
-    left = [task.text for _, task in open_tasks(plan)]
-    if left:
-        listed = "".join(f"\n- {single_line(text)}" for text in left)
-        raise ModelFailure(f"{script.name} does not say how to do these tasks:{listed}", transient=False)
-    count = len(script.jobs)
-    return Said("The task is done." if count == 1 else f"All {count} tasks are done.")
-
-
-def _closed(script: Script, plans: Sequence[Plan]) -> dict[str, Status]:
-    """Tasks that need no doing, by text: the file ticks them off, or they were done in this conversation.
-
-    A plan that is written anew, or from which finished tasks are taken, does not say so any more.
-    """
-    done = {task.text: task.status for plan in plans for task in plan.tasks if not task.status.is_open}
-    return done | {job.text: job.status for job in script.jobs if not job.status.is_open}
-
-
-def _succeeded(tongue: Tongue, job: Job, told: Sequence[Message]) -> int:
-    """How many of the job's commands have succeeded since it was started."""
-    count, before = 0, Status.PENDING
-    lines: dict[str, Any] = {}
-    for message in told:
-        lines |= {call["id"]: call["arguments"].get("command") for call in tool_calls(message)}
-        plan = _plan(tongue, message)
-        now = next((task.status for task in plan.tasks if task.text == job.text), before) if plan else before
-        if now is Status.IN_PROGRESS and before is not Status.IN_PROGRESS:
-            count = 0
-        before = now
-        ran = message["role"] == "toolResult" and message["toolName"] == SHELL and not message["isError"]
-        if ran and count < len(job.commands) and lines.get(message["toolCallId"]) == job.commands[count]:
-            count += 1
-    return count
-
-
-def _stopped(script: Script, plan: Plan, told: Sequence[Message]) -> ModelFailure:
-    """Why there is no going on, and at which task."""
-    result = told[-1]
-    details = result.get("details") or {}
-    why = details.get("summary") or text_of(result)
-    if result["toolName"] != SHELL:
-        return ModelFailure(f"{result['toolName']} refused the plan of {script.name}: {why}", transient=False)
-    call = _last_call(told)
-    command = call[1]["command"] if call else ""
-    task = next(task for task in plan.tasks if task.status is Status.IN_PROGRESS)
-    return ModelFailure(f"“{single_line(task.text)}” failed: {why}\n$ {command}", transient=False)
-
-
-def _last_call(told: Sequence[Message]) -> Call | None:
-    """The call whose result has just come."""
-    if not told or told[-1]["role"] != "toolResult":
+def _last_call(conversation: Sequence[Message]) -> ToolCall | None:
+    """The call that the newest message is the result of."""
+    if not conversation or conversation[-1]["role"] != "toolResult":
         return None
-    calls = [call for message in told for call in tool_calls(message) if call["id"] == told[-1]["toolCallId"]]
+    wanted = conversation[-1]["toolCallId"]
+    calls = [call for message in conversation for call in tool_calls(message) if call["id"] == wanted]
     return calls[-1]["name"], calls[-1]["arguments"]
 
 
 def _is_reminder(message: Message) -> bool:
-    """Whether nobody said this: hosts put reminders of the plan between what is said."""
+    """Whether an extension wrote this, and not the user."""
     return message["role"] == "user" and text_of(message).startswith(REMINDER)
-
-
-def _plan(tongue: Tongue, message: Message) -> Plan | None:
-    """The plan that a result tells of."""
-    if message["role"] != "toolResult" or message["isError"]:
-        return None
-    return tongue.dialect.recover([{"type": "message", "message": message}])
-
-
-def _texts(plan: Plan) -> list[str]:
-    return [task.text for task in plan.tasks]

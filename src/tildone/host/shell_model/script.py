@@ -1,6 +1,6 @@
-"""A plan that can be carried out without a language model: every task says by which commands.
+"""A script: a plan whose tasks name the commands that carry them out, so that no language model is needed.
 
-A task's command stands in backticks at the end of its text, or in lines of its notes that begin with `$ `; several are
+A task's command is in backticks at the end of its text, or in lines of its notes that begin with `$ `. Several commands
 run in that order.
 
     - [ ] Say hello: `echo hello`
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from tildone.core.plan import Status, Task
+from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.errors import UsageError
 from tildone.formats.markdown import read
 from tildone.value import value
@@ -28,7 +28,7 @@ _BETWEEN = " \t:–—-"
 
 @value
 class Job:
-    """A task, as the plan has it and as it is to be done."""
+    """A task, with the commands that carry it out."""
 
     phase: str
     text: str
@@ -38,17 +38,18 @@ class Job:
 
 @value
 class Script:
-    """Everything to be done, under the name of the file that says so."""
+    """The jobs of a file, under its name."""
 
     name: str
     jobs: tuple[Job, ...]
 
-    def phases(self) -> list[tuple[str, list[Job]]]:
-        """Phases with their jobs, in order; a phase without a task is none."""
-        named: dict[str, list[Job]] = {}
+    @property
+    def plan(self) -> Plan:
+        """The plan to write: every job as a pending task, in its phase."""
+        phases: dict[str, list[Task]] = {}
         for job in self.jobs:
-            named.setdefault(job.phase, []).append(job)
-        return list(named.items())
+            phases.setdefault(job.phase, []).append(Task(job.text))
+        return Plan(tuple(Phase(name, tuple(tasks)) for name, tasks in phases.items()))
 
     def job(self, text: str) -> Job | None:
         """The job of the task with that text."""
@@ -56,10 +57,10 @@ class Script:
 
 
 def read_script(markdown: str, name: str) -> Script:
-    """The script in a text.
+    """Parse a script.
 
     Raises:
-        UsageError: a line cannot be read, or a task cannot be carried out; all such lines are named.
+        UsageError: a line cannot be parsed, or a task has no command; all such lines are named.
     """
     reading = read(markdown, UNNAMED)
     jobs = [_job(phase.name, task) for phase in reading.plan.phases for task in phase.tasks]
@@ -96,7 +97,7 @@ def _problem(above: list[Job], job: Job) -> str | None:
 
 
 def _line(markdown: str, index: int) -> int:
-    """The line of a task, which is the first that makes it one task more."""
+    """The line number of a task: the shortest beginning of the text that contains it ends there."""
     lines = markdown.split("\n")
     above = ("\n".join(lines[:number]) for number in range(1, len(lines) + 1))
     return next(number for number, text in enumerate(above, start=1) if len(read(text).plan.tasks) > index)

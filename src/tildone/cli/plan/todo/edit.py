@@ -1,4 +1,4 @@
-"""`tildone todo edit`: the plan in the person's own editor. Whatever goes wrong, what they typed is kept."""
+"""`tildone todo edit`: the plan in the person's own editor. Whatever goes wrong, what they args is kept."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import subprocess
 import sys
 import tempfile
 
-from tildone.cli.opening import editing
+from tildone.cli.opening import open_for_editing
 from tildone.cli.output.prompts import line
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import Typed
-from tildone.cli.plan.applying import carry_out
+from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.plan.applying import apply_answer
 from tildone.commands.answer import Answer, OpenEditor
 from tildone.commands.verbs import draft, failed, resumed
 from tildone.errors import Refused, TildoneError, UsageError
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from tildone.session import Session
 
 
-def edit(typed: Typed) -> int:
+def run(args: ParsedArgs) -> int:
     """Let the person edit the plan; a text that cannot be read is opened again if they wish."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
         raise UsageError("no editor is set; name one in $VISUAL or $EDITOR, or use: tildone todo export, then import")
-    session = editing(typed)
+    session = open_for_editing(args)
     plan = session.plan
     request = OpenEditor(draft(plan))
     path = _write(request.text)
@@ -39,7 +39,7 @@ def edit(typed: Typed) -> int:
         if _read(path) == request.text.encode():
             os.remove(path)
             raise
-        hint = f"What you typed is kept in {path}; to use it: tildone todo import {path}"
+        hint = f"What you args is kept in {path}; to use it: tildone todo import {path}"
         raise type(error)(f"{error}\n{hint}") from error
     os.remove(path)
     return code
@@ -49,7 +49,7 @@ def _edited(session: Session, plan: Plan, request: OpenEditor, editor: str, path
     while True:
         why = _run(editor, path)
         if why:
-            return carry_out(session, failed(request, why))
+            return apply_answer(session, failed(request, why))
         saved = _read(path)
         if saved == request.text.encode():
             put("Nothing changed.")
@@ -59,7 +59,7 @@ def _edited(session: Session, plan: Plan, request: OpenEditor, editor: str, path
             continue
         if session.plan != plan:
             raise Refused("the plan was changed by somebody else while you edited it")
-        return carry_out(session, answer)
+        return apply_answer(session, answer)
 
 
 def _run(editor: str, path: str) -> str | None:

@@ -1,4 +1,4 @@
-"""`tildone install` and `tildone uninstall`: tildone in the settings of coding agents."""
+"""What `tildone install` and `tildone uninstall` share: the site, the agents, and the changes to their settings."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import sys
 
 from tildone.cli.opening import settings_for
 from tildone.cli.output.screen import columns, put, put_spans
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.config import nearest
 from tildone.errors import UsageError
 from tildone.integrations import INTEGRATIONS, all_integrations
 from tildone.integrations.settings import files
 from tildone.integrations.settings.diff import diff_lines
 from tildone.integrations.settings.health import is_installed, is_present
-from tildone.integrations.settings.installation import Installation, edits_for
+from tildone.integrations.settings.installation import Installation
 from tildone.integrations.settings.site import PROJECT, USER, Site
 from tildone.kit.theme import Role, Span
 from tildone.typing import TYPE_CHECKING
@@ -30,28 +30,6 @@ ALL = "all"
 NARROW_COLUMNS = 60
 
 
-def install(typed: Typed) -> int:
-    """Install tildone into the coding agents named; without a name, list them."""
-    site = _site(typed)
-    if not typed.words:
-        return _list_agents(site)
-    agents = _agents_named(typed, site)
-    folder = typed.options.get("as-plugin")
-    if folder:
-        return _install_plugin(typed, site, agents, os.path.abspath(folder))
-    # All changes are computed before any is written, so that a refusal leaves every file as it was.
-    changes = [(agent, files.install_changes(edits_for(agent, site))) for agent in agents]
-    return _carry_out(typed, changes, files.install, done="Installed into", nothing="is set up already")
-
-
-def uninstall(typed: Typed) -> int:
-    """Remove tildone from the coding agents named."""
-    site = _site(typed)
-    agents = _agents_named(typed, site)
-    changes = [(agent, files.uninstall_changes(edits_for(agent, site))) for agent in agents]
-    return _carry_out(typed, changes, files.uninstall, done="Removed from", nothing="has no tildone in its settings")
-
-
 def sites(project: str) -> list[Site]:
     """The sites at which this tildone may be installed: for the person, and for a project.
 
@@ -65,19 +43,24 @@ def _here(scope: str, project: str) -> Site:
     return Site(os.path.expanduser("~"), project, scope, os.environ, _program())
 
 
-def _site(typed: Typed) -> Site:
-    scope = typed.options.get("scope", USER)
+def site_for(args: ParsedArgs) -> Site:
+    """The site that the command line selects.
+
+    Raises:
+        UsageError: the options contradict each other, or there is no tildone command for a coding agent to run.
+    """
+    scope = args.options.get("scope", USER)
     if scope not in (USER, PROJECT):
         raise UsageError(f"--scope is user or project, not {scope!r}")
-    if typed.has("no-mcp") and typed.has("no-hooks"):
+    if args.has("no-mcp") and args.has("no-hooks"):
         raise UsageError("--no-mcp and --no-hooks leave nothing to install")
-    settings = settings_for(typed)
-    options = [(f"--{name}", typed.options[name]) for name in ("dialect", "session") if name in typed.options]
+    settings = settings_for(args)
+    options = [(f"--{name}", args.options[name]) for name in ("dialect", "session") if name in args.options]
     return replace(
         _here(scope, settings.project),
         arguments=("mcp", *(word for option in options for word in option)),
-        mcp=not typed.has("no-mcp"),
-        hooks=not typed.has("no-hooks"),
+        mcp=not args.has("no-mcp"),
+        hooks=not args.has("no-hooks"),
     )
 
 
@@ -86,10 +69,10 @@ def _program() -> str:
     # Late, because only this needs it.
     from shutil import which  # noqa: PLC0415  see above
 
-    typed = os.path.abspath(sys.argv[0])
-    stem = os.path.splitext(os.path.basename(typed))[0]
-    if stem == "tildone" and os.access(typed, os.X_OK):
-        return typed
+    invoked = os.path.abspath(sys.argv[0])
+    stem = os.path.splitext(os.path.basename(invoked))[0]
+    if stem == "tildone" and os.access(invoked, os.X_OK):
+        return invoked
     beside = os.path.join(os.path.dirname(sys.executable), "tildone")
     found = beside if os.access(beside, os.X_OK) else which("tildone")
     if not found:
@@ -97,46 +80,53 @@ def _program() -> str:
     return os.path.abspath(found)
 
 
-def _agents_named(typed: Typed, site: Site) -> list[Integration]:
-    names = [word.lower() for word in typed.words]
+def agents_named(args: ParsedArgs, site: Site) -> list[Integration]:
+    """The coding agents that the command line names.
+
+    Raises:
+        UsageError: one of them is unknown.
+    """
+    names = [word.lower() for word in args.positional]
     if names == [ALL]:
         return [agent for agent in all_integrations() if is_present(agent, site)]
-    for word, name in zip(typed.words, names, strict=True):
+    for word, name in zip(args.positional, names, strict=True):
         if name not in INTEGRATIONS:
             raise UsageError(f"there is no coding agent {word!r}; {nearest(name, tuple(INTEGRATIONS))}")
     return [INTEGRATIONS[name] for name in names]
 
 
-def _carry_out(
-    typed: Typed,
+def apply_changes(
+    args: ParsedArgs,
     planned: list[tuple[Integration, list[FileChange]]],
     write: Callable[[FileChange], None],
     *,
     done: str,
     nothing: str,
 ) -> int:
+    """Show the changes to the settings of each agent, and write them unless this is a dry run."""
     if not planned:
         put("None of the coding agents that tildone supports was found here. To list them: tildone install")
     for agent, changes in planned:
-        _write_all(typed, changes, write)
+        _write_all(args, changes, write)
         if not changes:
             put(f"{agent.title} {nothing}.")
-        elif typed.has("dry-run"):
+        elif args.has("dry-run"):
             put(f"{agent.title}: nothing was written.")
         else:
             put(f"{done} {agent.title}. Restart it to apply the change. {agent.after_install}".rstrip())
     return 0
 
 
-def _write_all(typed: Typed, changes: list[FileChange], write: Callable[[FileChange], None]) -> None:
+def _write_all(args: ParsedArgs, changes: list[FileChange], write: Callable[[FileChange], None]) -> None:
     """Show each change, and write it unless this is a dry run."""
     for change in changes:
         put_spans(diff_lines(change))
-        if not typed.has("dry-run"):
+        if not args.has("dry-run"):
             write(change)
 
 
-def _list_agents(site: Site) -> int:
+def list_agents(site: Site) -> int:
+    """List the supported coding agents, and whether each is installed or present."""
     width = max(map(len, INTEGRATIONS))
     narrow = (columns() or NARROW_COLUMNS) < NARROW_COLUMNS
     for agent in all_integrations():
@@ -148,12 +138,17 @@ def _list_agents(site: Site) -> int:
     return 0
 
 
-def _install_plugin(typed: Typed, site: Site, agents: list[Integration], folder: str) -> int:
+def install_plugin(args: ParsedArgs, site: Site, agents: list[Integration], folder: str) -> int:
+    """Write a plugin folder instead of changing settings files.
+
+    Raises:
+        UsageError: the agents do not support plugin folders.
+    """
     if len(agents) != 1 or agents[0].plugin is None:
         able = ", ".join(agent.name for agent in all_integrations() if agent.plugin is not None)
         raise UsageError(f"only {able} takes a plugin folder: tildone install {able} --as-plugin DIR")
     installation = Installation(site)
     command = agents[0].plugin(installation, folder)
-    _write_all(typed, files.install_changes(installation.edits), files.install)
+    _write_all(args, files.install_changes(installation.edits), files.install)
     put(f"To use it: {command}")
     return 0

@@ -1,0 +1,74 @@
+"""The registry of dialects: each is found by its name and by its tools, and imported alone."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tildone.core.plan import Phase, Plan, Task
+from tildone.dialects import DEFAULT_DIALECT, DIALECTS, dialect_named, dialect_of_tool, plan_in_entry, tools_of
+from tildone.dialects.phased.entries import EDIT, SNAPSHOT
+from tildone.errors import UsageError
+
+every_dialect = pytest.mark.parametrize("name", DIALECTS)
+
+
+@every_dialect
+def test_the_registry_says_what_the_dialect_says(name: str) -> None:
+    """Names are listed so that a look-up imports nothing; this keeps the list and the record equal."""
+    dialect = dialect_named(name)
+
+    assert dialect.name == name
+    assert tools_of(name) == tuple(tool.name for tool in dialect.tools)
+    assert {dialect_of_tool(tool.name) for tool in dialect.tools} == {name}
+
+
+@every_dialect
+def test_every_dialect_can_be_described_and_driven(name: str) -> None:
+    """What MCP, system prompts and the shell driver derive from the record is there."""
+    dialect = dialect_named(name)
+
+    assert dialect.phrasing is not None
+    assert all(tool.label and tool.description and tool.snippet for tool in dialect.tools)
+    assert all(tool.output_schema is not None or tool.hints.read_only for tool in dialect.tools)
+    assert not any(tool.hints.destructive for tool in dialect.tools)
+
+
+def test_an_unknown_dialect_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(UsageError, match="there is no dialect 'phases'; known are indexed, phased, declared, brief"):
+        dialect_named("phases")
+
+    assert dialect_of_tool("bash") is None
+    assert DEFAULT_DIALECT in DIALECTS
+
+
+@every_dialect
+def test_one_dialect_is_imported_without_the_others(name: str) -> None:
+    show = f"import sys; from tildone.dialects import dialect_named; dialect_named({name!r}); print(*sys.modules)"
+
+    answer = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
+
+    loaded = {module.split(".")[2] for module in answer.stdout.split() if module.startswith("tildone.dialects.")}
+    assert loaded & set(DIALECTS) == {name}
+
+
+@pytest.mark.parametrize("custom_type", [EDIT, SNAPSHOT])
+def test_a_custom_entry_holds_the_plan_of_its_dialect(custom_type: str) -> None:
+    data = {"phases": [{"name": "A", "tasks": [{"content": "a", "status": "pending"}]}]}
+
+    assert plan_in_entry({"type": "custom", "customType": custom_type, "data": data}) == Plan(
+        (Phase("A", (Task("a"),)),)
+    )
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"type": "custom", "customType": "another", "data": {}},
+        {"type": "message", "message": {"role": "user", "content": "hello"}},
+        {"type": "message", "message": {"role": "toolResult", "toolName": "bash"}},
+        {"type": "label"},
+    ],
+)
+def test_other_entries_hold_no_plan(entry: dict[str, object]) -> None:
+    assert plan_in_entry(entry) is None

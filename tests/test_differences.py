@@ -253,7 +253,7 @@ def test_lossless_markdown() -> None:
     """Whatever a text or a note holds comes back."""
     plan = Plan((Phase(" A\n", (Task("- [x] # a\r\n ", notes=("one\n\ntwo ", "")), Task(""))), Phase("")))
 
-    assert markdown.read(markdown.document(plan)).plan == plan
+    assert markdown.read(markdown.lossless_checklist(plan)).plan == plan
 
 
 def test_reminder_cannot_be_closed() -> None:

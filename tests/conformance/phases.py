@@ -18,16 +18,16 @@ from tildone.dialects.phased.entries import phases_in, phases_out, recover
 from tildone.extensions.phased import PANEL, plan_in
 from tildone.extensions.phased import Phases as Extension
 from tildone.extensions.phased.settings import Settings
-from tildone.formats.markdown import checklist, document, read
+from tildone.formats.markdown import lossless_checklist, portable_checklist, read
 from tildone.host import messages
 from tildone.host.messages import Message
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.kit.definition import Content, ImageContent, TextContent, ToolDefinition, ToolResult
-from tildone.kit.schema import problems
+from tildone.kit.schema import schema_problems
 from tildone.stores.memory import MemoryStore
-from tildone.views import tree
-from tildone.views.phases import roman, title
+from tildone.views import phase_tree
+from tildone.views.phase_titles import phase_title, roman_numeral
 
 Json = dict[str, Any]
 
@@ -64,7 +64,7 @@ class Phases:
         return self.cached(call) | {"text": result.text, "isError": result.is_error, "details": result.details}
 
     def validate(self, call: Json) -> Json:
-        return {"ok": not problems(TODO_WRITE.parameters, call["arguments"])}
+        return {"ok": not schema_problems(TODO_WRITE.parameters, call["arguments"])}
 
     def latest_from_entries(self, call: Json) -> Json:
         return {"phases": phases_out(recover(call["entries"]) or Plan())}
@@ -76,7 +76,7 @@ class Phases:
 
     def to_markdown(self, call: Json) -> Json:
         """As `/todo` and `/todo copy` write it."""
-        return {"markdown": checklist(phases_in(call["phases"]))}
+        return {"markdown": portable_checklist(phases_in(call["phases"]))}
 
     def from_markdown(self, call: Json) -> Json:
         """As `/todo import` takes it over."""
@@ -86,15 +86,15 @@ class Phases:
 
     def round_trip(self, call: Json) -> Json:
         """Through a file, as `/todo export` writes it and `/todo import` reads it."""
-        markdown = document(phases_in(call["phases"]))
+        markdown = lossless_checklist(phases_in(call["phases"]))
         back = self.from_markdown({"markdown": markdown})
         return {"markdown": markdown, "lossless": back["phases"] == call["phases"], **back}
 
     def roman(self, call: Json) -> Json:
-        return {"text": roman(call["n"])}
+        return {"text": roman_numeral(call["n"])}
 
     def phase_title(self, call: Json) -> Json:
-        return {"text": title(call["n"], call["name"])}
+        return {"text": phase_title(call["n"], call["name"])}
 
     def set_phases(self, call: Json) -> Json:
         self.extension.notebook.keep(phases_in(call["phases"]))
@@ -135,7 +135,7 @@ class Phases:
         self._emit({**event, "result": call["result"], "isError": call["isError"]})
         notices, widgets = self.stage.screen.notices, self.stage.screen.widgets
         plan = plan_in(call["result"].get("details"))
-        shown = plan is not None and widgets.get(PANEL) == tree.panel(plan)
+        shown = plan is not None and widgets.get(PANEL) == phase_tree.panel(plan)
         return {"warning": notices[0][1] if notices else None, "panel": phases_out(plan) if plan and shown else None}
 
     def tool_result(self, call: Json) -> Json:

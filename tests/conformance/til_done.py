@@ -18,11 +18,11 @@ from tildone.host.transcript import Entry, Transcript
 from tildone.kit.components import Component, RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, result_to_json
-from tildone.kit.schema import Problem, fitted, problems
+from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems
 from tildone.loop.decision import Decision, GiveUp, GoOn, Rest, RestReason, Turn
 from tildone.session import Session, Verdict
 from tildone.stores.memory import MemoryStore
-from tildone.views import plain
+from tildone.views import plain_list
 
 Json = dict[str, Any]
 
@@ -124,10 +124,10 @@ class TilDone:
         return {"valid": is_item(call["item"])}
 
     def list_text(self, call: Json) -> Json:
-        return {"text": plain.numbered(plan_of(call["todos"]))}
+        return {"text": plain_list.numbered_list(plan_of(call["todos"]))}
 
     def remaining_text(self, call: Json) -> Json:
-        return {"text": plain.numbered_at(plan_of(call["todos"]), call["indices"])}
+        return {"text": plain_list.numbered_at(plan_of(call["todos"]), call["indices"])}
 
     def _open(self, _name: str) -> Session:
         ids = itertools.count()
@@ -245,8 +245,8 @@ def done(work: Awaitable[Any]) -> Any:
     return asyncio.run(awaited())
 
 
-def wrong(tool: ToolDefinition, arguments: Any) -> Sequence[Problem]:
-    return problems(tool.parameters, fitted(tool.parameters, arguments))
+def wrong(tool: ToolDefinition, arguments: Any) -> Sequence[SchemaProblem]:
+    return schema_problems(tool.parameters, coerce_arguments(tool.parameters, arguments))
 
 
 def decision_word(decision: Decision) -> str:

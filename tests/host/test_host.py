@@ -15,7 +15,7 @@ from tildone.host.model import ChatRequest, Delta, ModelFailure
 from tildone.host.retry import RetryPolicy
 from tildone.host.transcript import Transcript, header
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, text_result
-from tildone.kit.schema import Problem
+from tildone.kit.schema import SchemaProblem
 from tildone.kit.signal import AbortSignal
 
 Json = dict[str, Any]
@@ -173,7 +173,7 @@ async def test_calls_of_one_message_run_side_by_side_and_exclusive_ones_alone() 
 )
 async def test_a_call_that_cannot_be_carried_out_is_a_failed_call(call: Any, said: str) -> None:
     """The model reads why, and details are empty."""
-    demands = lambda given: [Problem("n", "expected another number")] if given.get("n") == 13 else []  # noqa: E731  a field
+    demands = lambda given: [SchemaProblem("n", "expected another number")] if given.get("n") == 13 else []  # noqa: E731  a field
     host, told = host_with(Script([call]), tool("look", demands=demands))
 
     await talk(host)

@@ -10,7 +10,7 @@ from tildone.commands.answer import Answer, Trouble, refused, status
 from tildone.commands.typed import verb_and_rest, words
 from tildone.commands.verbs import MARKS, append, copy, edit, export, import_, mark, remove, show, start
 from tildone.core.plan import Plan
-from tildone.formats.markdown import checklist
+from tildone.formats.markdown import portable_checklist
 from tildone.views.sanitize import escape_reminder_tags, single_line
 
 _MARKING = "\n".join(
@@ -62,7 +62,7 @@ def edit_reminder(plan: Plan) -> str:
     if plan.phases:
         said = (
             "The user changed the todo list by hand. It is now:\n\n"
-            f"{escape_reminder_tags(checklist(plan))}\nWork from it; do not bring back what is gone."
+            f"{escape_reminder_tags(portable_checklist(plan))}\nWork from it; do not bring back what is gone."
         )
     else:
         said = "The user cleared the todo list by hand. Leave it empty unless asked for a new one."

@@ -23,7 +23,7 @@ from tildone.kit.definition import ToolResult
 from tildone.kit.theme import Role
 from tildone.log.events import Actor
 from tildone.session import Session
-from tildone.views import board
+from tildone.views import widget
 from tildone.views.sanitize import escape_reminder_tags
 
 (TODO_WRITE,) = DECLARED.tools
@@ -113,7 +113,7 @@ class Declared:
 
     def _show_status(self, ctx: ExtensionContext) -> None:
         if ctx.has_ui:
-            ctx.ui.set_status(STATUS, board.summary(self.session.plan))
+            ctx.ui.set_status(STATUS, widget.status_text(self.session.plan))
 
 
 def shown(result: ToolResult, options: RenderOptions) -> Component | None:

@@ -24,9 +24,9 @@ from tildone.log.events import Actor, Bound, Directive
 from tildone.loop.countdown import Tick, countdown
 from tildone.loop.decision import GiveUp, GoOn, Rest, Turn
 from tildone.session import Session
-from tildone.views import board, themed
-from tildone.views.bounds import why_let_go
-from tildone.views.plain import EMPTY
+from tildone.views import themed, widget
+from tildone.views.bounds import describe_bound
+from tildone.views.plain_list import NO_TODOS
 
 CONTEXT, COMPLETE, COUNTING = "til-done-context", "til-done-complete", "til-done-countdown"
 SUMMARY, ACTIVE = "til-done", "til-done-active"
@@ -85,7 +85,7 @@ class TilDone:
 
         The details of `list_todos` hold no list, so that they never count as state: it is drawn from its text.
         """
-        if _is_listing(result.details) and result.text != EMPTY:
+        if _is_listing(result.details) and result.text != NO_TODOS:
             return Text(result.text)
         return Text(themed.result(result.text, result.details, STATUSES))
 
@@ -134,7 +134,7 @@ class TilDone:
             ctx.ui.set_widget(COUNTING, None)
 
     def _announce(self, bound: Bound, limit: int) -> None:
-        why = f"{limit} iterations" if bound is Bound.NUDGES else why_let_go(bound, limit)
+        why = f"{limit} iterations" if bound is Bound.NUDGES else describe_bound(bound, limit)
         content = f"Auto-continue limit reached ({why}). Remaining todos were not completed. Take over manually."
         self.api.send_message({"customType": COMPLETE, "content": content, "display": True})
 
@@ -154,7 +154,7 @@ class TilDone:
     def _tick(self, ctx: ExtensionContext, now: Tick, go_on: Callable[[], None]) -> None:
         try:
             if not now.fires:
-                ctx.ui.set_widget(COUNTING, [board.counting_down(now.left)], "aboveEditor")
+                ctx.ui.set_widget(COUNTING, [widget.countdown_text(now.left)], "aboveEditor")
             elif ctx.has_ui:
                 ctx.ui.set_widget(COUNTING, None)
         except Exception:  # noqa: BLE001  whoever watches is typing: that interrupts
@@ -191,8 +191,8 @@ class TilDone:
 
     def _show_status(self, ctx: ExtensionContext) -> None:
         if ctx.has_ui:
-            ctx.ui.set_status(SUMMARY, board.summary(self.session.plan))
-            ctx.ui.set_status(ACTIVE, board.active(self.session.plan))
+            ctx.ui.set_status(SUMMARY, widget.status_text(self.session.plan))
+            ctx.ui.set_status(ACTIVE, widget.active_tasks(self.session.plan))
 
 
 def _call_renderer(name: str) -> Callable[[Any], Text]:

@@ -20,7 +20,7 @@ from tildone.host.retry import RetryPolicy
 from tildone.host.transcript import Entry, Transcript
 from tildone.host.turn_loop import Run
 from tildone.host.ui import UI, NoUI
-from tildone.kit.definition import ToolDefinition, checked
+from tildone.kit.definition import ToolDefinition, validated
 from tildone.kit.signal import AbortController, AbortSignal
 
 Extension = Callable[[ExtensionAPI], None]
@@ -113,7 +113,7 @@ class Host:
 
     def add_tool(self, tool: ToolDefinition) -> None:
         """Take a tool in; one of the same name makes way."""
-        self.tools[tool.name] = checked(tool)
+        self.tools[tool.name] = validated(tool)
 
     async def prompt(self, text: str, images: Sequence[dict[str, Any]] = (), behavior: Delivery | None = None) -> None:
         """Take in what a person typed: a command is run, anything else begins a turn or joins the running one.

@@ -11,7 +11,7 @@ from tildone.host import messages
 from tildone.host.messages import Message
 from tildone.host.port import HostPort
 from tildone.kit.definition import ToolDefinition, ToolResult, error_result, result_to_json
-from tildone.kit.schema import Problem, fitted, problems
+from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems
 from tildone.kit.signal import Aborted, AbortSignal
 
 Call = dict[str, Any]
@@ -65,13 +65,13 @@ async def _outcome(host: HostPort, call: Call, signal: AbortSignal) -> tuple[Too
     return await _executed(host, tool, call["id"], arguments, signal)
 
 
-def _read(tool: ToolDefinition, arguments: Any) -> tuple[Any, Sequence[Problem]]:
+def _read(tool: ToolDefinition, arguments: Any) -> tuple[Any, Sequence[SchemaProblem]]:
     """The arguments as the tool takes them, and what is wrong with them."""
     if tool.meant is not None:
         return tool.meant(arguments)
     if not tool.strict:
-        arguments = fitted(tool.parameters, arguments)
-    return arguments, problems(tool.parameters, arguments) or tool.demands(arguments)
+        arguments = coerce_arguments(tool.parameters, arguments)
+    return arguments, schema_problems(tool.parameters, arguments) or tool.demands(arguments)
 
 
 async def _executed(

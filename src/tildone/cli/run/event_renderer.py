@@ -12,16 +12,16 @@ from tildone.host.dispatcher import Event
 from tildone.host.host import Host
 from tildone.host.messages import Message, text_of
 from tildone.kit.components import Component, Container, Markdown, RenderOptions, Text
-from tildone.kit.components.defaults import default_call, default_result, shown_call, shown_result
+from tildone.kit.components.defaults import call_component, default_call, default_result, result_component
 from tildone.kit.components.drawing import Line, draw
 from tildone.kit.definition import ToolDefinition, ToolResult, result_from_json
-from tildone.kit.keys import Keys
-from tildone.kit.sizes import format_count
+from tildone.kit.formatting import format_count
+from tildone.kit.keys import KeyBindings
 from tildone.kit.theme import Role, Span, plain
 from tildone.value import replace, value
 from tildone.views.sanitize import printable
 
-NO_KEYS: Keys = {"app.tools.expand": ""}
+NO_KEYS: KeyBindings = {"app.tools.expand": ""}
 """What was told is not told again in full, so there is no key for it."""
 
 PLAN_TOOLS = frozenset(tool for name in DIALECTS for tool in tools_of(name))
@@ -199,7 +199,7 @@ class EventRenderer:
         if tool is None:
             return Text(name, bold=True)
         try:
-            return shown_call(tool, args)
+            return call_component(tool, args)
         except Exception:  # noqa: BLE001  a tool's renderer is a stranger: the call is shown like any other
             return default_call(tool, args)
 
@@ -225,7 +225,7 @@ def _shown(tool: ToolDefinition | None, result: ToolResult, options: RenderOptio
     if tool is None:
         return default_result(result, options)
     try:
-        return shown_result(tool, result, options)
+        return result_component(tool, result, options)
     except Exception:  # noqa: BLE001  a tool's renderer is a stranger: the result is shown like any other
         return default_result(result, options, tool.label)
 

@@ -18,7 +18,7 @@ from tildone.host.tools.permissions import PermissionPolicy
 from tildone.host.transcript import Transcript
 from tildone.host.ui import UI
 from tildone.ids import now
-from tildone.kit.sizes import format_count
+from tildone.kit.formatting import format_count
 from tildone.log.address import parse_address
 from tildone.log.events import Directive
 from tildone.log.store import Store

@@ -8,7 +8,7 @@ from tildone.core.plan import Status
 from tildone.core.query import next_task
 from tildone.dialects.base import Reply
 from tildone.typing import TYPE_CHECKING
-from tildone.views.faults import sentence
+from tildone.views.faults import describe_fault
 from tildone.views.sanitize import single_line
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tildone.core.faults import Fault
     from tildone.core.plan import Phase, Plan, Task
     from tildone.dialects.base import Done, Tool
-    from tildone.kit.schema import Problem
+    from tildone.kit.schema import SchemaProblem
 
 EMPTY = "Empty."
 OK = "ok"
@@ -47,7 +47,7 @@ def reply(done: Done) -> Reply:
     return _said(text)
 
 
-def refuse(_tool: Tool, wrong: Sequence[Problem], _given: object) -> Reply:
+def refuse(_tool: Tool, wrong: Sequence[SchemaProblem], _given: object) -> Reply:
     """A call that nothing can be made of."""
     return _said("; ".join(map(str, wrong)), is_error=True)
 
@@ -134,4 +134,4 @@ def _refusal(fault: Fault, plan: Plan) -> str:
                 "the plan is empty" if empty else f"no task {single_line(text)!r:.60}; call without arguments to list"
             )
         case other:
-            return sentence(other)
+            return describe_fault(other)

@@ -26,7 +26,7 @@ from tildone.host.messages import tool_calls
 from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import TextContent, ToolResult
 from tildone.log.events import Directive
-from tildone.views import tree
+from tildone.views import phase_tree
 from tildone.views.sanitize import escape_reminder_tags, printable
 
 (TODO_WRITE,) = PHASED.tools
@@ -71,7 +71,7 @@ class Phases:
                 TODO_WRITE,
                 self.carry_out,
                 PHASED.refuse,
-                render_call=lambda args: Text(tree.write_call(args)),
+                render_call=lambda args: Text(phase_tree.write_call(args)),
                 render_result=shown,
                 discoverable=True,
                 inherit=False,
@@ -179,7 +179,7 @@ class Phases:
 
     def _show(self, plan: Plan, ctx: ExtensionContext) -> None:
         if ctx.has_ui and self.settings.enabled:
-            ctx.ui.set_widget(PANEL, tree.panel(plan), "aboveEditor")
+            ctx.ui.set_widget(PANEL, phase_tree.panel(plan), "aboveEditor")
 
 
 def shown(result: ToolResult, options: RenderOptions) -> Component | None:
@@ -187,7 +187,7 @@ def shown(result: ToolResult, options: RenderOptions) -> Component | None:
     if options.is_partial:
         return None
     plan = plan_in(result.details) or Plan()
-    draw = tree.failure if options.is_error else tree.result
+    draw = phase_tree.failure if options.is_error else phase_tree.result
     return Text(draw(plan, first_text(result), expanded=options.expanded))
 
 

@@ -27,7 +27,7 @@ from tildone.formats.markdown import read
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
 from tildone.value import replace
-from tildone.views.faults import sentence
+from tildone.views.faults import describe_fault
 
 Copy = Callable[[str], bool]
 
@@ -94,7 +94,7 @@ class TodoCommand:
             return answer.messages
         outcome = self._notebook.edit(base, answer.steps, replace(answer.rules(PHASED.rules), atomic=True))
         if outcome.faults:
-            return refused(Trouble.UNMATCHED, "; ".join(map(sentence, outcome.faults))).messages
+            return refused(Trouble.UNMATCHED, "; ".join(map(describe_fault, outcome.faults))).messages
         self._api.append_entry(EDIT, {"phases": phases_out(outcome.after)})
         said = [{"type": "text", "text": edit_reminder(outcome.after)}]
         self._api.send_message({"role": "developer", "attribution": "user", "content": said})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tildone.core.plan import Status
 from tildone.core.query import progress
-from tildone.kit.theme import BREAK, Role, Span, ansi
+from tildone.kit.theme import LINE_BREAK, Role, Span, ansi
 from tildone.typing import TYPE_CHECKING
-from tildone.views.phases import roman
+from tildone.views.phase_titles import roman_numeral
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _tree(plan: Plan, *, expanded: bool) -> Iterator[Line]:
     phases = [phase for phase in plan.phases if phase.tasks]
     for number, phase in enumerate(phases, 1):
         if len(phases) > 1:
-            yield (Span(f"  {roman(number)}. {phase.name}", Role.ACCENT, bold=True),)
+            yield (Span(f"  {roman_numeral(number)}. {phase.name}", Role.ACCENT, bold=True),)
         items = _items(phase, PREVIEW if not expanded else len(phase.tasks))
         for position, item in enumerate(items, 1):
             yield _INDENT, Span(BRANCH if position < len(items) else LAST, Role.DIM), Span(" "), *item
@@ -126,7 +126,7 @@ def _notes(plan: Plan) -> Iterator[Line]:
 def _joined(lines: Iterable[Line]) -> Line:
     spans: list[Span] = []
     for number, line in enumerate(lines):
-        spans += (BREAK, *line) if number else line
+        spans += (LINE_BREAK, *line) if number else line
     return tuple(spans)
 
 

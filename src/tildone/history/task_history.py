@@ -20,12 +20,6 @@ if TYPE_CHECKING:
 _CLOSING = frozenset({ChangeKind.COMPLETED, ChangeKind.DROPPED, ChangeKind.CLOSED})
 _STANDING = _CLOSING | {ChangeKind.BLOCKED, ChangeKind.MARKED, ChangeKind.REOPENED}
 _STANDING |= {ChangeKind.PAUSED, ChangeKind.STARTED}
-    ChangeKind.BLOCKED,
-    ChangeKind.MARKED,
-    ChangeKind.REOPENED,
-    ChangeKind.PAUSED,
-    ChangeKind.STARTED,
-}
 
 
 @value

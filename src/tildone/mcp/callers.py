@@ -23,7 +23,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tildone.agents.identity import AgentId, agent_id
 from tildone.config import Settings
-from tildone.mcp.clients import CLIENTS
+from tildone.mcp.clients import is_another, mcp_clients
 from tildone.value import value
 
 Request = ServerRequestContext[Any, Any]
@@ -106,7 +106,7 @@ def _conversation_in_request(request: Request, pid: int) -> AgentId | None:
     meta = (request.params or {}).get("_meta")
     if not isinstance(meta, Mapping):
         return None
-    for integration, client in CLIENTS.items():
+    for integration, client in mcp_clients().items():
         conversation = next((meta[key] for key in client.conversation_meta if meta.get(key)), None)
         if isinstance(conversation, str):
             return agent_id(integration, conversation, pid)
@@ -116,21 +116,13 @@ def _conversation_in_request(request: Request, pid: int) -> AgentId | None:
 def _agent_in_environment(request: Request, environ: Mapping[str, str], process: int) -> AgentId | None:
     """The agent whose conversation or process the environment names, unless it is not the client's own."""
     name = client_name(request)
-    for integration, client in CLIENTS.items():
-        if _is_another(name, integration):
-            continue
+    for integration, client in mcp_clients().items():
         conversation = environ.get(client.conversation_variable, "")
         pid = environ.get(client.process_variable, "")
-        if conversation:
-            return agent_id(integration, conversation, process)
-        if pid.isdecimal():
-            return AgentId(integration, pid=int(pid))
+        if not (conversation or pid.isdecimal()) or is_another(name, integration):
+            continue
+        return agent_id(integration, conversation, process) if conversation else AgentId(integration, pid=int(pid))
     return None
-
-
-def _is_another(name: str, integration: str) -> bool:
-    """Whether a client of that name is known to be a different coding agent."""
-    return any(name.startswith(client.names) for other, client in CLIENTS.items() if other != integration)
 
 
 def _mcp_session(request: Request) -> str:

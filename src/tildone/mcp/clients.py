@@ -1,12 +1,25 @@
-"""The MCP facts of every integration: the names of clients, where they put their conversation id, what they get."""
+"""The coding agents as MCP clients: the part of each integration that concerns this server."""
 
 from __future__ import annotations
+
+from functools import cache
 
 from tildone.integrations import all_integrations
 from tildone.integrations.record import McpClient
 
-CLIENTS: dict[str, McpClient] = {each.name: each.mcp for each in all_integrations() if each.mcp is not None}
-"""By the name of the integration."""
 
-TEXT_ONLY = tuple(name for client in CLIENTS.values() if client.text_only for name in client.names)
-"""The names, as prefixes, of the clients that get no structured content."""
+@cache
+def mcp_clients() -> dict[str, McpClient]:
+    """What is known of each coding agent as a client, by the name of its integration."""
+    return {one.name: one.mcp for one in all_integrations() if one.mcp is not None}
+
+
+def is_text_only(client_name: str) -> bool:
+    """Whether a client of that name must not be sent structured content."""
+    return any(client.text_only and client_name.startswith(client.names) for client in mcp_clients().values())
+
+
+def is_another(client_name: str, integration: str) -> bool:
+    """Whether a client of that name is known to be a coding agent other than `integration`."""
+    others = (client for name, client in mcp_clients().items() if name != integration)
+    return any(client_name.startswith(client.names) for client in others)

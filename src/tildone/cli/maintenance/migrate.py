@@ -20,7 +20,7 @@ from tildone.views.sanitize import printable
 from tildone.wiring import open_store
 
 if TYPE_CHECKING:
-    from tildone.log.copying import Copied
+    from tildone.log.copying import CopyResult
 
 
 def run(args: ParsedArgs) -> int:
@@ -53,20 +53,20 @@ def run(args: ParsedArgs) -> int:
     return 0
 
 
-def report(copied: Copied, done: str) -> None:
+def report(copied: CopyResult, done: str) -> None:
     """Say what was done, how much that came to, and by what it can be known."""
     new = "none of them new" if not copied.new else f"{copied.new:,} of them new"
     sum_up(copied, done, "all of them new" if copied.new == copied.events else new)
 
 
-def sum_up(copied: Copied, done: str, *more: str) -> None:
+def sum_up(copied: CopyResult, done: str, *more: str) -> None:
     """The same, without saying how much was new."""
     much = f"{many(copied.sessions, 'session')} with {many(copied.events, 'event')}"
     put(f"{printable(done)}: {', '.join((much, *more))}.")
     put(f"Compared on both sides: sha256 {copied.digest}")
 
 
-def went_on(copied: Copied) -> str:
+def went_on(copied: CopyResult) -> str:
     """Which sessions the copy has not kept up with."""
     names = ", ".join(printable(name) for name in copied.went_on)
     return f"{many(len(copied.went_on), 'session')} went on meanwhile: {names}"

@@ -17,7 +17,7 @@ from tildone.cli.output.screen import put
 from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import StoreDamaged, UsageError
 from tildone.log.address import parse_address
-from tildone.log.copying import copy, outlook
+from tildone.log.copying import copy, preview_copy
 from tildone.log.health import Health
 from tildone.stores import store_kind
 from tildone.stores.memory import MemoryStore
@@ -28,7 +28,7 @@ from tildone.wiring import open_store
 
 if TYPE_CHECKING:
     from tildone.config import Settings
-    from tildone.log.copying import Outlook
+    from tildone.log.copying import CopyPreview
     from tildone.log.store import Store
     from tildone.stores.sqlite.store import SqliteStore
 
@@ -115,10 +115,10 @@ def _foretell(source: Store, settings: Settings, only: str | None) -> int:
     """Say what would change."""
     target = _as_it_is(settings)
     try:
-        found = [each for each in outlook(source, target, only) if each.changes]
+        found = [each for each in preview_copy(source, target, only) if each.changes]
     except StoreDamaged as error:
         put(f"The store would be moved aside and begun anew: {printable(str(error))}")
-        found = [each for each in outlook(source, MemoryStore(), only) if each.changes]
+        found = [each for each in preview_copy(source, MemoryStore(), only) if each.changes]
     target.close()
     if not found:
         put("Nothing would change: all of it is there.")
@@ -140,7 +140,7 @@ def _as_it_is(settings: Settings) -> Store:
         return MemoryStore()
 
 
-def _told(each: Outlook) -> str:
+def _told(each: CopyPreview) -> str:
     if each.new == each.events:
         return f"{printable(each.name)}: would be here again, with {many(each.events, 'event')}"
     parts = [f"would get {many(each.new, 'event')}"] if each.new else []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tildone.formats.losses import Remark, Remarks
+from tildone.formats.conversion import ConversionWarning, WarningCollector
 
 
 @pytest.mark.parametrize(
@@ -17,15 +17,15 @@ from tildone.formats.losses import Remark, Remarks
 )
 def test_a_remark_names_its_lines(where: tuple[int, ...], short: str, full: str) -> None:
     """A few of them, unless all are wanted."""
-    assert (str(Remark("x", where)), Remark("x", where).told()) == (short, full)
+    assert (str(ConversionWarning("x", where)), ConversionWarning("x", where).told()) == (short, full)
 
 
 def test_remarks_that_say_the_same_become_one() -> None:
     """In the order in which each was first made; a line is named once."""
-    remarks = Remarks("task")
+    remarks = WarningCollector("task")
     for number in (3, 3, 4):
         remarks.add("a", number)
     remarks.add("b")
     remarks.add("a", 9)
 
-    assert remarks.all() == (Remark("a", (3, 4, 9), "task"), Remark("b", (), "task"))
+    assert remarks.all() == (ConversionWarning("a", (3, 4, 9), "task"), ConversionWarning("b", (), "task"))

@@ -21,7 +21,7 @@ NUMERALS = (
 )
 
 
-def roman(number: int) -> str:
+def roman_numeral(number: int) -> str:
     """The number in Roman numerals; nothing for 0 and below."""
     written = ""
     for worth, letters in NUMERALS:
@@ -31,6 +31,6 @@ def roman(number: int) -> str:
     return written
 
 
-def title(number: int, name: str) -> str:
+def phase_title(number: int, name: str) -> str:
     """The name of a phase with its place, counted from 1."""
-    return f"{roman(number)}. {single_line(name)}"
+    return f"{roman_numeral(number)}. {single_line(name)}"

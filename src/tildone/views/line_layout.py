@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.kit.text import clipped, width
+from tildone.kit.text import clip_text, display_width
 from tildone.kit.theme import Span, plain
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     Line = tuple[Span, ...]
-    Said = tuple[Span, tuple[Span, ...]]
+    TextAndSuffix = tuple[Span, tuple[Span, ...]]
 
-ROOM = 24
+MIN_TEXT_COLUMNS = 24
 """How many columns a text needs beside what leads it."""
 
 GAP, INDENT = "  ", "  "
 
 
-def led(lead: Line, said: Sequence[Said], columns: int | None = None) -> list[Line]:
+def hanging_lines(lead: Line, said: Sequence[TextAndSuffix], columns: int | None = None) -> list[Line]:
     """A lead with one line for each text, none wider than `columns`.
 
     What stands aside of a text is kept when the text is cut.
     """
     words = plain(lead)
-    space = width(words) + len(GAP)
-    beside = columns is None or columns - space >= ROOM
+    space = display_width(words) + len(GAP)
+    beside = columns is None or columns - space >= MIN_TEXT_COLUMNS
     margin = space if beside else len(words) - len(words.lstrip(" ")) + len(INDENT)
     room = None if columns is None else columns - margin
     lines = [(Span(" " * margin), *_fitted(*each, room)) for each in said]
@@ -34,23 +34,23 @@ def led(lead: Line, said: Sequence[Said], columns: int | None = None) -> list[Li
         lines[0] = (*lead, Span(GAP), *lines[0][1:])
     else:
         lines.insert(0, lead)
-    return lines if columns is None else [cut(line, columns) for line in lines]
+    return lines if columns is None else [clip_line(line, columns) for line in lines]
 
 
-def cut(line: Line, columns: int) -> Line:
+def clip_line(line: Line, columns: int) -> Line:
     """As much of a line as fits."""
     kept: list[Span] = []
     for span in line:
         text = plain((span,))
-        if width(text) > columns:
-            return (*kept, replace(span, text=clipped(text, columns)))
-        columns -= width(text)
+        if display_width(text) > columns:
+            return (*kept, replace(span, text=clip_text(text, columns)))
+        columns -= display_width(text)
         kept.append(span)
     return tuple(kept)
 
 
 def _fitted(text: Span, aside: Line, room: int | None) -> Line:
     words = plain((text,))
-    if room is None or width(words) + width(plain(aside)) <= room:
+    if room is None or display_width(words) + display_width(plain(aside)) <= room:
         return text, *aside
-    return replace(text, text=clipped(words, max(room - width(plain(aside)), 1))), *aside
+    return replace(text, text=clip_text(words, max(room - display_width(plain(aside)), 1))), *aside

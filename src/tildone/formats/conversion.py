@@ -17,7 +17,7 @@ LISTED = 3
 
 
 @value
-class Remark:
+class ConversionWarning:
     """A sentence about what has no place, and the lines or tasks (as `unit` calls them) that it is about, if any."""
 
     what: str
@@ -35,22 +35,22 @@ class Remark:
 
 
 @value
-class Taken:
+class ImportedPlan:
     """The plan that was found in a text of another form, and what of the text a plan has no place for."""
 
     plan: Plan
-    said: tuple[Remark, ...] = ()
+    said: tuple[ConversionWarning, ...] = ()
 
 
 @value
-class Written:
+class ExportedText:
     """A plan in another form, and what of the plan that form has no place for."""
 
     text: str
-    said: tuple[Remark, ...] = ()
+    said: tuple[ConversionWarning, ...] = ()
 
 
-class Remarks:
+class WarningCollector:
     """Remarks while they are being gathered: those that say the same become one."""
 
     def __init__(self, unit: str = "line") -> None:
@@ -62,9 +62,9 @@ class Remarks:
         places = self._places.setdefault(what, [])
         places += [place for place in where if place not in places[-1:]]
 
-    def all(self) -> tuple[Remark, ...]:
+    def all(self) -> tuple[ConversionWarning, ...]:
         """Every remark, in the order in which the first of each was made."""
-        return tuple(Remark(what, tuple(where), self._unit) for what, where in self._places.items())
+        return tuple(ConversionWarning(what, tuple(where), self._unit) for what, where in self._places.items())
 
 
 def _counted(numbers: Sequence[int], most: int | None) -> str:

@@ -6,15 +6,15 @@ from hypothesis import given, settings
 from tests import plans
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.history.changes import What, changes
-from tildone.history.diff_lines import NARROWEST, as_data, difference_lines
-from tildone.history.difference import Entry, Sign, difference
-from tildone.kit.text import width
+from tildone.history.changes import ChangeKind, changes
+from tildone.history.diff_lines import NARROWEST, diff_lines, diff_to_json
+from tildone.history.plan_diff import DiffSign, TaskDiff, diff_plans
+from tildone.kit.text import display_width
 from tildone.kit.theme import markup, plain
 
 
 def shown(before: Plan, after: Plan, columns: int | None = None) -> list[str]:
-    return [plain(line) for line in difference_lines(difference(before, after), columns)]
+    return [plain(line) for line in diff_lines(diff_plans(before, after), columns)]
 
 
 def test_what_came_went_and_changed_stands_in_the_plans_order() -> None:
@@ -150,7 +150,7 @@ def test_the_same_is_told_as_data() -> None:
     after = Plan((Phase("A", (Task("Write a parser", COMPLETED, ("n",)),)), Phase("Z", (Task("x"),))))
 
     blank: dict[str, object] = {"was": None, "moved": False, "from": None, "what": [], "notes": []}
-    assert as_data(difference(before, after)) == [
+    assert diff_to_json(diff_plans(before, after)) == [
         {
             "phase": "A",
             "sign": None,
@@ -180,7 +180,7 @@ def test_the_same_is_told_as_data() -> None:
 
 def test_signs_have_their_colours() -> None:
     """What came is green, what went is red and dim, what changed is yellow."""
-    lines = difference_lines(difference(plan_of("a", "b"), flat(Task("b", COMPLETED), Task("c"))))
+    lines = diff_lines(diff_plans(plan_of("a", "b"), flat(Task("b", COMPLETED), Task("c"))))
 
     assert [markup(line) for line in lines] == [
         "<error>- </error><dim>a</dim>",
@@ -218,7 +218,7 @@ def test_lines_are_wrapped_to_the_terminal() -> None:
     ]
     for columns in range(100):
         lines = shown(Plan((Phase("\x1b\n", (Task("\x1b\n"),)),)), after, columns)
-        assert all(width(line) <= max(columns, NARROWEST) for line in lines)
+        assert all(display_width(line) <= max(columns, NARROWEST) for line in lines)
         assert not any("\n" in line or "\x1b" in line for line in lines)
 
 
@@ -226,16 +226,16 @@ def test_lines_are_wrapped_to_the_terminal() -> None:
 @given(plans.plans, plans.plans)
 def test_something_differs_if_and_only_if_something_changed(before: Plan, after: Plan) -> None:
     """And every task that came, went or changed is told once."""
-    sections = difference(before, after)
+    sections = diff_plans(before, after)
     entries = [entry for section in sections for entry in section.entries]
 
     found = changes(before, after)
     assert bool(sections) is bool(found)
     reworded = sum(entry.was is not None for entry in entries)
-    assert counted(entries, Sign.ADDED) + reworded == sum(change.what is What.ADDED for change in found)
-    assert counted(entries, Sign.REMOVED) + reworded == sum(change.what is What.REMOVED for change in found)
-    assert sum(entry.moved for entry in entries) == sum(change.what is What.MOVED for change in found)
+    assert counted(entries, DiffSign.ADDED) + reworded == sum(change.what is ChangeKind.ADDED for change in found)
+    assert counted(entries, DiffSign.REMOVED) + reworded == sum(change.what is ChangeKind.REMOVED for change in found)
+    assert sum(entry.moved for entry in entries) == sum(change.what is ChangeKind.MOVED for change in found)
 
 
-def counted(entries: list[Entry], sign: Sign) -> int:
+def counted(entries: list[TaskDiff], sign: DiffSign) -> int:
     return sum(entry.sign is sign for entry in entries)

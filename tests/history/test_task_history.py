@@ -10,12 +10,12 @@ from tildone.core.ops import Op
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.core.reduce import reduce
 from tildone.core.rules import Rules
-from tildone.history.changes import What
-from tildone.history.lifetimes import Life, lives
+from tildone.history.changes import ChangeKind
+from tildone.history.task_history import TaskHistory, task_histories
 from tildone.log.events import Actor, Event, Nudged, PlanChanged
 
 
-def told(life: Life) -> list[tuple[str, list[What], int | None]]:
+def told(life: TaskHistory) -> list[tuple[str, list[ChangeKind], int | None]]:
     return [(step.event.id, [change.what for change in step.changes], step.took) for step in life.steps]
 
 
@@ -28,16 +28,16 @@ def test_a_life_is_all_that_happened_to_a_task() -> None:
         flat(Task("a", COMPLETED, ("done well",)), Task("b"), Task("c")),
     )
 
-    [life, other, late] = lives(events)
+    [life, other, late] = task_histories(events)
 
     assert (life.task, life.phase, life.position) == (Task("a", COMPLETED, ("done well",)), "", 0)
     assert told(life) == [
-        ("a", [What.ADDED], None),
-        ("b", [What.STARTED], None),
-        ("d", [What.COMPLETED, What.NOTED], 2 * MINUTE),
+        ("a", [ChangeKind.ADDED], None),
+        ("b", [ChangeKind.STARTED], None),
+        ("d", [ChangeKind.COMPLETED, ChangeKind.NOTED], 2 * MINUTE),
     ]
-    assert told(other) == [("a", [What.ADDED], None)]
-    assert told(late) == [("c", [What.ADDED], None)]
+    assert told(other) == [("a", [ChangeKind.ADDED], None)]
+    assert told(late) == [("c", [ChangeKind.ADDED], None)]
 
 
 def test_a_task_is_followed_from_phase_to_phase() -> None:
@@ -48,28 +48,28 @@ def test_a_task_is_followed_from_phase_to_phase() -> None:
         Plan((Phase("Make", (Task("b"),)), Phase("Ship", (Task("a", COMPLETED),)))),
     )
 
-    [other, life] = lives(events)
+    [other, life] = task_histories(events)
 
     assert [(life.phase, life.position), (other.phase, other.position)] == [("Ship", 1), ("Make", 0)]
     assert told(life) == [
-        ("a", [What.ADDED, What.STARTED], None),
-        ("b", [What.MOVED], None),
-        ("c", [What.COMPLETED], 2 * MINUTE),
+        ("a", [ChangeKind.ADDED, ChangeKind.STARTED], None),
+        ("b", [ChangeKind.MOVED], None),
+        ("c", [ChangeKind.COMPLETED], 2 * MINUTE),
     ]
 
 
 def test_another_text_is_another_task() -> None:
     """The one left, the other came."""
-    [new, old] = lives(history(plan_of("Parse"), plan_of("Parse it")))
+    [new, old] = task_histories(history(plan_of("Parse"), plan_of("Parse it")))
 
-    assert told(new) == [("b", [What.ADDED], None)]
-    assert told(old) == [("a", [What.ADDED], None), ("b", [What.REMOVED], None)]
+    assert told(new) == [("b", [ChangeKind.ADDED], None)]
+    assert told(old) == [("a", [ChangeKind.ADDED], None), ("b", [ChangeKind.REMOVED], None)]
     assert (new.position, old.position) == (0, None)
 
 
 def test_what_left_the_plan_comes_last_and_the_newest_of_it_first() -> None:
     """With the time it was in progress when it left."""
-    found = lives(
+    found = task_histories(
         history(
             flat(Task("a", IN_PROGRESS), Task("b"), Task("c")),
             plan_of("b", "c"),
@@ -84,7 +84,7 @@ def test_what_left_the_plan_comes_last_and_the_newest_of_it_first() -> None:
 
 def test_two_tasks_of_one_text_have_lives_of_their_own() -> None:
     """The first of them is the first, the second the second."""
-    found = lives(history(plan_of("a", "a"), flat(Task("a"), Task("a", COMPLETED))))
+    found = task_histories(history(plan_of("a", "a"), flat(Task("a"), Task("a", COMPLETED))))
 
     assert [len(life.steps) for life in found] == [1, 2]
 
@@ -95,7 +95,7 @@ def test_the_time_in_progress_is_the_sum_of_its_stretches() -> None:
         flat(Task("a", IN_PROGRESS)), plan_of("a"), plan_of("a", "b"), flat(Task("a", IN_PROGRESS), Task("b"))
     )
 
-    [life, never] = lives(events)
+    [life, never] = task_histories(events)
 
     assert life.worked_on(10 * MINUTE) == MINUTE + 7 * MINUTE
     assert life.worked_on(0) == MINUTE
@@ -111,12 +111,12 @@ def test_a_task_lasts_from_when_it_was_added_to_when_it_was_closed_last() -> Non
         flat(Task("a", COMPLETED), Task("b", COMPLETED, ("still",)), Task("c", ABANDONED)),
     )
 
-    again, once, dropped = lives(events)
+    again, once, dropped = task_histories(events)
 
     assert [life.lasted for life in (again, once, dropped)] == [3 * MINUTE, MINUTE, 2 * MINUTE]
     assert [life.closed and life.closed.event.id for life in (again, once, dropped)] == ["d", "b", "c"]
-    assert lives(events[:3])[0].closed is None
-    assert lives(events[:3])[0].lasted is None
+    assert task_histories(events[:3])[0].closed is None
+    assert task_histories(events[:3])[0].lasted is None
     assert again.stood is again.closed
 
 
@@ -127,7 +127,7 @@ def test_a_clock_that_went_back_leaves_nothing_to_tell() -> None:
         Event("b", "a", 5, Actor.USER, PlanChanged(flat(Task("b", COMPLETED)))),
     ]
 
-    closed, left = lives(events)
+    closed, left = task_histories(events)
 
     assert closed.lasted is None
     assert left.worked_on(99) is None
@@ -135,8 +135,8 @@ def test_a_clock_that_went_back_leaves_nothing_to_tell() -> None:
 
 def test_what_is_no_change_of_the_plan_is_nobodys_life() -> None:
     """A branch without a plan has no lives."""
-    assert lives([Event("a", None, 1, Actor.TIMER, Nudged(1, 1))]) == []
-    assert lives(history(plan_of("a")))[0].stood is None
+    assert task_histories([Event("a", None, 1, Actor.TIMER, Nudged(1, 1))]) == []
+    assert task_histories(history(plan_of("a")))[0].stood is None
 
 
 @settings(max_examples=60, derandomize=True)
@@ -147,13 +147,13 @@ def test_the_lives_on_a_branch_make_up_its_plan(program: list[Op]) -> None:
     for op in program:
         states.append(reduce(states[-1], [op], Rules()).after)
 
-    found = lives(history(*states))
+    found = task_histories(history(*states))
 
     here = [life for life in found if life.position is not None]
     assert [life.task for life in here] == list(states[-1].tasks)
     assert [life.position for life in here] == list(range(len(here)))
     assert found == here + [life for life in found if life.position is None]
     for life in found:
-        assert life.steps[0].changes[0].what is What.ADDED
+        assert life.steps[0].changes[0].what is ChangeKind.ADDED
         assert (life.closed is None) is life.task.status.is_open
         assert (life.since is not None) is (life.position is not None and life.task.status is Status.IN_PROGRESS)

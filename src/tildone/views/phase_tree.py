@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tildone.core.plan import Status
 from tildone.core.query import progress
-from tildone.kit.theme import BREAK, Role, Span, ansi
+from tildone.kit.theme import LINE_BREAK, Role, Span, ansi
 from tildone.typing import TYPE_CHECKING
-from tildone.views.phases import roman
+from tildone.views.phase_titles import roman_numeral
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ _ROLES = {
     Status.IN_PROGRESS: Role.ACCENT,
     Status.COMPLETED: Role.SUCCESS,
     Status.ABANDONED: Role.ERROR,
-    Status.BLOCKED: Role.WARNING,
 }
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _INDENT = Span("  ")
@@ -88,7 +87,7 @@ def _tree(plan: Plan, *, expanded: bool) -> Iterator[Line]:
     phases = [phase for phase in plan.phases if phase.tasks]
     for number, phase in enumerate(phases, 1):
         if len(phases) > 1:
-            yield (Span(f"  {roman(number)}. {phase.name}", Role.ACCENT, bold=True),)
+            yield (Span(f"  {roman_numeral(number)}. {phase.name}", Role.ACCENT, bold=True),)
         items = _items(phase, PREVIEW if not expanded else len(phase.tasks))
         for position, item in enumerate(items, 1):
             yield _INDENT, Span(BRANCH if position < len(items) else LAST, Role.DIM), Span(" "), *item
@@ -104,7 +103,9 @@ def _items(phase: Phase, most: int) -> list[Line]:
 
 def _item(task: Task) -> Line:
     box = "☑ " if task.status is Status.COMPLETED else "☐ "
-    label = Span((Span(box), Span(_untabbed(task.text), strike=not task.status.is_open)), _ROLES[task.status])
+    label = Span(
+        (Span(box), Span(_untabbed(task.text), strike=not task.status.is_open)), _ROLES.get(task.status, Role.WARNING)
+    )
     return (label, Span(f" ⁺{_superscript(len(task.notes))}", Role.DIM, italic=True)) if task.notes else (label,)
 
 
@@ -125,7 +126,7 @@ def _notes(plan: Plan) -> Iterator[Line]:
 def _joined(lines: Iterable[Line]) -> Line:
     spans: list[Span] = []
     for number, line in enumerate(lines):
-        spans += (BREAK, *line) if number else line
+        spans += (LINE_BREAK, *line) if number else line
     return tuple(spans)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tildone.core.plan import Status
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import single_line
 
@@ -11,28 +10,21 @@ if TYPE_CHECKING:
 
     from tildone.core.plan import Plan, Task
 
-ICONS = {
-    Status.PENDING: "–",
-    Status.IN_PROGRESS: "●",
-    Status.COMPLETED: "✓",
-    Status.ABANDONED: "✗",
-    Status.BLOCKED: "!",
-}
-EMPTY = "No todos"
-UNNAMED = "(unnamed)"
+NO_TODOS = "No todos"
+UNNAMED_PHASE = "(unnamed)"
 
 
-def numbered(plan: Plan) -> str:
+def numbered_list(plan: Plan) -> str:
     """Every task with its position, or a word that there is none."""
-    return numbered_tasks(enumerate(plan.tasks)) or EMPTY
+    return numbered_lines(enumerate(plan.tasks)) or NO_TODOS
 
 
 def numbered_at(plan: Plan, positions: Iterable[int]) -> str:
     """The tasks at these positions, in the order given; a position that no task has is left out."""
     tasks = plan.tasks
-    return numbered_tasks((position, tasks[position]) for position in positions if 0 <= position < len(tasks))
+    return numbered_lines((position, tasks[position]) for position in positions if 0 <= position < len(tasks))
 
 
-def numbered_tasks(tasks: Iterable[tuple[int, Task]]) -> str:
+def numbered_lines(tasks: Iterable[tuple[int, Task]]) -> str:
     """These tasks, each with the position it was given."""
-    return "\n".join([f"{ICONS[task.status]} [{position}] {single_line(task.text)}" for position, task in tasks])
+    return "\n".join([f"{task.status.icon} [{position}] {single_line(task.text)}" for position, task in tasks])

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tildone.core.plan import Plan
 
 
-def summary(plan: Plan) -> str | None:
+def status_text(plan: Plan) -> str | None:
     """How far the plan has come; None without one."""
     far = progress(plan)
     if not far.total:
@@ -19,7 +19,7 @@ def summary(plan: Plan) -> str | None:
     return f"✓ Done ({far.total} items)" if far.finished else f"📋 {far.closed}/{far.total}"
 
 
-def active(plan: Plan) -> str | None:
+def active_tasks(plan: Plan) -> str | None:
     """The tasks in progress, one a line; None when nothing is."""
     lines = [
         f"[{position}] {single_line(task.text)}"
@@ -29,6 +29,6 @@ def active(plan: Plan) -> str | None:
     return "\n".join(lines) or None
 
 
-def counting_down(seconds: int) -> str:
+def countdown_text(seconds: int) -> str:
     """What is shown while an agent is about to go on by itself."""
     return f"⏳ Auto-continuing in {seconds}s... (type anything to interrupt)"

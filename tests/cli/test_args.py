@@ -4,7 +4,8 @@ import shlex
 
 import pytest
 
-from tildone.cli.parsing.args import Typed, Verb, called, parse
+from tildone.cli.parsing.args import ParsedArgs, command, parse
+from tildone.cli.parsing.table import Verb, implementation
 from tildone.cli.verbs import ROOT
 from tildone.errors import UsageError
 
@@ -13,7 +14,7 @@ def leaves(path: tuple[Verb, ...]) -> list[tuple[Verb, ...]]:
     return [path, *(leaf for verb in path[-1].verbs for leaf in leaves((*path, verb)))]
 
 
-every_verb = pytest.mark.parametrize("path", leaves((ROOT,)), ids=called)
+every_verb = pytest.mark.parametrize("path", leaves((ROOT,)), ids=command)
 
 
 @pytest.mark.parametrize(
@@ -28,9 +29,9 @@ every_verb = pytest.mark.parametrize("path", leaves((ROOT,)), ids=called)
     ],
 )
 def test_the_programs_own_options_stand_anywhere(argv: list[str]) -> None:
-    typed = parse(ROOT, argv)
+    args = parse(ROOT, argv)
 
-    assert (called(typed.path), typed.words, typed.options) == ("tildone todo start", ("it",), {"session": "s"})
+    assert (command(args.path), args.positional, args.options) == ("tildone todo start", ("it",), {"session": "s"})
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,7 @@ def test_the_programs_own_options_stand_anywhere(argv: list[str]) -> None:
     ],
 )
 def test_text_may_begin_with_a_dash(argv: list[str], words: tuple[str, ...]) -> None:
-    assert parse(ROOT, argv).words == words
+    assert parse(ROOT, argv).positional == words
 
 
 def test_a_value_with_a_space_belongs_to_its_option() -> None:
@@ -53,18 +54,18 @@ def test_a_value_with_a_space_belongs_to_its_option() -> None:
 @pytest.mark.parametrize(
     ("argv", "complaint"),
     [
-        (["tood"], "there is no verb 'tood' in tildone; did you mean 'todo'?"),
-        (["todo", "finish"], "there is no verb 'finish' in tildone todo; known are show, append, start, "),
-        (["todo", "--sesion", "x"], "there is no option --sesion in tildone todo; did you mean '--session'?"),
-        (["--json", "log"], "there is no option --json in tildone; "),
-        (["todo", "-x"], "there is no option -x in tildone todo; "),
-        (["todo", "--session"], "--session needs its NAME"),
-        (["todo", "--session="], "--session needs its NAME"),
+        (["tood"], "tildone has no verb 'tood'; did you mean 'todo'?"),
+        (["todo", "finish"], "tildone todo has no verb 'finish'; known are show, append, start, "),
+        (["todo", "--sesion", "x"], "tildone todo has no option --sesion; did you mean '--session'?"),
+        (["--json", "log"], "tildone has no option --json; "),
+        (["todo", "-x"], "tildone todo has no option -x; "),
+        (["todo", "--session"], "--session requires a value: --session NAME"),
+        (["todo", "--session="], "--session requires a value: --session NAME"),
         (["log", "--json=yes"], "--json takes no value"),
-        (["call"], "tildone call needs TOOL [JSON]; see tildone call --help"),
-        (["todo", "note", "x"], "tildone todo note needs TASK TEXT; see tildone todo note --help"),
-        (["log", "yesterday"], "tildone log does not know what to do with 'yesterday'"),
-        (["todo", "export", "a", "b"], "tildone todo export does not know what to do with 'b'"),
+        (["call"], "tildone call requires TOOL [JSON]; see tildone call --help"),
+        (["todo", "note", "x"], "tildone todo note requires TASK TEXT; see tildone todo note --help"),
+        (["log", "yesterday"], "tildone log takes no argument 'yesterday'; see tildone log --help"),
+        (["todo", "export", "a", "b"], "tildone todo export takes no argument 'b'; see tildone todo export --help"),
     ],
 )
 def test_a_mistake_is_named_with_what_may_have_been_meant(argv: list[str], complaint: str) -> None:
@@ -76,25 +77,23 @@ def test_a_mistake_is_named_with_what_may_have_been_meant(argv: list[str], compl
 
 def test_help_is_given_however_little_else_was_typed() -> None:
     assert parse(ROOT, ["call", "-h"]).has("help")
-    assert called(parse(ROOT, ["--help", "todo", "note"]).path) == "tildone todo note"
+    assert command(parse(ROOT, ["--help", "todo", "note"]).path) == "tildone todo note"
 
 
 @pytest.mark.parametrize(("given", "number"), [({}, 20), ({"limit": "7"}, 7)])
 def test_a_number_has_a_default(given: dict[str, str], number: int) -> None:
-    assert Typed((ROOT,), (), given).number("limit", 20) == number
+    assert ParsedArgs((ROOT,), (), given).positive_int("limit", 20) == number
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "many", "1.5", "²"])
 def test_a_number_is_above_nothing(given: str) -> None:
     with pytest.raises(UsageError):
-        Typed((ROOT,), (), {"limit": given}).number("limit", 20)
+        ParsedArgs((ROOT,), (), {"limit": given}).positive_int("limit", 20)
 
 
 @every_verb
-def test_every_verb_has_a_function_that_does_it(path: tuple[Verb, ...]) -> None:
-    module, function = path[-1].run.split(".")
-
-    assert callable(getattr(__import__(f"tildone.cli.{module}", fromlist=[function]), function))
+def test_every_verb_has_a_module_that_implements_it(path: tuple[Verb, ...]) -> None:
+    assert callable(implementation(path))
 
 
 @every_verb

@@ -151,5 +151,5 @@ async def test_every_dialect_has_an_extension_that_offers_its_tools(name: str) -
 
     await stage.start(extension_of(dialect, stage.open_session, settings))
 
-    assert [tool.name for tool in stage.host.offered()] == [tool.name for tool in dialect.tools]
+    assert list(stage.host.tools) == [tool.name for tool in dialect.tools]
     assert set(EXTENSIONS) - {"skeleton"} <= set(DIALECTS)

@@ -17,7 +17,7 @@ from tildone.integrations.claude import INTEGRATION as CLAUDE
 from tildone.integrations.cursor import INTEGRATION as CURSOR
 from tildone.integrations.record import HookPoint, Integration
 from tildone.log.events import Tripped
-from tildone.views.bounds import why_let_go
+from tildone.views.bounds import describe_bound
 
 PAGE = ROOT / "docs" / "how-to" / "hold-an-agent-to-its-plan.md"
 COUNTED = re.compile(r"(?<=<!-- counted by the drills -->\n).*(?=<!-- end -->)", re.DOTALL)
@@ -129,7 +129,7 @@ def counted(drill: Drill, folder: Path) -> Counted:
     while told < FOR_EVER and _is_told(agent.tell(HookPoint.STOP, **drill.acts(agent, told)).out):
         told += 1
     newest = next(desk.session.store.history(desk.session.name)).fact
-    why = why_let_go(newest.bound, newest.limit) if isinstance(newest, Tripped) else "left alone"
+    why = describe_bound(newest.bound, newest.limit) if isinstance(newest, Tripped) else "left alone"
     return Counted(drill.like, told, why)
 
 

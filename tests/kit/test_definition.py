@@ -15,16 +15,16 @@ from tildone.kit.definition import (
     TextContent,
     ToolDefinition,
     ToolResult,
-    by_action,
-    checked,
     content_from_json,
     content_to_json,
+    dispatch_by_action,
     error_result,
     result_from_json,
     result_to_json,
+    send_update,
     text_result,
-    update,
-    wrapped,
+    validated,
+    wrap_tool,
 )
 from tildone.kit.signal import AbortSignal
 from tildone.value import replace
@@ -37,7 +37,7 @@ class EchoParams(TypedDict):
 async def echo(
     tool_call_id: str, params: EchoParams, signal: AbortSignal | None, on_update: OnUpdate | None, ctx: object
 ) -> ToolResult:
-    update(on_update, text_result("listening"))
+    send_update(on_update, text_result("listening"))
     return text_result(params["words"], {"given": (tool_call_id, params, signal, on_update, ctx)})
 
 
@@ -77,8 +77,8 @@ def test_a_failed_call_tells_why_and_has_empty_details() -> None:
 def test_updates_reach_whoever_wants_them() -> None:
     seen = list[ToolResult]()
 
-    update(seen.append, text_result("half"))
-    update(None, text_result("nobody looks"))
+    send_update(seen.append, text_result("half"))
+    send_update(None, text_result("nobody looks"))
 
     assert seen == [text_result("half")]
 
@@ -90,28 +90,28 @@ def test_a_tool_is_an_ordinary_one_unless_it_says_otherwise() -> None:
 
 
 def test_a_good_definition_is_given_back() -> None:
-    assert checked(ECHO) is ECHO
+    assert validated(ECHO) is ECHO
 
 
 @pytest.mark.parametrize("name", ["web_search", "processes", "get_v2_time", "a" * 64])
 def test_names_in_snake_case_pass(name: str) -> None:
-    assert checked(replace(ECHO, name=name)).name == name
+    assert validated(replace(ECHO, name=name)).name == name
 
 
 @pytest.mark.parametrize("name", ["TodoWrite", "web-search", "_hidden", "two__lines", "2fast", "", "größe", "a\n"])
 def test_other_names_are_refused(name: str) -> None:
     with pytest.raises(InvalidDefinition, match="snake_case"):
-        checked(replace(ECHO, name=name))
+        validated(replace(ECHO, name=name))
 
 
 def test_a_name_that_models_know_may_be_in_any_case() -> None:
-    assert checked(replace(ECHO, name="TodoWrite", any_case_name=True)).name == "TodoWrite"
+    assert validated(replace(ECHO, name="TodoWrite", any_case_name=True)).name == "TodoWrite"
 
 
 @pytest.mark.parametrize("name", ["Todo Write", "", "9Lives"])
 def test_even_then_it_is_a_name(name: str) -> None:
     with pytest.raises(InvalidDefinition, match="letters, digits"):
-        checked(replace(ECHO, name=name, any_case_name=True))
+        validated(replace(ECHO, name=name, any_case_name=True))
 
 
 @pytest.mark.parametrize(
@@ -132,23 +132,23 @@ def test_even_then_it_is_a_name(name: str) -> None:
 def test_a_bad_definition_is_refused(changes: Mapping[str, Any], complaint: str) -> None:
     """At registration, where the author sees it, rather than at the first call."""
     with pytest.raises(InvalidDefinition, match=complaint):
-        checked(replace(ECHO, **changes))
+        validated(replace(ECHO, **changes))
 
 
 def test_everything_that_is_wrong_is_said_at_once() -> None:
     with pytest.raises(InvalidDefinition, match=r"tool 'Echo': .*snake_case.*; the label is empty"):
-        checked(replace(ECHO, name="Echo", label=""))
+        validated(replace(ECHO, name="Echo", label=""))
 
 
 def test_a_wrapped_tool_keeps_what_is_not_changed() -> None:
-    loud = wrapped(ECHO, label="Loud echo", prompt_guidelines=("Shout.",))
+    loud = wrap_tool(ECHO, label="Loud echo", prompt_guidelines=("Shout.",))
 
     assert loud == replace(ECHO, label="Loud echo", prompt_guidelines=("Shout.",))
 
 
 def test_a_wrapped_tool_is_checked_again() -> None:
     with pytest.raises(InvalidDefinition):
-        wrapped(ECHO, name="Loud Echo")
+        wrap_tool(ECHO, name="Loud Echo")
 
 
 def test_delegating_hands_on_all_five_arguments_in_order() -> None:
@@ -157,7 +157,7 @@ def test_delegating_hands_on_all_five_arguments_in_order() -> None:
     async def untouched(call: Invocation, delegate: Delegate) -> ToolResult:
         return await delegate(call)
 
-    given = run(wrapped(ECHO, untouched)).details["given"]
+    given = run(wrap_tool(ECHO, untouched)).details["given"]
 
     assert all(one is other for one, other in zip(given, FIVE, strict=True))
 
@@ -167,7 +167,7 @@ def test_a_wrapper_may_change_what_goes_in_and_what_comes_out() -> None:
         inner = await delegate(replace(call, params={"words": f"{call.params['words']}, please"}))
         return text_result(inner.text.capitalize())
 
-    assert run(wrapped(ECHO, politely)).text == "Hello, please"
+    assert run(wrap_tool(ECHO, politely)).text == "Hello, please"
 
 
 def test_a_wrapper_may_answer_by_itself() -> None:
@@ -175,7 +175,7 @@ def test_a_wrapper_may_answer_by_itself() -> None:
         raise PermissionError("not today")
 
     with pytest.raises(PermissionError, match="not today"):
-        run(wrapped(ECHO, refuse))
+        run(wrap_tool(ECHO, refuse))
 
 
 def test_a_new_execute_can_be_wrapped_as_it_comes() -> None:
@@ -185,14 +185,14 @@ def test_a_new_execute_can_be_wrapped_as_it_comes() -> None:
     async def twice(call: Invocation, delegate: Delegate) -> ToolResult:
         return text_result((await delegate(call)).text * 2)
 
-    assert run(wrapped(ECHO, twice, execute=silent)).text == "……"
+    assert run(wrap_tool(ECHO, twice, execute=silent)).text == "……"
 
 
 def test_each_action_has_a_function_of_its_own() -> None:
     async def stop(*_five: object) -> ToolResult:
         return text_result("stopped")
 
-    tool = replace(ECHO, execute=by_action({"say": echo, "stop": stop}))
+    tool = replace(ECHO, execute=dispatch_by_action({"say": echo, "stop": stop}))
 
     said = run(tool, "call_2", {"action": "say", "words": "hi"}, None, None, "ctx")
     stopped = run(tool, "call_3", {"action": "stop"}, None, None, "ctx")
@@ -203,7 +203,7 @@ def test_each_action_has_a_function_of_its_own() -> None:
 
 @pytest.mark.parametrize("params", [{"action": "fly"}, {}, {"action": ["say"]}])
 def test_an_unknown_action_is_an_error_that_names_the_known_ones(params: dict[str, Any]) -> None:
-    tool = replace(ECHO, execute=by_action({"say": echo, "stop": echo}))
+    tool = replace(ECHO, execute=dispatch_by_action({"say": echo, "stop": echo}))
 
     with pytest.raises(ValueError, match=r"Unknown action: .*; known are say, stop"):
         run(tool, "call_4", params, None, None, None)

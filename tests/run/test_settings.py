@@ -62,4 +62,4 @@ def test_settings_of_the_phases_stand_in_files_under_their_own_names(tmp_path: P
 def test_an_option_may_be_given_several_times() -> None:
     typed = parse(ROOT, ["run", "--allow", "a *", "x", "--allow=b", "--model", "m", "--model", "n"])
 
-    assert (typed.each("allow"), typed.each("mode"), typed.options["model"]) == (("a *", "b"), (), "n")
+    assert (typed.values("allow"), typed.values("mode"), typed.options["model"]) == (("a *", "b"), (), "n")

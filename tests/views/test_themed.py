@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of, plans
 from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.kit.text import width
+from tildone.kit.text import display_width
 from tildone.kit.theme import Span, ansi, markup, plain
 from tildone.views.sanitize import printable
 from tildone.views.themed import NARROWEST, edit_call, list_call, message, plan_lines, result, todo_list, write_call
@@ -189,7 +189,7 @@ def test_what_does_not_fit_hangs_below_its_beginning() -> None:
 def test_no_line_is_wider_than_the_terminal(plan: Plan, columns: int) -> None:
     """Unless the terminal is too narrow for anything."""
     assert plan_lines(plan, columns) == plan_lines(plan, max(columns, NARROWEST))
-    assert all(width(plain(line)) <= max(columns, NARROWEST) for line in plan_lines(plan, columns))
+    assert all(display_width(plain(line)) <= max(columns, NARROWEST) for line in plan_lines(plan, columns))
 
 
 @given(plans)

@@ -11,15 +11,15 @@ from tildone.value import replace
 from tildone.wiring import open_store
 
 if TYPE_CHECKING:
-    from tildone.cli.parsing.args import Typed
+    from tildone.cli.parsing.args import ParsedArgs
     from tildone.config import Settings
     from tildone.log.address import StoreAddress
     from tildone.log.store import Store
 
 
-def settings_at(typed: Typed, store: str) -> Settings:
+def settings_at(args: ParsedArgs, store: str) -> Settings:
     """The settings that hold here, but for the store."""
-    return settings_for(replace(typed, options={**typed.options, "store": store}))
+    return settings_for(replace(args, options={**args.options, "store": store}))
 
 
 def is_same(one: StoreAddress, other: StoreAddress) -> bool:

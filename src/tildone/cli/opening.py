@@ -1,4 +1,4 @@
-"""Where a command is at work: the settings that hold here, and the session they name."""
+"""Opens what a verb works on: the settings of this command line, the store and the session they name."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from tildone.typing import TYPE_CHECKING
 from tildone.wiring import dialect_of_session, open_session, open_store
 
 if TYPE_CHECKING:
-    from tildone.cli.parsing.args import Typed
+    from tildone.cli.parsing.args import ParsedArgs
     from tildone.session import Session
 
 
-def settings_for(typed: Typed) -> Settings:
-    """The settings that hold for this command line, in this folder.
+def settings_for(args: ParsedArgs) -> Settings:
+    """The settings for this command line in the working folder.
 
     Raises:
-        UsageError: a setting makes no sense, or the folder is gone.
+        UsageError: a setting is invalid, or the working folder no longer exists.
     """
     try:
         folder = os.getcwd()
     except FileNotFoundError as error:
-        raise UsageError("the working folder does not exist any more") from error
-    settings = load(typed.options, os.environ, folder)
+        raise UsageError("the working folder no longer exists") from error
+    settings = load(args.options, os.environ, folder)
     if settings.dialect and settings.dialect not in DIALECTS:
         raise UsageError(f"there is no dialect {settings.dialect!r}; {nearest(settings.dialect, tuple(DIALECTS))}")
     return settings
 
 
-def reading(typed: Typed) -> Session:
-    """The session, to look at or to move about in."""
-    return open_session(settings_for(typed), BY_HAND)
+def open_for_reading(args: ParsedArgs) -> Session:
+    """The session, to show it or to move its head."""
+    return open_session(settings_for(args), BY_HAND)
 
 
-def editing(typed: Typed) -> Session:
-    """The session, for a person's edits under the rules of whoever works on it."""
-    settings = settings_for(typed)
+def open_for_editing(args: ParsedArgs) -> Session:
+    """The session, for a person's edits under the rules of the agent that works on it."""
+    settings = settings_for(args)
     store = open_store(settings)
     return open_session(settings, dialect_of_session(settings, store), store)
 
 
-def named(session: str) -> str:
-    """A session as a sentence names it."""
+def session_title(session: str) -> str:
+    """The session as a sentence names it: a path as it is, any other name in quotes."""
     return session if os.path.isabs(session) else f"session {session!r}"

@@ -15,9 +15,10 @@ from tildone.dialects.declared.envelope import broken
 from tildone.extensions.memory import OpenSession
 from tildone.extensions.skeleton import DialectExtension
 from tildone.extensions.tools import definition
-from tildone.host.dispatcher import Event
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
+from tildone.host.extension_events import ContextReply, ContextRequest, ConversationStart
+from tildone.host.messages import CustomMessage
 from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult
 from tildone.kit.theme import Role
@@ -43,7 +44,7 @@ class DeclaredExtension(DialectExtension):
 
     def register_hooks(self) -> None:
         """Register the recap. The original does not continue an agent that stops, so there is no nudge."""
-        self.api.on("context", self.recap)
+        self.api.on(ContextRequest, self.recap)
 
     def definition(self, tool: Tool) -> ToolDefinition:
         """The tool with its renderer."""
@@ -61,19 +62,19 @@ class DeclaredExtension(DialectExtension):
         self.show_status(ctx)
         return reply
 
-    def conversation_opened(self, event: Event, ctx: ExtensionContext) -> None:
+    def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
         """Restore the list, and log finished ones."""
         super().conversation_opened(event, ctx)
         if self.session.completions is None:
             self.session.completions = CompletionLog(self._root, lambda: _stamp(ctx.now()))
 
-    def recap(self, event: Event, _ctx: ExtensionContext) -> dict[str, Any] | None:
+    def recap(self, event: ContextRequest, _ctx: ExtensionContext) -> ContextReply | None:
         """End the request with a recap while something is left to do; the conversation does not keep it."""
         said = self.session.context()
         if said is None:
             return None
         content = f"<system-reminder>\nTodos: {escape_reminder_tags(said)}\n</system-reminder>"
-        return {"messages": [*event["messages"], {"role": "custom", "customType": RECAP, "content": content}]}
+        return ContextReply([*event.messages, CustomMessage(RECAP, content)])
 
     def _take_back(self, head: str | None) -> None:
         """Undo what a call had written before it broke, if nobody has written anything since."""

@@ -19,16 +19,25 @@ from tildone.dialects.indexed.entries import STATUSES
 from tildone.extensions.memory import OpenSession
 from tildone.extensions.skeleton import DialectExtension, limit_notice
 from tildone.extensions.tools import definition
-from tildone.host.dispatcher import Event
+from tildone.host.events import AgentEnd
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
+from tildone.host.extension_events import (
+    AgentStartReply,
+    BeforeAgentStart,
+    BranchChange,
+    ConversationStart,
+    Interruption,
+)
+from tildone.host.messages import CustomMessage, StopReason, last_answer, text_of
+from tildone.host.runtime import Delivery
 from tildone.kit.components import RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult
 from tildone.log.events import Bound, Directive
 from tildone.loop.countdown import Tick, countdown
 from tildone.loop.decision import GiveUp, GoOn, Rest, Turn
-from tildone.views import board, themed
-from tildone.views.plain import EMPTY
+from tildone.views import themed, widget
+from tildone.views.plain_list import NO_TODOS
 
 CONTEXT, COMPLETE, COUNTING = "til-done-context", "til-done-complete", "til-done-countdown"
 SUMMARY, ACTIVE = "til-done", "til-done-active"
@@ -54,9 +63,9 @@ class IndexedExtension(DialectExtension):
 
     def register_hooks(self) -> None:
         """Register what happens around a turn, and how custom messages are drawn."""
-        self.api.on("before_agent_start", self.add_context)
-        self.api.on("agent_end", self.turn_ended)
-        self.api.on("interrupted", self.cancel)
+        self.api.on(BeforeAgentStart, self.add_context)
+        self.api.on(AgentEnd, self.turn_ended)
+        self.api.on(Interruption, self.cancel)
         for custom_type in (CONTEXT, COMPLETE, COUNTING):
             self.api.register_message_renderer(custom_type, _message_renderer(custom_type))
 
@@ -76,31 +85,33 @@ class IndexedExtension(DialectExtension):
 
         The details of `list_todos` hold no list, so that they never count as state: it is drawn from its text.
         """
-        if _is_listing(result.details) and result.text != EMPTY:
+        if _is_listing(result.details) and result.text != NO_TODOS:
             return Text(result.text)
         return Text(themed.result(result.text, result.details, STATUSES))
 
-    def conversation_opened(self, event: Event, ctx: ExtensionContext) -> None:
+    def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
         """Cancel a countdown of the conversation before, and restore the plan of this one."""
         self.cancel(event, ctx)
         super().conversation_opened(event, ctx)
 
-    def branch_chosen(self, event: Event, ctx: ExtensionContext) -> None:
+    def branch_chosen(self, event: BranchChange, ctx: ExtensionContext) -> None:
         """Cancel a countdown of the branch before, and restore the plan of this one."""
         self.cancel(event, ctx)
         super().branch_chosen(event, ctx)
 
-    def add_context(self, _event: Event, _ctx: ExtensionContext) -> dict[str, Any] | None:
+    def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
         """Put the plan before the model, hidden from the person."""
         content = self.session.context()
-        return {"message": {"customType": CONTEXT, "content": content, "display": False}} if content else None
+        return AgentStartReply(CustomMessage(CONTEXT, content)) if content else None
 
-    def turn_ended(self, event: Event, ctx: ExtensionContext) -> None:
+    def turn_ended(self, event: AgentEnd, ctx: ExtensionContext) -> None:
         """Count down to the next turn of an agent that stops with work left. The end of a turn cancels a countdown."""
-        if event.get("willRetry"):
+        if event.will_retry:
             return
-        stop = _stop_reason(event["messages"])
-        verdict = self.session.turn_ended(Turn(aborted=stop == "aborted", errored=stop == "error"))
+        last = last_answer(event.messages)
+        stop = last.stop_reason if last else None
+        turn = Turn(aborted=stop == StopReason.ABORTED, errored=stop == StopReason.ERROR)
+        verdict = self.session.turn_ended(turn)
         was_counting = self._stop_counting()
         match verdict.decision:
             case GoOn():
@@ -113,14 +124,14 @@ class IndexedExtension(DialectExtension):
         if was_counting and ctx.has_ui:
             ctx.ui.set_widget(COUNTING, None)
 
-    def cancel(self, _event: Event, ctx: ExtensionContext) -> None:
+    def cancel(self, _event: Interruption | ConversationStart | BranchChange, ctx: ExtensionContext) -> None:
         """Cancel the countdown: the person has taken over, or another plan has come."""
         self._stop_counting()
         if ctx.has_ui:
             ctx.ui.set_widget(COUNTING, None)
 
     def _announce(self, bound: Bound, limit: int) -> None:
-        self.api.send_message({"customType": COMPLETE, "content": limit_notice(bound, limit), "display": True})
+        self.api.send_message(CustomMessage(COMPLETE, limit_notice(bound, limit), display=True))
 
     def _count_down(self, ctx: ExtensionContext) -> None:
         """Tick by tick where somebody watches, and in one wait where nobody does."""
@@ -138,7 +149,7 @@ class IndexedExtension(DialectExtension):
     def _tick(self, ctx: ExtensionContext, now: Tick, go_on: Callable[[], None]) -> None:
         try:
             if not now.fires:
-                ctx.ui.set_widget(COUNTING, [board.counting_down(now.left)], "aboveEditor")
+                ctx.ui.set_widget(COUNTING, [widget.countdown_text(now.left)], "aboveEditor")
             elif ctx.has_ui:
                 ctx.ui.set_widget(COUNTING, None)
         except Exception:  # noqa: BLE001  whoever watches is typing: that interrupts
@@ -164,7 +175,7 @@ class IndexedExtension(DialectExtension):
 
     def _say_later(self, prompt: str) -> None:
         with suppress(Exception):  # nobody listens: there is nothing left to try
-            self.api.send_user_message(prompt, deliver_as="follow_up")
+            self.api.send_user_message(prompt, deliver_as=Delivery.FOLLOW_UP)
 
     def _stop_counting(self) -> bool:
         """Cancel the countdown; whether one was running."""
@@ -176,16 +187,16 @@ class IndexedExtension(DialectExtension):
     def show_status(self, ctx: ExtensionContext) -> None:
         """Show the person how far the plan is, and the task in progress."""
         if ctx.has_ui:
-            ctx.ui.set_status(SUMMARY, board.summary(self.session.plan))
-            ctx.ui.set_status(ACTIVE, board.active(self.session.plan))
+            ctx.ui.set_status(SUMMARY, widget.status_text(self.session.plan))
+            ctx.ui.set_status(ACTIVE, widget.active_tasks(self.session.plan))
 
 
 def _call_renderer(name: str) -> Callable[[Any], Text]:
     return lambda args: Text(CALLS[name](args))
 
 
-def _message_renderer(kind: str) -> Callable[[dict[str, Any]], Text]:
-    return lambda shown: Text(themed.message(kind, shown["content"]))
+def _message_renderer(kind: str) -> Callable[[CustomMessage], Text]:
+    return lambda message: Text(themed.message(kind, text_of(message)))
 
 
 def _is_listing(details: object) -> bool:
@@ -195,12 +206,6 @@ def _is_listing(details: object) -> bool:
 
 def _texts(plan: Plan) -> list[str]:
     return [task.text for task in plan.tasks]
-
-
-def _stop_reason(messages: Sequence[dict[str, Any]]) -> str | None:
-    """How the agent's last message ended."""
-    last = next((message for message in reversed(messages) if message["role"] == "assistant"), None)
-    return last.get("stopReason") if last else None
 
 
 def from_settings(_dialect: Dialect, open_session: OpenSession, settings: Settings) -> Callable[[ExtensionAPI], None]:

@@ -22,17 +22,25 @@ from tildone.dialects.base import Dialect, Reply, Tool
 from tildone.dialects.snapshot import with_plan
 from tildone.extensions.memory import OpenSession, overtaken
 from tildone.extensions.tools import definition
-from tildone.host import messages
-from tildone.host.dispatcher import Event
+from tildone.host.content import TextBlock
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
+from tildone.host.extension_events import (
+    AgentStartReply,
+    BeforeAgentStart,
+    BeforeSettle,
+    BranchChange,
+    ConversationStart,
+    KeepGoing,
+)
+from tildone.host.messages import CustomMessage, DeveloperMessage, StopReason
 from tildone.kit.definition import ToolDefinition
 from tildone.log.events import Actor, Bound
 from tildone.loop.decision import GiveUp, GoOn, Rest, Turn
 from tildone.session import Session
 from tildone.value import replace
-from tildone.views import board
-from tildone.views.bounds import why_let_go
+from tildone.views import widget
+from tildone.views.bounds import describe_bound
 
 STATUS = "todos"
 CONTEXT = "tildone-context"
@@ -61,8 +69,8 @@ class DialectExtension:
 
     def follow_conversation(self) -> None:
         """Register the handlers that keep the plan and the conversation together."""
-        self.api.on("session_start", self.conversation_opened)
-        self.api.on("session_tree", self.branch_chosen)
+        self.api.on(ConversationStart, self.conversation_opened)
+        self.api.on(BranchChange, self.branch_chosen)
 
     def register_tools(self) -> None:
         """Offer the dialect's tools to the model."""
@@ -71,8 +79,8 @@ class DialectExtension:
 
     def register_hooks(self) -> None:
         """Register what happens around a turn."""
-        self.api.on("before_agent_start", self.add_context)
-        self.api.on("agent_before_settle", self.nudge)
+        self.api.on(BeforeAgentStart, self.add_context)
+        self.api.on(BeforeSettle, self.nudge)
 
     def definition(self, tool: Tool) -> ToolDefinition:
         """A tool as the host takes it."""
@@ -93,40 +101,41 @@ class DialectExtension:
             return reply
         return replace(reply, details=with_plan(reply.details, self.session.plan))
 
-    def conversation_opened(self, _event: Event, ctx: ExtensionContext) -> None:
+    def conversation_opened(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
         """Restore the plan that the conversation holds, unless the store has gone on from it."""
-        self._session = self._open_session(ctx.session.id)
-        held = self.dialect.recover(ctx.session.get_branch())
+        self._session = self._open_session(ctx.conversation.id)
+        held = self.dialect.recover(ctx.conversation.branch_records())
         if held is not None and not overtaken(self._session, held):
             self.restore(held)
         self.show_status(ctx)
 
-    def branch_chosen(self, _event: Event, ctx: ExtensionContext) -> None:
+    def branch_chosen(self, _event: BranchChange, ctx: ExtensionContext) -> None:
         """Restore the plan that the conversation held at this point."""
-        self.restore(self.dialect.recover(ctx.session.get_branch()) or Plan())
+        self.restore(self.dialect.recover(ctx.conversation.branch_records()) or Plan())
         self.show_status(ctx)
 
     def restore(self, plan: Plan) -> None:
         """Make this the plan, as it is: limits hold for what a model writes, not for what it wrote once."""
         self.session.change((Write(plan.phases),), Actor.IMPORT, Rules(numbered=self.dialect.rules.numbered))
 
-    def add_context(self, _event: Event, _ctx: ExtensionContext) -> dict[str, Any] | None:
+    def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
         """Put the plan before the model, hidden from the person."""
         content = self.session.context()
         if content is None:
             return None
         self.session.set_seen_head(self.session.state.head)
-        return {"message": {"customType": CONTEXT, "content": content, "display": False}}
+        return AgentStartReply(CustomMessage(CONTEXT, content))
 
-    def nudge(self, event: Event, ctx: ExtensionContext) -> dict[str, Any] | None:
+    def nudge(self, event: BeforeSettle, _ctx: ExtensionContext) -> KeepGoing | None:
         """Continue an agent that stops with work left, or tell the person why it is not continued."""
-        stop = event["stopReason"]
-        verdict = self.session.turn_ended(Turn(aborted=stop == "aborted", errored=stop == "error"))
+        stop = event.stop_reason
+        turn = Turn(aborted=stop == StopReason.ABORTED, errored=stop == StopReason.ERROR)
+        verdict = self.session.turn_ended(turn)
         match verdict.decision:
             case GoOn():
-                return {"messages": [messages.user(verdict.prompt or "", ctx.now())]}
+                return KeepGoing([DeveloperMessage((TextBlock(verdict.prompt or ""),), attribution="agent")])
             case GiveUp(bound, limit):
-                self.api.send_message({"customType": LIMIT, "content": limit_notice(bound, limit), "display": True})
+                self.api.send_message(CustomMessage(LIMIT, limit_notice(bound, limit), display=True))
                 return None
             case Rest():  # exhaustive
                 return None
@@ -134,12 +143,12 @@ class DialectExtension:
     def show_status(self, ctx: ExtensionContext) -> None:
         """Show the person how far the plan is."""
         if ctx.has_ui:
-            ctx.ui.set_status(STATUS, board.summary(self.session.plan))
+            ctx.ui.set_status(STATUS, widget.status_text(self.session.plan))
 
 
 def limit_notice(bound: Bound, limit: int) -> str:
     """Tells the person that the agent is not continued any more."""
-    why = f"{limit} iterations" if bound is Bound.NUDGES else why_let_go(bound, limit)
+    why = f"{limit} iterations" if bound is Bound.NUDGES else describe_bound(bound, limit)
     return f"Auto-continue limit reached ({why}). Remaining todos were not completed. Take over manually."
 
 

@@ -8,12 +8,12 @@ from inspect import signature
 from typing import Any
 
 from tildone.kit.components import Component, RenderOptions
-from tildone.kit.schema import Problem
+from tildone.kit.schema import SchemaProblem
 from tildone.kit.signal import AbortSignal
 from tildone.value import replace, value
 
-LONGEST_NAME = 64
-FAILED = "Operation failed"
+MAX_NAME_LENGTH = 64
+DEFAULT_ERROR = "Operation failed"
 
 _SNAKE_CASE = re.compile("[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _ANY_CASE = re.compile("[A-Za-z][A-Za-z0-9_-]*")
@@ -94,9 +94,9 @@ class ToolDefinition:
     discoverable: bool = False
     inherit: bool = True
     any_case_name: bool = False
-    demands: Callable[[Any], Sequence[Problem]] = lambda _: ()
-    refuse: Callable[[Sequence[Problem], Any], ToolResult] | None = None
-    meant: Callable[[Any], tuple[Any, Sequence[Problem]]] | None = None
+    demands: Callable[[Any], Sequence[SchemaProblem]] = lambda _: ()
+    refuse: Callable[[Sequence[SchemaProblem], Any], ToolResult] | None = None
+    meant: Callable[[Any], tuple[Any, Sequence[SchemaProblem]]] | None = None
     merged: bool = False
 
 
@@ -126,16 +126,16 @@ def text_result(text: str, details: Details | None = None) -> ToolResult:
 
 def error_result(message: str) -> ToolResult:
     """What a call that raised gives: the model reads why, and details lack everything a renderer looks for."""
-    return ToolResult((TextContent(message or FAILED),), {}, is_error=True)
+    return ToolResult((TextContent(message or DEFAULT_ERROR),), {}, is_error=True)
 
 
-def update(on_update: OnUpdate | None, result: ToolResult) -> None:
+def send_update(on_update: OnUpdate | None, result: ToolResult) -> None:
     """Show a partial result to whoever wants to see one."""
     if on_update is not None:
         on_update(result)
 
 
-def checked(definition: ToolDefinition) -> ToolDefinition:
+def validated(definition: ToolDefinition) -> ToolDefinition:
     """The definition, fit to be registered.
 
     Raises:
@@ -147,17 +147,17 @@ def checked(definition: ToolDefinition) -> ToolDefinition:
     return definition
 
 
-def wrapped(inner: ToolDefinition, around: Around | None = None, **changes: Any) -> ToolDefinition:
+def wrap_tool(inner: ToolDefinition, around: Around | None = None, **changes: Any) -> ToolDefinition:
     """The tool with some fields changed; `around` decides what becomes of each call, and may hand it on.
 
     Raises:
         InvalidDefinition: the tool cannot be registered like this.
     """
     changed = replace(inner, **changes)
-    return checked(changed if around is None else replace(changed, execute=_through(changed.execute, around)))
+    return validated(changed if around is None else replace(changed, execute=_through(changed.execute, around)))
 
 
-def by_action(actions: Mapping[str, Execute]) -> Execute:
+def dispatch_by_action(actions: Mapping[str, Execute]) -> Execute:
     """An `execute` that leaves each call to the function for its `action`.
 
     Raises:
@@ -249,8 +249,8 @@ def _problems(definition: ToolDefinition) -> Iterator[str]:
 
 
 def _name_problems(definition: ToolDefinition) -> Iterator[str]:
-    if len(definition.name) > LONGEST_NAME:
-        yield f"the name is longer than {LONGEST_NAME} characters"
+    if len(definition.name) > MAX_NAME_LENGTH:
+        yield f"the name is longer than {MAX_NAME_LENGTH} characters"
     if definition.any_case_name and not _ANY_CASE.fullmatch(definition.name):
         yield "the name must be letters, digits, _ and -, a letter first"
     if not definition.any_case_name and not _SNAKE_CASE.fullmatch(definition.name):

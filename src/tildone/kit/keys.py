@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-Keys = Mapping[str, str]
+KeyBindings = Mapping[str, str]
 
-BINDINGS: Keys = {
+DEFAULT_BINDINGS: KeyBindings = {
     "app.interrupt": "escape",
     "app.clear": "ctrl+c",
     "app.exit": "ctrl+d",
@@ -23,12 +23,12 @@ BINDINGS: Keys = {
 }
 
 
-def key_of(action: str, bindings: Keys = BINDINGS) -> str:
+def key_of(action: str, bindings: KeyBindings = DEFAULT_BINDINGS) -> str:
     """The key that does it; nothing where no key does. What `bindings` does not name is bound as usual."""
-    return bindings.get(action, BINDINGS.get(action, ""))
+    return bindings.get(action, DEFAULT_BINDINGS.get(action, ""))
 
 
-def key_hint(action: str, words: str, bindings: Keys = BINDINGS) -> str:
+def key_hint(action: str, words: str, bindings: KeyBindings = DEFAULT_BINDINGS) -> str:
     """A key and what it is good for: `ctrl+o to expand`; nothing where no key does it."""
     key = key_of(action, bindings)
     return f"{key} {words}" if key else ""

@@ -12,7 +12,7 @@ _EMOJI_LOOK = "\ufe0f"
 _JOINER = "\u200d"
 
 
-def width(text: str) -> int:
+def display_width(text: str) -> int:
     """The columns that a line of text takes at most.
 
     Terminals differ on joined emoji; what counts is one that draws every part of them.
@@ -20,7 +20,7 @@ def width(text: str) -> int:
     return len(text) if text.isascii() else sum(map(_room, text))
 
 
-def clipped(text: str, columns: int) -> str:
+def clip_text(text: str, columns: int) -> str:
     """The text, or as much of it as fits into `columns`, with a sign that it was cut."""
     if _fitting(text, columns) == len(text):
         return text
@@ -29,7 +29,7 @@ def clipped(text: str, columns: int) -> str:
     return text[: _fitting(text, columns - 1)].rstrip(f" {_JOINER}") + ELLIPSIS
 
 
-def wrapped(text: str, columns: int) -> list[str]:
+def wrap_text(text: str, columns: int) -> list[str]:
     """The text as lines of at most `columns`, parted at spaces where there are any; always at least one line.
 
     A single character that is wider than `columns` gets a line of its own.

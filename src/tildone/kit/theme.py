@@ -51,7 +51,7 @@ class Span:
     lines: bool = False
 
 
-BREAK = Span("\n", lines=True)
+LINE_BREAK = Span("\n", lines=True)
 """The end of a line, and the start of another."""
 
 

@@ -17,7 +17,7 @@ _CONTINUING = range(0x80, 0xC0)
 
 
 @value
-class Truncation:
+class TruncationResult:
     """What was kept of a text, and how much there was."""
 
     content: str
@@ -28,7 +28,7 @@ class Truncation:
     output_bytes: int
 
 
-def first_part(text: str, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) -> Truncation:
+def keep_head(text: str, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) -> TruncationResult:
     """The beginning of the text: as many whole lines as fit. Only of a first line that is too long is a part kept."""
     data = _encoded(text)
     end = lines = 0
@@ -42,7 +42,7 @@ def first_part(text: str, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES
     return _truncation(data, data[:end])
 
 
-def last_part(text: str, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) -> Truncation:
+def keep_tail(text: str, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) -> TruncationResult:
     """The end of the text: as many whole lines as fit. Only of a last line that is too long is a part kept."""
     data = _encoded(text)
     start, lines = len(data), 0
@@ -61,8 +61,8 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _truncation(whole: bytes, kept: bytes) -> Truncation:
-    return Truncation(
+def _truncation(whole: bytes, kept: bytes) -> TruncationResult:
+    return TruncationResult(
         content=kept.decode("utf-8", "surrogatepass"),
         truncated=len(kept) < len(whole),
         total_lines=_lines(whole),

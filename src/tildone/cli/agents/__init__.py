@@ -1,1 +1,156 @@
-"""Verbs that connect coding agents to the plan and steer them."""
+"""Verbs that run agents, connect coding agents to the plan, and steer them."""
+
+from __future__ import annotations
+
+from tildone.cli.parsing.options import DRY_RUN, JSON
+from tildone.cli.parsing.table import UNLIMITED, Option, Verb
+from tildone.dialects import DEFAULT_DIALECT, DIALECTS
+from tildone.integrations import INTEGRATIONS, names_with_hooks
+from tildone.registry import Registry
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.cli.parsing.table import VerbTable
+
+SCOPE = Option("scope", "SCOPE", "user (all your projects) or project (this one, in files to share).")
+CODING_AGENTS = f"Agents: {', '.join(INTEGRATIONS)}; all means those that are found here."
+
+VERBS: VerbTable = Registry(
+    __name__,
+    "run",
+    {
+        "run": Verb(
+            "run",
+            "[TASK|PLAN.md]",
+            "Let an agent work through a task or a plan.",
+            max_args=UNLIMITED,
+            description=(
+                "TASK is the prompt for a model; - reads it from standard input; without it, you are asked for it. "
+                "PLAN.md is a checklist. Without a model, tildone itself carries out a plan whose tasks end in a "
+                "command in backticks. At a terminal you are asked to confirm each command; elsewhere only commands "
+                "that --allow matches run."
+            ),
+            options=(
+                Option("model", "SPEC", "provider:name, or shell; default: $TILDONE_MODEL."),
+                Option("mode", "MODE", "terminal, print (the last answer), json (events) or rpc."),
+                Option("continue", "", "Continue the newest conversation of this folder."),
+                Option("resume", "ID|FILE", "Continue this conversation."),
+                Option("session", "ID|FILE", "Continue this conversation, or start one with this id."),
+                Option("fork", "ENTRY", "Branch off at one of your messages."),
+                Option("session-dir", "DIR", "The folder of the conversations; default: $TILDONE_SESSION_DIR."),
+                Option("no-session", "", "Do not save the conversation."),
+                Option("max-nudges", "N", "Limit of consecutive nudges without progress (default: 20)."),
+                Option("allow", "PATTERN", "Run matching commands without asking ('git *', '*'); repeatable."),
+                Option("outside", "", "Allow reading and writing files outside the working folder."),
+                Option("no-builtin-tools", "", "Disable the tools read, write, edit and bash."),
+            ),
+            examples=(
+                "tildone run examples/hello.md --allow '*'",
+                'tildone run "Add a --version flag, with a test" --model anthropic:claude-sonnet-5-5',
+                "tildone run --continue",
+            ),
+        ),
+        "install": Verb(
+            "install",
+            "[AGENT …]",
+            "Install the plan's tools and hooks into a coding agent.",
+            max_args=UNLIMITED,
+            description=(
+                "Adds the MCP server and the hooks to the agent's own settings files and shows the changes. "
+                "Everything else in the files stays as it is, and a copy is kept beside each. Without AGENT, lists "
+                "the supported agents.\n"
+                f"{CODING_AGENTS}"
+            ),
+            options=(
+                SCOPE,
+                DRY_RUN,
+                Option("no-hooks", "", "Install only the MCP server."),
+                Option("no-mcp", "", "Install only the hooks; the agent's own todo list is mirrored."),
+                Option("as-plugin", "DIR", "For claude: write a plugin folder instead."),
+            ),
+            examples=(
+                "tildone install",
+                "tildone install claude --dry-run",
+                "tildone install codex gemini --scope project",
+            ),
+        ),
+        "uninstall": Verb(
+            "uninstall",
+            "AGENT …",
+            "Remove the plan's tools and hooks from a coding agent.",
+            min_args=1,
+            max_args=UNLIMITED,
+            description=(
+                f"Settings files that nobody else has changed are restored exactly. Plans are kept.\n{CODING_AGENTS}"
+            ),
+            options=(SCOPE, DRY_RUN),
+            examples=("tildone uninstall claude",),
+        ),
+        "mcp": Verb(
+            "mcp",
+            "",
+            "Serve the plan over the Model Context Protocol.",
+            description=(
+                "Agents start the server themselves and talk to it on standard input and output; with --http it "
+                "listens for them. Each agent works on its own plan: the first in a project on the project's, every "
+                "other on a plan of its own, unless --session names one for all. HTTP clients name it in the header "
+                "Tildone-Session."
+            ),
+            options=(
+                Option("dialect", "NAME", f"{', '.join(DIALECTS)} (default: {DEFAULT_DIALECT})."),
+                Option("http", "", "Serve many agents over HTTP."),
+                Option("host", "HOST", "The address to listen on (default: 127.0.0.1)."),
+                Option("port", "N", "The port to listen on (default: 8633); 0 chooses a free one."),
+                Option("token-file", "FILE", "The token of the clients; default: $TILDONE_TOKEN, else generated."),
+                Option("no-token", "", "Require no token; only on the loopback interface."),
+            ),
+            examples=("tildone mcp", "tildone mcp --http --port 8633"),
+        ),
+        "hook": Verb(
+            "hook",
+            "AGENT [EVENT]",
+            "Answer a hook of a coding agent: keep the agent on its plan.",
+            min_args=1,
+            max_args=2,
+            description=(
+                f"AGENT is one of {', '.join(names_with_hooks())}. EVENT is the agent's own name "
+                "for the event, needed unless the JSON on standard input has it. An agent that stops with tasks left "
+                "is told to continue, within limits; after a restart it receives the plan again; it is told what "
+                "others changed. On any error the exit code is 0 and the agent is not held up. Options follow AGENT."
+            ),
+            examples=(
+                "tildone hook claude < event.json",
+                "tildone hook cursor stop < event.json",
+                "tildone hook claude StatusLine < status.json",
+            ),
+        ),
+        "pause": Verb(
+            "pause",
+            "",
+            "Let the agents here rest at the end of their turn.",
+            description="Applies to the agents of this project, now and later; with --session, to those on that plan.",
+            examples=("tildone pause",),
+        ),
+        "resume": Verb(
+            "resume",
+            "",
+            "Keep the agents here on their plan again.",
+            description="Use it after pause or stop, or after a limit was reached. All counters start again at 0.",
+            examples=("tildone resume",),
+        ),
+        "stop": Verb(
+            "stop",
+            "",
+            "Make the agents here end their turn before the next tool call.",
+            description="No process is killed. A new prompt does not lift it; tildone resume does.",
+            examples=("tildone stop",),
+        ),
+        "status": Verb(
+            "status",
+            "",
+            "Show the plan in one line, and the agents that work on it.",
+            options=(Option("line", "", "Print only the line, for a status bar."), JSON),
+            examples=("tildone status", "tildone status --line"),
+        ),
+    },
+)

@@ -1,11 +1,11 @@
-"""`tildone hook`, where something stands before the verb; whatever comes after it never gets here."""
+"""`tildone hook` when options precede the verb; `tildone.cli.main` handles the usual order before parsing."""
 
 from __future__ import annotations
 
-from tildone.cli import hooked
-from tildone.cli.parsing.args import Typed
+from tildone.cli import run_hook
+from tildone.cli.parsing.args import ParsedArgs
 
 
-def hook(typed: Typed) -> int:
-    """Answer a hook, with the options that were given."""
-    return hooked([*typed.words, *(f"--{name}={given}" for name, given in typed.options.items())])
+def run(args: ParsedArgs) -> int:
+    """Run the hook with the options that were given."""
+    return run_hook([*args.positional, *(f"--{name}={given}" for name, given in args.options.items())])

@@ -1,55 +1,60 @@
-"""`tildone mcp`: the plan for any agent that speaks the Model Context Protocol, on pipes or over HTTP."""
+"""`tildone mcp`: serve the plan over the Model Context Protocol, on standard input and output or over HTTP."""
 
 from __future__ import annotations
 
-import importlib
-
 from tildone.cli.opening import settings_for
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import UsageError
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from types import ModuleType
+    from tildone.config import Settings
 
-HOST, PORT = "127.0.0.1", 8633
-HIGHEST_PORT = 65535
-FOR_HTTP = ("host", "port", "token-file", "no-token")
-
-
-def mcp(typed: Typed) -> int:
-    """Serve until the client hangs up, or a signal comes."""
-    settings = settings_for(typed)
-    if not typed.has("http"):
-        for option in FOR_HTTP:
-            if typed.has(option):
-                raise UsageError(f"--{option} is for --http: on pipes there is nobody but who started it")
-        return int(_shell("stdio_server").run(settings))
-    if typed.has("no-token") and typed.has("token-file"):
-        raise UsageError("--token-file and --no-token exclude each other")
-    host, port = typed.options.get("host", HOST), _port(typed)
-    token_file, guarded = typed.options.get("token-file"), not typed.has("no-token")
-    return int(_shell("http_server").run(settings, host, port, token_file=token_file, guarded=guarded))
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8633
+MAX_PORT = 65535
+HTTP_OPTIONS = ("host", "port", "token-file", "no-token")
 
 
-def _port(typed: Typed) -> int:
-    """The port; 0 is any that is free."""
-    said = typed.options.get("port", str(PORT))
-    if not said.isdecimal() or int(said) > HIGHEST_PORT:
-        raise UsageError(f"--port takes a number from 0 to {HIGHEST_PORT}, not {said!r}")
-    return int(said)
-
-
-def _shell(part: str) -> ModuleType:
-    """A part of the shell that serves: by name, because shells do not import each other.
+def run(args: ParsedArgs) -> int:
+    """Serve until the client closes the connection, or a signal arrives.
 
     Raises:
-        UsageError: what it stands on is not installed.
+        UsageError: the options contradict each other, or a package is not installed.
     """
+    settings = settings_for(args)
     try:
-        return importlib.import_module(f"tildone.mcp.{part}")
+        return _serve_http(args, settings) if args.has("http") else _serve_stdio(args, settings)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package == "tildone":
             raise
-        raise UsageError(f"this needs the package {package}: pip install 'tildone[mcp]'") from error
+        raise UsageError(f"tildone mcp needs the package {package}: pip install 'tildone[mcp]'") from error
+
+
+def _serve_stdio(args: ParsedArgs, settings: Settings) -> int:
+    for option in HTTP_OPTIONS:
+        if args.has(option):
+            raise UsageError(f"--{option} requires --http")
+    # Optional extra: imported only to serve.
+    from tildone.mcp import stdio_server  # noqa: PLC0415  see above
+
+    return stdio_server.run(settings)
+
+
+def _serve_http(args: ParsedArgs, settings: Settings) -> int:
+    if args.has("no-token") and args.has("token-file"):
+        raise UsageError("--token-file and --no-token exclude each other")
+    host, port = args.options.get("host", DEFAULT_HOST), _port(args)
+    # Optional extra: imported only to serve.
+    from tildone.mcp import http_server  # noqa: PLC0415  see above
+
+    token_file, guarded = args.options.get("token-file"), not args.has("no-token")
+    return http_server.run(settings, host, port, token_file=token_file, guarded=guarded)
+
+
+def _port(args: ParsedArgs) -> int:
+    """The port to listen on; 0 means any free one."""
+    given = args.options.get("port", str(DEFAULT_PORT))
+    if not given.isdecimal() or int(given) > MAX_PORT:
+        raise UsageError(f"--port requires a number from 0 to {MAX_PORT}, not {given!r}")
+    return int(given)

@@ -1,11 +1,11 @@
-"""`tildone status`: the plan in a line, and who is at work on it."""
+"""`tildone status`: the plan in one line, and the agents that work on it."""
 
 from __future__ import annotations
 
-from tildone.cli.agents.pause import agent_line, concerned
-from tildone.cli.opening import named, settings_for
+from tildone.cli.agents.steering import agent_line, agents_and_sessions
+from tildone.cli.opening import session_title, settings_for
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.log import codec
 from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 HELD = {Directive.PAUSE: "Paused", Directive.STOP: "Stopped"}
 
 
-def status(typed: Typed) -> int:
-    """One line for a status bar, or a few for a person."""
-    settings = settings_for(typed)
-    agents, sessions = concerned(settings)
+def run(args: ParsedArgs) -> int:
+    """Print one line for a status bar, or several for a person."""
+    settings = settings_for(args)
+    agents, sessions = agents_and_sessions(settings)
     states = {session.name: session.state for session in sessions}
     state = states[settings.session]
     line = status_line(state)
-    if typed.has("json"):
+    if args.has("json"):
         put(codec.dump(_as_data(settings.session, state, [(agent, states[agent.session]) for agent in agents])))
         return 0
-    if typed.has("line"):
+    if args.has("line"):
         put(line)
         return 0
-    put(line or f"No tasks in {named(settings.session)}. Add one with: tildone todo append TEXT")
+    put(line or f"No tasks in {session_title(settings.session)}. Add one with: tildone todo append TEXT")
     if state.directive in HELD:
-        put(f"{HELD[state.directive]}. To go on: tildone resume")
+        put(f"{HELD[state.directive]}. To resume: tildone resume")
     for agent in agents:
         put(agent_line(agent, states[agent.session]))
     return 0

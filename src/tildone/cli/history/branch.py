@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tildone.cli.history.label import name_head
 from tildone.cli.history.log import nothing_happened
-from tildone.cli.opening import reading
+from tildone.cli.opening import open_for_reading
 from tildone.cli.output.screen import columns, moment, put, put_spans
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import UsageError
 from tildone.history.branches import branch_lines, branches
 from tildone.log import codec
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from tildone.history.branches import Branch
 
 
-def branch(typed: Typed) -> int:
+def run(args: ParsedArgs) -> int:
     """List the branches, or name the one that the head is on."""
-    if typed.words:
-        if typed.has("json"):
+    if args.positional:
+        if args.has("json"):
             raise UsageError("tildone branch prints JSON of all branches: it takes no NAME then")
-        return name_head(typed)
-    session = reading(typed)
+        return name_head(args)
+    session = open_for_reading(args)
     events = list(session.store.events(session.name))
     found = branches(events, session.store.session_head(session.name).head)
-    if typed.has("json"):
+    if args.has("json"):
         put(codec.dump([_as_data(each) for each in found] if events else []))
     elif events:
         put_spans(branch_lines(found, [event.id for event in events], moment, columns()))

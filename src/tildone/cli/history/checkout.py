@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from tildone.cli.opening import reading
+from tildone.cli.opening import open_for_reading
 from tildone.cli.output.screen import moment, put
-from tildone.cli.parsing.args import Typed
-from tildone.cli.plan.applying import standing
+from tildone.cli.output.summary import plan_summary
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.log.refs import ROOT, SHORT_ID_LENGTH, resolve
 from tildone.views.sanitize import printable
 
 
-def checkout(typed: Typed) -> int:
+def run(args: ParsedArgs) -> int:
     """Move the head, and say how to come back."""
-    session = reading(typed)
+    session = open_for_reading(args)
     left = session.store.session_head(session.name).head
-    event_id = resolve(session.store, session.name, typed.words[0])
+    event_id = resolve(session.store, session.name, args.positional[0])
     if event_id == left:
         put("You are there already.")
-        put(standing(session.plan))
+        put(plan_summary(session.plan))
         return 0
     plan = session.checkout(event_id)
     if event_id is None:
@@ -25,6 +25,6 @@ def checkout(typed: Typed) -> int:
     else:
         event = next(session.store.history(session.name, event_id))
         put(f"Went to {printable(event_id[:SHORT_ID_LENGTH])}, {moment(event.at)}.")
-    put(standing(plan))
+    put(plan_summary(plan))
     put(f"To come back: tildone checkout {ROOT if left is None else printable(left)}")
     return 0

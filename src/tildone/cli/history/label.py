@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tildone.cli.opening import reading
+from tildone.cli.opening import open_for_reading
 from tildone.cli.output.screen import columns, moment, put, put_spans
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import NotFound, Refused, UsageError
 from tildone.log import codec
 from tildone.log.events import PlanChanged
@@ -14,31 +14,31 @@ from tildone.value import replace
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
-    from tildone.history.timeline import Row
+    from tildone.history.timeline import TimelineRow
     from tildone.log.events import Event
     from tildone.session import Session
 
 
-def label(typed: Typed) -> int:
+def run(args: ParsedArgs) -> int:
     """Name an event, take a name off, or list all names."""
-    session = reading(typed)
-    name, event = (*typed.words, "", "")[:2]
-    if not typed.words:
-        if typed.has("remove"):
+    session = open_for_reading(args)
+    name, event = (*args.positional, "", "")[:2]
+    if not args.positional:
+        if args.has("remove"):
             raise UsageError("which name is to be taken off? tildone label NAME --remove")
-        return _list(typed, session)
-    if typed.has("remove"):
+        return _list(args, session)
+    if args.has("remove"):
         if event:
             raise UsageError("a name is taken off whatever event has it: tildone label NAME --remove")
         return _take_off(session, name)
     target = resolve(session.store, session.name, event) if event else _newest_change(session)
-    return _give(session, name, target, force=typed.has("force"))
+    return _give(session, name, target, force=args.has("force"))
 
 
-def name_head(typed: Typed) -> int:
+def name_head(args: ParsedArgs) -> int:
     """Name where the plan stands now."""
-    session = reading(typed)
-    return _give(session, typed.words[0], _newest_change(session), force=typed.has("force"))
+    session = open_for_reading(args)
+    return _give(session, args.positional[0], _newest_change(session), force=args.has("force"))
 
 
 def _give(session: Session, name: str, target: str | None, *, force: bool) -> int:
@@ -76,7 +76,7 @@ def _take_off(session: Session, name: str) -> int:
     return 0
 
 
-def _list(typed: Typed, session: Session) -> int:
+def _list(args: ParsedArgs, session: Session) -> int:
     # Late, because giving a name does not need it.
     from tildone.history.timeline import row_lines, timeline  # noqa: PLC0415  see above
 
@@ -84,7 +84,7 @@ def _list(typed: Typed, session: Session) -> int:
     rows = timeline(events, session.store.session_head(session.name).head, moment)
     found = [(event, row) for event, row in zip(events, rows, strict=True) if row.label is not None][::-1]
     names = {event: name for name, event in events_by_label(events).items()}
-    if typed.has("json"):
+    if args.has("json"):
         put(codec.dump([_as_data(event, row, names) for event, row in found]))
     elif found:
         put_spans(line for _, row in found for line in row_lines(replace(row, after=None), columns()))
@@ -93,7 +93,7 @@ def _list(typed: Typed, session: Session) -> int:
     return 0
 
 
-def _as_data(event: Event, row: Row, names: dict[str, str]) -> dict[str, object]:
+def _as_data(event: Event, row: TimelineRow, names: dict[str, str]) -> dict[str, object]:
     return {
         "label": names.get(event.id, row.label),
         "event": event.id,

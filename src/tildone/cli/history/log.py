@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from tildone.cli.opening import named, reading
+from tildone.cli.opening import open_for_reading, session_title
 from tildone.cli.output.screen import columns, moment, put, put_spans
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import UsageError
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tildone.history.lifetimes import Life
-    from tildone.history.timeline import Row
+    from tildone.history.task_history import TaskHistory
+    from tildone.history.timeline import TimelineRow
     from tildone.log.events import Event
     from tildone.session import Session
 
 LIMIT = 20
 
 
-def log(typed: Typed) -> int:
+def run(args: ParsedArgs) -> int:
     """Show the newest events first, or how long each task took."""
-    limit = typed.number("limit", LIMIT)
-    if typed.has("tasks"):
-        if typed.has("all") or typed.has("limit"):
+    limit = args.positive_int("limit", LIMIT)
+    if args.has("tasks"):
+        if args.has("all") or args.has("limit"):
             raise UsageError("log --tasks tells of every task of this branch: it takes neither --all nor --limit")
-        return _tasks(typed, reading(typed))
-    return _events(typed, reading(typed), limit)
+        return _tasks(args, open_for_reading(args))
+    return _events(args, open_for_reading(args), limit)
 
 
 def nothing_happened(session: Session) -> None:
@@ -33,19 +33,19 @@ def nothing_happened(session: Session) -> None:
     if session.store.leaves(session.name):
         put("This is before the first change. What was done since is on a branch: tildone branch")
         return
-    put(f"Nothing has happened in {named(session.name)} yet. Begin with: tildone todo append TEXT")
+    put(f"Nothing has happened in {session_title(session.name)} yet. Begin with: tildone todo append TEXT")
 
 
-def _events(typed: Typed, session: Session, limit: int) -> int:
+def _events(args: ParsedArgs, session: Session, limit: int) -> int:
     # Late, here and below: each of the two ways needs its own.
-    from tildone.history.timeline import recent, row_lines, timeline  # noqa: PLC0415  see above
+    from tildone.history.timeline import newest_events, row_lines, timeline  # noqa: PLC0415  see above
 
     store, name = session.store, session.name
     head = store.session_head(name).head
-    events = list(store.events(name)) if typed.has("all") else recent(store.history(name), limit)
+    events = list(store.events(name)) if args.has("all") else newest_events(store.history(name), limit)
     rows = timeline(events, head, moment, session.patience.nudges)
     shown = list(zip(events, rows, strict=True))[::-1][:limit]
-    if typed.has("json"):
+    if args.has("json"):
         put(codec.dump([_event_data(*each) for each in shown]))
     elif shown:
         put_spans(line for _, row in shown for line in row_lines(row, columns()))
@@ -54,18 +54,18 @@ def _events(typed: Typed, session: Session, limit: int) -> int:
     return 0
 
 
-def _tasks(typed: Typed, session: Session) -> int:
-    from tildone.history.duration_table import times_lines  # noqa: PLC0415  see above
-    from tildone.history.lifetimes import lives  # noqa: PLC0415  see above
+def _tasks(args: ParsedArgs, session: Session) -> int:
+    from tildone.history.duration_lines import duration_lines  # noqa: PLC0415  see above
+    from tildone.history.task_history import task_histories  # noqa: PLC0415  see above
     from tildone.ids import now  # noqa: PLC0415  see above
 
     at = now()
     events = list(session.store.history(session.name))
-    found = lives(reversed(events))
-    if typed.has("json"):
+    found = task_histories(reversed(events))
+    if args.has("json"):
         put(codec.dump([_life_data(life, at) for life in found]))
     elif found:
-        put_spans(times_lines(found, at, columns()))
+        put_spans(duration_lines(found, at, columns()))
     elif events:
         put("There was no task on this branch yet.")
     else:
@@ -73,13 +73,13 @@ def _tasks(typed: Typed, session: Session) -> int:
     return 0
 
 
-def _event_data(event: Event, row: Row) -> dict[str, object]:
+def _event_data(event: Event, row: TimelineRow) -> dict[str, object]:
     """The event as it is stored, with what it comes to."""
     stored: dict[str, object] = codec.parse(codec.encode(event))
     return stored | {"what": row.what, "took": row.took, "place": row.mark.name.lower(), "label": row.label}
 
 
-def _life_data(life: Life, at: int) -> dict[str, object]:
+def _life_data(life: TaskHistory, at: int) -> dict[str, object]:
     closed = life.closed
     return {
         "task": life.task.text,

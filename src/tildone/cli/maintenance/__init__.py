@@ -1,1 +1,97 @@
 """Verbs that inspect and maintain the store."""
+
+from __future__ import annotations
+
+from tildone.cli.parsing.options import DRY_RUN, FORCE, JSON
+from tildone.cli.parsing.table import Option, Verb
+from tildone.registry import Registry
+from tildone.stores import placeholders
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.cli.parsing.table import VerbTable
+
+VERBS: VerbTable = Registry(
+    __name__,
+    "run",
+    {
+        "sessions": Verb(
+            "sessions",
+            "",
+            "List the sessions in the store.",
+            options=(JSON,),
+            examples=("tildone sessions", "tildone todo --session /path/to/another/project"),
+        ),
+        "doctor": Verb(
+            "doctor",
+            "",
+            "Check the installation and the store, and suggest remedies.",
+            description=(
+                "Checks versions, settings and their origin, the store and its contents, permissions, free space, "
+                "other processes that have the store open, and the coding agents. Changes nothing. The exit code is 5 "
+                "if a check fails."
+            ),
+            options=(JSON,),
+            examples=("tildone doctor", "tildone doctor --store backups/tildone-20261115-120000.db"),
+        ),
+        "backup": Verb(
+            "backup",
+            "[FILE]",
+            "Write every session to one file.",
+            max_args=1,
+            description=(
+                "FILE is a SQLite database, whatever the kind of the store; by default a dated file in the folder "
+                "`backups` beside the store. It is compared with the store before it gets its name. Agents may "
+                "continue to work meanwhile. To check a backup: tildone doctor --store FILE"
+            ),
+            options=(FORCE,),
+            examples=("tildone backup", "tildone backup /media/usb/plans.db"),
+        ),
+        "restore": Verb(
+            "restore",
+            "FILE",
+            "Restore the sessions of a backup.",
+            min_args=1,
+            max_args=1,
+            description=(
+                "Nothing is lost: each session returns to its state in the backup, and later changes stay on another "
+                "branch. Sessions that are not in the backup are left unchanged. A damaged store is renamed, not "
+                "overwritten."
+            ),
+            options=(Option("session", "NAME", "Restore only this session."), DRY_RUN),
+            examples=("tildone restore plans.db --dry-run", "tildone restore plans.db --session /path/to/project"),
+        ),
+        "prune": Verb(
+            "prune",
+            "",
+            "Delete sessions that have not changed for a long time.",
+            description=(
+                "Lists them and asks for confirmation. They are deleted permanently, with their history: make a "
+                "backup first. Sessions with open tasks are kept unless --open is given; so are sessions that change "
+                "in the meantime."
+            ),
+            options=(
+                Option("older-than", "AGE", "Time since the last change: 90d, 12w, 6m (of 30 days), 1y."),
+                Option("open", "", "Include sessions with open tasks."),
+                DRY_RUN,
+                Option("yes", "", "Do not ask for confirmation."),
+                JSON,
+            ),
+            examples=("tildone prune --older-than 90d --dry-run", "tildone prune --older-than 1y --open --yes"),
+        ),
+        "migrate": Verb(
+            "migrate",
+            "TO",
+            "Copy every session to another store.",
+            min_args=1,
+            max_args=1,
+            description=(
+                f"TO is {placeholders()}. Both stores are "
+                "compared at the end. Events that TO already has are kept; rerun the command to copy what is missing. "
+                "The source is not changed."
+            ),
+            options=(Option("from", "STORE", "Copy this store instead of the one in use."),),
+            examples=("tildone migrate postgresql://localhost/plans", "tildone migrate plans.db --from jsonl:sessions"),
+        ),
+    },
+)

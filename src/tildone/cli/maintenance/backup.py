@@ -13,36 +13,36 @@ from tildone.cli.opening import settings_for
 from tildone.cli.output.amounts import size
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.config import data_folder
 from tildone.errors import NotFound, Refused, UsageError
 from tildone.files.atomic import publish
 from tildone.log.address import parse_address
 from tildone.log.copying import copy
 from tildone.stores.sqlite import SUFFIXES
-from tildone.stores.sqlite.backup import finish
+from tildone.stores.sqlite.backup import finish_backup
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from tildone.log.address import StoreAddress
-    from tildone.log.copying import Copied
+    from tildone.log.copying import CopyResult
     from tildone.log.store import Store
 
 FOLDER = "backups"
 
 
-def backup(typed: Typed) -> int:
+def run(args: ParsedArgs) -> int:
     """Write the backup: all of it and compared, or none at all."""
-    settings = settings_for(typed)
+    settings = settings_for(args)
     source = existing(settings)
-    path = _path(settings.store, typed.words[0] if typed.words else None)
+    path = _path(settings.store, args.positional[0] if args.positional else None)
     if is_same(parse_address(path), settings.store):
         raise UsageError(f"{path} is the store itself")
-    if os.path.exists(path) and not typed.has("force"):
+    if os.path.exists(path) and not args.has("force"):
         raise Refused(f"{path} is there already; to replace it, say --force")
-    if not typed.words:
+    if not args.positional:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     try:
         copied = _written(source, path)
@@ -72,7 +72,7 @@ def _path(store: StoreAddress, said: str | None) -> str:
     return path
 
 
-def _written(source: Store, path: str) -> Copied:
+def _written(source: Store, path: str) -> CopyResult:
     draft = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.urandom(4).hex()}.part")
     try:
         with Progress() as progress:
@@ -81,7 +81,7 @@ def _written(source: Store, path: str) -> Copied:
                 copied = copy(source, target, progress)
             finally:
                 target.close()
-        finish(draft)
+        finish_backup(draft)
         publish(draft, path)
     except BaseException:
         for suffix in SUFFIXES:

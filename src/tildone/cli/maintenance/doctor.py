@@ -8,9 +8,9 @@ from tildone.cli.maintenance.checks import CHECKS, Ground
 from tildone.cli.opening import settings_for
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import columns, put, put_spans
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import StoreError, UsageError
-from tildone.kit.text import wrapped
+from tildone.kit.text import wrap_text
 from tildone.kit.theme import Role, Span
 from tildone.log import codec
 from tildone.log.health import Finding, Health
@@ -25,32 +25,32 @@ WIDE = 1_000_000
 NARROW = 20
 
 
-def doctor(typed: Typed) -> int:
+def run(args: ParsedArgs) -> int:
     """Look at everything, and say what is found as it is found."""
     told: list[tuple[str, Finding]] = []
     with Progress() as progress:
-        for title, finding in _found(typed, progress):
-            if not typed.has("json"):
+        for title, finding in _found(args, progress):
+            if not args.has("json"):
                 progress.clear()
                 before = told[-1] if told else ("", None)
                 if before[0] != title:
                     put_spans([[Span(title, bold=True)]])
                 put_spans(_lines(finding, before[1]))
             told.append((title, finding))
-    if typed.has("json"):
+    if args.has("json"):
         put(codec.dump([_as_data(*each) for each in told]))
     else:
         put(_summary([finding.health for _, finding in told]))
     return StoreError.exit_code if any(finding.health is Health.BAD for _, finding in told) else 0
 
 
-def _found(typed: Typed, progress: Progress) -> Iterator[tuple[str, Finding]]:
+def _found(args: ParsedArgs, progress: Progress) -> Iterator[tuple[str, Finding]]:
     try:
-        settings = settings_for(typed)
+        settings = settings_for(args)
     except UsageError as error:
         yield "Settings", Finding(Health.BAD, str(error), "put that right, and ask again")
         return
-    ground = Ground(settings, typed.options, os.getcwd(), progress)
+    ground = Ground(settings, args.options, os.getcwd(), progress)
     for title, check in CHECKS:
         for finding in check(ground):
             yield title, finding
@@ -60,10 +60,10 @@ def _lines(finding: Finding, before: Finding | None) -> list[tuple[Span, ...]]:
     """A finding, and below it what can be done about it, unless that was said of the one before."""
     sign, role = SIGNS[finding.health]
     room = max(NARROW, (columns() or WIDE) - 4)
-    first, *rest = wrapped(printable(finding.what), room)
+    first, *rest = wrap_text(printable(finding.what), room)
     lines = [(Span("  "), Span(sign, role), Span(f" {first}")), *((Span(f"    {line}"),) for line in rest)]
     if finding.remedy and (before is None or before.remedy != finding.remedy):
-        first, *rest = wrapped(printable(finding.remedy), room - 2)
+        first, *rest = wrap_text(printable(finding.remedy), room - 2)
         lines += [(Span(f"    → {first}", Role.ACCENT),), *((Span(f"      {line}", Role.ACCENT),) for line in rest)]
     return lines
 

@@ -12,7 +12,7 @@ from tildone.cli.opening import settings_for
 from tildone.cli.output.amounts import many
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import StoreBusy, UsageError
 from tildone.log.copying import copy
 from tildone.typing import TYPE_CHECKING
@@ -20,13 +20,13 @@ from tildone.views.sanitize import printable
 from tildone.wiring import open_store
 
 if TYPE_CHECKING:
-    from tildone.log.copying import Copied
+    from tildone.log.copying import CopyResult
 
 
-def migrate(typed: Typed) -> int:
+def run(args: ParsedArgs) -> int:
     """Copy the store that is in use into another. Made again, it brings what came meanwhile."""
-    here = settings_at(typed, typed.options["from"]) if "from" in typed.options else settings_for(typed)
-    there = settings_at(typed, typed.words[0])
+    here = settings_at(args, args.options["from"]) if "from" in args.options else settings_for(args)
+    there = settings_at(args, args.positional[0])
     if is_same(here.store, there.store):
         raise UsageError(f"{here.store.redacted} can't be copied into itself")
     source = existing(here)
@@ -53,20 +53,20 @@ def migrate(typed: Typed) -> int:
     return 0
 
 
-def report(copied: Copied, done: str) -> None:
+def report(copied: CopyResult, done: str) -> None:
     """Say what was done, how much that came to, and by what it can be known."""
     new = "none of them new" if not copied.new else f"{copied.new:,} of them new"
     sum_up(copied, done, "all of them new" if copied.new == copied.events else new)
 
 
-def sum_up(copied: Copied, done: str, *more: str) -> None:
+def sum_up(copied: CopyResult, done: str, *more: str) -> None:
     """The same, without saying how much was new."""
     much = f"{many(copied.sessions, 'session')} with {many(copied.events, 'event')}"
     put(f"{printable(done)}: {', '.join((much, *more))}.")
     put(f"Compared on both sides: sha256 {copied.digest}")
 
 
-def went_on(copied: Copied) -> str:
+def went_on(copied: CopyResult) -> str:
     """Which sessions the copy has not kept up with."""
     names = ", ".join(printable(name) for name in copied.went_on)
     return f"{many(len(copied.went_on), 'session')} went on meanwhile: {names}"

@@ -9,7 +9,7 @@ from tildone.cli.opening import settings_for
 from tildone.cli.output.amounts import DAY, SPANS, age, many, size
 from tildone.cli.output.prompts import agreed
 from tildone.cli.output.screen import on_terminal, put, put_spans
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.core.query import open_tasks
 from tildone.errors import HeadMoved, StoreError, UsageError
 from tildone.ids import now
@@ -38,25 +38,25 @@ class Old:
     open: int
 
 
-def prune(typed: Typed) -> int:
+def run(args: ParsedArgs) -> int:
     """Find old sessions, show them, ask, and remove them; one that somebody works on is left."""
-    span, words = _span(typed.options.get("older-than", ""))
-    asking = not typed.has("yes") and not typed.has("dry-run")
-    if asking and (typed.has("json") or not on_terminal() or not sys.stdin.isatty()):
+    span, words = _span(args.options.get("older-than", ""))
+    asking = not args.has("yes") and not args.has("dry-run")
+    if asking and (args.has("json") or not on_terminal() or not sys.stdin.isatty()):
         raise UsageError("nothing is removed unasked: say --yes, or --dry-run to see what would be removed")
-    settings = settings_for(typed)
+    settings = settings_for(args)
     store = existing(settings)
     try:
         found = _older_than(store, span)
-        chosen = [old for old in found if typed.has("open") or not old.open]
-        if not typed.has("json"):
+        chosen = [old for old in found if args.has("open") or not old.open]
+        if not args.has("json"):
             _show(found, chosen, f"in {settings.store.redacted} was last written to more than {words} ago")
-        wanted = bool(chosen) and not typed.has("dry-run") and (not asking or _agreed(chosen))
+        wanted = bool(chosen) and not args.has("dry-run") and (not asking or _agreed(chosen))
         removed = [old for old in chosen if _is_forgotten(store, old)] if wanted else []
         freed = _freed(store) if removed else ""
-        if typed.has("json"):
+        if args.has("json"):
             put(codec.dump([_as_data(old, removed=old in removed) for old in found]))
-        elif chosen and not typed.has("dry-run"):
+        elif chosen and not args.has("dry-run"):
             _tell(chosen if wanted else [], removed, freed)
     finally:
         store.close()

@@ -14,10 +14,10 @@ from tildone.cli.opening import settings_for
 from tildone.cli.output.amounts import many
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import StoreDamaged, UsageError
 from tildone.log.address import parse_address
-from tildone.log.copying import copy, outlook
+from tildone.log.copying import copy, preview_copy
 from tildone.log.health import Health
 from tildone.stores import store_kind
 from tildone.stores.memory import MemoryStore
@@ -28,26 +28,26 @@ from tildone.wiring import open_store
 
 if TYPE_CHECKING:
     from tildone.config import Settings
-    from tildone.log.copying import Outlook
+    from tildone.log.copying import CopyPreview
     from tildone.log.store import Store
     from tildone.stores.sqlite.store import SqliteStore
 
 LISTED = 10
 
 
-def restore(typed: Typed) -> int:
+def run(args: ParsedArgs) -> int:
     """Put the sessions of a backup back, or one of them, or say what that would do."""
-    settings = settings_for(typed)
-    path = os.path.abspath(os.path.expanduser(typed.words[0]))
+    settings = settings_for(args)
+    path = os.path.abspath(os.path.expanduser(args.positional[0]))
     if is_same(parse_address(path), settings.store):
         raise UsageError(f"{path} is the store itself")
     with tempfile.TemporaryDirectory(prefix="tildone-") as scratch:
         source = open_backup(path, os.path.join(scratch, "backup.db"))
         try:
             _look_through(source, path)
-            if typed.has("dry-run"):
-                return _foretell(source, settings, typed.options.get("session"))
-            return _put_back(source, settings, path, typed.options.get("session"))
+            if args.has("dry-run"):
+                return _foretell(source, settings, args.options.get("session"))
+            return _put_back(source, settings, path, args.options.get("session"))
         except KeyboardInterrupt:
             print("Stopped. What was put back stays; to go on, give the same command again.", file=sys.stderr)
             return INTERRUPTED
@@ -115,10 +115,10 @@ def _foretell(source: Store, settings: Settings, only: str | None) -> int:
     """Say what would change."""
     target = _as_it_is(settings)
     try:
-        found = [each for each in outlook(source, target, only) if each.changes]
+        found = [each for each in preview_copy(source, target, only) if each.changes]
     except StoreDamaged as error:
         put(f"The store would be moved aside and begun anew: {printable(str(error))}")
-        found = [each for each in outlook(source, MemoryStore(), only) if each.changes]
+        found = [each for each in preview_copy(source, MemoryStore(), only) if each.changes]
     target.close()
     if not found:
         put("Nothing would change: all of it is there.")
@@ -140,7 +140,7 @@ def _as_it_is(settings: Settings) -> Store:
         return MemoryStore()
 
 
-def _told(each: Outlook) -> str:
+def _told(each: CopyPreview) -> str:
     if each.new == each.events:
         return f"{printable(each.name)}: would be here again, with {many(each.events, 'event')}"
     parts = [f"would get {many(each.new, 'event')}"] if each.new else []

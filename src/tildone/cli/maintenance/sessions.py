@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.cli.opening import settings_for
 from tildone.cli.output.screen import moment, put, put_spans
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.core.query import progress
 from tildone.kit.theme import Role, Span
 from tildone.log import codec
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 HERE = "●"
 
 
-def sessions(typed: Typed) -> int:
+def run(args: ParsedArgs) -> int:
     """List them, the one written to last first, the current one marked."""
-    settings = settings_for(typed)
+    settings = settings_for(args)
     store = open_store(settings)
     found = [(info, progress(latest_state(store.history(info.name)).plan)) for info in store.sessions()]
-    if typed.has("json"):
+    if args.has("json"):
         put(codec.dump([_as_data(*each, here=each[0].name == settings.session) for each in found]))
     elif found:
         put_spans(_rows(found, settings.session))

@@ -1,55 +1,45 @@
-"""Help for every verb, written from the table that they are parsed by."""
+"""`tildone help`: the help of every verb, generated from the tables that the parser reads."""
 
 from __future__ import annotations
 
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import Typed, Verb, called, parse
-from tildone.cli.verbs import ROOT
+from tildone.cli.parsing.args import ParsedArgs, command, parse
+from tildone.cli.parsing.table import Verb
+from tildone.kit.text import wrap_text
+
+COLUMNS = 100
 
 
-def overview(typed: Typed) -> int:
-    """The program's own help."""
-    return show(typed.path)
-
-
-def help_(typed: Typed) -> int:
-    """Help for the verb that is named."""
-    return show(parse(ROOT, [*typed.words, "--help"]).path)
-
-
-def version(_typed: Typed) -> int:
-    """The installed version."""
-    # Looking up metadata is slow, and only this asks for it.
-    from importlib.metadata import version as installed  # noqa: PLC0415  see above
-
-    put(f"tildone {installed('tildone')}")
-    return 0
-
-
-def show(path: tuple[Verb, ...]) -> int:
-    """Print the help of the verb that `path` leads to."""
+def run(args: ParsedArgs) -> int:
+    """Print the help of the verb that the arguments name, or that `--help` was given to."""
+    path = args.path if args.has("help") else parse(args.path[0], [*args.positional, "--help"]).path
     put("\n".join(_lines(path)))
     return 0
 
 
 def _lines(path: tuple[Verb, ...]) -> list[str]:
     verb = path[-1]
-    lines = [f"{called(path)} {verb.words}".rstrip(), "", _sentence(verb.summary)]
-    if verb.about:
-        lines += ["", verb.about]
-    if verb.verbs:
-        lines += ["", "Verbs:", *_table([(f"{each.name} {each.words}".rstrip(), each.summary) for each in verb.verbs])]
-    # What a verb says of an option counts more than what the program says of it.
+    lines = [f"{command(path)} {verb.arguments}".rstrip(), "", verb.summary]
+    if verb.description:
+        lines += ["", *(line for paragraph in verb.description.split("\n") for line in wrap_text(paragraph, COLUMNS))]
+    width = max((len(_usage(each)) for each in verb.verbs), default=0)
+    for group in verb.groups:
+        rows = [(_usage(each), each.summary) for each in group.table.entries.values()]
+        lines += ["", f"{group.title} verbs:".lstrip().capitalize(), *_table(rows, width)]
+    # A verb's own help for an option takes precedence over the program's.
     options = {option.name: option for option in (*verb.options, *path[0].options, *verb.options)}
-    rows = [(f"--{option.name} {option.takes}".rstrip(), option.means) for option in options.values()]
-    lines += ["", "Options:", *_table(rows)]
+    lines += [
+        "",
+        "Options:",
+        *_table([(f"--{each.name} {each.metavar}".rstrip(), each.help) for each in options.values()]),
+    ]
     return [*lines, "", "Examples:", *(f"  $ {example}" for example in verb.examples)]
 
 
-def _table(rows: list[tuple[str, str]]) -> list[str]:
-    width = max(len(left) for left, _ in rows)
+def _usage(verb: Verb) -> str:
+    return f"{verb.name} {verb.arguments}".rstrip()
+
+
+def _table(rows: list[tuple[str, str]], width: int = 0) -> list[str]:
+    width = width or max(len(left) for left, _ in rows)
     return [f"  {left.ljust(width)}  {right}" for left, right in rows]
-
-
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:].removesuffix(".") + "."

@@ -1,10 +1,12 @@
 """Options that several verbs take."""
 
-from tildone.cli.parsing.args import Option
+from tildone.cli.parsing.table import Option
+from tildone.dialects import DIALECTS
 from tildone.stores import placeholders
 
-SESSION = Option("session", "NAME", "which session; else $TILDONE_SESSION, else this project's")
-STORE = Option("store", "STORE", f"{placeholders()}; else $TILDONE_STORE, else a file of yours")
-DIALECT = Option("dialect", "NAME", "indexed, phased, declared or brief; else $TILDONE_DIALECT, else the session's own")
-FORCE = Option("force", "", "do it all the same")
-JSON = Option("json", "", "print JSON")
+SESSION = Option("session", "NAME", "The session to use; default: $TILDONE_SESSION, else the project's.")
+STORE = Option("store", "STORE", f"{placeholders()}; default: $TILDONE_STORE, else your own file.")
+DIALECT = Option("dialect", "NAME", f"{', '.join(DIALECTS)}; default: $TILDONE_DIALECT, else the session's own.")
+FORCE = Option("force", "", "Do it without this check.")
+JSON = Option("json", "", "Print JSON.")
+DRY_RUN = Option("dry-run", "", "Show what would change; change nothing.")

@@ -1,23 +1,23 @@
-"""A person's command carried out: its changes made, its words printed, its trouble raised."""
+"""Applies the answer of a `/todo` command to the session: makes its changes, prints its messages, raises its errors."""
 
 from __future__ import annotations
 
 from tildone.cli.output.screen import put
+from tildone.cli.output.summary import plan_summary
+from tildone.cli.parsing.args import ParsedArgs, command
 from tildone.commands.answer import Trouble
-from tildone.core.plan import Status
-from tildone.core.query import next_task, progress
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.log.events import Actor
 from tildone.typing import TYPE_CHECKING
-from tildone.views.faults import sentence
-from tildone.views.sanitize import printable, printable_lines
+from tildone.views.faults import describe_fault
+from tildone.views.sanitize import printable_lines
 
 if TYPE_CHECKING:
     from tildone.commands.answer import Answer
-    from tildone.core.plan import Plan
     from tildone.session import Session
 
-ME = "tildone todo"
+COMMAND = "tildone todo"
+"""How hints name the command."""
 
 _ERRORS = {
     Trouble.MISUSED: UsageError,
@@ -28,47 +28,45 @@ _ERRORS = {
 }
 
 
-def carry_out(session: Session, answer: Answer, actor: Actor = Actor.USER) -> int:
-    """Make the changes, say what was done and where the plan stands now.
+def apply_answer(session: Session, answer: Answer, actor: Actor = Actor.USER) -> int:
+    """Make the changes; print what was done and the state of the plan.
 
     Raises:
-        TildoneError: nothing came of it; the class says of what kind the trouble is.
+        TildoneError: nothing was changed; the class tells the kind of error.
     """
-    raise_trouble(answer)
+    _raise_error(answer)
     if answer.steps is None:
-        _say(answer)
+        _print_messages(answer)
         return 0
     outcome = session.change(answer.steps, actor, answer.rules(session.dialect.rules))
     if outcome.faults:
-        raise Refused("; ".join(map(sentence, outcome.faults)))
-    _say(answer)
-    put(standing(outcome.after) if outcome.changed else "Nothing changed.")
+        raise Refused("; ".join(map(describe_fault, outcome.faults)))
+    _print_messages(answer)
+    put(plan_summary(outcome.after) if outcome.changed else "Nothing changed.")
     if outcome.changed and not outcome.after.tasks:
-        put("To take that back: tildone undo")
+        put("To undo this: tildone undo")
     return 0
 
 
-def raise_trouble(answer: Answer) -> None:
-    """Raise what went wrong, if anything did."""
+def query(args: ParsedArgs) -> str:
+    """The text that names a task or a phase; empty if everything is meant.
+
+    Raises:
+        UsageError: the argument is empty, as an unset variable of a script would be.
+    """
+    text = " ".join(args.positional)
+    if args.positional and not text.strip():
+        raise UsageError(f"{command(args.path)} was given an empty argument")
+    return text
+
+
+def _raise_error(answer: Answer) -> None:
     if answer.trouble:
         text = "\n".join(message.text for message in answer.messages)
         # It follows the program's name and a colon.
         raise _ERRORS[answer.trouble](text[:1].lower() + text[1:])
 
 
-def standing(plan: Plan) -> str:
-    """How far the plan has come, and what is next."""
-    far = progress(plan)
-    if not far.total:
-        return "The plan is empty now."
-    upcoming = next_task(plan)
-    if upcoming is None:
-        return f"{far.closed} of {far.total} closed: nothing is left to do."
-    task = upcoming[1]
-    word = "In progress" if task.status is Status.IN_PROGRESS else "Next"
-    return f"{far.closed} of {far.total} closed. {word}: {printable(task.text)}"
-
-
-def _say(answer: Answer) -> None:
+def _print_messages(answer: Answer) -> None:
     for message in answer.messages:
         put("\n".join(printable_lines(message.text)))

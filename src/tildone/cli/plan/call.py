@@ -6,7 +6,7 @@ import sys
 
 from tildone.cli.opening import settings_for
 from tildone.cli.output.screen import put, put_raw
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.dialects import DIALECTS, dialect_named, dialect_of_tool, tools_of
 from tildone.errors import Refused, UsageError
 from tildone.log import codec
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from tildone.dialects.base import Dialect
 
 
-def call(typed: Typed) -> int:
+def run(args: ParsedArgs) -> int:
     """Call a tool; a refusal is an answer, too, with an exit code that says so."""
-    dialect = _dialect(typed.words[0], typed.options.get("dialect"))
-    arguments = typed.words[1] if len(typed.words) > 1 else None
-    reply = open_session(settings_for(typed), dialect).call(typed.words[0], _arguments(arguments))
-    if typed.has("json"):
+    dialect = _dialect(args.positional[0], args.options.get("dialect"))
+    arguments = args.positional[1] if len(args.positional) > 1 else None
+    reply = open_session(settings_for(args), dialect).call(args.positional[0], _arguments(arguments))
+    if args.has("json"):
         content = [{"type": "text", "text": reply.text}]
         put(codec.dump({"content": content, "details": reply.details, "isError": reply.is_error}))
     else:
@@ -49,7 +49,7 @@ def _dialect(tool: str, wanted: str | None) -> Dialect:
 
 
 def _arguments(given: str | None) -> str:
-    """The JSON as typed, or from standard input; at a terminal, where nothing is piped in, no arguments at all."""
+    """The JSON as args, or from standard input; at a terminal, where nothing is piped in, no arguments at all."""
     if given is not None and given != "-":
         return given
     if given is None and sys.stdin.isatty():

@@ -1,27 +1,25 @@
-"""`tildone run`: an agent of our own that works through a task or a plan."""
+"""The machinery of `tildone run`: its arguments, what it sets up, and the modes it shows a run in."""
 
 from __future__ import annotations
 
-import asyncio
-import importlib
-from collections.abc import Callable, Coroutine
-from typing import Any
+from tildone.registry import Registry
+from tildone.typing import TYPE_CHECKING
 
-from tildone.cli.parsing.args import Typed
-from tildone.cli.run.arguments import parse_arguments
-from tildone.cli.run.setup import RunSetup
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from typing import Any
 
-MODES = {
-    "terminal": "tildone.cli.run.terminal",
-    "print": "tildone.cli.run.print_mode",
-    "json": "tildone.cli.run.json_mode",
-    "rpc": "tildone.rpc.run",
-}
-"""Where each mode is, as a name: one of them is a shell of its own, and shells do not import each other."""
+    from tildone.cli.run.setup import RunSetup
 
+    Mode = Callable[[RunSetup], Coroutine[Any, Any, int]]
 
-def run(typed: Typed) -> int:
-    """Run the agent until it is done; the exit code says whether it was."""
-    order = parse_arguments(typed)
-    mode: Callable[[RunSetup], Coroutine[Any, Any, int]] = importlib.import_module(MODES[order.mode]).run
-    return asyncio.run(mode(RunSetup(order)))
+MODES: Registry[Mode, str] = Registry(
+    __name__,
+    "run",
+    {
+        "terminal": "an interactive run",
+        "print_mode": "print the last answer",
+        "json_mode": "print every event as JSON",
+    },
+)
+"""The modes that are part of the CLI. The mode `rpc` is `tildone.rpc`."""

@@ -7,7 +7,7 @@ import re
 import sys
 
 from tildone.cli.opening import settings_for
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.config import Settings, nearest
 from tildone.errors import NotFound, UsageError
 from tildone.value import value
@@ -58,7 +58,7 @@ class RunArguments:
     tools: bool = True
 
 
-def parse_arguments(typed: Typed) -> RunArguments:
+def parse_arguments(typed: ParsedArgs) -> RunArguments:
     """What the command line asks for.
 
     Raises:
@@ -67,7 +67,7 @@ def parse_arguments(typed: Typed) -> RunArguments:
     """
     settings = settings_for(typed)
     _check(typed)
-    work = _work(typed.words)
+    work = _work(typed.positional)
     mode = typed.options.get("mode", "terminal")
     if work is None and mode in {"print", "json"} and not typed.has("fork"):
         raise UsageError(f"what is to be done? tildone run TASK --mode {mode}, or PLAN.md, or - for standard input")
@@ -90,13 +90,13 @@ def parse_arguments(typed: Typed) -> RunArguments:
         fork=typed.options.get("fork"),
         newest=typed.has("continue"),
         kept=not typed.has("no-session"),
-        allow=typed.each("allow"),
+        allow=typed.values("allow"),
         outside=typed.has("outside"),
         tools=not typed.has("no-builtin-tools"),
     )
 
 
-def _check(typed: Typed) -> None:
+def _check(typed: ParsedArgs) -> None:
     mode = typed.options.get("mode", "terminal")
     if mode not in MODES:
         raise UsageError(f"there is no mode {mode!r}; {nearest(mode, MODES)}")

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from itertools import islice
 
-from tildone.cli.opening import named, reading, settings_for
+from tildone.cli.opening import open_for_reading, session_title, settings_for
 from tildone.cli.output.screen import put, put_raw
 from tildone.cli.output.warnings import aside
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.cli.transfer.reading import CLAUDE, FORMS, JSON, MARKDOWN, PI, STREAM, TODO_TXT, ending_of
 from tildone.config import nearest
 from tildone.errors import Refused, UsageError
 from tildone.files.atomic import read_text, write_text
 from tildone.formats import markdown, todotxt
-from tildone.formats.losses import Written
+from tildone.formats.conversion import ExportedText
 from tildone.log import archive
 from tildone.log.archive import Archive
 from tildone.log.events import PlanChanged
@@ -28,24 +28,24 @@ OUT = tuple(form for form in FORMS if form != CLAUDE)
 RECENT = 200
 
 
-def export(typed: Typed) -> int:
+def run(args: ParsedArgs) -> int:
     """Write the session in the format that is wanted, to a file or to standard output."""
-    path = typed.words[0] if typed.words else STREAM
-    form = _form(typed.options.get("as"), path)
-    session = reading(typed)
+    path = args.positional[0] if args.positional else STREAM
+    form = _form(args.options.get("as"), path)
+    session = open_for_reading(args)
     if form == PI:
-        _save_pi(session, path, settings_for(typed).project)
+        _save_pi(session, path, settings_for(args).project)
         put(f"Wrote the session to {printable(path)}")
         return 0
     written = _written(session, form)
     if path == STREAM:
         put_raw(written.text.removesuffix("\n"))
     else:
-        if not typed.has("force"):
+        if not args.has("force"):
             _spare(session, path, form)
         write_text(path, written.text)
         put(f"Wrote the {'session' if form == JSON else 'plan'} to {printable(path)}")
-    aside(f"What is written otherwise in {form}", written.said, everything=typed.has("verbose"))
+    aside(f"What is written otherwise in {form}", written.said, everything=args.has("verbose"))
     return 0
 
 
@@ -67,13 +67,13 @@ def _form(wanted: str | None, path: str) -> str:
     return form
 
 
-def _written(session: Session, form: str) -> Written:
+def _written(session: Session, form: str) -> ExportedText:
     if form == JSON:
-        return Written(archive.write(_whole(session)))
+        return ExportedText(archive.write(_whole(session)))
     plan = session.plan
     if not plan.phases:
         raise Refused("there is no plan to export; begin one with: tildone todo append TEXT")
-    return todotxt.write(plan) if form == TODO_TXT else Written(markdown.document(plan))
+    return todotxt.write(plan) if form == TODO_TXT else ExportedText(markdown.lossless_checklist(plan))
 
 
 def _whole(session: Session) -> Archive:
@@ -86,7 +86,7 @@ def _whole(session: Session) -> Archive:
     place = session.store.session_head(session.name)
     events = tuple(session.store.events(session.name))
     if not events:
-        raise Refused(f"nothing has happened in {named(session.name)} yet; begin with: tildone todo append TEXT")
+        raise Refused(f"{session_title(session.name)} has no events yet; start with: tildone todo append TEXT")
     return Archive(session.name, place, events)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tildone.cli.opening import named, settings_for
+from tildone.cli.opening import session_title, settings_for
 from tildone.cli.output.warnings import aside
-from tildone.cli.parsing.args import Typed
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.cli.transfer.reading import FoundHistory, FoundPlan, shown
 from tildone.core.ops import Write
 from tildone.core.plan import Plan
@@ -15,7 +15,7 @@ from tildone.log.state import latest_state
 from tildone.log.tree import by_id
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.faults import sentence
+from tildone.views.faults import describe_fault
 from tildone.wiring import open_store
 
 if TYPE_CHECKING:
@@ -39,25 +39,25 @@ class Imported:
     new: int | None = None
 
 
-def replace_plan(session: Session, found: FoundPlan, typed: Typed) -> Imported:
+def replace_plan(session: Session, found: FoundPlan, args: ParsedArgs) -> Imported:
     """Put a plan in place of the session's.
 
     Raises:
         Refused: it is empty, or against the session's rules.
     """
-    if not found.plan.tasks and session.plan.tasks and not typed.has("force"):
+    if not found.plan.tasks and session.plan.tasks and not args.has("force"):
         raise Refused(f"there is no task in {shown(found.path)}: to empty the plan, say --force or: tildone todo rm")
     steps = (Write(found.plan.phases),)
-    if typed.has("dry-run"):
+    if args.has("dry-run"):
         outcome: Outcome = reduce(session.plan, steps, session.dialect.rules)
     else:
         outcome = session.change(steps, Actor.IMPORT)
     if outcome.faults:
-        raise Refused("; ".join(map(sentence, outcome.faults)))
+        raise Refused("; ".join(map(describe_fault, outcome.faults)))
     return Imported(found, session.name, outcome.before, outcome.after)
 
 
-def take_over(typed: Typed, found: FoundHistory, store: Store | None = None) -> Imported:
+def take_over(args: ParsedArgs, found: FoundHistory, store: Store | None = None) -> Imported:
     """Take a history over into the session it names, or that the person names, and stand where it stands.
 
     Raises:
@@ -66,10 +66,10 @@ def take_over(typed: Typed, found: FoundHistory, store: Store | None = None) -> 
     """
     if not found.events:
         raise Refused(f"there is no plan in {shown(found.path)}")
-    store = store or open_store(settings_for(typed))
-    session = typed.options.get("session", found.session)
+    store = store or open_store(settings_for(args))
+    session = args.options.get("session", found.session)
     before = latest_state(store.history(session)).plan
-    if typed.has("dry-run"):
+    if args.has("dry-run"):
         here = {event.id for event in store.events(session)}
         return Imported(found, session, before, found.plan, sum(event.id not in here for event in found.events))
     try:
@@ -78,7 +78,7 @@ def take_over(typed: Typed, found: FoundHistory, store: Store | None = None) -> 
         if not _clash(store, session, found):
             raise
         hint = f"import {shown(found.path)} into another with --session"
-        raise StoreError(f"{named(session)} has other events of the same names; {hint}") from error
+        raise StoreError(f"{session_title(session)} has other events of the same names; {hint}") from error
     return Imported(found, session, before, found.plan, new)
 
 

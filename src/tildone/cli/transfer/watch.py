@@ -6,12 +6,12 @@ import os
 import sys
 import time
 
-from tildone.cli.opening import named, settings_for
-from tildone.cli.parsing.args import Typed
+from tildone.cli.opening import session_title, settings_for
+from tildone.cli.parsing.args import ParsedArgs
 from tildone.cli.transfer.importing import Imported, as_data, counted, replace_plan, said_of, take_over
 from tildone.cli.transfer.reading import STREAM, FoundHistory, find
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
-from tildone.history.changes import changes, told
+from tildone.history.changes import change_sentences, changes
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
@@ -34,21 +34,21 @@ COARSE = 2_000_000_000
 """Nanoseconds within which a disk may not tell two changes apart, so that a file is read once more after them."""
 
 
-def watch(typed: Typed, form: str | None) -> int:
+def watch(args: ParsedArgs, form: str | None) -> int:
     """Import the file, and again whenever it has changed, until Ctrl-C.
 
     Raises:
         UsageError: there is nothing that could be followed.
         NotFound: there is no such file.
     """
-    if len(typed.words) != 1 or typed.words[0] == STREAM:
+    if len(args.positional) != 1 or args.positional[0] == STREAM:
         raise UsageError("--watch follows one file or one folder")
-    if typed.has("dry-run"):
+    if args.has("dry-run"):
         raise UsageError("--watch and --dry-run do not go together")
-    path = typed.words[0]
+    path = args.positional[0]
     if _look(path) is None:
         raise NotFound(f"could not read {path}: there is no such file")
-    follower = Follower(typed, path, form)
+    follower = Follower(args, path, form)
     try:
         follower.follow()
     except KeyboardInterrupt:
@@ -87,11 +87,11 @@ class Looks:
 class Follower:
     """One file as it was last taken, and the store that it goes into."""
 
-    def __init__(self, typed: Typed, path: str, form: str | None) -> None:
-        self._typed = typed
+    def __init__(self, args: ParsedArgs, path: str, form: str | None) -> None:
+        self._typed = args
         self._path = path
         self._form = form
-        self._settings = settings_for(typed)
+        self._settings = settings_for(args)
         self._store = open_store(self._settings)
         self._looks = Looks(path)
         self._taken: Found | None = None
@@ -154,9 +154,9 @@ class Follower:
         if self._typed.has("json"):
             print(codec.dump(as_data(done)), flush=True)
         elif first:
-            self.say(f"Imported {printable(self._path)}: {counted(done)}, into {printable(named(done.session))}")
+            self.say(f"Imported {printable(self._path)} into {printable(session_title(done.session))}: {counted(done)}")
         elif done.new or done.before != done.after:
-            what = told(changes(done.before, done.after)) or [counted(done)]
+            what = change_sentences(changes(done.before, done.after)) or [counted(done)]
             self.say(f"{time.strftime('%H:%M:%S')}  {'; '.join(what)}")
 
     def _say_of(self, found: Found) -> None:

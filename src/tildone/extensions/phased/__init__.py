@@ -21,15 +21,27 @@ from tildone.extensions.phased.settings import Settings
 from tildone.extensions.phased.todo import DESCRIPTION, NAME, Copy, TodoCommand
 from tildone.extensions.skeleton import DialectExtension
 from tildone.extensions.tools import definition
-from tildone.host.dispatcher import Event
+from tildone.host.content import TextBlock
+from tildone.host.events import ToolExecutionEnd
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
-from tildone.host.messages import tool_calls
+from tildone.host.extension_events import (
+    AgentStartReply,
+    BeforeAgentStart,
+    BeforeSettle,
+    BranchChange,
+    ConversationEnd,
+    ConversationStart,
+    KeepGoing,
+    ToolResultReady,
+)
+from tildone.host.messages import CustomMessage, DeveloperMessage, StopReason, last_answer, tool_calls
+from tildone.host.runtime import Delivery
 from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult
 from tildone.log.events import Directive
 from tildone.session import Session
-from tildone.views import tree
+from tildone.views import phase_tree
 from tildone.views.sanitize import escape_reminder_tags, printable
 
 (TODO_WRITE,) = PHASED.tools
@@ -64,8 +76,8 @@ class Phases(DialectExtension):
     def register(self) -> None:
         """Register with the host. Where phases are disabled, results of another `todo_write` still count."""
         self.follow_conversation()
-        self.api.on("session_shutdown", lambda *_: self.clearing.forget())
-        self.api.on("tool_result", self.take_over)
+        self.api.on(ConversationEnd, lambda *_: self.clearing.forget())
+        self.api.on(ToolResultReady, self.take_over)
         if self.settings.enabled:
             self.register_tools()
             self.register_hooks()
@@ -76,7 +88,7 @@ class Phases(DialectExtension):
             tool,
             self.execute,
             PHASED.refuse,
-            render_call=lambda args: Text(tree.write_call(args)),
+            render_call=lambda args: Text(phase_tree.write_call(args)),
             render_result=shown,
             discoverable=True,
             inherit=False,
@@ -91,20 +103,20 @@ class Phases(DialectExtension):
     def register_hooks(self) -> None:
         """Register `/todo`, the panel, and what happens around a turn."""
         self.api.register_command(NAME, DESCRIPTION, self.command.run)
-        self.api.on("tool_execution_end", self.show_result)
-        self.api.on("before_agent_start", self.add_context)
-        self.api.on("agent_before_settle", self.nudge)
+        self.api.on(ToolExecutionEnd, self.show_result)
+        self.api.on(BeforeAgentStart, self.add_context)
+        self.api.on(BeforeSettle, self.nudge)
 
-    def conversation_opened(self, _event: Event, ctx: ExtensionContext) -> None:
+    def conversation_opened(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
         """Restore the plan of the conversation, without its finished tasks."""
         self.clearing.forget()
-        self.notebook.open(ctx.session.id, ctx.session.get_branch())
+        self.notebook.open(ctx.conversation.id, ctx.conversation.branch_records())
         self._show(self.notebook.plan, ctx)
 
-    def branch_chosen(self, _event: Event, ctx: ExtensionContext) -> None:
+    def branch_chosen(self, _event: BranchChange, ctx: ExtensionContext) -> None:
         """Restore the plan of this point of the conversation, without its finished tasks."""
         self.clearing.forget()
-        self.notebook.turn_to(ctx.session.get_branch())
+        self.notebook.turn_to(ctx.conversation.branch_records())
         self._show(self.notebook.plan, ctx)
 
     def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
@@ -121,12 +133,12 @@ class Phases(DialectExtension):
         self.clearing.plan_changed(ctx)
         return reply
 
-    def take_over(self, event: Event, ctx: ExtensionContext) -> None:
+    def take_over(self, event: ToolResultReady, ctx: ExtensionContext) -> None:
         """Repeat a failure of `todo_write` to the model; take over the plan of a result that is not ours."""
-        if event["toolName"] != TODO_WRITE.name:
+        if event.tool_name != TODO_WRITE.name:
             return
-        result: ToolResult = event["result"]
-        if event["isError"]:
+        result = event.result
+        if event.is_error:
             self._remember_failure(result)
             return
         plan = plan_in(result.details)
@@ -134,28 +146,27 @@ class Phases(DialectExtension):
             self.notebook.keep(plan)
             self.clearing.plan_changed(ctx)
 
-    def show_result(self, event: Event, ctx: ExtensionContext) -> None:
+    def show_result(self, event: ToolExecutionEnd, ctx: ExtensionContext) -> None:
         """Update the panel after a success, and warn the person of a failure."""
-        if event["toolName"] != TODO_WRITE.name:
+        if event.tool_name != TODO_WRITE.name:
             return
-        result = event["result"]
-        if event["isError"]:
-            ctx.ui.notify(failure_warning(result["content"]), "warning")
+        if event.is_error:
+            ctx.ui.notify(failure_warning(event.result), "warning")
             return
-        plan = plan_in(result.get("details"))
+        plan = plan_in(event.result.details)
         if plan is not None:
             self._show(plan, ctx)
 
-    def add_context(self, _event: Event, _ctx: ExtensionContext) -> dict[str, Any] | None:
+    def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
         """Begin a prompt: reminders start again, and the model reads the plan if it was changed elsewhere."""
         self._reminded = 0
         if not self.notebook.unheard():
             return None
         plan = self.notebook.heard()
         self.api.append_entry(SNAPSHOT, {"phases": phases_out(plan)})
-        return {"message": {"customType": NEWS, "content": edit_reminder(plan), "display": False}}
+        return AgentStartReply(CustomMessage(NEWS, edit_reminder(plan)))
 
-    def nudge(self, event: Event, _ctx: ExtensionContext) -> dict[str, Any] | None:
+    def nudge(self, event: BeforeSettle, _ctx: ExtensionContext) -> KeepGoing | None:
         """Remind an agent that stops with work left, a few times per prompt."""
         plan = self.notebook.plan
         todo = [task for _, task in open_tasks(plan)]
@@ -168,9 +179,9 @@ class Phases(DialectExtension):
             return None
         self._reminded += 1
         told = [{"content": task.text, "status": task.status.value} for task in todo]
-        self.api.tell({"type": "todo_reminder", "todos": told, "attempt": self._reminded, "maxAttempts": limit})
-        said = [{"type": "text", "text": reminder(plan, self._reminded, limit)}]
-        return {"messages": [{"role": "developer", "attribution": "agent", "content": said}]}
+        self.api.publish("todo_reminder", todos=told, attempt=self._reminded, maxAttempts=limit)
+        content = (TextBlock(reminder(plan, self._reminded, limit)),)
+        return KeepGoing([DeveloperMessage(content, attribution="agent")])
 
     def changed(self, ctx: ExtensionContext) -> None:
         """Follow a change that the person made."""
@@ -180,7 +191,7 @@ class Phases(DialectExtension):
     def gone(self, tasks: Sequence[TaskInPhase], ctx: ExtensionContext) -> None:
         """Tell listeners which finished tasks were cleared."""
         for found in tasks:
-            self.api.tell({"type": "todo_auto_clear", "phase": found.phase, "content": found.task.text})
+            self.api.publish("todo_auto_clear", phase=found.phase, content=found.task.text)
         self._show(self.notebook.plan, ctx)
 
     def _remember_failure(self, result: ToolResult) -> None:
@@ -189,13 +200,11 @@ class Phases(DialectExtension):
         if why is not None:
             details["errorText"] = why
         content = failure_reminder(why or "")
-        self.api.send_message(
-            {"customType": FAILED, "content": content, "display": False, "details": details}, deliver_as="next_turn"
-        )
+        self.api.send_message(CustomMessage(FAILED, content, details=details), deliver_as=Delivery.NEXT_TURN)
 
     def _show(self, plan: Plan, ctx: ExtensionContext) -> None:
         if ctx.has_ui and self.settings.enabled:
-            ctx.ui.set_widget(PANEL, tree.panel(plan), "aboveEditor")
+            ctx.ui.set_widget(PANEL, phase_tree.panel(plan), "aboveEditor")
 
 
 def shown(result: ToolResult, options: RenderOptions) -> Component | None:
@@ -203,7 +212,7 @@ def shown(result: ToolResult, options: RenderOptions) -> Component | None:
     if options.is_partial:
         return None
     plan = plan_in(result.details) or Plan()
-    draw = tree.failure if options.is_error else tree.result
+    draw = phase_tree.failure if options.is_error else phase_tree.result
     return Text(draw(plan, first_text(result), expanded=options.expanded))
 
 
@@ -222,9 +231,10 @@ def first_text(result: ToolResult) -> str | None:
     return next((block.text for block in result.content if isinstance(block, TextContent)), None)
 
 
-def failure_warning(content: Sequence[Mapping[str, Any]]) -> str:
+def failure_warning(result: ToolResult) -> str:
     """Warns the person that an update failed, and why, in one line."""
-    why = next((block["text"] for block in content if block["type"] == "text" and block["text"]), "no reason given")
+    texts = [block.text for block in result.content if isinstance(block, TextContent) and block.text]
+    why = texts[0] if texts else "no reason given"
     return f"Todo update failed, the list may be out of date: {printable(why.partition(LINE)[0])}"
 
 
@@ -237,11 +247,11 @@ def failure_reminder(why: str) -> str:
     )
 
 
-def _stopped_by_itself(event: Event) -> bool:
+def _stopped_by_itself(event: BeforeSettle) -> bool:
     """Whether the agent ended its turn itself: no abort, no failure, no tool call pending."""
-    if event["stopReason"] in {"aborted", "error"}:
+    if event.stop_reason in {StopReason.ABORTED, StopReason.ERROR}:
         return False
-    last = next((message for message in reversed(event["messages"]) if message["role"] == "assistant"), None)
+    last = last_answer(event.messages)
     return last is None or not tool_calls(last)
 
 

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from tildone.kit.components import Component, Item, KeyHint, RenderOptions, Text, ToolCallHeader, ToolFooter, stacked
-from tildone.kit.definition import FAILED, Content, ImageContent, TextContent, ToolDefinition, ToolResult
-from tildone.kit.sizes import format_count, format_size
-from tildone.kit.text import width
+from tildone.kit.definition import DEFAULT_ERROR, Content, ImageContent, TextContent, ToolDefinition, ToolResult
+from tildone.kit.formatting import format_count, format_size
+from tildone.kit.text import display_width
 from tildone.kit.theme import Role
-from tildone.kit.truncate import first_part
+from tildone.kit.truncate import keep_head
 
-PREVIEW = 8
+PREVIEW_LINES = 8
 """How many lines are shown of a result that is collapsed, and of an argument that is long."""
 
-NOTHING = "No output"
+NO_OUTPUT = "No output"
 COLLAPSED = RenderOptions()
 
 _LONGEST_MAIN = 60
@@ -23,24 +23,24 @@ _LONGEST_OPTION = 30
 _LONGEST_EXCERPT = 1000
 
 
-def shown_call(definition: ToolDefinition, args: Any) -> Component:
+def call_component(definition: ToolDefinition, args: Any) -> Component:
     """A call as its tool shows it, or as any tool is shown. Arguments may be partial while they arrive."""
     shown = definition.render_call(args) if definition.render_call else None
     return default_call(definition, args) if shown is None else shown
 
 
-def shown_result(definition: ToolDefinition, result: ToolResult, options: RenderOptions) -> Component:
+def result_component(definition: ToolDefinition, result: ToolResult, options: RenderOptions) -> Component:
     """A result as its tool shows it, or as any result is shown."""
     shown = definition.render_result(result, options) if definition.render_result else None
     return default_result(result, options, definition.label) if shown is None else shown
 
 
-def waiting(label: str, doing: str = "working") -> Text:
+def partial_message(label: str, doing: str = "working") -> Text:
     """What stands where a result will be: the same words all the time, whatever arrives."""
     return Text(f"{label}: {doing}...", Role.MUTED)
 
 
-def failure(result: ToolResult, otherwise: str = FAILED) -> Text:
+def error_message(result: ToolResult, otherwise: str = DEFAULT_ERROR) -> Text:
     """Why a call failed, or `otherwise` if the result does not say."""
     return Text(result.text or otherwise, Role.ERROR)
 
@@ -69,13 +69,13 @@ def default_call(definition: ToolDefinition, args: Any) -> ToolCallHeader:
 def default_result(result: ToolResult, options: RenderOptions = COLLAPSED, label: str = "Tool") -> Component:
     """A result as its content says it: collapsed, the first lines and how many there are more."""
     if options.is_partial:
-        return waiting(label)
+        return partial_message(label)
     if options.is_error or result.is_error:
-        return failure(result)
+        return error_message(result)
     lines = "\n".join(map(_shown, result.content)).rstrip("\n").split("\n")
     if lines == [""]:
-        return Text(NOTHING, Role.DIM)
-    hidden = 0 if options.expanded else len(lines[PREVIEW:])
+        return Text(NO_OUTPUT, Role.DIM)
+    hidden = 0 if options.expanded else len(lines[PREVIEW_LINES:])
     text = Text("\n".join(lines[: len(lines) - hidden]), Role.TOOL_OUTPUT)
     if not hidden:
         return text
@@ -116,12 +116,12 @@ def _words(arg: Any) -> str:
 
 
 def _fits(text: str, columns: int) -> bool:
-    return width(text) <= columns and "\n" not in text
+    return display_width(text) <= columns and "\n" not in text
 
 
 def _excerpt(text: str) -> str:
     """As much of a long argument as a header should show."""
-    kept = first_part(text, PREVIEW, _LONGEST_EXCERPT)
+    kept = keep_head(text, PREVIEW_LINES, _LONGEST_EXCERPT)
     left = format_size(kept.total_bytes - kept.output_bytes)
     return f"{kept.content.rstrip()} … ({left} more)" if kept.truncated else text
 

@@ -11,8 +11,8 @@ from tildone.kit import theme
 from tildone.kit.components import Component
 from tildone.kit.components.layout import rows
 from tildone.kit.components.row import Row
-from tildone.kit.keys import BINDINGS, Keys
-from tildone.kit.text import clipped, width, wrapped
+from tildone.kit.keys import DEFAULT_BINDINGS, KeyBindings
+from tildone.kit.text import clip_text, display_width, wrap_text
 from tildone.kit.theme import Span
 
 Line = list[Span]
@@ -21,7 +21,7 @@ REPLACEMENT = "\ufffd"
 TAB = "   "
 
 
-def masked(text: str) -> str:
+def mask_unprintable(text: str) -> str:
     """The text with a sign in place of every character that is not plainly visible, line breaks among them."""
     if text.isprintable():
         return text
@@ -29,7 +29,11 @@ def masked(text: str) -> str:
 
 
 def draw(
-    component: Component, columns: int, *, safe: Callable[[str], str] = masked, keys: Keys = BINDINGS
+    component: Component,
+    columns: int,
+    *,
+    safe: Callable[[str], str] = mask_unprintable,
+    keys: KeyBindings = DEFAULT_BINDINGS,
 ) -> list[Line]:
     """The lines of a component, none wider than `columns`; none at all where there is no room.
 
@@ -41,7 +45,7 @@ def draw(
     return [line for row in rows(component, keys) for line in _fitted(row, columns, safe)]
 
 
-def markup(component: Component, *, keys: Keys = BINDINGS) -> str:
+def markup(component: Component, *, keys: KeyBindings = DEFAULT_BINDINGS) -> str:
     """The component with a tag for each trait, one row a line; nothing is fitted or made harmless."""
     return "\n".join(theme.markup((*row.lead, *row.body)) for row in rows(component, keys))
 
@@ -49,7 +53,7 @@ def markup(component: Component, *, keys: Keys = BINDINGS) -> str:
 def _fitted(row: Row, columns: int, safe: Callable[[str], str]) -> Iterator[Line]:
     [lead] = _lines(row.lead, safe)
     lines = _lines(row.body, safe)
-    taken = width(theme.plain(lead))
+    taken = display_width(theme.plain(lead))
     if taken > columns // 2:
         # Too narrow to hang anything: the lead is the beginning of the first line, like any other words.
         yield from _wrapped([*lead, *lines[0]], columns)
@@ -100,14 +104,14 @@ def _wrapped(line: Line, columns: int) -> Iterator[Line]:
     starts = list(accumulate(map(len, texts), initial=0))
     whole = "".join(texts)
     end = 0
-    for part in wrapped(whole, columns):
+    for part in wrap_text(whole, columns):
         start = whole.index(part, end)
         end = start + len(part)
         first, last = bisect_right(starts, start) - 1, bisect_left(starts, end)
         spans = zip(texts[first:last], line[first:last], starts[first:last], strict=True)
         cut = [_styled(text[max(start - at, 0) : end - at], span) for text, span, at in spans]
         # Only a character that is wider than the whole terminal is left too wide.
-        yield cut if width(part) <= columns else [_styled(clipped(part, columns), cut[0])]
+        yield cut if display_width(part) <= columns else [_styled(clip_text(part, columns), cut[0])]
 
 
 def _styled(text: str, traits: Span) -> Span:

@@ -1,0 +1,96 @@
+"""What `tildone pause`, `resume`, `stop` and `status` share: the agents and the sessions that they apply to."""
+
+from __future__ import annotations
+
+from tildone.cli.opening import session_title, settings_for
+from tildone.cli.output.screen import put
+from tildone.cli.parsing.args import ParsedArgs
+from tildone.core.query import open_tasks
+from tildone.dialects.by_hand import BY_HAND
+from tildone.ids import now
+from tildone.log.events import Directive
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace, value
+from tildone.views.sanitize import printable
+from tildone.wiring import open_agents, open_session, open_store
+
+if TYPE_CHECKING:
+    from tildone.agents.registry import Agent
+    from tildone.config import Settings
+    from tildone.log.state import State
+    from tildone.session import Session
+
+
+@value
+class Messages:
+    """What is printed for a directive: that it is now in force, or was already; its effect; how to revert it."""
+
+    done: str
+    already: str
+    effect: str
+    revert: str = ""
+
+
+MESSAGES = {
+    Directive.PAUSE: Messages(
+        "Paused",
+        "Already paused",
+        "An agent that reaches the end of its turn is not told to continue; until then it keeps working.",
+        "To keep agents on their plan again: tildone resume",
+    ),
+    Directive.STOP: Messages(
+        "Stopped",
+        "Already stopped",
+        "An agent ends its turn before its next tool call, or after the one that is running.",
+        "To let agents work again: tildone resume",
+    ),
+    Directive.GO: Messages(
+        "Resumed",
+        "Nothing was paused or stopped",
+        "Agents are kept on their plan, and all counters start again at 0. An agent that has ended its turn waits for\n"
+        "your next prompt: it cannot be woken from here.",
+    ),
+}
+
+
+def steer(args: ParsedArgs, directive: Directive) -> int:
+    """Set the directive in the sessions that the command line selects, and print its effect."""
+    settings = settings_for(args)
+    agents, sessions = agents_and_sessions(settings)
+    changed = [session for session in sessions if session.set_directive(directive)]
+    messages = MESSAGES[directive]
+    put(f"{messages.done if changed else messages.already}: {session_title(settings.session)}.")
+    put(messages.effect)
+    _print_agents(agents, sessions)
+    if messages.revert:
+        put(messages.revert)
+    return 0
+
+
+def agents_and_sessions(settings: Settings) -> tuple[list[Agent], list[Session]]:
+    """The active agents and the sessions: the named one, or else the project's and those of its agents."""
+    store = open_store(settings)
+    agents = list(open_agents(settings).active(now()))
+    names = [settings.session]
+    if settings.named_session is None:
+        names += [agent.session for agent in agents]
+    selected = dict.fromkeys(names)
+    active = [agent for agent in agents if agent.session in selected]
+    return active, [open_session(replace(settings, session=name), BY_HAND, store) for name in selected]
+
+
+def agent_line(agent: Agent, state: State) -> str:
+    """An active agent, as a line of a list."""
+    who = " ".join(printable(part)[:36] for part in (agent.id.integration, agent.id.own) if part)
+    left = len(open_tasks(state.plan))
+    return f"  {who}: {left} of {len(state.plan.tasks)} tasks open"
+
+
+def _print_agents(agents: list[Agent], sessions: list[Session]) -> None:
+    if not agents:
+        put("No active agent is known here; this applies to the next one.")
+        return
+    states = {session.name: session.state for session in sessions}
+    put(f"Active here: {len(agents)} agent{'' if len(agents) == 1 else 's'}.")
+    for agent in agents:
+        put(agent_line(agent, states[agent.session]))

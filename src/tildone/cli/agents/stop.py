@@ -1,0 +1,12 @@
+"""`tildone stop`: make agents end their turn."""
+
+from __future__ import annotations
+
+from tildone.cli.agents.steering import steer
+from tildone.cli.parsing.args import ParsedArgs
+from tildone.log.events import Directive
+
+
+def run(args: ParsedArgs) -> int:
+    """Make agents end their turn."""
+    return steer(args, Directive.STOP)

@@ -1,0 +1,31 @@
+"""Dispatch of a command line: parse it, import the module of its verb, run it."""
+
+from __future__ import annotations
+
+from tildone.cli.output import screen
+from tildone.cli.parsing.args import parse
+from tildone.cli.parsing.table import implementation
+from tildone.cli.verbs import HELP, ROOT
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def run_verb(argv: Sequence[str]) -> int:
+    """Run the verb that `argv` names and return its exit code."""
+    screen.prepare()
+    args = parse(ROOT, argv)
+    if args.has("help"):
+        return implementation((ROOT, HELP))(args)
+    if args.has("version"):
+        return _print_version()
+    return implementation(args.path)(args)
+
+
+def _print_version() -> int:
+    # Only --version needs the package metadata, which is slow to read.
+    from importlib.metadata import version  # noqa: PLC0415  see above
+
+    screen.put(f"tildone {version('tildone')}")
+    return 0

@@ -1,0 +1,72 @@
+"""The tables that describe verbs: what a verb takes is stated once, for the parser, the help and the documentation."""
+
+from __future__ import annotations
+
+from tildone.typing import TYPE_CHECKING
+from tildone.value import value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tildone.cli.parsing.args import ParsedArgs
+    from tildone.registry import Registry
+
+    Implementation = Callable[[ParsedArgs], int]
+    VerbTable = Registry[Implementation, "Verb"]
+
+UNLIMITED = 1_000_000
+
+
+@value
+class Option:
+    """An option and the name of its value; a switch has an empty `metavar`."""
+
+    name: str
+    metavar: str
+    help: str
+
+
+@value
+class Verb:
+    """One row of a table of verbs.
+
+    `arguments` is how the help writes the positional arguments; `min_args` and `max_args` are how many there may be.
+    A verb with `groups` has verbs of its own; `default` names the one that is run when the command line names none.
+    """
+
+    name: str
+    arguments: str
+    summary: str
+    min_args: int = 0
+    max_args: int = 0
+    description: str = ""
+    options: tuple[Option, ...] = ()
+    examples: tuple[str, ...] = ()
+    groups: tuple[Group, ...] = ()
+    default: str = ""
+
+    @property
+    def verbs(self) -> tuple[Verb, ...]:
+        """This verb's own verbs, in the order of the help."""
+        return tuple(verb for group in self.groups for verb in group.table.entries.values())
+
+    def verb(self, name: str) -> Verb | None:
+        """This verb's own verb of that name, in any case."""
+        return next((verb for verb in self.verbs if verb.name == name.lower()), None)
+
+
+@value
+class Group:
+    """Verbs that the help lists under one title. Each key of `table` is the module that implements the verb."""
+
+    title: str
+    table: VerbTable
+
+
+def implementation(path: tuple[Verb, ...]) -> Implementation:
+    """Import the function that implements the verb at the end of `path`."""
+    verb = path[-1]
+    parent, name = (verb, verb.default) if verb.default else (path[-2], verb.name)
+    rows = ((group.table, module) for group in parent.groups for module in group.table)
+    table, module = next((table, module) for table, module in rows if table.entries[module].name == name)
+    return table[module]

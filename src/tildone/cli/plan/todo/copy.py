@@ -1,0 +1,33 @@
+"""`tildone todo copy`: the plan into the clipboard, by whatever way there is from here."""
+
+from __future__ import annotations
+
+import sys
+from base64 import b64encode
+
+from tildone.cli.opening import open_for_reading
+from tildone.cli.output.screen import on_terminal, put, put_raw
+from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.plan.applying import COMMAND, apply_answer
+from tildone.commands.answer import CopyText
+from tildone.commands.verbs import copy as wanted
+from tildone.commands.verbs import resumed
+from tildone.extensions.clipboard import copied
+
+
+def run(args: ParsedArgs) -> int:
+    """Copy the plan as Markdown."""
+    session = open_for_reading(args)
+    answer = wanted(session.plan, me=COMMAND)
+    request = answer.request
+    if not isinstance(request, CopyText):
+        return apply_answer(session, answer)
+    if copied(request.text):
+        return apply_answer(session, resumed(request))
+    if on_terminal():
+        # The terminal itself takes it (OSC 52), over SSH as well. It does not say whether it did.
+        put(f"\x1b]52;c;{b64encode(request.text.encode()).decode()}\x07Sent the plan to your terminal's clipboard")
+        return 0
+    put_raw(request.text.removesuffix("\n"))
+    print("tildone: no clipboard can be reached from here; the plan is printed instead", file=sys.stderr)
+    return 0

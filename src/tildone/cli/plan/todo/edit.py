@@ -1,0 +1,107 @@
+"""`tildone todo edit`: the plan in the person's own editor. Whatever goes wrong, what they args is kept."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+
+from tildone.cli.opening import open_for_editing
+from tildone.cli.output.prompts import line
+from tildone.cli.output.screen import put
+from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.plan.applying import apply_answer
+from tildone.commands.answer import Answer, OpenEditor
+from tildone.commands.verbs import draft, failed, resumed
+from tildone.errors import Refused, TildoneError, UsageError
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.core.plan import Plan
+    from tildone.session import Session
+
+
+def run(args: ParsedArgs) -> int:
+    """Let the person edit the plan; a text that cannot be read is opened again if they wish."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise UsageError("no editor is set; name one in $VISUAL or $EDITOR, or use: tildone todo export, then import")
+    session = open_for_editing(args)
+    plan = session.plan
+    request = OpenEditor(draft(plan))
+    path = _write(request.text)
+    try:
+        code = _edited(session, plan, request, editor, path)
+    except TildoneError as error:
+        if _read(path) == request.text.encode():
+            os.remove(path)
+            raise
+        hint = f"What you args is kept in {path}; to use it: tildone todo import {path}"
+        raise type(error)(f"{error}\n{hint}") from error
+    os.remove(path)
+    return code
+
+
+def _edited(session: Session, plan: Plan, request: OpenEditor, editor: str, path: str) -> int:
+    while True:
+        why = _run(editor, path)
+        if why:
+            return apply_answer(session, failed(request, why))
+        saved = _read(path)
+        if saved == request.text.encode():
+            put("Nothing changed.")
+            return 0
+        answer = _answer(request, saved)
+        if answer.trouble and _wants_again(answer):
+            continue
+        if session.plan != plan:
+            raise Refused("the plan was changed by somebody else while you edited it")
+        return apply_answer(session, answer)
+
+
+def _run(editor: str, path: str) -> str | None:
+    """Run the editor until it is closed; why that failed, if it did."""
+    words = shlex.split(editor, posix=os.name == "posix")
+    # Ctrl-C belongs to the editor meanwhile. A handler, unlike an ignored signal, is not passed on to it.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        code = subprocess.run([*words, path], check=False).returncode  # noqa: S603  the person's own choice
+    except OSError as error:
+        return f"cannot run {words[0]}: {error.strerror}"
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return f"{words[0]} ended with exit code {code}" if code else None
+
+
+def _wants_again(answer: Answer) -> bool:
+    if not sys.stdin.isatty():
+        return False
+    for message in answer.messages:
+        print(message.text, file=sys.stderr)
+    try:
+        return bool(line("Press Enter to edit it again, Ctrl-C to stop: "))
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return False
+
+
+def _answer(request: OpenEditor, saved: bytes) -> Answer:
+    try:
+        return resumed(request, saved.decode("utf-8-sig"), unnamed="")
+    except UnicodeDecodeError:
+        return failed(request, "what you saved is not UTF-8 text")
+
+
+def _write(text: str) -> str:
+    handle, path = tempfile.mkstemp(prefix="tildone-", suffix=".todo.md")
+    with open(handle, "wb") as file:
+        file.write(text.encode())
+    return path
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()

@@ -1,0 +1,54 @@
+"""`tildone todo export`: write the plan to a file as Markdown."""
+
+from __future__ import annotations
+
+from tildone.cli.opening import open_for_reading
+from tildone.cli.output.screen import put_raw
+from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.plan.applying import COMMAND, apply_answer
+from tildone.cli.plan.todo.import_file import STREAM, read_text
+from tildone.commands.answer import Answer, WriteFile
+from tildone.commands.verbs import FILE, export, failed, resumed
+from tildone.errors import Refused
+from tildone.formats.markdown import read
+
+
+def run(args: ParsedArgs) -> int:
+    """Write the plan to a file, or to standard output."""
+    session = open_for_reading(args)
+    answer = export(session.plan, args.positional[0] if args.positional else FILE, me=COMMAND)
+    match answer.request:
+        case WriteFile(path, text) if path == STREAM:
+            put_raw(text.removesuffix("\n"))
+            return 0
+        case WriteFile() as request:
+            return apply_answer(session, _written(request, force=args.has("force")))
+        case _:
+            return apply_answer(session, answer)
+
+
+def _written(request: WriteFile, *, force: bool) -> Answer:
+    try:
+        if not force:
+            _check_overwrite(request.path)
+        with open(request.path, "wb") as file:
+            file.write(request.text.encode())
+    except OSError as error:
+        return failed(request, error.strerror or str(error))
+    return resumed(request)
+
+
+def _check_overwrite(path: str) -> None:
+    """Check that overwriting a file loses nothing but a checklist.
+
+    Raises:
+        Refused: the file has content that no export wrote.
+    """
+    try:
+        is_checklist = not read(read_text(path)).problems
+    except FileNotFoundError:
+        return
+    except UnicodeDecodeError:
+        is_checklist = False
+    if not is_checklist:
+        raise Refused(f"{path} contains more than a checklist; to overwrite it, use --force")

@@ -1,4 +1,4 @@
-"""A project with agents in it: servers for them, in this process or in their own, and clients that speak with those."""
+"""A project with agents in it: servers for them, in this process or in their own, and clients of those servers."""
 
 import asyncio
 import os
@@ -36,50 +36,47 @@ from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import open_agents, session_in
 
 PROGRAM = str(Path(sys.executable).with_name("tildone.exe" if os.name == "nt" else "tildone"))
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 DIALECTS = ("brief", "indexed", "phased", "declared")
 MODES = ("legacy", "auto")
 CLAUDE = "CLAUDE_CODE_SESSION_ID"
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """A project, a home, whatever else is said in the environment, and the process that an agent is."""
+class Project:
+    """A project folder, a home folder, additional environment variables, and the process that an agent runs in."""
 
-    project: Path
+    folder: Path
     home: Path
     environ: dict[str, str] = field(default_factory=dict)
     process: int = field(default_factory=os.getpid)
 
     @property
     def store(self) -> SqliteStore:
-        """The store, as another process has it open."""
+        """The store, opened as another process would."""
         return SqliteStore(self.settings().store.location)
 
     @property
     def agents(self) -> AgentRegistry:
-        """What is written down of the agents."""
+        """The project's agents."""
         return open_agents(self.settings())
 
     def settings(self, dialect: str = "brief", session: str = "") -> Settings:
-        """What is settled in the project."""
-        return load({"dialect": dialect, "session": session}, self.environment(), str(self.project))
+        """The settings in this project."""
+        return load({"dialect": dialect, "session": session}, self.environment(), str(self.folder))
 
     def environment(self, **more: str) -> dict[str, str]:
-        """All that a program here is told of the machine."""
+        """The whole environment of a program that runs here."""
         kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TEMP") if name in os.environ}
         homes = ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
         return kept | dict.fromkeys(homes, str(self.home)) | self.environ | more
 
     @contextmanager
     def server(self, dialect: str = "brief", session: str = "") -> Iterator[Server[Any]]:
-        """A server in this process. Its agent is the one that the environment tells of."""
+        """A server in this process. Its agent is the one that the environment names."""
         settings = self.settings(dialect, session)
         resolve_caller = stdio_callers(settings, self.environ, self.process)
-        with open_server(settings, resolve_caller, all_sessions=True) as (
-            server,
-            _,
-        ):
+        with open_server(settings, resolve_caller, all_sessions=True) as (server, _):
             yield server
 
     @asynccontextmanager
@@ -87,27 +84,27 @@ class Room:
         self,
         mode: str = "auto",
         name: str = "test",
-        heard: "Heard | None" = None,
+        inbox: "Inbox | None" = None,
         *,
         dialect: str = "brief",
         session: str = "",
     ) -> AsyncIterator[Client]:
         """A client of a server in this process."""
         with self.server(dialect, session) as server:
-            async with Client(server, mode=mode, client_info=called(name), message_handler=heard) as client:
+            async with Client(server, mode=mode, client_info=client_info(name), message_handler=inbox) as client:
                 yield client
 
     @asynccontextmanager
     async def started(self, *words: str, mode: str = "auto", **environ: str) -> AsyncIterator[Client]:
-        """A client of a server that it has started itself, as agents do."""
+        """A client of a server process that it has started itself, as agents do."""
         program = StdioServerParameters(
-            command=PROGRAM, args=["mcp", *words], env=self.environment(**environ), cwd=self.project
+            command=PROGRAM, args=["mcp", *words], env=self.environment(**environ), cwd=self.folder
         )
-        async with Client(program, mode=mode, client_info=called("test")) as client:
+        async with Client(program, mode=mode, client_info=client_info("test")) as client:
             yield client
 
     def ruin_store(self) -> Path:
-        """Put something in the store's place that is none."""
+        """Replace the store by a file that is none."""
         store = Path(self.settings().store.location)
         for file in store.parent.glob(f"{store.name}*"):
             file.unlink()
@@ -115,75 +112,75 @@ class Room:
         return store
 
     def plan(self, session: str | None = None) -> Plan:
-        """The plan of a session, or the project's, as it is in the store."""
+        """The plan of a session, or of the project's, as the store has it."""
         with ExitStack() as stack:
             store = self.store
             stack.callback(store.close)
-            return latest_state(store.history(session or str(self.project))).plan
+            return latest_state(store.history(session or str(self.folder))).plan
 
     def texts(self, session: str | None = None) -> list[str]:
-        """What the tasks of a plan say."""
+        """The texts of the tasks of a plan."""
         return [task.text for task in self.plan(session).tasks]
 
     def add(self, *texts: str, session: str | None = None) -> None:
-        """Add tasks by hand, through a store of one's own."""
+        """Add tasks through another connection to the store."""
         store = self.store
         try:
-            made = session_in(store, session or str(self.project), dialect_named("brief"))
+            made = session_in(store, session or str(self.folder), dialect_named("brief"))
             assert not made.call("todo", {"add": list(texts)}).is_error
         finally:
             store.close()
 
 
-class Heard:
-    """What a client hears of without having asked, as it comes."""
+class Inbox:
+    """The notifications that a client receives, in order."""
 
     def __init__(self) -> None:
-        self._inbox: asyncio.Queue[IncomingMessage] = asyncio.Queue()
+        self._messages: asyncio.Queue[IncomingMessage] = asyncio.Queue()
 
     async def __call__(self, message: IncomingMessage) -> None:
-        self._inbox.put_nowait(message)
+        self._messages.put_nowait(message)
 
-    async def change(self) -> str:
-        """The address at which something has changed next."""
-        message = await asyncio.wait_for(self._inbox.get(), PATIENCE)
+    async def next_change(self) -> str:
+        """The URI of the next resource that changes."""
+        message = await asyncio.wait_for(self._messages.get(), TIMEOUT_SECONDS)
         assert isinstance(message, ResourceUpdatedNotification)
         return message.params.uri
 
     @property
-    def nothing(self) -> bool:
-        """Whether nothing has been heard."""
-        return self._inbox.empty()
+    def is_empty(self) -> bool:
+        """Whether nothing has been received."""
+        return self._messages.empty()
 
 
 @asynccontextmanager
-async def listening(client: Client, heard: Heard, *uris: str) -> AsyncIterator[Callable[[], Awaitable[str]]]:
-    """Has a client told of changes, the way its protocol has it; gives what waits for the next one."""
+async def subscribed(client: Client, inbox: Inbox, *uris: str) -> AsyncIterator[Callable[[], Awaitable[str]]]:
+    """Subscribes a client to URIs in the way of its protocol version; yields a function that waits for a change."""
     if client.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
         for uri in uris:
             with pytest.warns(MCPDeprecationWarning):
                 await client.subscribe_resource(uri)
-        yield heard.change
+        yield inbox.next_change
         return
     async with client.listen(resource_subscriptions=uris) as stream:
         assert stream.honored is not None
         assert stream.honored.resource_subscriptions == list(uris)
         events = aiter(stream)
 
-        async def change() -> str:
-            event = await asyncio.wait_for(anext(events), PATIENCE)
+        async def next_change() -> str:
+            event = await asyncio.wait_for(anext(events), TIMEOUT_SECONDS)
             assert isinstance(event, ResourceUpdated)
             return event.uri
 
-        yield change
+        yield next_change
 
 
-def called(name: str) -> Implementation:
-    """A client of that name."""
+def client_info(name: str) -> Implementation:
+    """The `clientInfo` of a client of that name."""
     return Implementation(name=name, version="1")
 
 
-def said(result: CallToolResult) -> str:
+def text_of(result: CallToolResult) -> str:
     """The text of a result."""
     [block] = result.content
     assert isinstance(block, TextContent)
@@ -198,10 +195,10 @@ async def read(client: Client, uri: str = "plan://current") -> str:
 
 
 def meta(**fields: object) -> RequestParamsMeta:
-    """What a client says with a request beside its arguments."""
+    """The `_meta` of a request."""
     return cast("RequestParamsMeta", fields)
 
 
-async def settled(client: Client) -> None:
-    """Until everything is written down that is to be after the last call."""
+async def until_saved(client: Client) -> None:
+    """Wait until everything is saved that a call saves after its reply."""
     await read(client)

@@ -5,6 +5,7 @@ from hypothesis import example, given
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of, plans
 from tildone.core.plan import Phase, Plan, Status, Task, flat
+from tildone.history.blame import describe_change
 from tildone.history.changes import Change, ChangeKind, change_sentences, changes
 
 ABC = plan_of("a", "b", "c")
@@ -177,3 +178,12 @@ def test_a_long_list_is_compared_quickly() -> None:
     numbers = [str(number) for number in range(20_000)]
 
     assert changes(plan_of(*numbers), plan_of(*numbers[1:], "0")) == [Change(ChangeKind.MOVED, "0")]
+
+
+def test_a_status_without_a_verb_of_its_own_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A status that is added later is told without a further line here."""
+    monkeypatch.setattr("tildone.history.changes._VERBS", {})
+    found = changes(plan_of("a", "b"), flat(Task("a", Status.BLOCKED), Task("b", COMPLETED)))
+
+    assert change_sentences(found) == ["closed “b” as completed", "marked “a” as blocked"]
+    assert [describe_change(change) for change in found] == ["closed as completed", "marked as blocked"]

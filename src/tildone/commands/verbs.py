@@ -35,7 +35,11 @@ ME = "/todo"
 FILE = "TODO.md"
 FIRST_PHASE = "Todos"
 TEMPLATE = f"# {FIRST_PHASE}\n- [ ] (replace this with your tasks)\n"
-MARKED = {Status.IN_PROGRESS: "Started", Status.COMPLETED: "Done", Status.ABANDONED: "Dropped"}
+MARKS = {status.verb: status for status in Status if status.verb and status is not Status.IN_PROGRESS}
+"""The verbs that mark a task, a phase or everything; `start` takes one task and is apart."""
+
+MARKED = {status: status.value.capitalize() for status in Status}
+MARKED |= {Status.COMPLETED: "Done", Status.ABANDONED: "Dropped"}
 LISTED = 5
 
 
@@ -68,7 +72,7 @@ def start(plan: Plan, query: str, *, me: str = ME, numbered: bool = False) -> An
 
 
 def mark(plan: Plan, query: str, to: Status, *, numbered: bool = False) -> Answer:
-    """A task, a phase or everything completed or abandoned."""
+    """A task, a phase or everything marked with a status."""
     if not query:
         return Answer(status(f"{MARKED[to]}: everything"), (Mark(Everything(), to),))
     found = _task_or_phase(plan, query, numbered=numbered)

@@ -19,14 +19,7 @@ from tildone.views.sanitize import printable, single_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-MARKS = {
-    Status.PENDING: " ",
-    Status.IN_PROGRESS: "/",
-    Status.COMPLETED: "x",
-    Status.ABANDONED: "-",
-    Status.BLOCKED: "!",
-}
-STATUSES = {mark: status for status, mark in MARKS.items()} | {
+STATUSES = {status.checkbox: status for status in Status} | {
     "": Status.PENDING,
     "X": Status.COMPLETED,
     ">": Status.IN_PROGRESS,
@@ -100,7 +93,7 @@ def _joined(blocks: list[list[str]]) -> str:
 def _checklist_lines(phase: Phase) -> list[str]:
     lines = [f"# {_shown(phase.name)}"]
     for task in phase.tasks:
-        lines.append(f"- [{MARKS[task.status]}] {_shown(task.text)}")
+        lines.append(f"- [{task.status.checkbox}] {_shown(task.text)}")
         lines += _quoted(_note_lines(task.notes, _shown_in_note))
     return lines
 
@@ -109,7 +102,7 @@ def _document_lines(phase: Phase, *, first: bool) -> list[str]:
     flat = first and not phase.name and phase.tasks
     lines = [] if flat else [f"# {_exact(phase.name)}"]
     for task in phase.tasks:
-        lines.append(f"- [{MARKS[task.status]}] {_exact(task.text)}")
+        lines.append(f"- [{task.status.checkbox}] {_exact(task.text)}")
         lines += _quoted(_exact_notes(task.notes))
     return lines
 

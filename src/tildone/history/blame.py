@@ -65,6 +65,8 @@ def describe_change(change: Change) -> str:
             return f"noted: {printable(change.detail or '')}"
         case ChangeKind.UNNOTED:
             return f"took off the note: {printable(change.detail or '')}"
+        case ChangeKind.CLOSED | ChangeKind.MARKED:
+            return f"{change.what.verb} as {change.detail}"
         case ChangeKind.MOVED if change.detail:
             return f"moved to {printable(change.detail)}"
         case _:

@@ -33,6 +33,8 @@ class ChangeKind(Enum):
     COMPLETED = ("completed", "completed {} tasks")
     DROPPED = ("dropped", "dropped {} tasks")
     BLOCKED = ("blocked", "blocked {} tasks")
+    CLOSED = ("closed", "closed {} tasks")
+    MARKED = ("marked", "marked {} tasks")
     REOPENED = ("reopened", "reopened {} tasks")
     PAUSED = ("put back", "put back {} tasks")
     STARTED = ("started", "started {} tasks")
@@ -51,6 +53,8 @@ _VERBS = {
     Status.ABANDONED: ChangeKind.DROPPED,
     Status.BLOCKED: ChangeKind.BLOCKED,
 }
+_WITH_STATUS = frozenset({ChangeKind.CLOSED, ChangeKind.MARKED})
+"""What is said of statuses that have no verb of their own: the status is named."""
 
 
 @value
@@ -134,6 +138,8 @@ def _sentence(change: Change) -> str:
     subject = f"{change.what.verb} {_named(change.subject)}"
     if change.detail is None:
         return subject
+    if change.what in _WITH_STATUS:
+        return f"{subject} as {change.detail}"
     if change.what in (ChangeKind.NOTED, ChangeKind.UNNOTED):
         return f"{subject}: {printable(change.detail)}"
     return f"{subject} to {_named(change.detail)}"
@@ -161,11 +167,17 @@ def _phase_changes(match: PlanMatch) -> Iterator[Change]:
             yield Change(ChangeKind.PHASE_MOVED, after[j].name)
 
 
+def _change_of_status(before: Task, after: Task) -> Change:
+    if after.status is Status.PENDING:
+        return Change(ChangeKind.PAUSED if before.status is Status.IN_PROGRESS else ChangeKind.REOPENED, after.text)
+    what = _VERBS.get(after.status, ChangeKind.MARKED if after.status.is_open else ChangeKind.CLOSED)
+    return Change(what, after.text, after.status.value if what in _WITH_STATUS else None)
+
+
 def task_differences(before: Task, after: Task) -> Iterator[Change]:
     """What became of a task, wherever it is."""
     if before.status is not after.status:
-        back = ChangeKind.PAUSED if before.status is Status.IN_PROGRESS else ChangeKind.REOPENED
-        yield Change(_VERBS.get(after.status, back), after.text)
+        yield _change_of_status(before, after)
     shared = 0
     while before.notes[shared : shared + 1] == after.notes[shared : shared + 1] != ():
         shared += 1

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
-ENDING_KINDS = frozenset({ChangeKind.COMPLETED, ChangeKind.DROPPED, ChangeKind.BLOCKED, ChangeKind.PAUSED})
+ENDING_KINDS = frozenset(
+    {
+        ChangeKind.COMPLETED,
+        ChangeKind.DROPPED,
+        ChangeKind.CLOSED,
+        ChangeKind.BLOCKED,
+        ChangeKind.MARKED,
+        ChangeKind.PAUSED,
+    }
+)
 """What becomes of a task that was in progress and is no more."""
 
 

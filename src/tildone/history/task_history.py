@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from tildone.history.matching import Location, PlanMatch
     from tildone.log.events import Event
 
-_CLOSING = frozenset({ChangeKind.COMPLETED, ChangeKind.DROPPED})
-_STANDING = _CLOSING | {ChangeKind.BLOCKED, ChangeKind.REOPENED, ChangeKind.PAUSED, ChangeKind.STARTED}
+_CLOSING = frozenset({ChangeKind.COMPLETED, ChangeKind.DROPPED, ChangeKind.CLOSED})
+_STANDING = _CLOSING | {ChangeKind.BLOCKED, ChangeKind.MARKED, ChangeKind.REOPENED}
+_STANDING |= {ChangeKind.PAUSED, ChangeKind.STARTED}
 
 
 @value

@@ -29,7 +29,6 @@ _ROLES = {
     Status.IN_PROGRESS: Role.ACCENT,
     Status.COMPLETED: Role.SUCCESS,
     Status.ABANDONED: Role.ERROR,
-    Status.BLOCKED: Role.WARNING,
 }
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _INDENT = Span("  ")
@@ -104,7 +103,9 @@ def _items(phase: Phase, most: int) -> list[Line]:
 
 def _item(task: Task) -> Line:
     box = "☑ " if task.status is Status.COMPLETED else "☐ "
-    label = Span((Span(box), Span(_untabbed(task.text), strike=not task.status.is_open)), _ROLES[task.status])
+    label = Span(
+        (Span(box), Span(_untabbed(task.text), strike=not task.status.is_open)), _ROLES.get(task.status, Role.WARNING)
+    )
     return (label, Span(f" ⁺{_superscript(len(task.notes))}", Role.DIM, italic=True)) if task.notes else (label,)
 
 

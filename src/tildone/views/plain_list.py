@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tildone.core.plan import Status
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import single_line
 
@@ -11,13 +10,6 @@ if TYPE_CHECKING:
 
     from tildone.core.plan import Plan, Task
 
-STATUS_ICONS = {
-    Status.PENDING: "–",
-    Status.IN_PROGRESS: "●",
-    Status.COMPLETED: "✓",
-    Status.ABANDONED: "✗",
-    Status.BLOCKED: "!",
-}
 NO_TODOS = "No todos"
 UNNAMED_PHASE = "(unnamed)"
 
@@ -35,4 +27,4 @@ def numbered_at(plan: Plan, positions: Iterable[int]) -> str:
 
 def numbered_lines(tasks: Iterable[tuple[int, Task]]) -> str:
     """These tasks, each with the position it was given."""
-    return "\n".join([f"{STATUS_ICONS[task.status]} [{position}] {single_line(task.text)}" for position, task in tasks])
+    return "\n".join([f"{task.status.icon} [{position}] {single_line(task.text)}" for position, task in tasks])

@@ -7,7 +7,7 @@ from tildone.core.query import progress
 from tildone.kit.text import display_width, wrap_text
 from tildone.kit.theme import LINE_BREAK, Role, Span, plain
 from tildone.typing import TYPE_CHECKING
-from tildone.views.plain_list import NO_TODOS, STATUS_ICONS, UNNAMED_PHASE
+from tildone.views.plain_list import NO_TODOS, UNNAMED_PHASE
 from tildone.views.sanitize import printable, printable_lines
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ _ICON_ROLES = {
     Status.IN_PROGRESS: Role.WARNING,
     Status.COMPLETED: Role.SUCCESS,
     Status.ABANDONED: Role.ERROR,
-    Status.BLOCKED: Role.ACCENT,
 }
 _MESSAGES = {
     "til-done-context": ("📋 ", Role.ACCENT, Role.DIM),
@@ -127,7 +126,7 @@ def _listed(tasks: Iterable[tuple[int, Task]]) -> Line:
 
 
 def _lead(position: int, task: Task) -> Line:
-    icon = Span(STATUS_ICONS[task.status], _ICON_ROLES[task.status])
+    icon = Span(task.status.icon, _ICON_ROLES.get(task.status, Role.ACCENT))
     return icon, Span(" "), Span(f"[{position}]", Role.ACCENT), Span(" ")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from tildone.dialects.brief.params import MARKS
 from tildone.kit.schema import SchemaProblem
 from tildone.typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ WORDS = {
     "note": "note notes comment",
     "block": "block blocked wait waiting",
 }
+WORDS |= {verb: f"{verb} {status.value}" for verb, status in MARKS.items() if verb not in WORDS}
 OPS = {word: op for op, words in WORDS.items() for word in words.split()}
 READING = frozenset({"list", "show", "read", "view", "get"})
 ID_KEYS = ("id", "task", "taskId", "task_id", "number", "index")

@@ -25,13 +25,7 @@ if TYPE_CHECKING:
     from tildone.dialects.base import Done, Tool
     from tildone.kit.schema import SchemaProblem
 
-WORDS = {
-    Status.PENDING: "not_started",
-    Status.IN_PROGRESS: "in_progress",
-    Status.COMPLETED: "completed",
-    Status.ABANDONED: "abandoned",
-    Status.BLOCKED: "blocked",
-}
+WORDS = {status: status.value for status in Status} | {Status.PENDING: "not_started"}
 LABELS = {"start": "Started", "complete": "Completed", "abandon": "Abandoned"}
 
 

@@ -22,13 +22,7 @@ if TYPE_CHECKING:
     from tildone.kit.schema import SchemaProblem
 
 CLEARED = "Todo list cleared."
-SIGNS = {
-    Status.PENDING: "○",
-    Status.IN_PROGRESS: "→",
-    Status.COMPLETED: "✓",
-    Status.ABANDONED: "✗",
-    Status.BLOCKED: "!",
-}
+SIGNS = {status: status.icon for status in Status} | {Status.PENDING: "○", Status.IN_PROGRESS: "→"}
 MISSING = {
     "list": "Missing list for init operation",
     "task": "Missing task content",

@@ -35,7 +35,7 @@ WHOLE = ',"whole":true}}'
 """How the custom entry of an event ends. No part of one does: within a text, the marks would be written otherwise."""
 
 # Words that oh-my-pi knows; a task that waits for somebody else is not begun, to it.
-_WORDS = {status: status.value for status in Status} | {Status.BLOCKED: "pending"}
+_WORDS = {status: status.basic.value for status in Status}
 
 # A tool or a custom entry whose name speaks of neither is not looked into.
 _OF_PLANS = re.compile(rb"(?i)todo|tildone")

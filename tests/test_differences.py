@@ -8,6 +8,7 @@ import pytest
 
 from tests.differences_page import PAGE, page
 from tests.extensions.stage import Stage
+from tests.host import records as messages
 from tests.plans import COMPLETED, plan_of, session_on
 from tildone.cli import main
 from tildone.core.ops import Mark, Named, Write
@@ -19,7 +20,9 @@ from tildone.differences import DIFFERENCES
 from tildone.errors import Refused
 from tildone.extensions.indexed import til_done
 from tildone.formats import markdown
-from tildone.host import messages
+from tildone.host.events import AgentEnd
+from tildone.host.extension_events import BranchChange
+from tildone.host.messages import AssistantMessage
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.kit.theme import plain
@@ -109,8 +112,8 @@ async def test_one_countdown() -> None:
     await stage.start(til_done(stage.open_session))
     stage.open_session("conversation").call("write_todos", replace("a"))
     for reason in ("stop", "stop", "aborted"):
-        last = {"role": "assistant", "stopReason": reason}
-        await stage.host.bus.emit({"type": "agent_end", "messages": [last]}, stage.host.ctx)
+        last = AssistantMessage((), stop_reason=reason)
+        await stage.host.dispatcher.emit(AgentEnd([last]))
 
     stage.clock.advance(10_000)
 
@@ -125,7 +128,7 @@ async def test_prompt_at_send() -> None:
     session = stage.open_session("conversation")
     session.call("write_todos", replace("a"))
     for act in ({"mode": "append", "todos": [{"text": "b"}]}, {"action": "complete", "indices": [0, 1]}):
-        await stage.host.bus.emit({"type": "agent_end", "messages": []}, stage.host.ctx)
+        await stage.host.dispatcher.emit(AgentEnd([]))
         session.call("write_todos" if "mode" in act else "edit_todos", act)
         stage.clock.advance(3000)
         await stage.host.settled()
@@ -140,9 +143,9 @@ async def test_countdown_ends_with_branch() -> None:
     stage.screen.has_ui = False
     await stage.start(til_done(stage.open_session))
     stage.open_session("conversation").call("write_todos", replace("a"))
-    await stage.host.bus.emit({"type": "agent_end", "messages": []}, stage.host.ctx)
+    await stage.host.dispatcher.emit(AgentEnd([]))
 
-    await stage.host.bus.emit({"type": "session_tree"}, stage.host.ctx)
+    await stage.host.dispatcher.emit(BranchChange(None))
     stage.open_session("conversation").call("write_todos", replace("a"))
     stage.clock.advance(10_000)
 

@@ -21,7 +21,6 @@ from tildone.value import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from tildone.agents.registry import AgentRegistry
     from tildone.dialects.base import Dialect
@@ -101,8 +100,7 @@ def dialect_of_session(settings: Settings, store: Store) -> Dialect:
 
 def dialect_of_conversation(transcript: Transcript) -> str | None:
     """The name of the dialect that a conversation was held in, if a tool of one was called."""
-    called = [entry["message"].get("toolName") for entry in transcript.branch() if entry["type"] == "message"]
-    return next((name for tool in reversed(called) if (name := dialect_of_tool(str(tool)))), None)
+    return next((name for tool in reversed(transcript.called_tools()) if (name := dialect_of_tool(tool))), None)
 
 
 def open_conversations(
@@ -115,7 +113,7 @@ def open_conversations(
     # Late, here and below: a host takes several times as long to load as a whole command without one.
     from tildone.host.conversations import Conversations  # noqa: PLC0415  see above
 
-    return Conversations(settings.session_dir if kept else None, cwd, now=now, new_session_id=new_id)
+    return Conversations(settings.session_dir if kept else None, cwd, now=now, new_conversation_id=new_id)
 
 
 def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
@@ -139,12 +137,9 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     name = settings.dialect or dialect_of_conversation(transcript) or "indexed"
     tools = builtin_tools(policy) if policy is not None else ()
     host = Host(model=model, transcript=transcript, cwd=cwd, now=now, ui=ui, mode=mode, tools=tools)
-    complaints: list[dict[str, Any]] = []
-    listening = host.listen(complaints.append)
-    host.load([(name, _extension(settings, name, store)), ("steering", _steering(settings, store))])
-    listening()
-    if complaints:
-        raise TildoneError(f"the {name} extension cannot be loaded: {complaints[0]['error']}")
+    failures = host.load([(name, _extension(settings, name, store)), ("steering", _steering(settings, store))])
+    if failures:
+        raise TildoneError(f"the {failures[0].extension} extension cannot be loaded: {failures[0].error}")
     return host
 
 

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from tests.extensions.stage import Stage
+from tests.host import records as messages
 from tests.plans import plan_of
 from tildone.core.ops import Append
 from tildone.core.plan import Plan, Task
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.extensions.indexed import til_done
-from tildone.host import messages
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.kit.definition import TextContent, ToolResult

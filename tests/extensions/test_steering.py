@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.extensions.stage import Answer, Stage
+from tests.host import records as messages
 from tildone.agents.registry import AgentRegistry
 from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.dialects.indexed import DIALECT as INDEXED
@@ -16,7 +17,6 @@ from tildone.extensions.declared import declared
 from tildone.extensions.indexed import til_done
 from tildone.extensions.phased import phases
 from tildone.extensions.steering import NOTICE, steering
-from tildone.host import messages
 from tildone.log.events import Directive
 
 WRITE: Answer = {"call": ("write_todos", {"mode": "replace", "todos": [{"text": "One"}]})}

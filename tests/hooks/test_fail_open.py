@@ -356,5 +356,5 @@ def test_its_help_is_like_any_other(desk: Desk) -> None:
     answer = in_subprocess(["--help"], b"", desk.environ)
 
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith("tildone hook HOST [EVENT]\n")
+    assert answer.out.startswith("tildone hook AGENT [EVENT]\n")
     assert all(name in answer.out for name in WITH_HOOKS)

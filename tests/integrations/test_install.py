@@ -17,7 +17,7 @@ from tildone.integrations.settings.installation import edits_for
 from tildone.integrations.settings.site import PROJECT, USER, Site
 
 CONFIGS = Path(__file__).parent / "configs"
-EVERY = pytest.mark.parametrize("name", INTEGRATIONS)
+EVERY = pytest.mark.parametrize("name", tuple(INTEGRATIONS))
 
 
 @pytest.fixture
@@ -245,7 +245,7 @@ def test_where_there_is_no_host_that_is_said(person: Person) -> None:
         (("install", "claude", "--no-mcp", "--no-hooks"), "leave nothing to install"),
         (("install", "claude-desktop", "--scope", "project"), "no settings of a project"),
         (("install", "codex", "--as-plugin", "x"), "only claude takes a plugin folder"),
-        (("uninstall",), "needs HOST"),
+        (("uninstall",), "requires AGENT"),
     ],
 )
 def test_what_makes_no_sense_is_said(person: Person, argv: tuple[str, ...], why: str) -> None:

@@ -15,9 +15,10 @@ from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.dialects.declared.envelope import broken
 from tildone.extensions.memory import AS_IT_IS, OpenSession, overtaken
 from tildone.extensions.tools import definition
-from tildone.host.dispatcher import Event
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
+from tildone.host.extension_events import BranchChange, ContextReply, ContextRequest, ConversationStart
+from tildone.host.messages import CustomMessage
 from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import ToolResult
 from tildone.kit.theme import Role
@@ -54,9 +55,9 @@ class Declared:
         self.api.register_tool(
             definition(TODO_WRITE, self.carry_out, DECLARED.refuse, render_result=shown, any_case_name=True)
         )
-        self.api.on("session_start", self.read_again)
-        self.api.on("session_tree", self.turn_to)
-        self.api.on("context", self.recap)
+        self.api.on(ConversationStart, self.read_again)
+        self.api.on(BranchChange, self.turn_to)
+        self.api.on(ContextRequest, self.recap)
 
     @property
     def session(self) -> Session:
@@ -77,28 +78,28 @@ class Declared:
         self._show_status(ctx)
         return reply
 
-    def read_again(self, _event: Event, ctx: ExtensionContext) -> None:
+    def read_again(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
         """Another conversation: the list is what that remembers, unless the store has gone on since."""
-        self._session = self._open_session(ctx.session.id)
+        self._session = self._open_session(ctx.conversation.id)
         if self._session.completions is None:
             self._session.completions = CompletionLog(self._root, lambda: _stamp(ctx.now()))
-        remembered = DECLARED.recover(ctx.session.get_branch())
+        remembered = DECLARED.recover(ctx.conversation.branch_records())
         if remembered is not None and not overtaken(self._session, remembered):
             self._keep(remembered)
         self._show_status(ctx)
 
-    def turn_to(self, _event: Event, ctx: ExtensionContext) -> None:
+    def turn_to(self, _event: BranchChange, ctx: ExtensionContext) -> None:
         """Another branch of the conversation: the list is what was remembered there."""
-        self._keep(DECLARED.recover(ctx.session.get_branch()) or Plan())
+        self._keep(DECLARED.recover(ctx.conversation.branch_records()) or Plan())
         self._show_status(ctx)
 
-    def recap(self, event: Event, _ctx: ExtensionContext) -> dict[str, Any] | None:
+    def recap(self, event: ContextRequest, _ctx: ExtensionContext) -> ContextReply | None:
         """While something is left to do, the last thing the model reads is what: for this request only."""
         said = self.session.context()
         if said is None:
             return None
         content = f"<system-reminder>\nTodos: {escape_reminder_tags(said)}\n</system-reminder>"
-        return {"messages": [*event["messages"], {"role": "custom", "customType": RECAP, "content": content}]}
+        return ContextReply([*event.messages, CustomMessage(RECAP, content)])
 
     def _keep(self, plan: Plan) -> None:
         if plan != self.session.plan:

@@ -15,9 +15,18 @@ from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.indexed.entries import STATUSES
 from tildone.extensions.memory import OpenSession, overtaken
 from tildone.extensions.tools import definition
-from tildone.host.dispatcher import Event
+from tildone.host.events import AgentEnd
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
+from tildone.host.extension_events import (
+    AgentStartReply,
+    BeforeAgentStart,
+    BranchChange,
+    ConversationStart,
+    Interruption,
+)
+from tildone.host.messages import CustomMessage, StopReason, last_answer, text_of
+from tildone.host.runtime import Delivery
 from tildone.kit.components import RenderOptions, Text
 from tildone.kit.definition import ToolResult
 from tildone.log.events import Actor, Bound, Directive
@@ -58,11 +67,11 @@ class TilDone:
             self.api.register_tool(
                 definition(tool, self.carry_out, render_call=_call_renderer(tool.name), render_result=self.render)
             )
-        self.api.on("session_start", self.read_again)
-        self.api.on("session_tree", self.read_again)
-        self.api.on("before_agent_start", self.remind)
-        self.api.on("agent_end", self.turn_ended)
-        self.api.on("interrupted", self.leave_it)
+        self.api.on(ConversationStart, self.read_again)
+        self.api.on(BranchChange, self.read_again)
+        self.api.on(BeforeAgentStart, self.remind)
+        self.api.on(AgentEnd, self.turn_ended)
+        self.api.on(Interruption, self.leave_it)
         for kind in (CONTEXT, COMPLETE, COUNTING):
             self.api.register_message_renderer(kind, _message_renderer(kind))
 
@@ -89,7 +98,7 @@ class TilDone:
             return Text(result.text)
         return Text(themed.result(result.text, result.details, STATUSES))
 
-    def read_again(self, event: Event, ctx: ExtensionContext) -> None:
+    def read_again(self, event: ConversationStart | BranchChange, ctx: ExtensionContext) -> None:
         """Another conversation, or another branch of it: the plan is what that remembers.
 
         A conversation that is opened again may have been overtaken: what was done to its plan meanwhile stands.
@@ -97,24 +106,26 @@ class TilDone:
         self._stop_counting()
         if ctx.has_ui:
             ctx.ui.set_widget(COUNTING, None)
-        self._session = self._open_session(ctx.session.id)
-        remembered = INDEXED.recover(ctx.session.get_branch())
-        if event["type"] == "session_tree" or not overtaken(self._session, remembered):
+        self._session = self._open_session(ctx.conversation.id)
+        remembered = INDEXED.recover(ctx.conversation.branch_records())
+        if isinstance(event, BranchChange) or not overtaken(self._session, remembered):
             plan = remembered or Plan()
             self._session.change([Write(plan.phases)], Actor.IMPORT)
         self._show_status(ctx)
 
-    def remind(self, _event: Event, _ctx: ExtensionContext) -> dict[str, Any] | None:
+    def remind(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
         """The plan, hidden from the person, before the model begins."""
         content = self.session.context()
-        return {"message": {"customType": CONTEXT, "content": content, "display": False}} if content else None
+        return AgentStartReply(CustomMessage(CONTEXT, content)) if content else None
 
-    def turn_ended(self, event: Event, ctx: ExtensionContext) -> None:
+    def turn_ended(self, event: AgentEnd, ctx: ExtensionContext) -> None:
         """Let the agent rest, let it go, or count down to its next turn. A new end of a turn ends what it counts."""
-        if event.get("willRetry"):
+        if event.will_retry:
             return
-        stop = _stop_reason(event["messages"])
-        verdict = self.session.turn_ended(Turn(aborted=stop == "aborted", errored=stop == "error"))
+        last = last_answer(event.messages)
+        stop = last.stop_reason if last else None
+        turn = Turn(aborted=stop == StopReason.ABORTED, errored=stop == StopReason.ERROR)
+        verdict = self.session.turn_ended(turn)
         was_counting = self._stop_counting()
         match verdict.decision:
             case GoOn():
@@ -127,7 +138,7 @@ class TilDone:
         if was_counting and ctx.has_ui:
             ctx.ui.set_widget(COUNTING, None)
 
-    def leave_it(self, _event: Event, ctx: ExtensionContext) -> None:
+    def leave_it(self, _event: Interruption, ctx: ExtensionContext) -> None:
         """The person has taken over: what was about to be said in their place is not said."""
         self._stop_counting()
         if ctx.has_ui:
@@ -136,7 +147,7 @@ class TilDone:
     def _announce(self, bound: Bound, limit: int) -> None:
         why = f"{limit} iterations" if bound is Bound.NUDGES else describe_bound(bound, limit)
         content = f"Auto-continue limit reached ({why}). Remaining todos were not completed. Take over manually."
-        self.api.send_message({"customType": COMPLETE, "content": content, "display": True})
+        self.api.send_message(CustomMessage(COMPLETE, content, display=True))
 
     def _count_down(self, ctx: ExtensionContext) -> None:
         """Tick by tick where somebody watches, and in one wait where nobody does."""
@@ -180,7 +191,7 @@ class TilDone:
 
     def _say_later(self, prompt: str) -> None:
         with suppress(Exception):  # nobody listens: there is nothing left to try
-            self.api.send_user_message(prompt, deliver_as="follow_up")
+            self.api.send_user_message(prompt, deliver_as=Delivery.FOLLOW_UP)
 
     def _stop_counting(self) -> bool:
         """Cancel the countdown; whether one was running."""
@@ -199,8 +210,8 @@ def _call_renderer(name: str) -> Callable[[Any], Text]:
     return lambda args: Text(CALLS[name](args))
 
 
-def _message_renderer(kind: str) -> Callable[[dict[str, Any]], Text]:
-    return lambda shown: Text(themed.message(kind, shown["content"]))
+def _message_renderer(kind: str) -> Callable[[CustomMessage], Text]:
+    return lambda message: Text(themed.message(kind, text_of(message)))
 
 
 def _is_listing(details: object) -> bool:
@@ -210,9 +221,3 @@ def _is_listing(details: object) -> bool:
 
 def _texts(plan: Plan) -> list[str]:
     return [task.text for task in plan.tasks]
-
-
-def _stop_reason(messages: Sequence[dict[str, Any]]) -> str | None:
-    """How the agent's last message ended."""
-    last = next((message for message in reversed(messages) if message["role"] == "assistant"), None)
-    return last.get("stopReason") if last else None

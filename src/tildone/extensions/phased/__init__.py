@@ -19,10 +19,22 @@ from tildone.extensions.phased.notebook import Notebook
 from tildone.extensions.phased.settings import Settings
 from tildone.extensions.phased.todo import DESCRIPTION, NAME, Copy, TodoCommand
 from tildone.extensions.tools import definition
-from tildone.host.dispatcher import Event
+from tildone.host.content import TextBlock
+from tildone.host.events import ToolExecutionEnd
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
-from tildone.host.messages import tool_calls
+from tildone.host.extension_events import (
+    AgentStartReply,
+    BeforeAgentStart,
+    BeforeSettle,
+    BranchChange,
+    ConversationEnd,
+    ConversationStart,
+    KeepGoing,
+    ToolResultReady,
+)
+from tildone.host.messages import CustomMessage, DeveloperMessage, StopReason, last_answer, tool_calls
+from tildone.host.runtime import Delivery
 from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import TextContent, ToolResult
 from tildone.log.events import Directive
@@ -60,10 +72,10 @@ class Phases:
 
     def plug_in(self) -> None:
         """Tool, command and handlers. Where phases are not wanted, results of another `todo_write` still count."""
-        self.api.on("session_start", self.read_again)
-        self.api.on("session_tree", self.turn_to)
-        self.api.on("session_shutdown", lambda *_: self.clearing.forget())
-        self.api.on("tool_result", self.take_over)
+        self.api.on(ConversationStart, self.read_again)
+        self.api.on(BranchChange, self.turn_to)
+        self.api.on(ConversationEnd, lambda *_: self.clearing.forget())
+        self.api.on(ToolResultReady, self.take_over)
         if not self.settings.enabled:
             return
         self.api.register_tool(
@@ -79,20 +91,20 @@ class Phases:
             )
         )
         self.api.register_command(NAME, DESCRIPTION, self.command.run)
-        self.api.on("tool_execution_end", self.show_result)
-        self.api.on("before_agent_start", self.begin)
-        self.api.on("agent_before_settle", self.remind)
+        self.api.on(ToolExecutionEnd, self.show_result)
+        self.api.on(BeforeAgentStart, self.begin)
+        self.api.on(BeforeSettle, self.remind)
 
-    def read_again(self, _event: Event, ctx: ExtensionContext) -> None:
+    def read_again(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
         """Another conversation: the plan is what that remembers, without what was finished."""
         self.clearing.forget()
-        self.notebook.open(ctx.session.id, ctx.session.get_branch())
+        self.notebook.open(ctx.conversation.id, ctx.conversation.branch_records())
         self._show(self.notebook.plan, ctx)
 
-    def turn_to(self, _event: Event, ctx: ExtensionContext) -> None:
+    def turn_to(self, _event: BranchChange, ctx: ExtensionContext) -> None:
         """Another branch of the conversation, the same way."""
         self.clearing.forget()
-        self.notebook.turn_to(ctx.session.get_branch())
+        self.notebook.turn_to(ctx.conversation.branch_records())
         self._show(self.notebook.plan, ctx)
 
     def carry_out(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
@@ -105,12 +117,12 @@ class Phases:
         self.clearing.plan_changed(ctx)
         return reply
 
-    def take_over(self, event: Event, ctx: ExtensionContext) -> None:
+    def take_over(self, event: ToolResultReady, ctx: ExtensionContext) -> None:
         """A result of `todo_write`: a failed one is told of again, a good one that is not ours becomes the plan."""
-        if event["toolName"] != TODO_WRITE.name:
+        if event.tool_name != TODO_WRITE.name:
             return
-        result: ToolResult = event["result"]
-        if event["isError"]:
+        result = event.result
+        if event.is_error:
             self._remember_failure(result)
             return
         plan = plan_in(result.details)
@@ -118,28 +130,27 @@ class Phases:
             self.notebook.keep(plan)
             self.clearing.plan_changed(ctx)
 
-    def show_result(self, event: Event, ctx: ExtensionContext) -> None:
+    def show_result(self, event: ToolExecutionEnd, ctx: ExtensionContext) -> None:
         """The panel follows what succeeded; of what failed the person is told."""
-        if event["toolName"] != TODO_WRITE.name:
+        if event.tool_name != TODO_WRITE.name:
             return
-        result = event["result"]
-        if event["isError"]:
-            ctx.ui.notify(failure_warning(result["content"]), "warning")
+        if event.is_error:
+            ctx.ui.notify(failure_warning(event.result), "warning")
             return
-        plan = plan_in(result.get("details"))
+        plan = plan_in(event.result.details)
         if plan is not None:
             self._show(plan, ctx)
 
-    def begin(self, _event: Event, _ctx: ExtensionContext) -> dict[str, Any] | None:
+    def begin(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
         """A new prompt: reminders start again, and the model hears of a plan that was changed behind its back."""
         self._reminded = 0
         if not self.notebook.unheard():
             return None
         plan = self.notebook.heard()
         self.api.append_entry(SNAPSHOT, {"phases": phases_out(plan)})
-        return {"message": {"customType": NEWS, "content": edit_reminder(plan), "display": False}}
+        return AgentStartReply(CustomMessage(NEWS, edit_reminder(plan)))
 
-    def remind(self, event: Event, _ctx: ExtensionContext) -> dict[str, Any] | None:
+    def remind(self, event: BeforeSettle, _ctx: ExtensionContext) -> KeepGoing | None:
         """An agent that stops with something left to do is told so, a few times."""
         plan = self.notebook.plan
         todo = [task for _, task in open_tasks(plan)]
@@ -152,9 +163,9 @@ class Phases:
             return None
         self._reminded += 1
         told = [{"content": task.text, "status": task.status.value} for task in todo]
-        self.api.tell({"type": "todo_reminder", "todos": told, "attempt": self._reminded, "maxAttempts": limit})
-        said = [{"type": "text", "text": reminder(plan, self._reminded, limit)}]
-        return {"messages": [{"role": "developer", "attribution": "agent", "content": said}]}
+        self.api.publish("todo_reminder", todos=told, attempt=self._reminded, maxAttempts=limit)
+        content = (TextBlock(reminder(plan, self._reminded, limit)),)
+        return KeepGoing([DeveloperMessage(content, attribution="agent")])
 
     def changed(self, ctx: ExtensionContext) -> None:
         """The person has changed the plan."""
@@ -164,7 +175,7 @@ class Phases:
     def gone(self, tasks: Sequence[TaskInPhase], ctx: ExtensionContext) -> None:
         """Finished tasks have left the plan."""
         for found in tasks:
-            self.api.tell({"type": "todo_auto_clear", "phase": found.phase, "content": found.task.text})
+            self.api.publish("todo_auto_clear", phase=found.phase, content=found.task.text)
         self._show(self.notebook.plan, ctx)
 
     def _remember_failure(self, result: ToolResult) -> None:
@@ -173,9 +184,7 @@ class Phases:
         if why is not None:
             details["errorText"] = why
         content = failure_reminder(why or "")
-        self.api.send_message(
-            {"customType": FAILED, "content": content, "display": False, "details": details}, deliver_as="next_turn"
-        )
+        self.api.send_message(CustomMessage(FAILED, content, details=details), deliver_as=Delivery.NEXT_TURN)
 
     def _show(self, plan: Plan, ctx: ExtensionContext) -> None:
         if ctx.has_ui and self.settings.enabled:
@@ -206,9 +215,10 @@ def first_text(result: ToolResult) -> str | None:
     return next((block.text for block in result.content if isinstance(block, TextContent)), None)
 
 
-def failure_warning(content: Sequence[Mapping[str, Any]]) -> str:
+def failure_warning(result: ToolResult) -> str:
     """What tells the person that an update did not get through: why, in a line."""
-    why = next((block["text"] for block in content if block["type"] == "text" and block["text"]), "no reason given")
+    texts = [block.text for block in result.content if isinstance(block, TextContent) and block.text]
+    why = texts[0] if texts else "no reason given"
     return f"Todo update failed, the list may be out of date: {printable(why.partition(LINE)[0])}"
 
 
@@ -221,9 +231,9 @@ def failure_reminder(why: str) -> str:
     )
 
 
-def _stopped_by_itself(event: Event) -> bool:
+def _stopped_by_itself(event: BeforeSettle) -> bool:
     """Whether the agent had nothing more to say: nobody stopped it, nothing failed, and no call is open."""
-    if event["stopReason"] in {"aborted", "error"}:
+    if event.stop_reason in {StopReason.ABORTED, StopReason.ERROR}:
         return False
-    last = next((message for message in reversed(event["messages"]) if message["role"] == "assistant"), None)
+    last = last_answer(event.messages)
     return last is None or not tool_calls(last)

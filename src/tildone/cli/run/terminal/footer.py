@@ -21,12 +21,12 @@ SHORTEST = 1.0
 """Seconds that a call runs before it is worth telling how long."""
 
 
-def footer(story: EventRenderer, ui: TerminalUI, line: LineEditor, *, typing: bool, columns: int) -> Footer:
+def footer(renderer: EventRenderer, ui: TerminalUI, line: LineEditor, *, typing: bool, columns: int) -> Footer:
     """The rows, top to bottom. `typing` says whether the line is to be seen although nothing is in it."""
-    rows: list[Line] = [*story.unfinished]
-    for call in story.running.values():
+    rows: list[Line] = [*renderer.unfinished]
+    for call in renderer.running.values():
         rows += _under_way(call, columns, waiting=ui.question is not None)
-    rows += [[Span(clip_text(f"❯ {printable(text)} (waits)", columns), Role.DIM)] for text in story.waiting]
+    rows += [[Span(clip_text(f"❯ {printable(text)} (waits)", columns), Role.DIM)] for text in renderer.queued]
     for lines in ui.widgets.values():
         rows += [[Span(clip_text(printable(text), columns), Role.MUTED)] for text in lines]
     rows += _status(ui, columns)
@@ -42,10 +42,10 @@ def footer(story: EventRenderer, ui: TerminalUI, line: LineEditor, *, typing: bo
 
 def _under_way(call: RunningCall, columns: int, *, waiting: bool) -> Iterator[Line]:
     yield from call.header
-    for text in call.so_far.rstrip("\n").split("\n")[-LAST_LINES:]:
+    for text in call.output.rstrip("\n").split("\n")[-LAST_LINES:]:
         if text:
             yield [Span("  "), Span(clip_text(printable(text), max(columns - 2, 1)), Role.DIM)]
-    took = time.monotonic() - call.since
+    took = time.monotonic() - call.started
     if took >= SHORTEST and not waiting:
         yield [Span(clip_text(f"  … {int(took)} s", columns), Role.DIM)]
 

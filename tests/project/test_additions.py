@@ -139,7 +139,7 @@ def test_a_coding_agent_is_a_module_and_a_line(checkout: Checkout) -> None:
     assert "Toy" in checkout.tildone("doctor")
     event = json.dumps({"session_id": "s", "cwd": str(checkout.project), "hook_event_name": "Halted"})
     assert json.loads(checkout.tildone("hook", "toy", "Halted", stdin=event))["decision"] == "block"
-    assert "| Toy |" in checkout.python("-m", "tests.clients.hosts_page", cwd=checkout.root)
+    assert "| Toy |" in checkout.generated("tests.clients.integrations_page")
 
 
 def test_a_dialect_is_a_folder_and_a_line(checkout: Checkout) -> None:

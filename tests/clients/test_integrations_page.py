@@ -1,24 +1,24 @@
-"""The page that tells what the real clients did."""
+"""The reference page of the integrations agrees with their records and with what the real clients did."""
 
 from typing import Literal
 
 import pytest
 
-from tests.clients.hosts_page import COLUMNS, NO, NONE, NOTES, PAGE, YES, Seen, cells_of, page
 from tests.clients.inside import CLIENTS
+from tests.clients.integrations_page import COLUMNS, NO, NONE, NOTES, PAGE, YES, Seen, cells_of, page
 
 Outcome = Literal["passed", "failed", "skipped"]
 
 
-def test_the_page_has_the_columns_the_notes_and_the_versions_of_today() -> None:
-    """Only what stands in its cells is for the clients themselves to say."""
+def test_the_page_agrees_with_the_records_and_the_versions_that_are_tested() -> None:
+    """Only the cells of its first table come from running the clients."""
     text = PAGE.read_text(encoding="utf-8")
 
-    assert text == page(cells_of(text)), "run `python -m tests.clients.hosts_page`"
+    assert text == page(), "run `python -m tests.clients.integrations_page`"
 
 
-def test_nothing_that_a_client_could_do_is_missing() -> None:
-    """What is not there is not there because the client has no such thing."""
+def test_every_client_does_everything_that_it_has_a_place_for() -> None:
+    """A dash means that the client has no such thing."""
     cells = cells_of(PAGE.read_text(encoding="utf-8"))
 
     without = {key for key, said in cells.items() if said == NONE}

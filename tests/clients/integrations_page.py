@@ -1,7 +1,7 @@
-"""`docs/reference/hosts.md`, written from what the real clients did: `python -m tests.clients.hosts_page`.
+"""`docs/reference/integrations.md`, from the integrations' records and from what the real clients did.
 
-That runs every test of tildone inside a client, which takes minutes. What the table says otherwise, its columns, the
-notes and the versions, is checked without running any.
+`python -m tests.clients.integrations_page` runs every test of tildone inside a client, which takes minutes, and writes
+the page. Everything but the cells of the first table is taken from the records, and checked without running a client.
 """
 
 import re
@@ -13,9 +13,10 @@ import pytest
 
 from tests.clients.inside import CLIENTS
 from tests.clients.install import CLIENTS as PACKAGES
+from tildone.integrations import INTEGRATIONS, all_integrations
+from tildone.integrations.record import HookPoint, Integration
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "hosts.md"
-TITLES = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "opencode", "pi": "pi"}
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "integrations.md"
 YES, NO, NONE = "yes", "no", "–"
 
 COLUMNS = {
@@ -30,62 +31,69 @@ COLUMNS = {
 """What the table tells of each client, and the tests that it is taken from, by a part of their names."""
 
 NOTES = {
-    ("claude", "follows its own list"): (
-        "`TaskCreate` and `TaskUpdate`; `TodoWrite` where `CLAUDE_CODE_ENABLE_TASKS=0` brings it back."
-    ),
-    ("claude", "status line"): "Drawn at a terminal only; the test calls the command that is installed.",
-    ("codex", "tools"): (
-        "`codex exec` may ask its model once before tool servers have answered; the tool is there from then on."
-    ),
-    ("codex", "gate"): "Once you trust the hooks: `/hooks`, or `--dangerously-bypass-hook-trust` for one run.",
-    ("codex", "follows its own list"): "`update_plan`, which Codex has where `tools.update_plan = {enabled = true}`.",
-    ("gemini", "follows its own list"): "`write_todos`.",
-    ("opencode", "gate"): (
-        "In its terminal, desktop and web pages, and with `opencode serve`. `opencode run` ends at the first stop, "
-        "whatever a plugin wants."
-    ),
-    ("opencode", "follows its own list"): "`todowrite`.",
-    ("pi", "tools"): "An extension offers it: pi has no tool servers.",
-    ("pi", "gate"): "From pi 0.87 on.",
+    (client, column): INTEGRATIONS[client].notes[column]
+    for client in CLIENTS
+    for column in COLUMNS
+    if column in INTEGRATIONS[client].notes
 }
 
 OPENING = """\
-# Hosts
+# Integrations
 
-What tildone does inside the agents that `tildone install` knows. The first table is made from tests: each client is
-installed in the version that is named, `tildone install` is all that is done to it, and a model on the same machine
-answers from a script. `python -m tests.clients.hosts_page` runs them and writes this page.
+What tildone does inside the coding agents that `tildone install` knows. The first table is made from tests: each coding
+agent is installed in the version that is named, `tildone install` is all that is done to it, and a model on the same
+machine answers from a script. `python -m tests.clients.integrations_page` runs them and writes this page.
 """
-CLOSING = """\
-Installed with `--scope project`, all of them do the same, once they heed the project's settings: Codex, Gemini CLI and
-pi ask you first whether you trust the folder. When opencode is first started with a plugin it fetches a package, so it
-needs the network that once.
+PROJECT_SCOPE = """\
+Installed with `--scope project`, all of them do the same, once they apply the project's settings: Codex, Gemini CLI and
+pi ask you first whether you trust the folder. When opencode is first started with a plugin it downloads a package, so
+it needs the network that once.
 
-## As they document it
+## Not tested in the program itself
 
-Cursor, Copilot CLI, Qwen Code, Zed, VS Code and Claude Desktop can't be run without an account or a screen. What is
-written for them follows their documentation: tools in all of them, the gate in Cursor, Copilot CLI and Qwen Code.
+These can't be run without an account or a screen. Their integrations follow their documentation.
 """
 
 Cells = Mapping[tuple[str, str], str]
 
 
-def page(cells: Cells) -> str:
-    """The whole page."""
+def page(cells: Cells | None = None) -> str:
+    """The whole page; the cells of the first table are those of the page as it is, unless others are given."""
+    cells = cells or cells_of(PAGE.read_text(encoding="utf-8"))
     numbers = {key: number for number, key in enumerate(NOTES, 1)}
-    lines = [f"| host | version | {' | '.join(COLUMNS)} |", f"|---|---|{'---|' * len(COLUMNS)}"]
+    lines = [f"| coding agent | version | {' | '.join(COLUMNS)} |", f"|---|---|{'---|' * len(COLUMNS)}"]
     for client in CLIENTS:
         told = [_cell(cells[client, column], numbers.get((client, column))) for column in COLUMNS]
-        lines.append(f"| {TITLES[client]} | {PACKAGES[client].version} | {' | '.join(told)} |")
-    notes = [f"{number}. {TITLES[key[0]]}: {NOTES[key]}" for key, number in numbers.items()]
-    return "\n".join([OPENING, *lines, "", *notes, "", CLOSING])
+        lines.append(f"| {INTEGRATIONS[client].title} | {PACKAGES[client].version} | {' | '.join(told)} |")
+    notes = [
+        f"{number}. {INTEGRATIONS[client].title}: {NOTES[client, column]}"
+        for (client, column), number in numbers.items()
+    ]
+    return "\n".join([OPENING, *lines, "", *notes, "", PROJECT_SCOPE, *_documented(), ""])
+
+
+def _documented() -> Iterator[str]:
+    """A table of the integrations that no test runs, from their records."""
+    yield "| coding agent | `tildone install` | tools | gate | follows its own list | status line |"
+    yield "|---|---|---|---|---|---|"
+    for integration in all_integrations():
+        if integration.name not in CLIENTS:
+            told = (YES if can else NONE for can in _capabilities(integration))
+            yield f"| {integration.title} | `{integration.name}` | {' | '.join(told)} |"
+
+
+def _capabilities(integration: Integration) -> tuple[bool, bool, bool, bool]:
+    points = set(integration.hooks.points.values()) if integration.hooks else set()
+    mirrors = HookPoint.AFTER_TOOL in points and bool(integration.list_tools or integration.task_tools)
+    has_tools = integration.mcp is not None or HookPoint.OFFER_TOOLS in points
+    return has_tools, HookPoint.STOP in points, mirrors, HookPoint.STATUS_LINE in points
 
 
 def cells_of(text: str) -> Cells:
     """What a page says in its cells."""
     rows = {row[0]: row[2:] for row in _rows(text)}
     return {
-        (client, column): rows.get(TITLES[client], [""] * len(COLUMNS))[number].partition(" ")[0]
+        (client, column): rows.get(INTEGRATIONS[client].title, [""] * len(COLUMNS))[number].partition(" ")[0]
         for client in CLIENTS
         for number, column in enumerate(COLUMNS)
     }

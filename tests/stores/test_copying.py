@@ -9,7 +9,7 @@ import pytest
 from tests.stores.contract import WILD, chain, ids, planned
 from tildone.errors import HeadMoved, NotFound, StoreBusy, StoreDamaged, StoreError
 from tildone.log import copying
-from tildone.log.copying import EVENTS_AT_ONCE, Copied, Outlook, copy, outlook
+from tildone.log.copying import EVENTS_AT_ONCE, CopyPreview, CopyResult, copy, preview_copy
 from tildone.log.events import Actor, Event, Labelled, Nudged
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead
@@ -63,7 +63,7 @@ def test_a_copy_made_again_finds_nothing_new(source: MemoryStore, store: Store) 
 
     again = copy(source, store, quiet)
 
-    assert again == Copied(first.sessions, first.events, 0, first.digest)
+    assert again == CopyResult(first.sessions, first.events, 0, first.digest)
     assert everything(store) == before
 
 
@@ -195,7 +195,7 @@ def test_an_agent_that_never_rests_is_named_and_what_is_there_is_whole(store: St
 
 def test_a_session_is_copied_as_it_was_at_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it stands and what it holds belong together, though they are asked for one after the other."""
-    monkeypatch.setattr(copying, "ROUNDS", 1)
+    monkeypatch.setattr(copying, "MAX_ROUNDS", 1)
 
     class Quick(MemoryStore):
         def events(self, session: str) -> Iterator[Event]:
@@ -341,7 +341,7 @@ def test_one_session_can_be_copied_alone(source: MemoryStore, store: Store) -> N
 
 
 def test_a_copy_of_nothing_is_nothing(store: Store) -> None:
-    assert copy(MemoryStore(), store, quiet) == Copied(0, 0, 0, copy(store, MemoryStore(), quiet).digest)
+    assert copy(MemoryStore(), store, quiet) == CopyResult(0, 0, 0, copy(store, MemoryStore(), quiet).digest)
 
 
 def test_progress_is_told_up_to_the_end(source: MemoryStore) -> None:
@@ -363,12 +363,12 @@ def test_what_a_copy_would_do_can_be_known_before(source: MemoryStore, store: St
     chain(source, "new", "a", "b")
     before = everything(store)
 
-    found = {each.name: each for each in outlook(source, store) if each.changes}
+    found = {each.name: each for each in preview_copy(source, store) if each.changes}
 
     assert found == {
-        "branched": Outlook("branched", 6, 0, SessionHead("later"), SessionHead("n")),
-        "undone": Outlook("undone", 4, 1, SessionHead("a", ("b", "c")), SessionHead("here")),
-        "new": Outlook("new", 2, 2, SessionHead(), SessionHead("b")),
+        "branched": CopyPreview("branched", 6, 0, SessionHead("later"), SessionHead("n")),
+        "undone": CopyPreview("undone", 4, 1, SessionHead("a", ("b", "c")), SessionHead("here")),
+        "new": CopyPreview("new", 2, 2, SessionHead(), SessionHead("b")),
     }
     assert everything(store) == before
 

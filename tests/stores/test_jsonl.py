@@ -23,7 +23,7 @@ from tildone.stores.pi import folder as folders
 from tildone.stores.pi import outline
 from tildone.stores.pi import store as store_module
 from tildone.stores.pi.outline import Outline
-from tildone.stores.pi.session_file import parsed
+from tildone.stores.pi.session_file import parse_line
 from tildone.stores.pi.store import JsonlStore
 
 Entry = dict[str, Any]
@@ -551,9 +551,9 @@ def test_the_length_of_a_session_costs_no_parsing(
 
     def looked(line: bytes) -> Entry | None:
         looked_at.append(line)
-        return parsed(line)
+        return parse_line(line)
 
-    monkeypatch.setattr(outline, "parsed", looked)
+    monkeypatch.setattr(outline, "parse_line", looked)
 
     again = session_on(JsonlStore(folder, plan_in_entry), prefix="new")
     again.call("edit_todos", {"action": "start", "indices": [0]})
@@ -585,8 +585,8 @@ def test_an_append_reads_only_what_is_new(folder: Path, store: JsonlStore) -> No
 
 def test_a_waiter_hears_at_once_of_its_own_process(store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """It need not look again by itself."""
-    monkeypatch.setattr(store_module, "FIRST_LOOK", LONG_ENOUGH)
-    monkeypatch.setattr(store_module, "LAST_LOOK", LONG_ENOUGH)
+    monkeypatch.setattr(store_module, "FIRST_POLL_SECONDS", LONG_ENOUGH)
+    monkeypatch.setattr(store_module, "LONGEST_POLL_SECONDS", LONG_ENOUGH)
     chain(store, "s", "a", "b")
     in_step = Barrier(2, timeout=LONG_ENOUGH)
 

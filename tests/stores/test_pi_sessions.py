@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
-from tildone.stores.pi.session_file import SessionFile, file_name, iso, load, moment, newest
+from tildone.stores.pi.session_file import SessionFile, file_name, format_timestamp, load, newest_file, parse_timestamp
 
 HEADER = {"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-02T03:04:05.006Z", "cwd": "/p"}
 TRACES = sorted((Path(__file__).parents[1] / "traces").glob("*.json"))
@@ -187,13 +187,13 @@ def test_what_cannot_be_read_or_written_says_so(tmp_path: Path) -> None:
 
 def test_the_newest_file_is_the_one_written_to_last(tmp_path: Path) -> None:
     """Other files do not count; no folder, no file."""
-    assert newest(str(tmp_path / "none")) is None
-    assert newest(str(tmp_path)) is None
+    assert newest_file(str(tmp_path / "none")) is None
+    assert newest_file(str(tmp_path)) is None
     for age, name in enumerate(["b.jsonl", "a.jsonl", "c.txt"]):
         (tmp_path / name).write_text("", encoding="utf-8")
         os.utime(tmp_path / name, (age, age))
 
-    assert newest(str(tmp_path)) == str(tmp_path / "a.jsonl")
+    assert newest_file(str(tmp_path)) == str(tmp_path / "a.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -208,24 +208,24 @@ def test_the_newest_file_is_the_one_written_to_last(tmp_path: Path) -> None:
     ],
 )
 def test_moments_are_written_and_read_as_pi_writes_them(at: int, written: str) -> None:
-    assert (iso(at), moment(written)) == (written, at)
+    assert (format_timestamp(at), parse_timestamp(written)) == (written, at)
 
 
 def test_a_moment_that_not_every_calendar_has_is_the_nearest_that_it_has() -> None:
     """Entries have to have one."""
-    assert (iso(-1), iso(10**18)) == ("1970-01-01T00:00:00.000Z", "3000-12-31T23:59:59.999Z")
+    assert (format_timestamp(-1), format_timestamp(10**18)) == ("1970-01-01T00:00:00.000Z", "3000-12-31T23:59:59.999Z")
 
 
 @pytest.mark.parametrize(
     ("written", "at"), [("2026-01-02T03:04:05Z", 1767323045000), ("2026-01-02T03:04:05.1234567Z", 1767323045123)]
 )
 def test_moments_that_others_write_are_read_as_far_as_they_go(written: str, at: int) -> None:
-    assert moment(written) == at
+    assert parse_timestamp(written) == at
 
 
 @pytest.mark.parametrize("written", [None, 7, "", "yesterday", "2026-01-02", "2026-01-02T03:04:05+01:00"])
 def test_what_is_no_moment_is_none(written: object) -> None:
-    assert moment(written) is None
+    assert parse_timestamp(written) is None
 
 
 def test_files_are_named_as_pi_names_them() -> None:

@@ -40,7 +40,7 @@ import psycopg
 from tildone.stores.postgres import connections, schema
 from tildone.stores.postgres import store as postgres
 from tildone.stores.postgres.address import address_of
-from tildone.stores.postgres.connections import MOST
+from tildone.stores.postgres.connections import MAX_CONNECTIONS
 from tildone.stores.postgres.queries import migrations
 from tildone.stores.postgres.store import PostgresStore
 
@@ -102,7 +102,7 @@ def store(url: str) -> Iterator[PostgresStore]:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody looks by himself whether anything has happened."""
-    monkeypatch.setattr(postgres, "LOOK_AGAIN", 100 * LONG_ENOUGH)
+    monkeypatch.setattr(postgres, "RECHECK_SECONDS", 100 * LONG_ENOUGH)
 
 
 @pytest.fixture
@@ -270,18 +270,18 @@ def test_a_session_that_is_removed_while_it_is_read_is_told(store: PostgresStore
 
 def test_threads_share_a_few_connections(url: str, store: PostgresStore) -> None:
     """As many as are at work at once, and never more than a bound; the others wait their turn."""
-    in_step = Barrier(2 * MOST, timeout=LONG_ENOUGH)
+    in_step = Barrier(2 * MAX_CONNECTIONS, timeout=LONG_ENOUGH)
 
     def write(worker: int) -> int:
         in_step.wait()
         chain(store, f"session {worker}", *map(str, range(20)))
         return int(execute(url, f"SELECT count(*) {OURS}")[0][0])
 
-    with ThreadPoolExecutor(2 * MOST) as pool:
-        most = max(pool.map(write, range(2 * MOST)))
+    with ThreadPoolExecutor(2 * MAX_CONNECTIONS) as pool:
+        most = max(pool.map(write, range(2 * MAX_CONNECTIONS)))
 
-    assert 1 <= most <= MOST
-    assert [info.events for info in store.sessions()] == [20] * 2 * MOST
+    assert 1 <= most <= MAX_CONNECTIONS
+    assert [info.events for info in store.sessions()] == [20] * 2 * MAX_CONNECTIONS
 
 
 def test_connections_that_nobody_needs_any_more_are_closed(
@@ -391,7 +391,7 @@ def test_a_hundred_waiters_need_one_connection_more(url: str, store: PostgresSto
         assert [waiter.result(LONG_ENOUGH) for waiter in woken] == [True] * WAITERS
         assert [thread.name for thread in threading.enumerate()].count("tildone listener") == 1
 
-    assert connections <= MOST + 1
+    assert connections <= MAX_CONNECTIONS + 1
 
 
 @pytest.mark.usefixtures("patient")
@@ -442,7 +442,7 @@ def test_a_waiter_who_can_not_be_told_looks_now_and_then(
     url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pooler between us and the server, for one, may keep what it tells to itself."""
-    monkeypatch.setattr(postgres, "LOOK_AGAIN", 0.01)
+    monkeypatch.setattr(postgres, "RECHECK_SECONDS", 0.01)
     chain(store, "s", "a")
 
     with waiting(store, "a") as [woken]:

@@ -10,7 +10,7 @@ from tildone.log.tree import SessionHead
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
-from tildone.stores.postgres.names import LONGEST, kept, key, told
+from tildone.stores.postgres.names import MAX_KEY_BYTES, from_sql, key, to_sql
 from tildone.stores.postgres.store import PostgresStore
 
 TRICKY = (*WILD, "\\", "\\0", "\\\0", "\\ud800", "\ud83d\ude00", "😀", "\\#", "\\\\#", "\\u005c", "\\" * 999)
@@ -24,9 +24,9 @@ long_texts = st.builds(lambda text, times: text * times, texts, st.integers(1, 2
 @given(texts)
 def test_every_text_comes_back(text: str) -> None:
     """And in between it is something that PostgreSQL can hold."""
-    written = kept(text)
+    written = to_sql(text)
 
-    assert told(written) == text
+    assert from_sql(written) == text
     assert "\0" not in written
     assert written.encode().decode() == written
 
@@ -35,13 +35,13 @@ def test_every_text_comes_back(text: str) -> None:
 def test_no_text_is_taken_for_another(one: str, other: str) -> None:
     """However long they are, what they are looked up by fits an index and is not the same."""
     assert (key(one) == key(other)) is (one == other)
-    assert len(key(one).encode()) <= LONGEST
+    assert len(key(one).encode()) <= MAX_KEY_BYTES
 
 
 @pytest.mark.parametrize("text", ["", "/home/ünï/cödé 😀", "line\nbreak", "'; DROP TABLE --", "x" * 250])
 def test_most_texts_are_kept_as_they_are(text: str) -> None:
     """So that a person at `psql` can read them."""
-    assert kept(text) == key(text) == text
+    assert to_sql(text) == key(text) == text
 
 
 @needs_server

@@ -15,7 +15,7 @@ from tests.stores.processes import finish, start, wait_for
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead
 from tildone.stores.sqlite import store as sqlite
-from tildone.stores.sqlite.schema import APPLICATION_ID, SCHEMA
+from tildone.stores.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
 from tildone.stores.sqlite.store import SqliteStore
 
 Work = list[dict[str, Any]]
@@ -60,7 +60,7 @@ def test_a_store_is_known_by_its_marks(path: Path) -> None:
 
     connection = apsw.Connection(str(path))
     assert connection.pragma("application_id") == APPLICATION_ID
-    assert connection.pragma("user_version") == SCHEMA
+    assert connection.pragma("user_version") == SCHEMA_VERSION
 
 
 def test_opening_a_store_writes_nothing(path: Path, work: Work) -> None:
@@ -200,8 +200,8 @@ def test_a_waiter_hears_of_other_processes(path: Path) -> None:
 
 def test_a_waiter_hears_at_once_of_its_own_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It need not look again by itself."""
-    monkeypatch.setattr(sqlite, "FIRST_LOOK", LONG_ENOUGH)
-    monkeypatch.setattr(sqlite, "LAST_LOOK", LONG_ENOUGH)
+    monkeypatch.setattr(sqlite, "FIRST_POLL_SECONDS", LONG_ENOUGH)
+    monkeypatch.setattr(sqlite, "LONGEST_POLL_SECONDS", LONG_ENOUGH)
     store = SqliteStore(path)
     chain(store, "s", "a", "b")
     in_step = Barrier(2, timeout=LONG_ENOUGH)

@@ -19,7 +19,7 @@ from tildone.errors import HeadMoved, StoreBusy, StoreDamaged, StoreError, Store
 from tildone.log.events import Event, PlanChanged
 from tildone.log.tree import SessionHead
 from tildone.stores.sqlite import schema
-from tildone.stores.sqlite.schema import SCHEMA
+from tildone.stores.sqlite.schema import SCHEMA_VERSION
 from tildone.stores.sqlite.store import SqliteStore
 
 WRITERS, CHANGES = 8, 500
@@ -108,9 +108,11 @@ def test_a_database_of_somebody_else_is_left_alone(path: Path, marks: str) -> No
 def test_a_store_of_a_newer_tildone_is_left_alone(path: Path) -> None:
     """This one can't know what it would break."""
     chain(SqliteStore(path), "s", "a")
-    with_sqlite(path, f"PRAGMA user_version = {SCHEMA + 1}")
+    with_sqlite(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
 
-    with pytest.raises(StoreTooNew, match=rf"plans\.db was written by a newer tildone: it has schema {SCHEMA + 1}"):
+    with pytest.raises(
+        StoreTooNew, match=rf"plans\.db was written by a newer tildone: it has schema {SCHEMA_VERSION + 1}"
+    ):
         SqliteStore(path)
 
 

@@ -14,7 +14,7 @@ from tildone.errors import NotFound, StoreDamaged, StoreError
 from tildone.log.events import Actor, Event, PlanChanged
 from tildone.log.health import Health
 from tildone.log.tree import SessionHead
-from tildone.stores.sqlite.schema import is_foreign
+from tildone.stores.sqlite.schema import is_foreign_database
 from tildone.stores.sqlite.store import SqliteStore
 
 unix_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="limits are Unix's")
@@ -261,7 +261,7 @@ def test_packing_without_room_loses_nothing(path: Path) -> None:
 
 def test_long_events_are_read_a_few_at_a_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many there are, and however long: each comes once, in order."""
-    monkeypatch.setattr("tildone.stores.sqlite.store.AT_ONCE", 5000)
+    monkeypatch.setattr("tildone.stores.sqlite.store.BATCH_CHARACTERS", 5000)
     store = SqliteStore(path)
     events = [
         Event(str(n), str(n - 1) if n else None, n, Actor.AGENT, PlanChanged(plan_of("x" * (10 if n % 9 else 9000))))
@@ -293,7 +293,7 @@ def test_a_database_of_somebody_else_is_told_from_a_broken_store(path: Path) -> 
     broken.write_bytes(b"\0" * 5000)
     filled(ours)
 
-    assert [is_foreign(str(each)) for each in (theirs, broken, ours, path)] == [True, False, False, False]
+    assert [is_foreign_database(str(each)) for each in (theirs, broken, ours, path)] == [True, False, False, False]
 
 
 def everything(store: SqliteStore) -> object:

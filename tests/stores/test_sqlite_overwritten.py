@@ -27,7 +27,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody else is at work here who would have to be waited for."""
-    monkeypatch.setattr(file, "SETTLES", 0.01)
+    monkeypatch.setattr(file, "SETTLE_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def never_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
     def flaws(*_: object) -> Iterator[str]:
         raise AssertionError
 
-    monkeypatch.setattr(health, "flaws", flaws)
+    monkeypatch.setattr(health, "integrity_errors", flaws)
 
 
 def grown(store: SqliteStore, *texts: str) -> None:
@@ -203,7 +203,7 @@ def test_a_log_that_others_brought_home_is_believed(path: Path) -> None:
 @pytest.mark.usefixtures("never_looked_through")
 def test_a_long_log_is_brought_home_by_who_wrote_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It does not grow for ever, and others notice nothing of it."""
-    monkeypatch.setattr(file, "LONG_LOG", 20)
+    monkeypatch.setattr(file, "CHECKPOINT_PAGES", 20)
     store, reader = SqliteStore(path), SqliteStore(path)
 
     grown(store, *["x" * 5000] * 40)
@@ -235,7 +235,7 @@ def test_a_log_that_could_not_be_written_down_is_no_trouble(path: Path, monkeypa
     monkeypatch.setattr(file.SqliteFile, "_note", lambda _: None)
     store._file.bring_home()  # noqa: SLF001  what happens by itself after a thousand pages
     monkeypatch.undo()
-    monkeypatch.setattr(file, "SETTLES", 0.01)
+    monkeypatch.setattr(file, "SETTLE_SECONDS", 0.01)
 
     other = SqliteStore(path)
     chain(other, "s", "b")

@@ -13,7 +13,7 @@ from tildone.errors import StoreDamaged, StoreError, StoreTooNew
 from tildone.log import codec
 from tildone.stores.sqlite import health, schema
 from tildone.stores.sqlite.backup import open_backup
-from tildone.stores.sqlite.schema import APPLICATION_ID, SCHEMA, STEPS, steps
+from tildone.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, migrations
 from tildone.stores.sqlite.store import SqliteStore
 
 
@@ -26,7 +26,7 @@ def first_schema(path: Path) -> Path:
     """A store as the first tildone left it, with a session of two events."""
     connection = apsw.Connection(str(path))
     connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute(steps()[0])
+    connection.execute(migrations()[0])
     connection.execute(f"PRAGMA user_version = 1; PRAGMA application_id = {APPLICATION_ID}")
     for event in (planned("a", None, "one"), planned("b", "a", "two")):
         connection.execute(
@@ -45,7 +45,9 @@ def schema_of(path: Path) -> object:
 
 def test_there_is_a_step_to_every_schema() -> None:
     """Numbered in the order they are taken."""
-    assert [name.split("_")[0] for name in sorted(os.listdir(STEPS))] == [f"{n:04}" for n in range(1, SCHEMA + 1)]
+    assert [name.split("_")[0] for name in sorted(os.listdir(MIGRATIONS))] == [
+        f"{n:04}" for n in range(1, SCHEMA_VERSION + 1)
+    ]
 
 
 def test_an_older_store_is_brought_up_to_date(path: Path) -> None:
@@ -76,10 +78,10 @@ def test_what_an_older_tildone_wrote_counts_as_the_same(path: Path) -> None:
 def next_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tildone of some day, which knows one schema more; the file of the step to it."""
     folder = tmp_path / "steps"
-    shutil.copytree(STEPS, folder)
-    monkeypatch.setattr(schema, "STEPS", str(folder))
-    monkeypatch.setattr(schema, "SCHEMA", SCHEMA + 1)
-    step = folder / f"{SCHEMA + 1:04}_colours.sql"
+    shutil.copytree(MIGRATIONS, folder)
+    monkeypatch.setattr(schema, "MIGRATIONS", str(folder))
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
+    step = folder / f"{SCHEMA_VERSION + 1:04}_colours.sql"
     step.write_text("ALTER TABLE sessions ADD COLUMN colour TEXT;\nUPDATE sessions SET colour = 'red';\n")
     return step
 
@@ -88,15 +90,15 @@ def next_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_step_is_taken_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the first who opens the store; this tildone then leaves it alone."""
     with monkeypatch.context() as today:
-        today.setattr(schema, "SCHEMA", SCHEMA)
+        today.setattr(schema, "SCHEMA_VERSION", SCHEMA_VERSION)
         chain(SqliteStore(path), "s", "a")
 
-    monkeypatch.setattr(health, "flaws", lambda *_: pytest.fail("it is known that nobody else wrote to it"))
+    monkeypatch.setattr(health, "integrity_errors", lambda *_: pytest.fail("it is known that nobody else wrote to it"))
     stores = [SqliteStore(path), SqliteStore(path)]
 
     assert [ids(store.history("s")) for store in stores] == [["a"], ["a"]]
     monkeypatch.undo()
-    with pytest.raises(StoreTooNew, match=rf"it has schema {SCHEMA + 1}, this one knows {SCHEMA}"):
+    with pytest.raises(StoreTooNew, match=rf"it has schema {SCHEMA_VERSION + 1}, this one knows {SCHEMA_VERSION}"):
         SqliteStore(path)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from tildone.formats import checklists, claude_tasks, todotxt
-from tildone.formats.losses import Remark
+from tildone.formats.conversion import ConversionWarning
 from tildone.log import archive, codec
 from tildone.log.state import latest_state
 from tildone.log.tree import branch, by_id
@@ -18,6 +18,7 @@ from tildone.value import value
 
 if TYPE_CHECKING:
     from tildone.core.plan import Plan
+    from tildone.formats.conversion import ImportedPlan
     from tildone.log.events import Event
     from tildone.log.tree import SessionHead
 
@@ -34,7 +35,7 @@ class PlanFile:
     path: str
     format: str
     plan: Plan
-    said: tuple[Remark, ...] = ()
+    said: tuple[ConversionWarning, ...] = ()
 
 
 @value
@@ -46,7 +47,7 @@ class HistoryFile:
     session: str
     events: tuple[Event, ...]
     session_head: SessionHead
-    said: tuple[Remark, ...] = ()
+    said: tuple[ConversionWarning, ...] = ()
 
     @property
     def plan(self) -> Plan:
@@ -89,15 +90,24 @@ def parse_file(path: str, format_: str, text: str) -> ImportFile:
     """
     if format_ == JSON:
         held = archive.read(text)
-        edited = Remark("the plan in it is not what its events lead to; the events are imported")
+        edited = ConversionWarning("the plan in it is not what its events lead to; the events are imported")
         said = (edited,) if held.edited else ()
         return HistoryFile(path, format_, held.session, held.events, held.session_head, said)
     if format_ == CLAUDE:
         data = codec.parse(text)
-        taken = claude_tasks.tasks([data]) if claude_tasks.is_task(data) else claude_tasks.todos(data)
+        taken = (
+            claude_tasks.read_task_files([data])
+            if claude_tasks.is_task_file(data)
+            else claude_tasks.read_todo_list(data)
+        )
     else:
         taken = todotxt.read(text) if format_ == TODO_TXT else checklists.read(text)
     return PlanFile(path, format_, taken.plan, taken.said)
+
+
+def _claude_tasks(data: object) -> ImportedPlan:
+    is_task = claude_tasks.is_task_file(data)
+    return claude_tasks.read_task_files([data]) if is_task else claude_tasks.read_todo_list(data)
 
 
 def json_error(text: str) -> str | None:
@@ -129,4 +139,4 @@ def _format_of_json(text: str) -> str | None:
         return None
     if archive.is_archive(data):
         return JSON
-    return CLAUDE if claude_tasks.is_task(data) or claude_tasks.is_list(data) else None
+    return CLAUDE if claude_tasks.is_task_file(data) or claude_tasks.is_todo_list(data) else None

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     Tell = Callable[[str, int, int], None]
 
-ROUNDS = 3
+MAX_ROUNDS = 3
 """How often sessions that are written to meanwhile are gone after."""
 
-LOOK_BACK = 1000
+MAX_LOOK_BACK_EVENTS = 1000
 """How many events somebody may have written in the target before it is compared."""
 
 EVENTS_AT_ONCE = 500
@@ -38,7 +38,7 @@ COPYING, COMPARING = "copying", "comparing"
 
 
 @value
-class Copied:
+class CopyResult:
     """What a copy came to: how much there is, how much of it was new, and a digest that is the same on both sides.
 
     `went_on` names the sessions that were written to when they had been copied: what came then is not in the copy.
@@ -52,7 +52,7 @@ class Copied:
 
 
 @value
-class Outlook:
+class CopyPreview:
     """What a copy would do to a session: how many events it would bring, and where it would stand instead of now."""
 
     name: str
@@ -77,7 +77,7 @@ class _Taken:
     digest: str
 
 
-def copy(source: Store, target: Store, tell: Tell, only: str | None = None) -> Copied:
+def copy(source: Store, target: Store, tell: Tell, only: str | None = None) -> CopyResult:
     """Take over every session, or `only` one, with all its branches; each then stands where it stands in the source.
 
     The one written to first comes first, so that they stand in the same order. `tell` hears what is being done, how
@@ -90,7 +90,7 @@ def copy(source: Store, target: Store, tell: Tell, only: str | None = None) -> C
     """
     taken: dict[str, _Taken] = {}
     new = 0
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         behind = [info for info in _oldest_first(source, only) if not _is_up_to_date(source, info, taken)]
         if not behind:
             break
@@ -105,10 +105,10 @@ def copy(source: Store, target: Store, tell: Tell, only: str | None = None) -> C
     total = sha256()
     for name, session in arrived:
         total.update(f"{codec.dump(name)} {session.digest}\n".encode())
-    return Copied(len(arrived), sum(session.events for _, session in arrived), new, total.hexdigest(), went_on)
+    return CopyResult(len(arrived), sum(session.events for _, session in arrived), new, total.hexdigest(), went_on)
 
 
-def outlook(source: Store, target: Store, only: str | None = None) -> Iterator[Outlook]:
+def preview_copy(source: Store, target: Store, only: str | None = None) -> Iterator[CopyPreview]:
     """What a copy would do to each session; nothing is changed.
 
     Raises:
@@ -120,7 +120,7 @@ def outlook(source: Store, target: Store, only: str | None = None) -> Iterator[O
         for event in events:
             count += 1
             new += not _has(target, info.name, event.id)
-        yield Outlook(info.name, count, new, target.session_head(info.name), place)
+        yield CopyPreview(info.name, count, new, target.session_head(info.name), place)
 
 
 class _Progress:
@@ -233,7 +233,7 @@ def _stands_at(target: Store, name: str, place: SessionHead) -> bool:
     """Whether the session stands there, or somebody has gone on from there already."""
     if target.session_head(name) == place or place.head is None:
         return True
-    return any(event.id == place.head for event in islice(target.history(name), LOOK_BACK))
+    return any(event.id == place.head for event in islice(target.history(name), MAX_LOOK_BACK_EVENTS))
 
 
 def _digest(events: Iterable[Event], place: SessionHead) -> str:

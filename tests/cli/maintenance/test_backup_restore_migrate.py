@@ -13,7 +13,7 @@ from tests.stores.contract import chain, ids, planned
 from tests.stores.processes import finish, start, wait_for
 from tildone.errors import HeadMoved
 from tildone.log.tree import SessionHead
-from tildone.stores.sqlite.schema import APPLICATION_ID, steps
+from tildone.stores.sqlite.schema import APPLICATION_ID, migrations
 from tildone.stores.sqlite.store import SqliteStore
 
 needs_terminal = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals, nor selects pipes")
@@ -338,7 +338,7 @@ def test_a_backup_of_an_older_tildone_is_put_back(person: Person, plans: Path, t
     """And stays as it is."""
     old = tmp_path / "old.db"
     shutil.copyfile(plans, tmp_path / "new.db")
-    by_hand(old, steps()[0])
+    by_hand(old, migrations()[0])
     by_hand(
         old, f"PRAGMA user_version = 1; PRAGMA application_id = {APPLICATION_ID}; ATTACH '{tmp_path}/new.db' AS new"
     )

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.person import Answer, Person
 from tests.stores.contract import chain
 from tests.stores.processes import finish, start, wait_for
-from tildone.stores.sqlite.schema import APPLICATION_ID, SCHEMA, steps
+from tildone.stores.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION, migrations
 from tildone.stores.sqlite.store import SqliteStore
 
 unix_only = pytest.mark.skipif(os.name == "nt", reason="permissions and pseudo-terminals are Unix's")
@@ -90,14 +90,14 @@ def test_no_store_is_made(person: Person) -> None:
 def test_an_older_store_is_not_brought_up_to_date(person: Person) -> None:
     """That is odd, and any other command does it."""
     old = person.folder / "old.db"
-    by_hand(old, steps()[0])
+    by_hand(old, migrations()[0])
     by_hand(old, f"PRAGMA user_version = 1; PRAGMA application_id = {APPLICATION_ID}; PRAGMA journal_mode = WAL")
     before = state_of(person.folder)
 
     answer = person.run("doctor", "--store", "old.db", "--json")
 
     assert answer.code == 0
-    assert ("odd", f"the store has yet to be brought up to schema {SCHEMA}") in findings(answer, "store")
+    assert ("odd", f"the store has yet to be brought up to schema {SCHEMA_VERSION}") in findings(answer, "store")
     assert state_of(person.folder) == before
 
 
@@ -157,12 +157,14 @@ def test_a_newer_store_is_refused_in_clear_words_by_every_verb(person: Person, p
     """And is left as it is."""
     old = person.folder / "old.db"
     chain(SqliteStore(old), "s", "a")
-    by_hand(plans, f"PRAGMA user_version = {SCHEMA + 1}")
+    by_hand(plans, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     before = plans.read_bytes()
 
     answer = person.run(*shlex.split(words))
 
-    newer = f"{plans} was written by a newer tildone: it has schema {SCHEMA + 1}, this one knows {SCHEMA}"
+    newer = (
+        f"{plans} was written by a newer tildone: it has schema {SCHEMA_VERSION + 1}, this one knows {SCHEMA_VERSION}"
+    )
     assert answer.code == 5
     assert newer in answer.out + answer.err
     assert plans.read_bytes() == before

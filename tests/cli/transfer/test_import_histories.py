@@ -161,8 +161,7 @@ def test_events_that_clash_are_refused_with_a_way_out(person: Person) -> None:
 
     assert (answer.code, answer.err) == (
         5,
-        "tildone: session 's' has different events with the same ids; "
-        "import run.jsonl into another one with --session\n",
+        "tildone: session 's' has different events with the same ids; import run.jsonl into another with --session\n",
     )
     assert person.says("todo", "--session", "s") == "– [0] Parse\n● [1] Wire up\n"
 

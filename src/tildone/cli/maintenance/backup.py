@@ -19,14 +19,14 @@ from tildone.files.atomic import publish
 from tildone.log.address import parse_address
 from tildone.log.copying import copy
 from tildone.stores.sqlite import SUFFIXES
-from tildone.stores.sqlite.backup import finish
+from tildone.stores.sqlite.backup import finish_backup
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from tildone.log.address import StoreAddress
-    from tildone.log.copying import Copied
+    from tildone.log.copying import CopyResult
     from tildone.log.store import Store
 
 FOLDER = "backups"
@@ -71,7 +71,7 @@ def _path(store: StoreAddress, said: str | None) -> str:
     return path
 
 
-def _written(source: Store, path: str) -> Copied:
+def _written(source: Store, path: str) -> CopyResult:
     draft = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.urandom(4).hex()}.part")
     try:
         with Progress() as progress:
@@ -80,7 +80,7 @@ def _written(source: Store, path: str) -> Copied:
                 copied = copy(source, target, progress)
             finally:
                 target.close()
-        finish(draft)
+        finish_backup(draft)
         publish(draft, path)
     except BaseException:
         for suffix in SUFFIXES:

@@ -11,7 +11,6 @@ from tildone.agents.open_files import processes_with_open
 from tildone.cli.output.amounts import size
 from tildone.config import KEYS, origins
 from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreTooNew, TildoneError, UsageError
-from tildone.kit.text import clipped
 from tildone.log.address import StoreAddress
 from tildone.log.health import Finding, Health
 from tildone.stores import store_kind
@@ -118,11 +117,13 @@ def others(context: CheckContext) -> Iterator[Finding]:
         yield Finding(Health.FINE, "this system does not tell which processes have the store open")
         return
     for holder in [holder for holder in found if holder.deleted][:MAX_PROCESSES_LISTED]:
-        what = f"process {holder.pid} has a deleted store open: {clipped(holder.command, MAX_COMMAND_COLUMNS)}"
+        what = f"process {holder.pid} has a deleted store open: {clip_text(holder.command, MAX_COMMAND_COLUMNS)}"
         yield Finding(Health.ODD, what, "restart it if it does not switch to the new store by itself")
     active = [holder for holder in found if not holder.deleted]
     for holder in active[:MAX_PROCESSES_LISTED]:
-        yield Finding(Health.FINE, f"process {holder.pid} has it open: {clipped(holder.command, MAX_COMMAND_COLUMNS)}")
+        yield Finding(
+            Health.FINE, f"process {holder.pid} has it open: {clip_text(holder.command, MAX_COMMAND_COLUMNS)}"
+        )
     if len(active) > MAX_PROCESSES_LISTED:
         yield Finding(Health.FINE, f"{len(active) - MAX_PROCESSES_LISTED:,} more have it open")
     if not active:

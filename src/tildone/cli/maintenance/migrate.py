@@ -14,12 +14,8 @@ from tildone.cli.output.screen import put
 from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import StoreBusy, UsageError
 from tildone.log.copying import copy
-from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 from tildone.wiring import open_store
-
-if TYPE_CHECKING:
-    from tildone.log.copying import Copied
 
 
 def run(args: ParsedArgs) -> int:
@@ -52,20 +48,20 @@ def run(args: ParsedArgs) -> int:
     return 0
 
 
-def report(copied: Copied, done: str) -> None:
+def report(copied: CopyResult, done: str) -> None:
     """Print what was copied, how much of it is new, and its digest."""
     new = "none of them new" if not copied.new else f"{copied.new:,} of them new"
     sum_up(copied, done, "all of them new" if copied.new == copied.events else new)
 
 
-def sum_up(copied: Copied, done: str, *more: str) -> None:
+def sum_up(copied: CopyResult, done: str, *more: str) -> None:
     """Print what was copied and its digest."""
     much = f"{counted(copied.sessions, 'session')} with {counted(copied.events, 'event')}"
     put(f"{printable(done)}: {', '.join((much, *more))}.")
     put(f"Both sides have the same content: sha256 {copied.digest}")
 
 
-def went_on(copied: Copied) -> str:
+def went_on(copied: CopyResult) -> str:
     """Which sessions changed while they were copied."""
     names = ", ".join(printable(name) for name in copied.went_on)
     return f"{counted(len(copied.went_on), 'session')} changed in the meantime: {names}"

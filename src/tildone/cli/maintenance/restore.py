@@ -16,7 +16,7 @@ from tildone.cli.output.screen import put
 from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import StoreDamaged, UsageError
 from tildone.log.address import parse_address
-from tildone.log.copying import copy, outlook
+from tildone.log.copying import copy, preview_copy
 from tildone.log.health import Health
 from tildone.stores import store_kind
 from tildone.stores.memory import MemoryStore
@@ -27,7 +27,6 @@ from tildone.wiring import open_store
 
 if TYPE_CHECKING:
     from tildone.config import Settings
-    from tildone.log.copying import Outlook
     from tildone.log.store import Store
     from tildone.stores.sqlite.store import SqliteStore
 
@@ -118,10 +117,10 @@ def _preview(source: Store, settings: Settings, only: str | None) -> int:
     """Print what would change."""
     target = _as_it_is(settings)
     try:
-        found = [each for each in outlook(source, target, only) if each.changes]
+        found = [each for each in preview_copy(source, target, only) if each.changes]
     except StoreDamaged as error:
         put(f"The store would be renamed and started again: {printable(str(error))}")
-        found = [each for each in outlook(source, MemoryStore(), only) if each.changes]
+        found = [each for each in preview_copy(source, MemoryStore(), only) if each.changes]
     target.close()
     if not found:
         put("Nothing would change: the store has everything in the backup.")
@@ -143,7 +142,7 @@ def _as_it_is(settings: Settings) -> Store:
         return MemoryStore()
 
 
-def _description(each: Outlook) -> str:
+def _description(each: CopyPreview) -> str:
     if each.new == each.events:
         return f"{printable(each.name)}: would be restored, with {counted(each.events, 'event')}"
     parts = [f"would gain {counted(each.new, 'event')}"] if each.new else []

@@ -14,8 +14,8 @@ from tildone.config import nearest
 from tildone.errors import Refused, UsageError
 from tildone.files.atomic import read_text, write_text
 from tildone.formats import markdown, todotxt
+from tildone.formats.conversion import ExportedText
 from tildone.formats.detection import CLAUDE, FORMATS, JSON, MARKDOWN, PI, TODO_TXT, format_of_name
-from tildone.formats.losses import Written
 from tildone.log import archive
 from tildone.log.archive import Archive
 from tildone.log.events import PlanChanged
@@ -69,13 +69,13 @@ def _format(given: str | None, path: str) -> str:
     return found
 
 
-def _written(session: Session, format_: str) -> Written:
+def _written(session: Session, format_: str) -> ExportedText:
     if format_ == JSON:
-        return Written(archive.write(_whole_session(session)))
+        return ExportedText(archive.write(_whole_session(session)))
     plan = session.plan
     if not plan.phases:
         raise Refused("there is no plan to export; start one with: tildone todo append TEXT")
-    return todotxt.write(plan) if format_ == TODO_TXT else Written(markdown.document(plan))
+    return todotxt.write(plan) if format_ == TODO_TXT else ExportedText(markdown.lossless_checklist(plan))
 
 
 def _whole_session(session: Session) -> Archive:

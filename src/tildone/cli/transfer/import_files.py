@@ -12,8 +12,8 @@ from tildone.cli.transfer.importing import amount, as_data, import_history, impo
 from tildone.cli.transfer.reading import STREAM, checked_format, file_title, read_files
 from tildone.core.plan import Phase, Plan
 from tildone.errors import UsageError
+from tildone.formats.conversion import ConversionWarning
 from tildone.formats.detection import HistoryFile, PlanFile
-from tildone.formats.losses import Remark
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -65,7 +65,7 @@ def _merged(plans: Sequence[PlanFile]) -> PlanFile:
     if len(plans) == 1:
         return plans[0]
     phases: list[Phase] = []
-    said: list[Remark] = []
+    said: list[ConversionWarning] = []
     for file in plans:
         title = file_title(file.path)
         stem = os.path.splitext(os.path.basename(os.path.abspath(file.path)))[0]
@@ -73,7 +73,7 @@ def _merged(plans: Sequence[PlanFile]) -> PlanFile:
         phases += [replace(phase, name=phase.name or name) for phase in file.plan.phases]
         said += [replace(remark, what=f"{remark.what} ({title})") for remark in file.said]
         if any(not phase.name for phase in file.plan.phases):
-            said.append(Remark(f"tasks without a phase in {title} are in phase “{name}”"))
+            said.append(ConversionWarning(f"tasks without a phase in {title} are in phase “{name}”"))
     paths = ", ".join(file_title(file.path) for file in plans)
     return PlanFile(paths, plans[0].format, Plan(tuple(phases)), tuple(said))
 

@@ -17,7 +17,6 @@ from tildone.log.state import latest_state
 from tildone.log.tree import by_id
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.faults import sentence
 from tildone.wiring import open_store
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def import_plan(session: Session, file: PlanFile, args: ParsedArgs) -> Imported:
     else:
         outcome = session.change(steps, Actor.IMPORT)
     if outcome.faults:
-        raise Refused("; ".join(map(sentence, outcome.faults)))
+        raise Refused("; ".join(map(describe_fault, outcome.faults)))
     return Imported(file, session.name, outcome.before, outcome.after)
 
 
@@ -78,7 +77,7 @@ def import_history(args: ParsedArgs, file: HistoryFile, store: Store | None = No
     except StoreError as error:
         if not _have_conflict(store, session, file):
             raise
-        hint = f"import {file_title(file.path)} into another one with --session"
+        hint = f"import {file_title(file.path)} into another with --session"
         raise StoreError(f"{session_title(session)} has different events with the same ids; {hint}") from error
     return Imported(file, session, before, file.plan, new)
 

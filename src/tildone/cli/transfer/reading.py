@@ -9,6 +9,7 @@ import sys
 from tildone.config import nearest
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.formats import claude_tasks
+from tildone.formats.conversion import ConversionWarning, ImportedPlan
 from tildone.formats.detection import (
     CLAUDE,
     FORMATS,
@@ -23,7 +24,6 @@ from tildone.formats.detection import (
     parse_file,
     reason,
 )
-from tildone.formats.losses import Remark, Taken
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 
@@ -118,7 +118,7 @@ def _pi_session(path: str, raw: bytes) -> HistoryFile:
             with open(copy, "wb") as file:
                 file.write(raw)
             history = read_history(copy, plan_in_entry)
-    said = tuple(Remark(_not_imported(kind, count)) for kind, count in history.left_out)
+    said = tuple(ConversionWarning(_not_imported(kind, count)) for kind, count in history.left_out)
     return HistoryFile(path, PI, history.session, history.events, history.session_head, said)
 
 
@@ -136,7 +136,7 @@ def _is_task_file(path: str) -> bool:
     if not _TASK_FILE.fullmatch(os.path.basename(path)):
         return False
     try:
-        return claude_tasks.is_task(codec.parse(_text(path, _bytes(path))))
+        return claude_tasks.is_task_file(codec.parse(_text(path, _bytes(path))))
     except (TildoneError, ValueError):
         return False
 
@@ -160,12 +160,12 @@ def _task_files(folder: str, files: Sequence[str]) -> PlanFile:
             continue
         except ValueError as error:
             raise Refused(f"could not read {path}: {error}") from error
-        if claude_tasks.is_list(data):
+        if claude_tasks.is_todo_list(data):
             raise Refused(f"{path} is a whole list of todos; import that file, not its folder")
-        if not claude_tasks.is_task(data):
+        if not claude_tasks.is_task_file(data):
             raise Refused(f"{path} is not a task of Claude Code: it has no subject")
         held.append(data)
-    taken: Taken = claude_tasks.tasks(held)
+    taken: ImportedPlan = claude_tasks.read_task_files(held)
     return PlanFile(folder, CLAUDE, taken.plan, taken.said)
 
 

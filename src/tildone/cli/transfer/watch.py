@@ -19,7 +19,7 @@ from tildone.cli.transfer.importing import Imported, amount, as_data, import_his
 from tildone.cli.transfer.reading import STREAM, read_file
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.formats.detection import HistoryFile
-from tildone.history.changes import changes, told
+from tildone.history.changes import change_sentences, changes
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
@@ -163,7 +163,7 @@ class Follower:
             session = printable(session_title(done.session))
             self.say(f"Imported {printable(self._path)}: {amount(done)}, into {session}")
         elif done.new or done.before != done.after:
-            what = told(changes(done.before, done.after)) or [amount(done)]
+            what = change_sentences(changes(done.before, done.after)) or [amount(done)]
             self.say(f"{time.strftime('%H:%M:%S')}  {'; '.join(what)}")
 
     def _warn(self, trouble: str) -> None:

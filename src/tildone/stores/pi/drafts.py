@@ -7,7 +7,7 @@ import os
 from tildone.errors import StoreError, UnknownEvent
 from tildone.log.events import Labelled
 from tildone.log.tree import SessionHead
-from tildone.stores.pi.entries import event_line, forgetting_line, place_line
+from tildone.stores.pi.entries import deletion_line, event_line, head_line
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -68,12 +68,12 @@ class Draft:
         parent = self._under(to.head)
         if to != self.session_head or self._batch:
             entry_id = self._new_id()
-            self.lines.append(place_line(to, entry_id, parent, at, self._batch))
+            self.lines.append(head_line(to, entry_id, parent, at, self._batch))
             self._hung(entry_id, to)
 
     def forget(self, at: int) -> None:
         """Have no plan ever been here."""
-        self.lines.append(forgetting_line(self._new_id(), self._leaf, at))
+        self.lines.append(deletion_line(self._new_id(), self._leaf, at))
 
     def has(self, event_id: str) -> bool:
         """Whether an event is in the file or in the draft."""
@@ -112,7 +112,7 @@ class Draft:
         return entry_id
 
 
-def new_ones(session: str, history: History | None, theirs: Iterable[Event]) -> list[Event]:
+def unknown_events(session: str, history: History | None, theirs: Iterable[Event]) -> list[Event]:
     """Those of some events that are not in a file yet.
 
     Raises:
@@ -127,7 +127,7 @@ def new_ones(session: str, history: History | None, theirs: Iterable[Event]) -> 
     return list(new.values())
 
 
-def adopting(history: History | None, new: Sequence[Event], to: SessionHead, at: int) -> Draft:
+def import_draft(history: History | None, new: Sequence[Event], to: SessionHead, at: int) -> Draft:
     """What has to be written to have these events and to stand there, so that it is believed as a whole.
 
     Raises:

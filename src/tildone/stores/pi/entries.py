@@ -11,7 +11,7 @@ import re
 from tildone.core.plan import Status
 from tildone.log import codec
 from tildone.log.events import Actor, Call, Event, Labelled, PlanChanged
-from tildone.stores.pi.session_file import iso, moment
+from tildone.stores.pi.session_file import format_timestamp, parse_timestamp
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tildone.log.tree import SessionHead
 
     Entry = dict[str, Any]
-    Recover = Callable[[Mapping[str, Any]], Plan | None]
+    PlanInEntry = Callable[[Mapping[str, Any]], Plan | None]
 
 OWN = "tildone"
 """The custom entry of what only tildone understands, and the key of the exact event in any entry."""
@@ -35,7 +35,7 @@ WHOLE = ',"whole":true}}'
 """How the custom entry of an event ends. No part of one does: within a text, the marks would be written otherwise."""
 
 # Words that oh-my-pi knows; a task that waits for somebody else is not begun, to it.
-_WORDS = {status: status.value for status in Status} | {Status.BLOCKED: "pending"}
+_WORDS = {status: status.basic.value for status in Status}
 
 # A tool or a custom entry whose name speaks of neither is not looked into.
 _OF_PLANS = re.compile(rb"(?i)todo|tildone")
@@ -60,7 +60,7 @@ def event_line(event: Event, entry_id: str, parent: str | None, target: str = ""
     return text.encode() + b"\n"
 
 
-def place_line(place: SessionHead, entry_id: str, parent: str | None, at: int, batch: str = "") -> bytes:
+def head_line(place: SessionHead, entry_id: str, parent: str | None, at: int, batch: str = "") -> bytes:
     """The entry that moves the head: pi takes the last entry for where the session stands. It closes its `batch`."""
     belongs = f'"batch":"{batch}",' if batch else ""
     stands = codec.dump({"head": place.head, "ahead": place.redo})
@@ -68,13 +68,13 @@ def place_line(place: SessionHead, entry_id: str, parent: str | None, at: int, b
     return f'{opening},"customType":"{OWN}","data":{{{belongs}"place":{stands}}}}}\n'.encode()
 
 
-def forgetting_line(entry_id: str, parent: str | None, at: int) -> bytes:
+def deletion_line(entry_id: str, parent: str | None, at: int) -> bytes:
     """The entry after which no plan was ever here, to oh-my-pi an empty one."""
     opening = _opening("custom", entry_id, parent, at)
     return f'{opening},"customType":"{EDIT}","data":{{"phases":[],"forgotten":true}}}}\n'.encode()
 
 
-def speaks_of_plans(name: bytes) -> bool:
+def may_name_plan(name: bytes) -> bool:
     """Whether what a tool or a custom entry of that name has written is worth a look."""
     return _OF_PLANS.search(name) is not None
 
@@ -85,9 +85,9 @@ def may_be_event(entry: Entry) -> bool:
         case {"type": "label"}:
             return True
         case {"type": "custom", "customType": str(name)}:
-            return speaks_of_plans(name.encode("utf-8", "replace"))
+            return may_name_plan(name.encode("utf-8", "replace"))
         case {"type": "message", "message": {"role": "toolResult", "toolName": str(name)}}:
-            return speaks_of_plans(name.encode("utf-8", "replace"))
+            return may_name_plan(name.encode("utf-8", "replace"))
         case _:
             return False
 
@@ -103,7 +103,7 @@ def exact_event(entry: Entry) -> Entry | None:
             return None
 
 
-def ahead_in(entry: Entry) -> tuple[str, ...] | None:
+def redo_in(entry: Entry) -> tuple[str, ...] | None:
     """The way forward that an entry which moved the head has left open; None if it is no such entry."""
     match entry:
         case {"type": "custom", "customType": "tildone", "data": {"place": {"ahead": [*ahead]}}}:
@@ -112,7 +112,7 @@ def ahead_in(entry: Entry) -> tuple[str, ...] | None:
             return None
 
 
-def is_forgetting(entry: Entry) -> bool:
+def is_deletion(entry: Entry) -> bool:
     """Whether the plan was forgotten here."""
     match entry:
         case {"type": "custom", "customType": "user_todo_edit", "data": {"forgotten": True}}:
@@ -132,7 +132,7 @@ def batch_of(entry: Entry) -> str | None:
             return None
 
 
-def foreign_fact(entry: Entry, recover: Recover) -> Fact | None:
+def foreign_fact(entry: Entry, recover: PlanInEntry) -> Fact | None:
     """What an entry that tildone did not write says of the plan; the call that it answers is left to be found.
 
     A label's target is the entry that it names.
@@ -158,7 +158,7 @@ def foreign_event(entry: Entry, fact: Fact, parent: str | None) -> Event:
 
 def call_in(entry: Entry, call_id: object) -> Call | None:
     """The call of that id in an entry, if that is what an assistant said."""
-    for part in spoken(entry) or ():
+    for part in assistant_parts(entry) or ():
         match part:
             case {"type": "toolCall", "name": str(name)} if part.get("id") == call_id:
                 return Call(name, codec.dump(part.get("arguments", {})))
@@ -167,7 +167,7 @@ def call_in(entry: Entry, call_id: object) -> Call | None:
     return None
 
 
-def spoken(entry: Entry) -> list[Any] | None:
+def assistant_parts(entry: Entry) -> list[Any] | None:
     """The parts of what an assistant said, if this entry holds that."""
     match entry:
         case {"type": "message", "message": {"role": "assistant", "content": [*parts]}}:
@@ -179,7 +179,7 @@ def spoken(entry: Entry) -> list[Any] | None:
 def _opening(kind: str, entry_id: str, parent: str | None, at: int) -> str:
     """How every entry begins. A reader that is in a hurry relies on it: it looks no further than it has to."""
     above = "null" if parent is None else codec.dump(parent)
-    return f'{{"type":"{kind}","id":{codec.dump(entry_id)},"parentId":{above},"timestamp":"{iso(at)}"'
+    return f'{{"type":"{kind}","id":{codec.dump(entry_id)},"parentId":{above},"timestamp":"{format_timestamp(at)}"'
 
 
 def _phases(plan: Plan) -> list[Entry]:
@@ -198,7 +198,7 @@ def _phases(plan: Plan) -> list[Entry]:
 
 def _when(entry: Entry) -> int:
     """When an entry came about, as it says itself; 0 if it does not."""
-    written = moment(entry.get("timestamp"))
+    written = parse_timestamp(entry.get("timestamp"))
     if written is not None:
         return written
     message = entry.get("message")

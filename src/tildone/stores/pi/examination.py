@@ -7,22 +7,22 @@ import os
 from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
 from tildone.log.health import Finding, Health
 from tildone.stores.pi import entries as pi
-from tildone.stores.pi.folder import is_called_like_one
+from tildone.stores.pi.folder import has_session_file_name
 from tildone.stores.pi.history import History
-from tildone.stores.pi.outline import Changed
-from tildone.stores.pi.session_file import VERSION, content, parsed, raised
+from tildone.stores.pi.outline import FileReplaced
+from tildone.stores.pi.session_file import VERSION, parse_line, read_content, upgraded_entries
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from tildone.stores.pi.entries import Recover
+    from tildone.stores.pi.entries import PlanInEntry
     from tildone.stores.pi.folder import Folder
 
     Entry = dict[str, Any]
 
-MOST = 8
+MAX_REPORTED = 8
 """How many lines are named, and how many flaws of one file are told: with more, what is to be done is the same."""
 
 _PUT_BACK = "put it back from a backup, or move it out of the folder: its session then begins anew"
@@ -32,7 +32,7 @@ _CHOOSE = "move the others out of the folder"
 _LEAVE = "nothing has to be done: it is passed over"
 
 
-def examined(folder: Folder, recover: Recover) -> Iterator[Finding]:
+def findings(folder: Folder, recover: PlanInEntry) -> Iterator[Finding]:
     """What is to be said of a folder, file by file."""
     if not os.path.isdir(folder.path):
         yield Finding(Health.FINE, "there is no such folder yet; it is made when something is to be kept")
@@ -58,18 +58,18 @@ def _of_a_file(history: History) -> Iterator[Finding]:
     path = history.outline.path
     name = os.path.basename(path)
     try:
-        text = content(path)
+        text = read_content(path)
         if not history.refresh():
             return
         flaws = _flaws(history)
-    except (NotFound, Changed):
+    except (NotFound, FileReplaced):
         # Somebody took it away meanwhile, or put another in its place: that one is for the next time.
         return
     except StoreTooNew as error:
         yield Finding(Health.BAD, _about(name, error), _UPDATE)
         return
     except StoreDamaged as error:
-        lost = is_called_like_one(path)
+        lost = has_session_file_name(path)
         yield Finding(Health.BAD if lost else Health.ODD, _about(name, error), _PUT_BACK if lost else _LEAVE)
         return
     except StoreError as error:
@@ -80,9 +80,9 @@ def _of_a_file(history: History) -> Iterator[Finding]:
         yield Finding(Health.FINE, what)
     if not os.access(path, os.W_OK):
         yield Finding(Health.ODD, f"{name} can be read and not be written", _PERMIT)
-    for flaw in flaws[:MOST]:
+    for flaw in flaws[:MAX_REPORTED]:
         yield Finding(Health.BAD, _about(name, flaw), _PUT_BACK)
-    if len(flaws) > MOST:
+    if len(flaws) > MAX_REPORTED:
         yield Finding(Health.BAD, f"{name}: there is more of that", _PUT_BACK)
     for what in _oddities(history, text.split(b"\n"), hanging=not flaws):
         yield Finding(Health.ODD, f"{name}: {what}", _LEAVE)
@@ -108,13 +108,13 @@ def _asking(history: History, at: int) -> Any:
 def _oddities(history: History, lines: list[bytes], *, hanging: bool) -> Iterator[str]:
     """What is passed over. Those that hang under nothing are told where nothing worse is."""
     tree = history.outline.tree
-    records = [parsed(text) for text in lines]
+    records = [parse_line(text) for text in lines]
     unreadable = [n for n, text in enumerate(lines, 1) if text.strip() and records[n - 1] is None]
     if lines[-1] and unreadable[-1:] == [len(lines)]:
         yield f"its last line was cut off while it was written (line {unreadable.pop()})"
     if unreadable:
         yield f"what can't be read: {_numbers(unreadable)}"
-    entries = raised(filter(None, records), history.outline.version)
+    entries = upgraded_entries(filter(None, records), history.outline.version)
     known = {entry["id"] for entry in entries}
     if len(known) < len(entries):
         yield f"ids that are used more than once: {len(entries) - len(known)}"
@@ -134,7 +134,7 @@ def _is_orphan(history: History, record: Entry) -> bool:
 def _events(history: History) -> int:
     try:
         return len(history.positions()) if history.outline.header else 0
-    except (StoreError, Changed):
+    except (StoreError, FileReplaced):
         return 0
 
 
@@ -146,6 +146,6 @@ def _about(name: str, error: StoreError) -> str:
 
 
 def _numbers(lines: list[int]) -> str:
-    shown = ", ".join(map(str, lines[:MOST]))
-    more = f" and {len(lines) - MOST:,} more" if len(lines) > MOST else ""
+    shown = ", ".join(map(str, lines[:MAX_REPORTED]))
+    more = f" and {len(lines) - MAX_REPORTED:,} more" if len(lines) > MAX_REPORTED else ""
     return f"line{'s' if len(lines) > 1 else ''} {shown}{more}"

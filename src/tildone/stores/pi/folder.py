@@ -8,7 +8,7 @@ from binascii import crc32
 from itertools import count
 
 from tildone.errors import StoreError
-from tildone.stores.pi.session_file import file_name, iso, parsed, recognised
+from tildone.stores.pi.session_file import checked_header, file_name, format_timestamp, parse_line
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Folder:
             StoreError: the folder, or what is called like its file, cannot be read.
         """
         paths = self.paths()
-        likely = [path for path in paths if called_like(path, session)]
+        likely = [path for path in paths if is_named_for(path, session)]
         found = [path for path in likely if self.session_in(path) == session]
         found = found or [path for path in paths if path not in likely and self._tried(path) == session]
         return max(found, key=_written, default=None)
@@ -52,7 +52,7 @@ class Folder:
             if session is not None:
                 found.setdefault(session, []).append(path)
         for session, paths in found.items():
-            paths.sort(key=lambda path: (called_like(path, session), _written(path)), reverse=True)
+            paths.sort(key=lambda path: (is_named_for(path, session), _written(path)), reverse=True)
         return found
 
     def paths(self) -> list[str]:
@@ -85,7 +85,7 @@ class Folder:
 
     def new_paths(self, session: str, at: int) -> Iterator[str]:
         """What a new file of a session may be called: as pi would, and if there is such a file, with a number."""
-        first = os.path.join(self.path, file_name(safe(session), iso(at)))
+        first = os.path.join(self.path, file_name(file_safe(session), format_timestamp(at)))
         yield first
         for number in count(2):
             yield f"{first.removesuffix(ENDING)}-{number}{ENDING}"
@@ -97,7 +97,7 @@ class Folder:
             return None
 
 
-def safe(session: str) -> str:
+def file_safe(session: str) -> str:
     """A session's name as a part of a file's name: itself where it can be, else what can be read of it and a digest."""
     if len(session) <= _LONGEST and _FIT.fullmatch(session):
         return session
@@ -106,16 +106,16 @@ def safe(session: str) -> str:
     return f"{readable}-{digest}" if readable else digest
 
 
-def is_called_like_one(path: str) -> bool:
+def has_session_file_name(path: str) -> bool:
     """Whether a file has a name as session files have it."""
     return _STAMP.match(os.path.basename(path)) is not None
 
 
-def called_like(path: str, session: str) -> bool:
+def is_named_for(path: str, session: str) -> bool:
     """Whether a file has the name that a session's file gets."""
     name = os.path.basename(path)
     stamp = _STAMP.match(name)
-    return stamp is not None and name[stamp.end() :] == safe(session) + ENDING
+    return stamp is not None and name[stamp.end() :] == file_safe(session) + ENDING
 
 
 def _session_of(path: str) -> str:
@@ -123,8 +123,8 @@ def _session_of(path: str) -> str:
     first, left = None, _HEADER
     with open(path, "rb") as file:
         while first is None and (line := file.readline(left)):
-            first, left = parsed(line), left - len(line)
-    return str(recognised(path, first)["id"])
+            first, left = parse_line(line), left - len(line)
+    return str(checked_header(path, first)["id"])
 
 
 def _written(path: str) -> int:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tildone.log.events import Event
-    from tildone.stores.pi.entries import Recover
+    from tildone.stores.pi.entries import PlanInEntry
     from tildone.stores.pi.tree import Tree
 
     Entry = dict[str, Any]
@@ -37,7 +37,7 @@ class History:
         Changed: the file was put out of the way meanwhile. So may any method but `refresh`.
     """
 
-    def __init__(self, path: str, recover: Recover) -> None:
+    def __init__(self, path: str, recover: PlanInEntry) -> None:
         self.outline = Outline(path)
         self._recover = recover
         self._stands: tuple[int, SessionHead] = (0, SessionHead())
@@ -109,7 +109,7 @@ class History:
         counted = dict(self._tree.kinds)
         with outline:
             for at, kind in self._tree.maybe.items():
-                if not self.is_event(at) and pi.ahead_in(outline.entry(at) or {}) is None:
+                if not self.is_event(at) and pi.redo_in(outline.entry(at) or {}) is None:
                     counted[kind] = counted.get(kind, 0) + 1
         most_first = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
         return tuple((kind.decode("utf-8", "replace"), number) for kind, number in most_first)
@@ -124,7 +124,7 @@ class History:
         outline = self.outline
         with outline:
             others = (at for at in self._tree.maybe if at not in self._tree.own)
-            return not self._tree.kinds and all(pi.ahead_in(outline.entry(at) or {}) is not None for at in others)
+            return not self._tree.kinds and all(pi.redo_in(outline.entry(at) or {}) is not None for at in others)
 
     def leaves(self) -> list[str]:
         """The ends of the plan's branches, in the order they were written."""
@@ -201,7 +201,7 @@ class History:
         """The way forward that the newest move on this branch has left open, if nothing came after it."""
         at = self._tree.nearest(self.outline.leaf)
         while at >= 0 and at != head:
-            ahead = pi.ahead_in(self.outline.entry(at) or {})
+            ahead = pi.redo_in(self.outline.entry(at) or {})
             if ahead is not None:
                 return ahead
             at = self._tree.nearest(self._tree.parents[at])
@@ -250,6 +250,6 @@ class History:
             entry = self.outline.entry(at) if at >= 0 else None
             if entry is None:
                 break
-            if pi.spoken(entry) is not None:
+            if pi.assistant_parts(entry) is not None:
                 return pi.call_in(entry, result.get("toolCallId")) or Call(result["toolName"], "{}")
         return Call(result["toolName"], "{}")

@@ -9,8 +9,8 @@ from tildone.files import durable
 from tildone.log.tree import SessionHead
 from tildone.stores.pi.drafts import Draft
 from tildone.stores.pi.history import History
-from tildone.stores.pi.outline import Changed
-from tildone.stores.pi.session_file import header, line
+from tildone.stores.pi.outline import FileReplaced
+from tildone.stores.pi.session_file import format_line, header
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tildone.log.events import Event
-    from tildone.stores.pi.entries import Recover
+    from tildone.stores.pi.entries import PlanInEntry
 
 
 @value
@@ -32,7 +32,7 @@ class PiHistory:
     left_out: tuple[tuple[str, int], ...]
 
 
-def read_history(path: str, recover: Recover) -> PiHistory:
+def read_history(path: str, recover: PlanInEntry) -> PiHistory:
     """The history of the plan in a session file of any version. The file is left as it is.
 
     Raises:
@@ -48,7 +48,7 @@ def read_history(path: str, recover: Recover) -> PiHistory:
         with history.outline:
             events = tuple(map(history.event, history.positions()))
             place, left_out = history.session_head(), history.left_out()
-    except Changed as error:
+    except FileReplaced as error:
         raise StoreError(f"{path} was changed while it was read: try again") from error
     cwd = history.outline.header.get("cwd")
     return PiHistory(history.session, cwd if isinstance(cwd, str) else "", events, place, left_out)
@@ -65,7 +65,7 @@ def write_history(path: str, session: str, cwd: str, events: Sequence[Event], pl
     """
     newest = max((event.at for event in events), default=0)
     draft = Draft(None).filled(events, place, newest)
-    content = line(header(session, cwd, draft.begun)) + draft.text
+    content = format_line(header(session, cwd, draft.begun)) + draft.text
     durable.make_folder(os.path.dirname(path) or ".")
     try:
         durable.create(path, content, f"{path}.{os.getpid()}.tmp")

@@ -7,18 +7,18 @@ import os
 from tildone.errors import StoreError
 from tildone.log.tree import SessionInfo
 from tildone.stores.pi.history import History
-from tildone.stores.pi.outline import Changed
+from tildone.stores.pi.outline import FileReplaced
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tildone.stores.pi.entries import Recover
+    from tildone.stores.pi.entries import PlanInEntry
     from tildone.stores.pi.folder import Folder
 
 
 class Listing:
     """What is known of each file of a folder. Files that hold no plan, or cannot be read, are not in it."""
 
-    def __init__(self, folder: Folder, recover: Recover) -> None:
+    def __init__(self, folder: Folder, recover: PlanInEntry) -> None:
         self._folder = folder
         self._recover = recover
         self._known: dict[str, tuple[tuple[int, int, int], SessionInfo | None]] = {}
@@ -49,6 +49,6 @@ class Listing:
             if not events:
                 return None
             first, last = history.event(events[0]), history.event(events[-1])
-        except (StoreError, Changed):
+        except (StoreError, FileReplaced):
             return None
         return SessionInfo(history.session, len(events), first.at, last.at)

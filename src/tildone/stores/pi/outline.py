@@ -11,7 +11,13 @@ import re
 
 from tildone.errors import StoreDamaged, StoreError
 from tildone.stores.pi import entries as pi
-from tildone.stores.pi.session_file import broken, parsed, raised, recognised, version_of
+from tildone.stores.pi.session_file import (
+    broken_path_error,
+    checked_header,
+    format_version,
+    parse_line,
+    upgraded_entries,
+)
 from tildone.stores.pi.tree import ROOT, Tree
 from tildone.typing import TYPE_CHECKING
 
@@ -38,7 +44,7 @@ _ANCHOR = 64
 _BUFFER = 1 << 18
 
 
-class Changed(Exception):
+class FileReplaced(Exception):
     """The file is not the one that was read: what is known of it has to be read anew."""
 
 
@@ -120,7 +126,7 @@ class Outline:
 
     def gap(self, at: int) -> StoreDamaged:
         """Where the way back from an entry breaks off."""
-        return broken(self.path, *self.tree.orphan_above(at))
+        return broken_path_error(self.path, *self.tree.orphan_above(at))
 
     def damage(self, at: int, why: str) -> StoreDamaged:
         """What is wrong with the entry at a position, and in which line it stands."""
@@ -153,7 +159,7 @@ class Outline:
         file.seek(self._end)
         self._scan(file)
         if not self.header:
-            recognised(self.path, None)
+            checked_header(self.path, None)
         self.seen = _marks(found)
 
     def _goes_on(self, file: BinaryIO, found: os.stat_result) -> bool:
@@ -192,13 +198,13 @@ class Outline:
 
     def _look(self, line: bytes, at: int, file: BinaryIO) -> bool:
         """Take a line that has to be parsed to be understood; False for an end that was cut off."""
-        record = parsed(line)
+        record = parse_line(line)
         if record is None:
             self._held.clear()
             return line.endswith(b"\n")
         if not self.header:
-            self.header = recognised(self.path, None if self.tree.ids else record)
-            self.version = version_of(self.path, self.header)
+            self.header = checked_header(self.path, None if self.tree.ids else record)
+            self.version = format_version(self.path, self.header)
             if self.version == 1:
                 self._scan_chain(file)
         elif record["type"] != "session" and isinstance(record.get("id"), str):
@@ -211,14 +217,14 @@ class Outline:
         if self._held and pi.batch_of(self._held[0][0]) != batch:
             self._held.clear()
         self._held.append((record, at))
-        if batch is None or pi.ahead_in(record) is not None:
+        if batch is None or pi.redo_in(record) is not None:
             for each in self._held:
                 self.tree.add_record(*each)
             self._held.clear()
 
     def _scan_chain(self, file: BinaryIO) -> None:
         """Take all of a file of version 1, whose entries have no names of their own."""
-        self._raised = raised(filter(None, map(parsed, file)), 1)
+        self._raised = upgraded_entries(filter(None, map(parse_line, file)), 1)
         for entry in self._raised:
             self.tree.add_record(entry, 0)
 
@@ -226,12 +232,12 @@ class Outline:
         try:
             file = open(self.path, "rb")  # noqa: SIM115  it is closed when the last user leaves
         except FileNotFoundError as error:
-            raise Changed from error
+            raise FileReplaced from error
         except OSError as error:
             raise StoreError(f"cannot read {self.path}: {error.strerror}") from error
         if self.seen is None or _marks(os.fstat(file.fileno()))[:2] != self.seen[:2]:
             file.close()
-            raise Changed
+            raise FileReplaced
         return file
 
     def _counted(self, offset: int) -> int:
@@ -243,9 +249,9 @@ class Outline:
     def _parsed(self, at: int) -> Entry | None:
         assert self._file is not None  # noqa: S101  only called while the file is open
         self._file.seek(self.tree.offsets[at])
-        record = parsed(self._file.readline())
+        record = parse_line(self._file.readline())
         if record is not None and record.get("id") != self.tree.name(at):
-            raise Changed
+            raise FileReplaced
         return record
 
 

@@ -45,14 +45,14 @@ class SessionFile:
             self._begin(entry)
             return
         if not self._raised:
-            raise_file(self.path, f"{self.path}.{os.getpid()}.tmp")
+            upgrade_file(self.path, f"{self.path}.{os.getpid()}.tmp")
             self._raised = True
-        durable.append(self.path, line(entry))
+        durable.append(self.path, format_line(entry))
 
     def _begin(self, entry: Entry) -> None:
         durable.make_folder(os.path.dirname(self.path) or ".")
         try:
-            durable.create(self.path, line(self._header) + line(entry), f"{self.path}.{os.getpid()}.tmp")
+            durable.create(self.path, format_line(self._header) + format_line(entry), f"{self.path}.{os.getpid()}.tmp")
         except FileExistsError as error:
             raise StoreError(f"{self.path} is there already, and is left alone") from error
         self._exists = True
@@ -60,22 +60,28 @@ class SessionFile:
 
 def header(session_id: str, cwd: str, at: int, parent: str | None = None) -> Entry:
     """The first line of a session file."""
-    first: Entry = {"type": "session", "version": VERSION, "id": session_id, "timestamp": iso(at), "cwd": cwd}
+    first: Entry = {
+        "type": "session",
+        "version": VERSION,
+        "id": session_id,
+        "timestamp": format_timestamp(at),
+        "cwd": cwd,
+    }
     return first if parent is None else {**first, "parentSession": parent}
 
 
-def line(record: Entry) -> bytes:
+def format_line(record: Entry) -> bytes:
     """A header or an entry as it stands in a file."""
     return codec.dump(record).encode() + b"\n"
 
 
-def iso(at: int) -> str:
+def format_timestamp(at: int) -> str:
     """Milliseconds since 1970 as pi writes moments. One that not every calendar has is the nearest that it has."""
     seconds, rest = divmod(min(max(at, 0), _LATEST), 1000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{rest:03d}Z"
 
 
-def moment(written: object) -> int | None:
+def parse_timestamp(written: object) -> int | None:
     """The milliseconds since 1970 of a moment that pi wrote; None for anything else."""
     found = re.fullmatch(_MOMENT, written) if isinstance(written, str) else None
     if found is None:
@@ -102,14 +108,14 @@ def load(path: str) -> tuple[Entry, list[Entry]]:
         StoreDamaged: it is not a session file, or the way back from its last entry is broken.
         StoreTooNew: a newer pi wrote it.
     """
-    records = [record for text in content(path).split(b"\n") if (record := parsed(text)) is not None]
-    first = recognised(path, records[0] if records else None)
-    entries = raised(records[1:], version_of(path, first))
+    records = [record for text in read_content(path).split(b"\n") if (record := parse_line(text)) is not None]
+    first = checked_header(path, records[0] if records else None)
+    entries = upgraded_entries(records[1:], format_version(path, first))
     _check_the_way_back(path, entries)
     return {**first, "version": VERSION}, entries
 
 
-def content(path: str) -> bytes:
+def read_content(path: str) -> bytes:
     """All that is in a session file.
 
     Raises:
@@ -125,7 +131,7 @@ def content(path: str) -> bytes:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
 
 
-def parsed(text: bytes) -> Entry | None:
+def parse_line(text: bytes) -> Entry | None:
     """A line of a session file; None if it is no record. Bytes that are no UTF-8 are read as pi reads them."""
     if not text.strip():
         return None
@@ -136,7 +142,7 @@ def parsed(text: bytes) -> Entry | None:
     return record if isinstance(record, dict) and isinstance(record.get("type"), str) else None
 
 
-def recognised(path: str, first: Entry | None) -> Entry:
+def checked_header(path: str, first: Entry | None) -> Entry:
     """The header that a file begins with.
 
     Raises:
@@ -147,7 +153,7 @@ def recognised(path: str, first: Entry | None) -> Entry:
     return first
 
 
-def version_of(path: str, first: Entry) -> int:
+def format_version(path: str, first: Entry) -> int:
     """The version that a header names.
 
     Raises:
@@ -162,29 +168,29 @@ def version_of(path: str, first: Entry) -> int:
     return version
 
 
-def raised(records: Iterable[Entry], version: int) -> list[Entry]:
+def upgraded_entries(records: Iterable[Entry], version: int) -> list[Entry]:
     """Entries of any version as version 3 has them; what is no entry is left out."""
     entries = (record for record in records if record["type"] != "session")
     newer = [_raised_entry(entry, number, version) for number, entry in enumerate(entries)]
     return [entry for entry in newer if isinstance(entry.get("id"), str)]
 
 
-def raise_file(path: str, draft: str) -> None:
+def upgrade_file(path: str, draft: str) -> None:
     """Raise a session file to the present version where it stands; what it was is kept beside it.
 
     Raises:
         StoreError: it cannot be read, or not written; it is as it was.
     """
-    lines = content(path).split(b"\n")
-    version = version_of(path, recognised(path, next(filter(None, map(parsed, lines)), None)))
+    lines = read_content(path).split(b"\n")
+    version = format_version(path, checked_header(path, next(filter(None, map(parse_line, lines)), None)))
     if version < VERSION:
         newer = b"\n".join(_raised_lines(lines, version))
         durable.replace(path, newer, f"{path}.v{version}.bak", draft)
 
 
-def broken(path: str, orphan: str, missing: str) -> StoreDamaged:
+def broken_path_error(path: str, orphan: str, missing: str) -> StoreDamaged:
     """Where in a file the way back from an entry, the `orphan`, breaks off: what it hangs under is `missing`."""
-    lines = [(number, text, parsed(text)) for number, text in enumerate(content(path).split(b"\n"), 1)]
+    lines = [(number, text, parse_line(text)) for number, text in enumerate(read_content(path).split(b"\n"), 1)]
     here = next((number for number, _, record in lines if record is not None and record.get("id") == orphan), 0)
     unreadable = [(number, text) for number, text, record in lines if record is None and text.strip()]
     named = [number for number, text in unreadable if missing.encode("utf-8", "surrogatepass") in text]
@@ -194,7 +200,7 @@ def broken(path: str, orphan: str, missing: str) -> StoreDamaged:
     return StoreDamaged(f"{path}, line {here} hangs under {missing!r}, which is not in the file")
 
 
-def newest(folder: str) -> str | None:
+def newest_file(folder: str) -> str | None:
     """The session file in a folder that was written to last."""
     try:
         names = [name for name in os.listdir(folder) if name.endswith(".jsonl")]
@@ -226,15 +232,15 @@ def _raised_lines(lines: list[bytes], version: int) -> Iterator[bytes]:
     """The lines of a file, raised where they have to be, and to the byte as they are elsewhere."""
     number = 0
     for text in lines:
-        record = parsed(text)
+        record = parse_line(text)
         if record is None:
             yield text
         elif record["type"] == "session":
-            yield line({**record, "version": VERSION}).rstrip()
+            yield format_line({**record, "version": VERSION}).rstrip()
         else:
             newer = _raised_entry(record, number, version)
             number += 1
-            yield text if newer == record else line(newer).rstrip()
+            yield text if newer == record else format_line(newer).rstrip()
 
 
 def _check_the_way_back(path: str, entries: list[Entry]) -> None:
@@ -247,5 +253,5 @@ def _check_the_way_back(path: str, entries: list[Entry]) -> None:
         if not isinstance(above, str):
             return
         if above and above not in known:
-            raise broken(path, at, above)
+            raise broken_path_error(path, at, above)
         at = above

@@ -11,12 +11,12 @@ from tildone.errors import HeadMoved, StoreError, UnknownEvent
 from tildone.files import durable
 from tildone.files.lock import FolderLock
 from tildone.log.tree import SessionHead, SessionInfo
-from tildone.stores.pi.drafts import Draft, adopting, new_ones
+from tildone.stores.pi.drafts import Draft, import_draft, unknown_events
 from tildone.stores.pi.folder import Folder
 from tildone.stores.pi.history import History
 from tildone.stores.pi.listing import Listing
-from tildone.stores.pi.outline import Changed
-from tildone.stores.pi.session_file import VERSION, header, line, raise_file
+from tildone.stores.pi.outline import FileReplaced
+from tildone.stores.pi.session_file import VERSION, format_line, header, upgrade_file
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from tildone.log.events import Event
     from tildone.log.health import Finding
     from tildone.log.store import Progress
-    from tildone.stores.pi.entries import Recover
+    from tildone.stores.pi.entries import PlanInEntry
 
     T = TypeVar("T")
 
 TIMEOUT_SECONDS = 30.0
 
-FIRST_LOOK = 0.005
-LAST_LOOK = 0.05
+FIRST_POLL_SECONDS = 0.005
+LONGEST_POLL_SECONDS = 0.05
 
 _MOST_AT_ONCE = 64
 _MOST_KNOWN = 32
@@ -54,7 +54,7 @@ class JsonlStore:
     def __init__(
         self,
         folder: str | os.PathLike[str],
-        recover: Recover,
+        recover: PlanInEntry,
         *,
         timeout: float = TIMEOUT_SECONDS,
         clock: Callable[[], int] = time_ns,
@@ -133,8 +133,8 @@ class JsonlStore:
         theirs = list(events)
 
         def take_over(history: History | None, lock: FolderLock) -> int:
-            new = new_ones(session, history, theirs)
-            draft = adopting(history, new, to, self._clock() // 1_000_000)
+            new = unknown_events(session, history, theirs)
+            draft = import_draft(history, new, to, self._clock() // 1_000_000)
             if new:
                 self._write(session, history, draft, lock.next_mtime(self._clock()))
             elif history is not None and history.has_events():
@@ -179,22 +179,22 @@ class JsonlStore:
         A change made through this object is noticed at once, one made elsewhere within a twentieth of a second.
         """
         until = monotonic() + timeout
-        pause = FIRST_LOOK
+        pause = FIRST_POLL_SECONDS
         with self._changed:
             while self.session_head(session).head == head:
                 left = until - monotonic()
                 if left <= 0:
                     return False
                 self._changed.wait(min(pause, left))
-                pause = min(pause * 1.5, LAST_LOOK)
+                pause = min(pause * 1.5, LONGEST_POLL_SECONDS)
         return True
 
     def check(self, _progress: Progress | None = None) -> Iterator[Finding]:
         """What is to be said of the health of the folder and its files, piece by piece as it is found."""
         # Late, because few ask.
-        from tildone.stores.pi.examination import examined  # noqa: PLC0415  see above
+        from tildone.stores.pi.examination import findings  # noqa: PLC0415  see above
 
-        return examined(self._folder, self._recover)
+        return findings(self._folder, self._recover)
 
     def compact(self) -> None:
         """Nothing: a deleted session leaves no unused space in other files."""
@@ -220,7 +220,7 @@ class JsonlStore:
         for _ in range(_TRIES):
             try:
                 return work(self._history(session))
-            except Changed:
+            except FileReplaced:
                 self._known.pop(session, None)
         raise StoreError(f"{self._folder.path}: the file of {session!r} is replaced faster than it can be read")
 
@@ -241,12 +241,12 @@ class JsonlStore:
         """Put on disk what was drafted. Without a moment, the file stays as old as it is."""
         draft_path = os.path.join(self._folder.path, durable.DRAFT_FILE)
         if history is None:
-            first = line(header(session, _working_folder(session), draft.begun))
+            first = format_line(header(session, _working_folder(session), draft.begun))
             _begun(self._folder.new_paths(session, draft.begun), first + draft.text, draft_path, moment)
         elif draft.text:
             path, written = history.outline.path, history.outline.written
             if history.outline.version < VERSION:
-                raise_file(path, draft_path)
+                upgrade_file(path, draft_path)
             durable.append(path, draft.text, written if moment is None else moment)
 
     def _way(self, session: str, head: str, most: int) -> list[Event]:

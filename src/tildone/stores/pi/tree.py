@@ -89,7 +89,7 @@ class Tree:
         self.add_maybe(kind, entry_id, above, offset, own=exact is not None)
         if exact is not None and exact["id"] != record["id"]:
             self.called[len(self.ids) - 1] = exact["id"]
-        if pi.is_forgetting(record):
+        if pi.is_deletion(record):
             self._forget()
 
     def _forget(self) -> None:

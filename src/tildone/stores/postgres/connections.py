@@ -14,8 +14,15 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from tildone.errors import StoreBusy, StoreError
-from tildone.stores.postgres.failures import lost, passes, reason_of, translated, turned_away, unreachable
-from tildone.stores.postgres.schema import greet
+from tildone.stores.postgres.failures import (
+    connect_error,
+    connection_lost,
+    connection_refused,
+    is_temporary,
+    reason_of,
+    store_error,
+)
+from tildone.stores.postgres.schema import prepare_connection
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,11 +35,11 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-MOST = 8
+MAX_CONNECTIONS = 8
 IDLE_SECONDS = 60.0
 
-FIRST_PAUSE = 0.01
-LAST_PAUSE = 1.0
+FIRST_PAUSE_SECONDS = 0.01
+LONGEST_PAUSE_SECONDS = 1.0
 
 
 # What the driver could not undo on a connection that was lost is nobody's concern: another one takes its place. Without
@@ -69,14 +76,14 @@ class Connections:
         It is told how often it was begun before: what it did then may have got through without an answer.
         """
         until = monotonic() + self._timeout
-        pause, tries = FIRST_PAUSE, 0
+        pause, tries = FIRST_PAUSE_SECONDS, 0
         while True:
             connection = self._borrow(until)
             try:
                 return work(connection, tries)
             except psycopg.Error as error:
-                if not lost(error, closed=connection.closed):
-                    raise translated(error, self.where) from error
+                if not connection_lost(error, closed=connection.closed):
+                    raise store_error(error, self.where) from error
                 connection.close()
                 if monotonic() + pause > until:
                     why = f"{self.where} was lost, for longer than we wait: {reason_of(error)}"
@@ -87,7 +94,7 @@ class Connections:
             # The others go the way this one went.
             self._drop_idle()
             self.rest(pause)
-            pause = min(2 * pause, LAST_PAUSE)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     def connect(self) -> Connection:
         """A connection to a store, for whoever keeps it to himself.
@@ -99,7 +106,7 @@ class Connections:
         connection = psycopg.connect(self._conninfo, autocommit=True)
         self._reached = True
         try:
-            greet(connection, self.where, self._timeout)
+            prepare_connection(connection, self.where, self._timeout)
         except BaseException:
             connection.close()
             raise
@@ -130,9 +137,11 @@ class Connections:
     def _borrow(self, until: float) -> Connection:
         self.check()
         with self._free:
-            while not self.closed and not self._idle and self._open >= MOST:
+            while not self.closed and not self._idle and self._open >= MAX_CONNECTIONS:
                 if not self._free.wait(until - monotonic()):
-                    raise StoreBusy(f"all {MOST} connections to {self.where} are in use, for longer than we wait")
+                    raise StoreBusy(
+                        f"all {MAX_CONNECTIONS} connections to {self.where} are in use, for longer than we wait"
+                    )
             self.check()
             if self._idle:
                 return self._idle.pop()[1]
@@ -145,17 +154,17 @@ class Connections:
 
     def _connected(self, until: float) -> Connection:
         """A new connection. A server that has been reached before, or says that it is coming up, is waited for."""
-        pause = FIRST_PAUSE
+        pause = FIRST_PAUSE_SECONDS
         while True:
             try:
                 return self.connect()
             except psycopg.Error as error:
-                if not turned_away(error):
-                    raise translated(error, self.where) from error
-                if self.closed or monotonic() + pause > until or not (self._reached or passes(error)):
-                    raise unreachable(error, self.where) from error
+                if not connection_refused(error):
+                    raise store_error(error, self.where) from error
+                if self.closed or monotonic() + pause > until or not (self._reached or is_temporary(error)):
+                    raise connect_error(error, self.where) from error
             self.rest(pause)
-            pause = min(2 * pause, LAST_PAUSE)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     def _give_back(self, connection: Connection) -> None:
         # What was interrupted in mid-work, or belongs to a store that was closed meanwhile, is not used again.

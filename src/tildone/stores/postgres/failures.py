@@ -22,17 +22,17 @@ _GONE = "57P"
 _BEFORE_THE_REASON = ("failed: ", "is bad: ", "FATAL:  ")
 
 
-def passes(error: Error) -> bool:
+def is_temporary(error: Error) -> bool:
     """Whether a server that could not be reached is likely to be there soon."""
     return any(sign in str(error) for sign in COMING_UP)
 
 
-def turned_away(error: Error) -> bool:
+def connection_refused(error: Error) -> bool:
     """Whether there never was a connection, or none any more; errors of work that was refused have a code."""
     return isinstance(error, OperationalError) and (error.sqlstate or _GONE).startswith(_GONE)
 
 
-def lost(error: Error, *, closed: bool) -> bool:
+def connection_lost(error: Error, *, closed: bool) -> bool:
     """Whether the connection was lost, so that nobody knows how far the server got."""
     if not isinstance(error, (OperationalError, errors.InterfaceError)):
         return False
@@ -40,7 +40,7 @@ def lost(error: Error, *, closed: bool) -> bool:
     return closed or (error.sqlstate or "").startswith(_GONE)
 
 
-def unreachable(error: Error, where: str) -> StoreError:
+def connect_error(error: Error, where: str) -> StoreError:
     """What is said of a server that did not let us in; it tells why in nothing but words."""
     reason = reason_of(error)
     if "does not exist" in reason and "database" in reason:
@@ -52,7 +52,7 @@ def unreachable(error: Error, where: str) -> StoreError:
     return StoreError(f"cannot connect to {where}: {reason}")
 
 
-def translated(error: Error, where: str) -> StoreError:
+def store_error(error: Error, where: str) -> StoreError:
     """What is said of work that a server did not do."""
     match error:
         case errors.LockNotAvailable():

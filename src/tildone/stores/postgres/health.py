@@ -8,7 +8,7 @@ from tildone.errors import StoreError
 from tildone.log import codec
 from tildone.log.events import PlanChanged
 from tildone.log.health import Finding, Health
-from tildone.stores.postgres.names import key, told
+from tildone.stores.postgres.names import from_sql, key
 from tildone.stores.postgres.rows import key_or_none
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Rows = Callable[..., list[tuple[Any, ...]]]
 
-MOST = 20
+MAX_FINDINGS = 20
 """How many flaws are told: with so many, what is to be done is the same as with more."""
 
 AT_ONCE = 1000
@@ -33,7 +33,7 @@ _WRITABLE = "if it is a standby, name its primary instead"
 
 
 @value
-class Written:
+class StoredEvent:
     """An event as the database has it."""
 
     session: str | None
@@ -47,12 +47,12 @@ class Written:
     @property
     def name(self) -> str:
         """How a sentence names it."""
-        of = "no session" if self.session is None else f"session {told(self.session)!r}"
-        return f"event {told(self.id)!r} of {of}"
+        of = "no session" if self.session is None else f"session {from_sql(self.session)!r}"
+        return f"event {from_sql(self.id)!r} of {of}"
 
 
 @value
-class Said:
+class SessionSummary:
     """What a session says of itself, beside what its events say."""
 
     name: str
@@ -73,9 +73,9 @@ def findings(rows: Rows) -> Iterator[Finding]:
         yield Finding(Health.ODD, _READ_ONLY, _WRITABLE)
     found = 0
     try:
-        for flaw in islice(_flaws(rows), MOST + 1):
+        for flaw in islice(_flaws(rows), MAX_FINDINGS + 1):
             found += 1
-            yield Finding(Health.BAD, "there is more of that" if found > MOST else flaw, _REMEDY)
+            yield Finding(Health.BAD, "there is more of that" if found > MAX_FINDINGS else flaw, _REMEDY)
     except StoreError as error:
         found += 1
         yield Finding(Health.BAD, f"the rest can't be read: {error}", _REMEDY)
@@ -89,13 +89,13 @@ def _flaws(rows: Rows) -> Iterator[str]:
     session = number = 0
     while some := rows("everything", session=session, number=number, most=AT_ONCE, bytes=ABOUT_BYTES):
         for _, _, *event in some:
-            yield from _misread(Written(*event))
+            yield from _misread(StoredEvent(*event))
         session, number, *_ = some[-1]
     for said in rows("standing"):
-        yield from _misplaced(rows, Said(*said))
+        yield from _misplaced(rows, SessionSummary(*said))
 
 
-def _misread(event: Written) -> Iterator[str]:
+def _misread(event: StoredEvent) -> Iterator[str]:
     """An event that is not what was written, or not where it was."""
     try:
         found = codec.decode(event.body)
@@ -108,12 +108,12 @@ def _misread(event: Written) -> Iterator[str]:
     if event.session is None:
         yield f"{event.name} is there"
     if event.parent is not None and not event.hanging:
-        yield f"{event.name} hangs under {told(event.parent)!r}, which is not there"
+        yield f"{event.name} hangs under {from_sql(event.parent)!r}, which is not there"
 
 
-def _misplaced(rows: Rows, session: Said) -> Iterator[str]:
+def _misplaced(rows: Rows, session: SessionSummary) -> Iterator[str]:
     """A session that is not what its events make of it."""
-    name = f"session {told(session.name)!r}"
+    name = f"session {from_sql(session.name)!r}"
     if session.found != session.events:
         yield f"{name} should have {_many(session.events, 'event')}, and {session.found:,} are there"
     elif not session.dated:

@@ -10,7 +10,7 @@ from threading import Event, Lock, Thread
 import psycopg
 
 from tildone.errors import StoreError
-from tildone.stores.postgres.connections import FIRST_PAUSE, LAST_PAUSE
+from tildone.stores.postgres.connections import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS
 from tildone.stores.postgres.queries import query
 from tildone.typing import TYPE_CHECKING
 
@@ -71,19 +71,19 @@ class Listener:
             self._thread.join(PARTING)
 
     def _listen(self, alarmed: socket.socket) -> None:
-        pause = FIRST_PAUSE
+        pause = FIRST_PAUSE_SECONDS
         with alarmed:
             while not self._connections.closed:
                 try:
                     with closing(self._connections.connect()) as connection:
                         connection.execute(query("listen"))
                         self.ring()
-                        pause = FIRST_PAUSE
+                        pause = FIRST_PAUSE_SECONDS
                         self._hear(connection, alarmed)
                 except (psycopg.Error, StoreError):
                     # Whoever waits looks by himself now and then, and is told what is wrong.
                     self._connections.rest(pause)
-                    pause = min(2 * pause, LAST_PAUSE)
+                    pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     def _hear(self, connection: Connection, alarmed: socket.socket) -> None:
         """Ring for what the server tells, until the store is closed or the connection lost."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 
-LONGEST = 1000
+MAX_KEY_BYTES = 1000
 """Bytes. An entry of an index has room for 2700, the word that wakes a waiter for 8000."""
 
 SHORTENED = "\\#"
@@ -20,23 +20,23 @@ _UNFIT = re.compile("[\\\\\0\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(\\|0|u[0-9a-f]{4})")
 
 
-def kept(text: str) -> str:
+def to_sql(text: str) -> str:
     """A text as PostgreSQL can hold it; no two texts are kept alike."""
     return _UNFIT.sub(_escaped, text)
 
 
-def told(written: str) -> str:
+def from_sql(written: str) -> str:
     """The text that is kept in these words."""
     return _ESCAPE.sub(_unescaped, written) if "\\" in written else written
 
 
 def key(text: str) -> str:
     """A text as it is kept where it is looked up: a long one as its beginning and a digest."""
-    written = kept(text)
-    if len(written) <= LONGEST // 4:
+    written = to_sql(text)
+    if len(written) <= MAX_KEY_BYTES // 4:
         return written
     octets = written.encode()
-    if len(octets) <= LONGEST:
+    if len(octets) <= MAX_KEY_BYTES:
         return written
     return f"{SHORTENED}{sha256(octets).hexdigest()} {written[:_BEGINNING]}"
 

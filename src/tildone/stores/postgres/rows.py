@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.log import codec
 from tildone.log.events import PlanChanged
-from tildone.stores.postgres.names import SHORTENED, kept, key, told
+from tildone.stores.postgres.names import SHORTENED, from_sql, key, to_sql
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _COLUMNS = {"id": "ids", "parent": "parents", "at": "ats", "snapshot": "snapshot
 def named(session: str) -> Row:
     """A session that may have to be begun."""
     name = key(session)
-    return {"session": name, "long_name": kept(session) if name.startswith(SHORTENED) else None}
+    return {"session": name, "long_name": to_sql(session) if name.startswith(SHORTENED) else None}
 
 
 def row_of(event: Event) -> Row:
@@ -66,7 +66,7 @@ def key_or_none(text: str | None) -> str | None:
 
 def event_id(written: str, body: str | None) -> str:
     """An id as it was before it was kept; one that had to be shortened stands in the event."""
-    return told(written) if body is None else codec.decode(body).id
+    return from_sql(written) if body is None else codec.decode(body).id
 
 
 def _columns(rows: list[Row]) -> Row:

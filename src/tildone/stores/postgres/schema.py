@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 LOCK = 0x746C646E  # "tldn"
 ENCODING = "UTF8"
 MILLISECONDS = 1000
-LONGEST = 2**31 - 1
+MAX_TIMEOUT_MS = 2**31 - 1
 
 
-def greet(connection: Connection, where: str, timeout: float) -> None:
+def prepare_connection(connection: Connection, where: str, timeout: float) -> None:
     """Make sure that there is a store behind a new connection; an empty database becomes one.
 
     Raises:
@@ -25,7 +25,7 @@ def greet(connection: Connection, where: str, timeout: float) -> None:
         StoreDamaged: something else is where its tables would be.
         StoreError: the database can't hold every text.
     """
-    wait = f"{int(min(max(1, timeout * MILLISECONDS), LONGEST))}ms"
+    wait = f"{int(min(max(1, timeout * MILLISECONDS), MAX_TIMEOUT_MS))}ms"
     known = migrations()[-1][0]
     version = _said(connection, wait)
     if version < known:

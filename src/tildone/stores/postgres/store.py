@@ -15,7 +15,7 @@ from tildone.stores.postgres.address import address_of
 from tildone.stores.postgres.connections import Connections
 from tildone.stores.postgres.health import findings
 from tildone.stores.postgres.listener import Listener
-from tildone.stores.postgres.names import key, told
+from tildone.stores.postgres.names import from_sql, key
 from tildone.stores.postgres.queries import query
 from tildone.stores.postgres.rows import batches, event_id, key_or_none, named, row_of, standing
 from tildone.typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 30.0
 
-LOOK_AGAIN = 10.0
+RECHECK_SECONDS = 10.0
 """Seconds after which a waiter looks by itself, in case nobody could tell it of a change."""
 
 # How far back one query of a history goes: to the newest plan at first, then farther each time.
@@ -170,7 +170,7 @@ class PostgresStore:
 
     def sessions(self) -> list[SessionInfo]:
         """Every session, the one written to last first."""
-        return [SessionInfo(told(name), *rest) for name, *rest in self._rows("sessions")]
+        return [SessionInfo(from_sql(name), *rest) for name, *rest in self._rows("sessions")]
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head is not `head`; False when `timeout` seconds passed first.
@@ -186,7 +186,7 @@ class PostgresStore:
                 left = until - monotonic()
                 if left <= 0:
                     return False
-                bell.wait(min(left, LOOK_AGAIN))
+                bell.wait(min(left, RECHECK_SECONDS))
                 bell.clear()
         return True
 
@@ -222,7 +222,7 @@ class PostgresStore:
                 return
             way = self._way(session, parent, steps)
             if not way:
-                raise UnknownEvent(told(parent))
+                raise UnknownEvent(from_sql(parent))
             steps = min(steps * GROWTH, MOST_STEPS)
 
     def _in_order(self, session: str, number: int, many: int) -> Iterator[Event]:

@@ -39,9 +39,9 @@ def _files(address: StoreAddress) -> tuple[str, ...]:
 
 def _is_replaceable(address: StoreAddress) -> bool:
     # Late, because only restore asks.
-    from tildone.stores.sqlite.schema import is_foreign  # noqa: PLC0415  see above
+    from tildone.stores.sqlite.schema import is_foreign_database  # noqa: PLC0415  see above
 
-    return os.path.isfile(address.location) and not is_foreign(address.location)
+    return os.path.isfile(address.location) and not is_foreign_database(address.location)
 
 
 STORE = StoreKind(_open, files=_files, replaceable=_is_replaceable)

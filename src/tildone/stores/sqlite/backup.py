@@ -6,12 +6,12 @@ import os
 
 import apsw
 
-from tildone.stores.sqlite.file import SqliteFile, translated
-from tildone.stores.sqlite.schema import SCHEMA, recognise
+from tildone.stores.sqlite.file import SqliteFile, store_error
+from tildone.stores.sqlite.schema import SCHEMA_VERSION, schema_version
 from tildone.stores.sqlite.store import TIMEOUT_SECONDS, SqliteStore
 
 
-def finish(path: str) -> None:
+def finish_backup(path: str) -> None:
     """Make one plain file of a closed store: no log beside it, and nobody else's business.
 
     Raises:
@@ -22,7 +22,7 @@ def finish(path: str) -> None:
         connection.execute("PRAGMA journal_mode = DELETE")
         connection.close()
     except apsw.Error as error:
-        raise translated(error, path) from error
+        raise store_error(error, path) from error
     os.chmod(path, 0o600)
 
 
@@ -36,7 +36,7 @@ def open_backup(path: str, scratch: str) -> SqliteStore:
     file = SqliteFile(os.path.abspath(path), TIMEOUT_SECONDS, read_only=True)
     try:
         with file as connection:
-            if recognise(connection, path) == SCHEMA:
+            if schema_version(connection, path) == SCHEMA_VERSION:
                 return SqliteStore(path, read_only=True)
             copy = apsw.Connection(scratch)
             with copy.backup("main", connection, "main") as work:

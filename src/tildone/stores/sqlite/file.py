@@ -14,17 +14,17 @@ from time import monotonic, sleep
 import apsw
 
 from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreError
-from tildone.stores.sqlite.schema import Transaction, migrate, note, recognise, stamp
+from tildone.stores.sqlite.schema import Transaction, migrate, record_stamp, schema_version, stamp_of
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-LONG_LOG = 1000
+CHECKPOINT_PAGES = 1000
 """How many pages the log may have before it is brought home, as SQLite itself would do it."""
 
-SETTLES = 1.0
+SETTLE_SECONDS = 1.0
 """How many seconds somebody may take to bring the log home and write down how the file looks then."""
 
 _MARK = "SELECT size, written FROM mark"
@@ -49,17 +49,17 @@ class SqliteFile:
         try:
             self._open()
         except (apsw.Error, UnicodeDecodeError) as error:
-            raise translated(error, path) from error
+            raise store_error(error, path) from error
 
     def __enter__(self) -> apsw.Connection:
         self.changed.acquire()
         try:
-            if not self._connected or stamp(self.path) != self._stamp:
+            if not self._connected or stamp_of(self.path) != self._stamp:
                 self._look_again()
         except BaseException as error:
             self.changed.release()
             if isinstance(error, apsw.Error | UnicodeDecodeError):
-                raise translated(error, self.path) from error
+                raise store_error(error, self.path) from error
             raise
         return self._connection
 
@@ -67,12 +67,12 @@ class SqliteFile:
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         try:
-            if self._log[0] >= LONG_LOG and error is None:
+            if self._log[0] >= CHECKPOINT_PAGES and error is None:
                 self._bring_home()
         finally:
             self.changed.release()
         if isinstance(error, apsw.Error | UnicodeDecodeError):
-            raise translated(error, self.path) from error
+            raise store_error(error, self.path) from error
 
     def __del__(self) -> None:
         # Without this the log would stay beside the file whenever a store is dropped without a word.
@@ -111,7 +111,7 @@ class SqliteFile:
             raise StoreError(f"cannot open {self.path}: {error}") from error
         except ValueError as error:
             raise StoreError(f"cannot open {self.path!r}, which no file can be called: {error}") from error
-        self._stamp = stamp(self.path)
+        self._stamp = stamp_of(self.path)
         self._noted = False
         self._connected = True
         self._log[0] = 0
@@ -130,7 +130,7 @@ class SqliteFile:
             connection.set_busy_timeout(int(self._timeout * 1000))
             if self._read_only:
                 connection.execute("PRAGMA query_only = 1")
-                recognise(connection, self.path)
+                schema_version(connection, self.path)
             else:
                 migrate(connection, self.path, self._timeout, logged=logged)
                 connection.execute("PRAGMA synchronous = FULL")
@@ -148,7 +148,7 @@ class SqliteFile:
         if self._ended:
             raise StoreError(f"{self.path} has been closed")
         if self._connected:
-            found = stamp(self.path)
+            found = stamp_of(self.path)
             if found is not None and self._stamp is not None and found[:2] == self._stamp[:2]:
                 if self._read_only:
                     self._stamp = found
@@ -173,9 +173,9 @@ class SqliteFile:
 
     def _look_through(self) -> None:
         # Late, because it is needed once in the life of a store, if ever.
-        from tildone.stores.sqlite.health import flaws  # noqa: PLC0415  see above
+        from tildone.stores.sqlite.health import integrity_errors  # noqa: PLC0415  see above
 
-        for flaw in flaws(self._connection):
+        for flaw in integrity_errors(self._connection):
             raise StoreDamaged(
                 f"{self.path} was overwritten while it was in use, and does not fit its write-ahead log: {flaw}; "
                 "to begin again from a backup: tildone restore FILE"
@@ -183,10 +183,10 @@ class SqliteFile:
 
     def _settled(self) -> bool:
         """Whether the file looks as was written down, or soon does: another process may be bringing the log home."""
-        until = monotonic() + SETTLES
+        until = monotonic() + SETTLE_SECONDS
         seen = None
         while True:
-            found = stamp(self.path)
+            found = stamp_of(self.path)
             if found is None or not _has_log(self.path):
                 return False
             if self._connection.execute(_MARK).get == found[2:]:
@@ -194,14 +194,14 @@ class SqliteFile:
                 self._noted = True
                 return True
             if found != seen:
-                seen, until = found, monotonic() + SETTLES
+                seen, until = found, monotonic() + SETTLE_SECONDS
             if monotonic() > until:
                 return False
             sleep(_RETRY)
 
     def _note(self) -> None:
         with Transaction(self._connection):
-            self._stamp = note(self._connection, self.path)
+            self._stamp = record_stamp(self._connection, self.path)
         self._noted = True
 
     def _bring_home(self) -> None:
@@ -211,7 +211,7 @@ class SqliteFile:
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             self._note()
         except apsw.Error:
-            self._stamp = stamp(self.path)
+            self._stamp = stamp_of(self.path)
             self._noted = False
 
     def _drop(self) -> None:
@@ -230,7 +230,7 @@ class SqliteFile:
         self._drop()
 
     def _is_as_written(self) -> bool:
-        found = stamp(self.path)
+        found = stamp_of(self.path)
         if found is None or found == self._stamp:
             return found is not None
         try:
@@ -264,7 +264,7 @@ def _has_log(path: str) -> bool:
         return False
 
 
-def translated(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
+def store_error(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
     """What the driver's error means to whoever uses the store."""
     match error:
         case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():

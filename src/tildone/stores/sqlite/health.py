@@ -9,7 +9,7 @@ import apsw
 
 from tildone.log import codec
 from tildone.log.health import Finding, Health
-from tildone.stores.sqlite.schema import SCHEMA, from_sql, recognise, to_sql
+from tildone.stores.sqlite.schema import SCHEMA_VERSION, from_sql, schema_version, to_sql
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Tell = Callable[[int, int], None]
 
-MOST = 20
+MAX_FINDINGS = 20
 """How many flaws are told: with so many, what is to be done is the same as with more."""
 
 _REMEDY = "put a backup back: tildone restore FILE"
@@ -39,16 +39,19 @@ _STRAY = "SELECT DISTINCT session FROM events WHERE session NOT IN (SELECT name 
 
 def findings(connection: apsw.Connection, path: str, tell: Tell | None = None) -> Iterator[Finding]:
     """What is to be said of a store. `tell` hears how far it is looked through."""
-    version = recognise(connection, path)
+    version = schema_version(connection, path)
     yield Finding(Health.FINE, f"SQLite {apsw.sqlite_lib_version()}, schema {version}")
-    if version < SCHEMA:
-        yield Finding(Health.ODD, f"the store has yet to be brought up to schema {SCHEMA}", _UPDATE)
+    if version < SCHEMA_VERSION:
+        yield Finding(Health.ODD, f"the store has yet to be brought up to schema {SCHEMA_VERSION}", _UPDATE)
     found = 0
     try:
         # An older store is looked through when it has become one of today.
-        for flaw in islice(flaws(connection, tell) if version == SCHEMA else _broken_pages(connection), MOST + 1):
+        for flaw in islice(
+            integrity_errors(connection, tell) if version == SCHEMA_VERSION else _broken_pages(connection),
+            MAX_FINDINGS + 1,
+        ):
             found += 1
-            yield Finding(Health.BAD, "there is more of that" if found > MOST else flaw, _REMEDY)
+            yield Finding(Health.BAD, "there is more of that" if found > MAX_FINDINGS else flaw, _REMEDY)
     except (apsw.Error, UnicodeDecodeError) as error:
         found += 1
         yield Finding(Health.BAD, f"the rest can't be read: {error}", _REMEDY)
@@ -57,7 +60,7 @@ def findings(connection: apsw.Connection, path: str, tell: Tell | None = None) -
         yield Finding(Health.FINE, f"{_many(sessions, 'session')} and {_many(events, 'event')}, all of them whole")
 
 
-def flaws(connection: apsw.Connection, tell: Tell | None = None) -> Iterator[str]:
+def integrity_errors(connection: apsw.Connection, tell: Tell | None = None) -> Iterator[str]:
     """What does not fit together, one sentence each; nothing when all is well."""
     yield from _broken_pages(connection)
     yield from _misread(connection, tell)
@@ -67,7 +70,7 @@ def flaws(connection: apsw.Connection, tell: Tell | None = None) -> Iterator[str
 
 
 def _broken_pages(connection: apsw.Connection) -> Iterator[str]:
-    for (said,) in connection.execute(f"PRAGMA integrity_check({MOST})"):
+    for (said,) in connection.execute(f"PRAGMA integrity_check({MAX_FINDINGS})"):
         if said != "ok":
             yield f"SQLite finds: {said}"
 

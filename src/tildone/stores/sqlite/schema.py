@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     Stamp = tuple[int, int, int, int]
 
-SCHEMA = 2
-MARKED = 2  # the first schema with a mark
+SCHEMA_VERSION = 2
+FIRST_VERSION_WITH_MARK = 2  # the first schema with a mark
 APPLICATION_ID = 0x746C646E  # "tldn"
 HEAD_MOVED = "the head moved"  # as a trigger of the schema says it
-STEPS = os.path.join(os.path.dirname(__file__), "migrations")
+MIGRATIONS = os.path.join(os.path.dirname(__file__), "migrations")
 
 _MAGIC = b"SQLite format 3\0"
 _NOTE = "UPDATE mark SET size = :size, written = :written WHERE size != :size OR written != :written"
@@ -50,7 +50,7 @@ class Transaction:
                 self._connection.execute("ROLLBACK")
 
 
-def recognise(connection: apsw.Connection, path: str) -> int:
+def schema_version(connection: apsw.Connection, path: str) -> int:
     """The schema of a file that is a store, if only an older one.
 
     Raises:
@@ -75,12 +75,12 @@ def migrate(connection: apsw.Connection, path: str, timeout: float, *, logged: b
             _begin(connection, path, timeout)
         # Looked at again in any case: somebody else may have been making a store of it.
         version, application = _marks(connection)
-    if _known(version, application, path) < SCHEMA:
+    if _known(version, application, path) < SCHEMA_VERSION:
         with Transaction(connection):
-            version = recognise(connection, path)
+            version = schema_version(connection, path)
             _take_steps(connection, version)
-            if not logged or version < MARKED:
-                note(connection, path)
+            if not logged or version < FIRST_VERSION_WITH_MARK:
+                record_stamp(connection, path)
     if connection.execute("PRAGMA journal_mode").get != "wal":
         try:
             # It is a backup that was put in the place of a store.
@@ -105,15 +105,15 @@ def from_sql(held: object) -> str:
     return held.decode("utf-8", "surrogatepass") if isinstance(held, bytes) else str(held)
 
 
-def note(connection: apsw.Connection, path: str) -> Stamp | None:
+def record_stamp(connection: apsw.Connection, path: str) -> Stamp | None:
     """Write down how the file looks, inside a transaction; what was seen."""
-    found = stamp(path)
+    found = stamp_of(path)
     if found is not None:
         connection.execute(_NOTE, {"size": found[2], "written": found[3]})
     return found
 
 
-def stamp(path: str) -> Stamp | None:
+def stamp_of(path: str) -> Stamp | None:
     """Which file is at `path`, how large it is, and when it was written to; None when there is none."""
     try:
         found = os.stat(path)
@@ -122,7 +122,7 @@ def stamp(path: str) -> Stamp | None:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def is_foreign(path: str) -> bool:
+def is_foreign_database(path: str) -> bool:
     """Whether the file is, by its first bytes, a whole SQLite database of some other program."""
     try:
         with open(path, "rb") as file:
@@ -132,11 +132,11 @@ def is_foreign(path: str) -> bool:
     return head.startswith(_MAGIC) and head[68:72] != APPLICATION_ID.to_bytes(4, "big")
 
 
-def steps() -> list[str]:
+def migrations() -> list[str]:
     """The ways from each schema to the next, the first one from nothing."""
     texts = []
-    for name in sorted(os.listdir(STEPS)):
-        with open(os.path.join(STEPS, name), encoding="utf-8") as file:
+    for name in sorted(os.listdir(MIGRATIONS)):
+        with open(os.path.join(MIGRATIONS, name), encoding="utf-8") as file:
             texts.append(file.read())
     return texts
 
@@ -147,14 +147,14 @@ def _begin(connection: apsw.Connection, path: str, timeout: float) -> None:
     with Transaction(connection):
         if _is_empty(connection):
             _take_steps(connection, 0)
-            note(connection, path)
+            record_stamp(connection, path)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
 def _take_steps(connection: apsw.Connection, version: int) -> None:
-    for step in steps()[version:SCHEMA]:
+    for step in migrations()[version:SCHEMA_VERSION]:
         connection.execute(step)
-    connection.execute(f"PRAGMA user_version = {SCHEMA}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def _marks(connection: apsw.Connection) -> tuple[int, int]:
@@ -168,9 +168,9 @@ def _marks(connection: apsw.Connection) -> tuple[int, int]:
 def _known(version: int, application: int, path: str) -> int:
     if application != APPLICATION_ID:
         raise StoreDamaged(f"{path} is not a tildone store")
-    if version > SCHEMA:
+    if version > SCHEMA_VERSION:
         raise StoreTooNew(
-            f"{path} was written by a newer tildone: it has schema {version}, this one knows {SCHEMA}; "
+            f"{path} was written by a newer tildone: it has schema {version}, this one knows {SCHEMA_VERSION}; "
             "install the newer one here, too"
         )
     return version

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 30.0
 
-FIRST_LOOK = 0.005
-LAST_LOOK = 0.05
+FIRST_POLL_SECONDS = 0.005
+LONGEST_POLL_SECONDS = 0.05
 
-WORTHWHILE = 10
+COMPACT_FROM_FRACTION = 10
 """The file is packed anew when this part of it is unused: a tenth."""
 
-AT_ONCE = 100_000
+BATCH_CHARACTERS = 100_000
 """How many characters of events are read at once, more or less; a single one may be longer."""
 
 _PLACE = "SELECT head, ahead FROM sessions WHERE name = ?"
@@ -181,14 +181,14 @@ class SqliteStore:
         A change made through this object is noticed at once, one made elsewhere within a twentieth of a second.
         """
         until = monotonic() + timeout
-        pause = FIRST_LOOK
+        pause = FIRST_POLL_SECONDS
         with self._file.changed:
             while self.session_head(session).head == head:
                 left = until - monotonic()
                 if left <= 0:
                     return False
                 self._file.changed.wait(min(pause, left))
-                pause = min(pause * 1.5, LAST_LOOK)
+                pause = min(pause * 1.5, LONGEST_POLL_SECONDS)
         return True
 
     def check(self, progress: Progress | None = None) -> Iterator[Finding]:
@@ -220,7 +220,7 @@ class SqliteStore:
         with self._file as connection:
             self._file.note_once()
             unused, pages = (connection.execute(f"PRAGMA {what}").get for what in ("freelist_count", "page_count"))
-            if unused * WORTHWHILE < pages:
+            if unused * COMPACT_FROM_FRACTION < pages:
                 return 0
             if disk_usage(os.path.dirname(self._file.path)).free < 2 * before:
                 raise StoreError(f"there is not enough room on the disk to pack {self._file.path} anew")
@@ -257,7 +257,7 @@ class SqliteStore:
                 # Somebody has forgotten the session.
                 return
             begin += count
-            count = max(1, min(2 * count, AT_ONCE * count // sum(len(body) for body, _ in rows)))
+            count = max(1, min(2 * count, BATCH_CHARACTERS * count // sum(len(body) for body, _ in rows)))
 
     def _decoded(self, body: str, crc: int | None) -> Event:
         try:

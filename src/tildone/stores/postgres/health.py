@@ -96,7 +96,7 @@ def _flaws(rows: Rows) -> Iterator[str]:
 
 
 def _misread(event: StoredEvent) -> Iterator[str]:
-    """An event that is not what was written, or not where it was."""
+    """An event that does not match its checksum, or not where it was."""
     try:
         found = codec.decode(event.body)
     except codec.UndecodableEvent:
@@ -104,7 +104,7 @@ def _misread(event: StoredEvent) -> Iterator[str]:
         return
     listed = key(found.id), key_or_none(found.parent), found.at, isinstance(found.fact, PlanChanged)
     if listed != (event.id, event.parent, event.at, event.snapshot):
-        yield f"{event.name} is listed as something else than it is"
+        yield f"{event.name} does not match its columns"
     if event.session is None:
         yield f"{event.name} is there"
     if event.parent is not None and not event.hanging:
@@ -117,12 +117,12 @@ def _misplaced(rows: Rows, session: SessionSummary) -> Iterator[str]:
     if session.found != session.events:
         yield f"{name} should have {_many(session.events, 'event')}, and {session.found:,} are there"
     elif not session.dated:
-        yield f"{name} says wrongly when it was written to"
+        yield f"{name} has wrong creation or update times"
     if not session.standing:
         yield f"{name} stands at an event that is not there"
     way = _way_forward(session.redo)
     if way is None or (way and rows("known", session=session.name, ids=[*way]) != [(len(way),)]):
-        yield f"{name} has a way forward that leads nowhere"
+        yield f"{name} has a damaged redo list"
 
 
 def _way_forward(ahead: str) -> set[str] | None:

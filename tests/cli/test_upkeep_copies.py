@@ -242,7 +242,7 @@ def test_one_session_can_be_put_back_alone(person: Person, plans: Path) -> None:
     unknown = person.run("restore", "copy.db", "--session", "three")
 
     assert [info.name for info in SqliteStore(plans).sessions()] == ["two"]
-    assert (unknown.code, unknown.err) == (4, "tildone: there is no session 'three' to be copied\n")
+    assert (unknown.code, unknown.err) == (4, "tildone: there is no session 'three' to copy\n")
 
 
 def test_what_would_be_put_back_can_be_known_before(person: Person, plans: Path) -> None:

@@ -161,7 +161,7 @@ def test_what_is_no_session_file_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_text(text, encoding="utf-8")
 
-    with pytest.raises(StoreDamaged, match="no session header"):
+    with pytest.raises(StoreDamaged, match="not a session header"):
         load(str(path))
 
 

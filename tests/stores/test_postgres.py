@@ -492,7 +492,7 @@ def test_a_forked_process_does_not_use_its_parents_connections(url: str) -> None
 
     assert refused == again
     assert refused.startswith("StoreError: ")
-    assert refused.endswith(" was opened before this process was forked; it opens one of its own")
+    assert refused.endswith(" was opened before this process was forked; open it again")
     assert said == ["parent", "the same connections"]
 
 

@@ -158,7 +158,7 @@ def test_a_file_that_is_there_is_left_alone(path: str) -> None:
     """Whatever it is."""
     Path(path).write_text("precious", encoding="utf-8")
 
-    with pytest.raises(StoreError, match=r"s\.jsonl is there already"):
+    with pytest.raises(StoreError, match=r"s\.jsonl exists already"):
         write_history(path, "s", "/p", [planned("a", None, "x")], SessionHead("a"))
 
     assert Path(path).read_text(encoding="utf-8") == "precious"

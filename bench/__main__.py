@@ -1,41 +1,44 @@
-"""Ratios that say whether tildone is fast, measured in one run: `python -m bench`.
+"""Measure tildone against baselines of the same machine: `python -m bench`.
 
-Times differ from machine to machine and from minute to minute; what is aimed at is how they stand to each other.
+Times differ from machine to machine and from minute to minute, so each row is a ratio to a baseline that is measured in
+the same run. `--against` compares two checkouts.
 """
 
 import argparse
 import tempfile
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench import appending, calls, cold, hooks, jsonl, mcp, postgres, reading, tokens
+from bench.compare import HEADING, compare
+from bench.groups import GROUPS, Group
 from bench.measure import Row, Tokens
 
 
 def main() -> None:
-    """Print the table. What is over its aim is said, and is no error."""
+    """Print the table. A row over its aim is reported and is not an error."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure tildone, and print ratios.")
-    parser.add_argument("--quick", action="store_true", help="only show that everything can be measured")
-    quick = parser.parse_args().quick
+    parser.add_argument(
+        "--quick", action="store_true", help="measure each row briefly, to show that it can be measured"
+    )
+    parser.add_argument("--only", action="append", choices=[group.module for group in GROUPS], help="a group of rows")
+    parser.add_argument("--against", type=Path, metavar="PATH", help="compare with another checkout of tildone")
+    parser.add_argument("--repeats", type=int, default=3, help="how often each checkout is measured (default 3)")
+    options = parser.parse_args()
+    groups = [group for group in GROUPS if not options.only or group.module in options.only]
+    if options.against:
+        print(HEADING)
+        for comparison in compare(groups, options.against.resolve(), options.repeats, quick=options.quick):
+            print(comparison, flush=True)
+        return
     with tempfile.TemporaryDirectory() as name:
-        for row in measured(Path(name), quick=quick):
+        for row in measured(groups, Path(name), quick=options.quick):
             print(row, flush=True)
 
 
-def measured(folder: Path, *, quick: bool) -> Iterator[Row | Tokens]:
-    """Every row, as it comes."""
-    return chain(
-        cold.rows(folder, 1 if quick else 30),
-        hooks.rows(folder, 1 if quick else 30),
-        calls.rows(folder, 3 if quick else 2000),
-        appending.rows(folder, 3 if quick else 2000),
-        mcp.rows(folder, 3 if quick else 1000),
-        reading.rows(folder, 3 if quick else 2000, 1_000 if quick else 1_000_000),
-        jsonl.rows(folder, 1 if quick else 5, 1_000 if quick else 100_000),
-        postgres.rows(3 if quick else 2000, 1_000 if quick else 100_000, crowd=0.1 if quick else 1),
-        tokens.rows(),
-    )
+def measured(groups: Sequence[Group], folder: Path, *, quick: bool) -> Iterator[Row | Tokens]:
+    """Every row of these groups, as soon as it is measured."""
+    for group in groups:
+        yield from group.rows(folder, quick=quick)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What it costs to keep an event, against nothing but getting its bytes onto the disk with the same engine."""
+"""Time of a durable append, against a bare SQLite insert of the same bytes."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -19,15 +19,15 @@ FACT = PlanChanged(PLAN, Call("edit_todos", '{"action":"start","indices":[3]}'))
 def rows(folder: Path, rounds: int) -> Iterator[Row]:
     """One row."""
     store = SqliteStore(folder / "appending.db")
-    keep = keeping(store, "/home/somebody/project")
-    keep()
+    append = appender(store, "/home/somebody/project")
+    append()
     body = codec.encode(next(store.history("/home/somebody/project")))
-    bare, taken = medians([appending(folder / "bare-appending.db", body), keep], rounds)
+    bare, taken = medians([appending(folder / "bare-appending.db", body), append], rounds)
     yield Row("SqliteStore.append, ten tasks, durable", BASE, AIM, taken, bare)
 
 
-def keeping(store: SqliteStore, session: str) -> Callable[[], None]:
-    """Keeps one event more, each time it is called."""
+def appender(store: SqliteStore, session: str) -> Callable[[], None]:
+    """Append one more event at each call."""
     new_id = id_maker(now, os.urandom)
     head: str | None = None
 

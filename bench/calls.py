@@ -1,4 +1,4 @@
-"""What a tool call costs in a process that is running, against nothing but getting its bytes onto the disk."""
+"""Time of a tool call in a running process, against a bare SQLite insert of the same bytes."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,7 +27,7 @@ def rows(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def appending(path: Path, body: str) -> Callable[[], None]:
-    """The least that SQLite can do to keep `body`: one row in a table of one column, synced as a store does."""
+    """The minimum that SQLite does to store `body`: one row in a one-column table, synced as the store does."""
     connection = apsw.Connection(str(path))
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")

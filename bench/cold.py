@@ -1,4 +1,4 @@
-"""What a command costs from nothing, as a hook or a person pays for it, against a Python that does nothing."""
+"""Time of a command in a new process, against a Python process that does nothing."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ def rows(folder: Path, rounds: int) -> Iterator[Row]:
     store = folder / "cold.db"
     filled_session(SqliteStore(store), "bench").store.close()
     environ = {**os.environ, "TILDONE_STORE": str(store), "TILDONE_SESSION": "bench"}
-    # An installed tildone is compiled, and so is this one, once the round that does not count is over.
+    # An installed tildone has compiled bytecode; so has this one after the unmeasured round.
     environ.pop("PYTHONDONTWRITEBYTECODE", None)
     environ["PYTHONPYCACHEPREFIX"] = str(folder)
     acts = [command(environ, sys.executable, "-I", "-c", "pass")]

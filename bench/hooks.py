@@ -1,4 +1,4 @@
-"""What a hook costs, which runs at every stop and every tool call of an agent, against a Python that does nothing."""
+"""Time of a hook, which runs at every stop and tool call of an agent, against a Python process that does nothing."""
 
 import json
 import os
@@ -20,7 +20,7 @@ SILENT, SPEAKING = 2.5, 5.0
 
 
 def rows(folder: Path, rounds: int) -> Iterator[Row]:
-    """Three hooks that have nothing to say, as most have, and one that has."""
+    """Three hooks that print nothing, which is the common case, and one that continues the agent."""
     none, done, todo = (project(folder / name) for name in ("none", "done", "todo"))
     acts: list[tuple[str, float, Callable[[], object]]] = [
         ("cold: hook Stop, no plan", SILENT, hook(folder, none, "Stop")),
@@ -38,7 +38,7 @@ def rows(folder: Path, rounds: int) -> Iterator[Row]:
 
 
 def project(folder: Path) -> Path:
-    """A repository, where looking at the files takes as long as it takes git to say that there are none."""
+    """An empty git repository."""
     folder.mkdir()
     subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
     return folder
@@ -54,14 +54,14 @@ def plan(folder: Path, where: Path, status: Status) -> None:
 
 
 def hook(folder: Path, where: Path, event: str) -> Callable[[], object]:
-    """Call it as its host does."""
-    said = {"session_id": where.name, "cwd": str(where), "hook_event_name": event, "tool_name": "Bash"}
-    words, given = [str(Path(sys.executable).with_name("tildone")), "hook", "claude"], json.dumps(said).encode()
+    """Run the hook as Claude Code does."""
+    payload = {"session_id": where.name, "cwd": str(where), "hook_event_name": event, "tool_name": "Bash"}
+    words, given = [str(Path(sys.executable).with_name("tildone")), "hook", "claude"], json.dumps(payload).encode()
     return lambda: subprocess.run(words, env=environ(folder), input=given, check=True, stdout=subprocess.DEVNULL)
 
 
 def environ(folder: Path) -> Mapping[str, str]:
-    """Nobody's plans; compiled as an installed tildone is; and bounds that a benchmark does not reach."""
+    """Scratch data folders, compiled bytecode, and a nudge limit that a benchmark does not reach."""
     usual = {name: value for name, value in os.environ.items() if not name.startswith(("TILDONE_", "CLAUDE_"))}
     usual.pop("PYTHONDONTWRITEBYTECODE", None)
     homes = {"XDG_DATA_HOME": str(folder / "hooks"), "XDG_CONFIG_HOME": str(folder / "hooks")}

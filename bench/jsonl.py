@@ -1,4 +1,4 @@
-"""What it costs to find the plan in a long session file of pi's, against parsing it, and to change it after that."""
+"""Time to read the plan from a long pi session file, against parsing the file, and time to change the plan."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from tildone.stores.pi.store import JsonlStore
 AIM = 1.5
 SHORT = 10
 SIZE = 425
-"""Bytes to a message, without what all have: a hundred thousand entries make sixty-two megabytes."""
+"""Bytes of a message's variable part: 100,000 entries make 62 MB."""
 
 
 def rows(folder: Path, rounds: int, length: int) -> Iterator[Row]:
@@ -33,7 +33,7 @@ def rows(folder: Path, rounds: int, length: int) -> Iterator[Row]:
 
 
 def opening(folder: Path) -> Callable[[], Plan]:
-    """As a command does it: everything is new."""
+    """Open the store and read the plan, as a command does."""
 
     def read() -> Plan:
         plan = session_on(JsonlStore(folder, plan_in_entry), "bench").plan
@@ -53,7 +53,7 @@ def parsed(path: Path) -> Callable[[], None]:
 
 
 def conversation(folder: Path, length: int) -> Path:
-    """A file as pi writes it: a person, an agent, its tools, and now and then its plan."""
+    """A file as pi writes it: user and assistant messages, tool results, and now and then a plan."""
     path = folder / "2026-01-01T00-00-00-000Z_bench.jsonl"
     folder.mkdir()
     told = [message("user"), said("bash"), result("bash"), said("edit_todos"), result("edit_todos", todos=TODOS)]
@@ -67,7 +67,7 @@ def conversation(folder: Path, length: int) -> Path:
 
 
 def history(folder: Path, length: int) -> Path:
-    """A file of tildone's own: nothing but changes of the plan."""
+    """A file that tildone wrote: only changes of the plan."""
     path = folder / "2026-01-01T00-00-00-000Z_bench.jsonl"
     fact = PlanChanged(Plan((PLAN.phases[0],)), Call("edit_todos", '{"action":"start","indices":[3]}'))
     ids = [f"{number:020}" for number in range(length)]

@@ -1,6 +1,6 @@
-"""What a tool call over MCP costs on pipes, kept on disk, against a bare server of the SDK: that is `-m bench.mcp`.
+"""Time of a durable tool call over MCP on stdio, against an echo server of the bare SDK (`python -m bench.mcp`).
 
-Both are asked by the same client, which does nothing but write a line and read one.
+The client is the same for both: it writes a line and reads a line.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ def toggle(server: "Server") -> Callable[[], None]:
 
 
 class Server:
-    """A server in a process of its own, while it is entered."""
+    """An MCP server in a subprocess; a context manager."""
 
     def __init__(self, command: list[str], environ: dict[str, str]) -> None:
         pipe = subprocess.PIPE
@@ -54,12 +54,12 @@ class Server:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # The end of its input is the end of it.
+        # Closing its standard input ends the server.
         with self._process:
             pass
 
     def call(self, tool: str, arguments: dict[str, Any]) -> None:
-        """A tool call that is not refused."""
+        """Call a tool, which must succeed."""
         assert not self._ask("tools/call", {"name": tool, "arguments": arguments})["result"].get("isError")
 
     def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -74,8 +74,8 @@ class Server:
 
 
 async def echo() -> None:
-    """Serve one tool that gives back what it was given."""
-    # Late, because whoever measures does not need it.
+    """Serve one tool that echoes its arguments."""
+    # Late, because only the subprocess needs the SDK.
     from mcp.server.lowlevel import Server as Bare  # noqa: PLC0415  see above
     from mcp.server.stdio import stdio_server  # noqa: PLC0415  see above
     from mcp_types import CallToolResult, TextContent  # noqa: PLC0415  see above

@@ -1,4 +1,4 @@
-"""How things are measured: turn by turn, so that whatever else the machine does falls on all of them alike."""
+"""Measure actions in turns, so that other load on the machine affects all of them alike."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ MS, US = 1_000, 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: what took how long, against what, and what is aimed at."""
+    """One line of the table: a time, its baseline's time, and the ratio aimed at."""
 
     name: str
     base: str
@@ -33,7 +33,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What a workload costs in tokens: the tools' definitions, the calls, the answers."""
+    """Tokens of a workload: the tools' definitions, the calls, the answers."""
 
     dialect: str
     schema: int
@@ -52,7 +52,7 @@ class Tokens:
 
 
 def medians(acts: Sequence[Callable[[], object]], rounds: int) -> list[float]:
-    """The median time of each act, in seconds; each takes its turn in every round, after one round unmeasured."""
+    """The median time of each action in seconds. Actions alternate in each round, after one unmeasured round."""
     times: list[list[float]] = [[] for _ in acts]
     for act in acts:
         act()

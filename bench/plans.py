@@ -1,4 +1,4 @@
-"""The plan that is measured: ten tasks, one of which is started and completed in turn."""
+"""The plan used by benchmarks: ten tasks, of which one is alternately started and completed."""
 
 import os
 from itertools import cycle
@@ -13,7 +13,7 @@ PLAN: Plan = flat(*(Task(f"Task number {number} of a plan of ten") for number in
 
 
 def session_on(store: Store, name: str) -> Session:
-    """A session with the clock and the ids that commands use."""
+    """A session with the clock and id generator that commands use."""
     return Session(store, name, INDEXED, now=now, new_id=id_maker(now, os.urandom))
 
 

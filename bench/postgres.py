@@ -1,4 +1,4 @@
-"""What a store on a PostgreSQL server costs, against nothing but what the server itself does for it."""
+"""Time of PostgreSQL store operations, against the bare SQL statements that they need."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -22,16 +22,16 @@ from tildone.wiring import open_store
 
 SHORT = 10
 SESSIONS, WAITERS = 1_000, 100
-LONG_ENOUGH = 60.0
+WAIT_TIMEOUT_SECONDS = 60.0
 
 FACT = PlanChanged(PLAN, Call("edit_todos", '{"action":"start","indices":[3]}'))
 
 Act = Callable[[], object]
-Heard = SimpleQueue[str]
+Notifications = SimpleQueue[str]
 
 
 def rows(rounds: int, length: int, *, crowd: float = 1) -> Iterator[Row]:
-    """A row each for writing, reading and waiting; a small `crowd` has fewer sessions and fewer who wait."""
+    """A row each for writing, reading and waiting; `crowd` scales the number of sessions and waiters."""
     sessions, waiters = int(SESSIONS * crowd), int(WAITERS * crowd)
     table = (
         Row("append, PostgreSQL", "insert + commit, same bytes", 1.5),
@@ -56,14 +56,14 @@ def rows(rounds: int, length: int, *, crowd: float = 1) -> Iterator[Row]:
 
 
 def appending(running: ExitStack, url: str) -> Act:
-    """An event of ten tasks, as a session that knows where it stands writes it."""
+    """Append an event of ten tasks after a known head."""
     store = opened(running, url)
     events = event_after_event()
     return lambda: store.append("/home/me/projects/one", next(events))
 
 
 def bare_insert(running: ExitStack, url: str) -> Act:
-    """The least that the server can do to keep such an event: one row in a table of one column."""
+    """The minimum that the server does to store such an event: one row in a one-column table."""
     import psycopg  # noqa: PLC0415  where it is missing, the rows are left out
 
     connection = running.enter_context(closing(psycopg.connect(url, autocommit=True)))
@@ -73,7 +73,7 @@ def bare_insert(running: ExitStack, url: str) -> Act:
 
 
 def reading(running: ExitStack, url: str, length: int) -> Act:
-    """As a command does it: the store is open, the session is new."""
+    """Read the plan in a new session on an open store."""
     store = opened(running, url)
     events = event_after_event()
     taken = [next(events) for _ in range(length)]
@@ -82,23 +82,23 @@ def reading(running: ExitStack, url: str, length: int) -> Act:
 
 
 def hearing(running: ExitStack, url: str, sessions: int, waiters: int) -> tuple[Act, Act]:
-    """A change until the one who waits for it has heard of it, and nobody else; and one that nobody waits for."""
+    """A change until its only waiter is notified; and a change without a waiter."""
     store, watching = opened(running, url), opened(running, url)
     histories = [(f"session {number}", event_after_event()) for number in range(sessions)]
     for name, events in histories:
         store.append(name, next(events))
-    heard: Heard = SimpleQueue()
+    heard: Notifications = SimpleQueue()
     watched = histories[:: sessions // waiters]
     for name, _ in watched:
         Thread(target=follow, args=(watching, name, heard), daemon=True).start()
-        assert heard.get(timeout=LONG_ENOUGH) == f"{name} stands at {0:020}"
+        assert heard.get(timeout=WAIT_TIMEOUT_SECONDS) == f"{name} stands at {0:020}"
     turns, others = cycle(watched), cycle(history for history in histories if history not in watched)
 
     def change() -> None:
         name, events = next(turns)
         event = next(events)
         store.append(name, event)
-        assert heard.get(timeout=LONG_ENOUGH) == f"{name} stands at {event.id}"
+        assert heard.get(timeout=WAIT_TIMEOUT_SECONDS) == f"{name} stands at {event.id}"
 
     def change_unwatched() -> None:
         name, events = next(others)
@@ -107,23 +107,23 @@ def hearing(running: ExitStack, url: str, sessions: int, waiters: int) -> tuple[
     return change, change_unwatched
 
 
-def follow(store: Store, session: str, heard: Heard) -> None:
-    """Tell of every head that the session comes to."""
+def follow(store: Store, session: str, heard: Notifications) -> None:
+    """Report every head that the session moves to."""
     head = None
     try:
-        while store.wait(session, head, LONG_ENOUGH):
+        while store.wait(session, head, WAIT_TIMEOUT_SECONDS):
             head = store.session_head(session).head
             heard.put(f"{session} stands at {head}")
     except StoreError:
-        return  # it was closed: the benchmark is over
+        return  # the store was closed: the benchmark is over
 
 
 def bare_notify(running: ExitStack, url: str) -> Act:
-    """The least that a change can be heard by: a row that is kept, and a word to the one connection that listens."""
+    """The minimum for a notified change: one inserted row and a NOTIFY to one listening connection."""
     import psycopg  # noqa: PLC0415  where it is missing, the rows are left out
 
     speaker, listener = (running.enter_context(closing(psycopg.connect(url, autocommit=True))) for _ in range(2))
-    heard: Heard = SimpleQueue()
+    heard: Notifications = SimpleQueue()
     body = codec.encode(next(event_after_event()))
     listener.execute("LISTEN bare")
 
@@ -135,7 +135,7 @@ def bare_notify(running: ExitStack, url: str) -> Act:
 
     def notify(word: str = "something") -> None:
         speaker.execute("WITH kept AS (INSERT INTO log VALUES (%s)) SELECT pg_notify('bare', %s)", (body, word))
-        assert heard.get(timeout=LONG_ENOUGH) == word
+        assert heard.get(timeout=WAIT_TIMEOUT_SECONDS) == word
 
     Thread(target=listen, daemon=True).start()
     running.callback(notify, "the end")

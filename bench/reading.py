@@ -1,4 +1,4 @@
-"""What it costs to read a plan at the end of a long history, against a short one."""
+"""Time to read the plan at the end of a long history, against a short history."""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -12,7 +12,7 @@ from tildone.stores.sqlite.store import SqliteStore
 
 AIM = 1.5
 SHORT = 10
-AT_ONCE = 10_000
+BATCH_SIZE = 10_000
 
 
 def rows(folder: Path, rounds: int, length: int) -> Iterator[Row]:
@@ -23,14 +23,14 @@ def rows(folder: Path, rounds: int, length: int) -> Iterator[Row]:
 
 
 def reading(store: SqliteStore) -> Callable[[], object]:
-    """As a command does it: the store is open, the session is new."""
+    """Read the plan in a new session on an open store."""
     return lambda: session_on(store, "bench").plan
 
 
 def grown(path: Path, length: int) -> SqliteStore:
-    """A store whose only session has so many events, taken over from nowhere rather than thought of one by one.
+    """A store with one session of `length` events, imported in batches.
 
-    The plan is the newest of them; what came before is short, so that a million of them are soon there.
+    Only the newest event holds a plan; the others are small, so that a million of them are written quickly.
     """
     plan = PlanChanged(PLAN, Call("edit_todos", '{"action":"start","indices":[3]}'))
     ids = [None, *(f"{number:020}" for number in range(length))]
@@ -38,7 +38,7 @@ def grown(path: Path, length: int) -> SqliteStore:
         Event(new or "", old, 1, Actor.AGENT, plan if new == ids[-1] else Nudged(1, 1)) for old, new in pairwise(ids)
     )
     store = SqliteStore(path)
-    while batch := [event for _, event in zip(range(AT_ONCE), events, strict=False)]:
+    while batch := [event for _, event in zip(range(BATCH_SIZE), events, strict=False)]:
         store.import_events("bench", batch, SessionHead(batch[-1].id))
     assert session_on(store, "bench").plan == PLAN
     return store

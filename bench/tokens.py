@@ -1,7 +1,7 @@
-"""What a plan costs in tokens: one workload in each dialect, counted as o200k does.
+"""Tokens of one workload in each dialect, counted with the o200k encoding.
 
-Ten tasks are added in one call, then each is started and completed, one call at a time. What is counted is what a
-model reads and writes: the tools' definitions once, every call (its tool's name and its arguments) and every answer.
+Ten tasks are added in one call, then each is started and completed, one call at a time. Counted is what a model reads
+and writes: the tools' definitions once, every call (tool name and arguments) and every answer.
 """
 
 import json
@@ -29,7 +29,7 @@ TASKS = (
     "Write the changelog entry",
     "Open a pull request",
 )
-# What the originals of three dialects came to when they were measured on such a workload, and what the fourth aims at.
+# Measured with the originals of three dialects on this workload; for the fourth, the goal.
 AIMS = {"indexed": 3_561, "phased": 3_568, "declared": 22_128, "brief": 480}
 
 Call = tuple[str, dict[str, Any]]
@@ -43,7 +43,7 @@ def rows() -> Iterator[Tokens]:
 
 
 def measured(dialect: Dialect, calls: Iterator[Call], tokens: Callable[[str], int]) -> Tokens:
-    """One dialect's workload, carried out for real."""
+    """Run one dialect's workload and count its tokens."""
     ids = count()
     session = Session(MemoryStore(), "s", dialect, now=lambda: 0, new_id=lambda: str(next(ids)))
     schema = sum(tokens(_compact(definition(tool))) for tool in dialect.tools)
@@ -59,7 +59,7 @@ def measured(dialect: Dialect, calls: Iterator[Call], tokens: Callable[[str], in
 
 
 def definition(tool: Any) -> dict[str, Any]:
-    """A tool as a model is told of it."""
+    """A tool as it is described to a model."""
     return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
 
 
@@ -72,7 +72,7 @@ def _indexed() -> Iterator[Call]:
 
 def _phased() -> Iterator[Call]:
     yield "todo_write", {"ops": [{"op": "init", "list": [{"phase": "Work", "items": list(TASKS)}]}]}
-    # The next task is started by itself.
+    # Completing a task starts the next one.
     yield from (("todo_write", {"ops": [{"op": "done", "task": text}]}) for text in TASKS)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.differences_page import PAGE, page
 from tests.extensions.stage import Stage
+from tests.host import records as messages
 from tests.plans import COMPLETED, plan_of, session_on
 from tildone.cli import main
 from tildone.core.ops import Mark, Named, Write
@@ -17,9 +18,11 @@ from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.differences import DIFFERENCES
 from tildone.errors import Refused
-from tildone.extensions.indexed import til_done
+from tildone.extensions.indexed import indexed
 from tildone.formats import markdown
-from tildone.host import messages
+from tildone.host.events import AgentEnd
+from tildone.host.extension_events import BranchChange
+from tildone.host.messages import AssistantMessage
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.kit.theme import plain
@@ -106,11 +109,11 @@ def test_no_nudge_after_error() -> None:
 async def test_one_countdown() -> None:
     """The end of an aborted turn cancels the countdown of the turn before it, and its widget."""
     stage = Stage(INDEXED)
-    await stage.start(til_done(stage.open_session))
+    await stage.start(indexed(stage.open_session))
     stage.open_session("conversation").call("write_todos", replace("a"))
     for reason in ("stop", "stop", "aborted"):
-        last = {"role": "assistant", "stopReason": reason}
-        await stage.host.bus.emit({"type": "agent_end", "messages": [last]}, stage.host.ctx)
+        last = AssistantMessage((), stop_reason=reason)
+        await stage.host.dispatcher.emit(AgentEnd([last]))
 
     stage.clock.advance(10_000)
 
@@ -121,11 +124,11 @@ async def test_one_countdown() -> None:
 async def test_prompt_at_send() -> None:
     """It lists the task that was added during the countdown; a plan finished meanwhile gets none."""
     stage = Stage(INDEXED)
-    await stage.start(til_done(stage.open_session))
+    await stage.start(indexed(stage.open_session))
     session = stage.open_session("conversation")
     session.call("write_todos", replace("a"))
     for act in ({"mode": "append", "todos": [{"text": "b"}]}, {"action": "complete", "indices": [0, 1]}):
-        await stage.host.bus.emit({"type": "agent_end", "messages": []}, stage.host.ctx)
+        await stage.host.dispatcher.emit(AgentEnd([]))
         session.call("write_todos" if "mode" in act else "edit_todos", act)
         stage.clock.advance(3000)
         await stage.host.settled()
@@ -138,11 +141,11 @@ async def test_countdown_ends_with_branch() -> None:
     """Without a screen as well."""
     stage = Stage(INDEXED)
     stage.screen.has_ui = False
-    await stage.start(til_done(stage.open_session))
+    await stage.start(indexed(stage.open_session))
     stage.open_session("conversation").call("write_todos", replace("a"))
-    await stage.host.bus.emit({"type": "agent_end", "messages": []}, stage.host.ctx)
+    await stage.host.dispatcher.emit(AgentEnd([]))
 
-    await stage.host.bus.emit({"type": "session_tree"}, stage.host.ctx)
+    await stage.host.dispatcher.emit(BranchChange(None))
     stage.open_session("conversation").call("write_todos", replace("a"))
     stage.clock.advance(10_000)
 
@@ -253,7 +256,7 @@ def test_lossless_markdown() -> None:
     """Whatever a text or a note holds comes back."""
     plan = Plan((Phase(" A\n", (Task("- [x] # a\r\n ", notes=("one\n\ntwo ", "")), Task(""))), Phase("")))
 
-    assert markdown.read(markdown.document(plan)).plan == plan
+    assert markdown.read(markdown.lossless_checklist(plan)).plan == plan
 
 
 def test_reminder_cannot_be_closed() -> None:
@@ -320,7 +323,7 @@ def test_empty_file_keeps_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 async def test_list_is_drawn() -> None:
     """Through the renderer that a screen would use."""
     stage = Stage(INDEXED)
-    await stage.start(til_done(stage.open_session))
+    await stage.start(indexed(stage.open_session))
     stage.open_session("conversation").call("write_todos", replace("a", "b"))
     tool = stage.host.tools["list_todos"]
     result = await tool.execute("1", {}, None, None, stage.host.ctx)

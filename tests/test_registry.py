@@ -34,3 +34,9 @@ def test_a_name_that_is_not_registered_is_a_key_error_even_if_there_is_such_a_mo
 
     with pytest.raises(KeyError):
         members["handlers"]
+
+
+def test_a_name_with_a_hyphen_is_a_module_with_an_underscore() -> None:
+    members: Registry[object, None] = Registry("wsgiref", "demo_app", {"simple-server": None})
+
+    assert callable(members["simple-server"])

@@ -96,3 +96,35 @@ def test_a_record_can_be_matched_by_position() -> None:
     match Task("a", Status.ABANDONED):
         case Task(text, status):
             assert (text, status) == ("a", Status.ABANDONED)
+
+
+def test_records_made_before_and_after_init_is_compiled_are_alike() -> None:
+    """The first few are made without compiling; arguments are checked just the same."""
+
+    @value
+    class Point:
+        """Two fields."""
+
+        x: int
+        y: int = 0
+
+    made = [Point(1, y=number % 2) for number in range(20)]
+
+    assert made == [Point(x=1, y=number % 2) for number in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("args", "named"), [((), {}), ((1, 2, 3), {}), ((1,), {"x": 1}), ((1,), {"z": 1}), ((), {"y": 1, "z": 1})]
+)
+def test_arguments_that_do_not_fit_are_refused_from_the_first_record_on(
+    args: tuple[int, ...], named: dict[str, int]
+) -> None:
+    @value
+    class Point:
+        """Two fields."""
+
+        x: int
+        y: int = 0
+
+    with pytest.raises(TypeError, match="argument"):
+        Point(*args, **named)

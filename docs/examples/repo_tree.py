@@ -18,10 +18,11 @@ from tildone.kit.components import (
     ToolCallHeader,
     ToolFooter,
 )
-from tildone.kit.components.defaults import failure, waiting
-from tildone.kit.definition import OnUpdate, ToolDefinition, ToolResult, checked, text_result, update
+from tildone.kit.components.defaults import error_message, partial_message
+from tildone.kit.definition import OnUpdate, ToolDefinition, ToolResult, send_update, text_result
+from tildone.kit.formatting import format_count, format_size
 from tildone.kit.signal import AbortSignal
-from tildone.kit.sizes import format_count, format_size
+from tildone.kit.validation import validated
 
 TOLD = 100
 """How many entries the model reads of one listing."""
@@ -67,11 +68,11 @@ def repo_tree(root: Path) -> ToolDefinition:
         entries: list[Entry] = []
         async for found in listings(folder, params.get("depth", 2), signal):
             entries += found
-            update(on_update, text_result(f"{format_count(len(entries), 'entry', 'entries')} so far"))
+            send_update(on_update, text_result(f"{format_count(len(entries), 'entry', 'entries')} so far"))
         entries.sort(key=place)
         return text_result(told(entries), {"path": path or ".", "entries": entries, "truncated": len(entries) > TOLD})
 
-    return checked(
+    return validated(
         ToolDefinition(
             name="repo_tree",
             label="Repo Tree",
@@ -152,9 +153,9 @@ def render_call(args: RepoTreeParams) -> Component:
 
 def render_result(result: ToolResult, options: RenderOptions) -> Component:
     if options.is_partial:
-        return waiting("Repo Tree", "reading")
+        return partial_message("Repo Tree", "reading")
     if "entries" not in result.details:
-        return failure(result, "Could not list the repository")
+        return error_message(result, "Could not list the repository")
     entries: list[Entry] = result.details["entries"]
     folders = sum(entry["size"] is None for entry in entries)
     contents = f"{format_count(folders, 'folder')}, {format_count(len(entries) - folders, 'file')}"

@@ -1,4 +1,4 @@
-"""The one road from a request to the log: every tool call, every person's edit, every end of a turn."""
+"""`Session`: the one way from a request to the log, for tool calls, people's edits and the ends of turns."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from itertools import islice
 from tildone.core.reduce import Outcome, Step, reduce
 from tildone.dialects.arguments import read_arguments
 from tildone.dialects.base import Done, Reply
-from tildone.errors import HeadMoved, UnknownEvent
+from tildone.errors import UnknownEvent
 from tildone.log import codec
-from tildone.log.events import Actor, Call, Directive, DirectiveSet, Event, Labelled, Nudged, PlanChanged, Tripped
-from tildone.log.state import State, apply_event, latest_state
+from tildone.log.events import Actor, Call, Directive, DirectiveSet, Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.state import State, latest_state
 from tildone.log.tree import SessionHead
 from tildone.log.undo import redone, undone
-from tildone.loop.decision import Decision, GiveUp, GoOn, Patience, Rest, Turn, decide, progressed
+from tildone.log.writer import SessionWriter
+from tildone.loop.decision import Decision, GiveUp, GoOn, Patience, Turn, decide, progressed
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 
@@ -27,14 +28,17 @@ if TYPE_CHECKING:
     from tildone.log.events import Fact
     from tildone.log.store import Store
 
+    Steps = Sequence[Step] | Callable[[Plan], Sequence[Step]]
+
     class Completions(Protocol):
         """A log for people of the plans that were finished."""
 
         def add(self, entry: Callable[[int, str], str]) -> str | None:
-            """Write an entry, given its number and a time stamp; where it went, or None if nowhere."""
+            """Write an entry, given its number and a time stamp; the path written to, or None if nothing was."""
 
 
-RECENT = 200
+MAX_RECENT_EVENTS = 200
+"""How far back `recently_had` looks."""
 
 
 @value
@@ -63,32 +67,28 @@ class Session:
         self.name = name
         self.dialect = dialect
         self.patience = patience
-        self._now = now
-        self._new_id = new_id
         self.completions = completions
-        self._known = State()
+        self._now = now
+        self._writer = SessionWriter(store, name, now, new_id)
         self._seen: tuple[str | None, Plan | None] = (None, None)
 
     @property
     def state(self) -> State:
-        """What is true now."""
-        head = self.store.session_head(self.name).head
-        if head != self._known.head:
-            self._known = latest_state(self.store.history(self.name, head)) if head else State()
-        return self._known
+        """The state at the session's head."""
+        return self._writer.state
 
     @property
     def plan(self) -> Plan:
-        """The plan as it is now."""
+        """The plan at the session's head."""
         return self.state.plan
 
     def recently_had(self, plan: Plan) -> bool:
-        """Whether the plan has been this on its way here, not long ago."""
-        recent = islice(self.store.history(self.name), RECENT)
+        """Whether one of the newest events on this branch left the plan as `plan`."""
+        recent = islice(self.store.history(self.name), MAX_RECENT_EVENTS)
         return any(isinstance(event.fact, PlanChanged) and event.fact.plan == plan for event in recent)
 
     def call(self, tool_name: str, arguments: str | Mapping[str, Any]) -> Reply:
-        """Carry out a model's tool call. Whatever is wrong with it comes back as a reply; nothing changes."""
+        """Carry out a model's tool call. An invalid call gets an error reply and changes nothing."""
         tool = self.dialect.tool(tool_name)
         if tool is None:
             known = ", ".join(tool.name for tool in self.dialect.tools)
@@ -99,22 +99,22 @@ class Session:
         return self.execute(tool, params)
 
     def execute(self, tool: Tool, params: Mapping[str, Any]) -> Reply:
-        """Carry out a call whose arguments have passed the door."""
+        """Carry out a call whose arguments were validated."""
         started = self._now()
         steps = tool.steps(params)
         call = Call(tool.name, codec.dump(params)) if steps else None
-        outcome = self._think(steps, Actor.AGENT, call)
+        outcome = self._apply(steps, Actor.AGENT, call)
         done = Done(params, outcome, self.store.durable, took_ms=self._now() - started, known=self._seen[1])
-        self._seen = self._known.head, outcome.after
+        self._seen = self._writer.last_state.head, outcome.after
         return tool.reply(self._logged(done))
 
     @property
     def seen_head(self) -> str | None:
-        """The head as the model last saw it; None when it knows nothing."""
+        """The head at which the model last saw the plan; None if it never did or no longer remembers."""
         return self._seen[0]
 
     def set_seen_head(self, head: str | None) -> None:
-        """Take it that the model has seen the session as it was at `head`, or that it knows nothing any more."""
+        """Assume that the model last saw the plan at `head`; None means that it remembers nothing."""
         if head != self.seen_head:
             self._seen = head, self.plan_at(head)
 
@@ -122,8 +122,9 @@ class Session:
         """The plan as it was at an event; None if there is no such event."""
         if event_id is None:
             return None
-        if event_id == self._known.head:
-            return self._known.plan
+        last = self._writer.last_state
+        if event_id == last.head:
+            return last.plan
         try:
             return latest_state(self.store.history(self.name, event_id)).plan
         except UnknownEvent:
@@ -136,54 +137,37 @@ class Session:
         rules: Rules | None = None,
         call: Call | None = None,
     ) -> Outcome:
-        """Make a person's (or a timer's, or an import's) edit, under the same rules as a model's unless told otherwise.
+        """Apply an edit by a person, a timer or an import, under the dialect's rules unless others are given.
 
-        Where the steps depend on the plan, a function gives them for the plan as it is when they are taken. `call` is
-        what a model called that was not a tool of ours, where that is what is followed here.
+        Steps that depend on the plan are given as a function of it; it may be called more than once. `call` is the
+        model's call of a tool that is not ours, if this edit follows one.
         """
-        return self._think(steps if callable(steps) else tuple(steps), actor, call, rules)
+        return self._apply(steps if callable(steps) else tuple(steps), actor, call, rules)
 
     def turn_ended(self, turn: Turn = Turn()) -> Verdict:  # noqa: B008  frozen
-        """Decide whether the agent goes on, and remember that it was told to."""
+        """Decide whether the agent continues, and record the nudge or the bound that was reached."""
         turn = replace(turn, at=self._now())
-        while True:
-            state = self.state
-            decision = decide(state, self.patience, turn)
-            try:
-                match decision:
-                    case GoOn(_, _, count, same):
-                        self._append(state, Actor.TIMER, Nudged(count, state.drift + 1, turn.fingerprint, same))
-                        return Verdict(decision, self.dialect.carry_on(state.plan))
-                    case GiveUp(bound, limit):
-                        if not state.tripped:
-                            self._append(state, Actor.TIMER, Tripped(bound, limit))
-                        return Verdict(decision)
-                    case Rest():
-                        return Verdict(decision)
-            except HeadMoved:
-                continue
+        return self._writer.record(Actor.TIMER, lambda state: self._verdict(state, turn))
 
-    def set_directive(self, course: Directive) -> bool:
-        """Set a course for the agent, which takes effect when it next comes to a stop; whether anything is new.
+    def set_directive(self, directive: Directive) -> bool:
+        """Set what the person wants of the agent, which takes effect at its next stop; False if nothing changed.
 
-        Going on, after a bound was reached or not, begins every count anew.
+        `Directive.GO` also resets every count, whether or not a bound was reached.
         """
-        while True:
-            state = self.state
-            if state.directive is course and not (course is Directive.GO and (state.drift or state.tripped)):
-                return False
-            try:
-                self._append(state, Actor.USER, DirectiveSet(course))
-            except HeadMoved:
-                continue
-            return True
+
+        def decided(state: State) -> tuple[bool, Fact | None]:
+            resets = directive is Directive.GO and (state.drift > 0 or state.tripped)
+            is_new = state.directive is not directive or resets
+            return is_new, DirectiveSet(directive) if is_new else None
+
+        return self._writer.record(Actor.USER, decided)
 
     def context(self) -> str | None:
-        """What to put before the model at the start of its turn; None when there is nothing to say."""
+        """The text to put before the model at the start of its turn; None if there is nothing to say."""
         return self.dialect.context(self.plan)
 
     def checkout(self, event_id: str | None) -> Plan:
-        """Go to another event of this session, or to before the first; what follows hangs under it.
+        """Move the head to another event of this session, or before the first; later events follow that one.
 
         Raises:
             UnknownEvent: there is no such event.
@@ -192,100 +176,78 @@ class Session:
         return self.plan
 
     def undo(self, changes: int = 1) -> Outcome:
-        """Go back to before the newest change of the plan, or the newest few.
+        """Move the head before the newest `changes` changes of the plan.
 
         Raises:
-            Refused: fewer were made on this branch; nothing is taken back then.
+            Refused: this branch has fewer; nothing is undone.
         """
         before = self.plan
-        self._move(lambda place: self._before(place, changes))
+        self._move(lambda current: self._before(current, changes))
         return Outcome(before, self.plan)
 
     def redo(self, changes: int = 1) -> Outcome:
-        """Take back the newest `undo`, or the newest few.
+        """Move the head after the newest `changes` changes that were undone.
 
         Raises:
-            Refused: fewer were undone since the plan last changed; nothing is made again then.
+            Refused: fewer were undone since the plan last changed; nothing is redone.
         """
         before = self.plan
-        self._move(lambda place: redone(place, changes))
+        self._move(lambda current: redone(current, changes))
         return Outcome(before, self.plan)
 
     def label(self, event_id: str, name: str) -> None:
-        """Give an event a name; an empty name takes it away.
+        """Give an event a name; an empty name removes it.
 
         Raises:
             UnknownEvent: there is no such event.
         """
-        named = next(self.store.history(self.name, event_id))
-        while True:
-            try:
-                self._append(self.state, Actor.USER, Labelled(named.id, name))
-            except HeadMoved:
-                continue
-            return
+        target = next(self.store.history(self.name, event_id)).id
+        self._writer.record(Actor.USER, lambda _: (None, Labelled(target, name)))
 
-    def _think(
-        self,
-        steps: Sequence[Step] | Callable[[Plan], Sequence[Step]],
-        actor: Actor,
-        call: Call | None,
-        rules: Rules | None = None,
-    ) -> Outcome:
+    def _apply(self, steps: Steps, actor: Actor, call: Call | None, rules: Rules | None = None) -> Outcome:
+        """Apply steps to the plan, and record the change if there is one."""
         if not steps:
             plan = self.plan
             return Outcome(plan, plan)
-        # What was true at the last look will do to begin with: `append` finds out if it is so no more.
-        state = self._known if self._known.head else self.state
-        while True:
+
+        def decided(state: State) -> tuple[Outcome, Fact | None]:
             taken = steps(state.plan) if callable(steps) else steps
             outcome = reduce(state.plan, taken, rules or self.dialect.rules)
-            if outcome.changed:
-                drift, since = (0, 0) if progressed(outcome.before, outcome.after) else (state.drift, state.since)
-                try:
-                    self._append(state, actor, PlanChanged(outcome.after, call, drift, since, state.directive))
-                except HeadMoved:
-                    state = self.state
-                else:
-                    return outcome
-            elif self.state is state:
-                return outcome
-            else:
-                state = self.state
+            return outcome, _fact(state, outcome, call) if outcome.changed else None
 
-    def _append(self, state: State, actor: Actor, fact: Fact) -> None:
-        """Write down a fact. Only a change of the plan closes the way forward that undoing left open."""
-        place = SessionHead() if isinstance(fact, PlanChanged) else self.store.session_head(self.name)
-        event = Event(self._new_id(), state.head, self._now(), actor, fact)
-        self.store.append(self.name, event)
-        self._known = apply_event(state, event)
-        if place.redo and place.head == state.head:
-            try:
-                self.store.move_head(self.name, replace(place, head=event.id), expected=event.id)
-            except HeadMoved:
-                return
+        return self._writer.record(actor, decided)
+
+    def _verdict(self, state: State, turn: Turn) -> tuple[Verdict, Fact | None]:
+        decision = decide(state, self.patience, turn)
+        match decision:
+            case GoOn(_, _, count, repeats):
+                fact = Nudged(count, state.drift + 1, turn.fingerprint, repeats)
+                return Verdict(decision, self.dialect.carry_on(state.plan)), fact
+            case GiveUp(bound, limit) if not state.tripped:
+                return Verdict(decision), Tripped(bound, limit)
+            case _:
+                return Verdict(decision), None
 
     def _move(self, choose: Callable[[SessionHead], SessionHead]) -> None:
-        while True:
-            course = self.state.directive
-            place = self.store.session_head(self.name)
-            to = choose(place)
-            try:
-                self.store.move_head(self.name, to, expected=place.head)
-            except HeadMoved:
-                continue
-            if self.state.directive is not course:
-                # What the person wants of the agent does not go back with the plan.
-                self.set_directive(course)
-            return
+        """Move the head. The person's directive is not part of what is undone, so it is set again if it changed."""
+        directive = self.state.directive
+        self._writer.move(choose)
+        if self.state.directive is not directive:
+            self.set_directive(directive)
 
-    def _before(self, place: SessionHead, changes: int) -> SessionHead:
-        back = self.store.history(self.name, place.head) if place.head is not None else ()
-        return undone(place, back, changes)
+    def _before(self, current: SessionHead, changes: int) -> SessionHead:
+        newest_first = self.store.history(self.name, current.head) if current.head is not None else ()
+        return undone(current, newest_first, changes)
 
     def _logged(self, done: Done) -> Done:
-        """The call, with the place where the completion of a plan was written down for people."""
+        """The call, with the path to which the completion of its plan was logged, if it completed one."""
         entry = self.dialect.completion
         if self.completions is None or entry is None or not self.dialect.completes(done):
             return done
         return replace(done, saved_to=self.completions.add(lambda number, stamp: entry(done, number, stamp)))
+
+
+def _fact(state: State, outcome: Outcome, call: Call | None) -> PlanChanged:
+    """The change as an event holds it: with the counts and the directive, which progress resets or which go on."""
+    drift, since = (0, 0) if progressed(outcome.before, outcome.after) else (state.drift, state.since)
+    return PlanChanged(outcome.after, call, drift, since, state.directive)

@@ -2,14 +2,18 @@
 
 `dataclasses` takes longer to import than a hook takes to run, so this is the small part of it that tildone
 needs: fields with defaults, equality, hash, repr, `match`, and no way to change one. `__init__` is compiled
-when a class makes its first record, so a class that a short command never uses costs it nothing.
+once a class has made a few records, so a class that a short command hardly uses costs it next to nothing.
 """
 
 from __future__ import annotations
 
-from operator import attrgetter
-
 from tildone.typing import TYPE_CHECKING
+
+try:
+    # The C module behind `operator`, which takes as long to import as three modules of ours.
+    from _operator import attrgetter
+except ImportError:
+    from operator import attrgetter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,11 +57,28 @@ def replace(record: R, **changes: Any) -> R:
     return type(record)(*kept, **changes)
 
 
+UNCOMPILED_RECORDS = 8
+"""How many records a class makes before its `__init__` is compiled, which takes as long as making thirty."""
+
+
 def _first_init(fields: tuple[str, ...], defaults: dict[str, Any]) -> Callable[..., None]:
-    """An `__init__` that compiles the real one when it is first needed, then steps aside."""
+    """An `__init__` that makes a few records itself, then compiles the real one and is replaced by it.
+
+    Arguments that do not fit are left to the compiled one, which raises the usual TypeError.
+    """
+    made = 0
+    known = frozenset(fields)
 
     def __init__(self: Any, *args: Any, **named: Any) -> None:  # noqa: N807  it becomes the method
+        nonlocal made
+        made += 1
         cls = type(self)
+        given = dict(zip(fields, args, strict=False)) | named
+        held = defaults | given
+        if made <= UNCOMPILED_RECORDS and len(given) == len(args) + len(named) and held.keys() == known:
+            for name in fields:
+                getattr(cls, name).__set__(self, held[name])
+            return
         real = _compiled_init(cls, fields, defaults)
         cls.__init__ = real
         real(self, *args, **named)

@@ -11,6 +11,7 @@ from tildone.config import Settings
 from tildone.dialects import dialect_named, dialect_of_tool, plan_in_entry
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import TildoneError, UsageError
+from tildone.extensions import extension_of
 from tildone.ids import id_maker, new_conversation_id, now
 from tildone.log.events import PlanChanged
 from tildone.loop.decision import Patience
@@ -21,7 +22,6 @@ from tildone.value import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from tildone.agents.registry import AgentRegistry
     from tildone.dialects.base import Dialect
@@ -101,8 +101,7 @@ def dialect_of_session(settings: Settings, store: Store) -> Dialect:
 
 def dialect_of_conversation(transcript: Transcript) -> str | None:
     """The name of the dialect that a conversation was held in, if a tool of one was called."""
-    called = [entry["message"].get("toolName") for entry in transcript.branch() if entry["type"] == "message"]
-    return next((name for tool in reversed(called) if (name := dialect_of_tool(str(tool)))), None)
+    return next((name for tool in reversed(transcript.called_tools()) if (name := dialect_of_tool(tool))), None)
 
 
 def open_conversations(
@@ -115,7 +114,7 @@ def open_conversations(
     # Late, here and below: a host takes several times as long to load as a whole command without one.
     from tildone.host.conversations import Conversations  # noqa: PLC0415  see above
 
-    return Conversations(settings.session_dir if kept else None, cwd, now=now, new_session_id=new_id)
+    return Conversations(settings.session_dir if kept else None, cwd, now=now, new_conversation_id=new_id)
 
 
 def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
@@ -139,12 +138,9 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     name = settings.dialect or dialect_of_conversation(transcript) or "indexed"
     tools = builtin_tools(policy) if policy is not None else ()
     host = Host(model=model, transcript=transcript, cwd=cwd, now=now, ui=ui, mode=mode, tools=tools)
-    complaints: list[dict[str, Any]] = []
-    listening = host.listen(complaints.append)
-    host.load([(name, _extension(settings, name, store)), ("steering", _steering(settings, store))])
-    listening()
-    if complaints:
-        raise TildoneError(f"the {name} extension cannot be loaded: {complaints[0]['error']}")
+    failures = host.load([(name, _extension(settings, name, store)), ("steering", _steering(settings, store))])
+    if failures:
+        raise TildoneError(f"the {failures[0].extension} extension cannot be loaded: {failures[0].error}")
     return host
 
 
@@ -154,24 +150,7 @@ def _extension(settings: Settings, name: str, store: Store) -> Extension:
     def session(conversation: str) -> Session:
         return open_session(replace(settings, session=conversation), dialect, store)
 
-    match name:
-        case "indexed":
-            from tildone.extensions.indexed import til_done  # noqa: PLC0415  only the one that is needed
-            from tildone.loop.countdown import countdown  # noqa: PLC0415  the same
-
-            return til_done(session, countdown(settings.countdown))
-        case "phased":
-            from tildone.extensions.phased import phases  # noqa: PLC0415  only the one that is needed
-            from tildone.extensions.phased.settings import Settings as Phases  # noqa: PLC0415  the same
-
-            bound = {} if settings.max_nudges is None else {"todo.reminders.max": settings.max_nudges}
-            return phases(session, Phases.from_mapping(dict(settings.phases) | bound))
-        case "declared":
-            from tildone.extensions.declared import declared  # noqa: PLC0415  only the one that is needed
-
-            return declared(session, settings.project)
-        case _:
-            raise UsageError(f"tildone run does not speak {name}; choose indexed, phased or declared")
+    return extension_of(dialect, session, settings)
 
 
 def _steering(settings: Settings, store: Store) -> Extension:

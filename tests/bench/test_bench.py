@@ -1,4 +1,4 @@
-"""The benchmark can be run, and says everything it is there to say. How fast things are is no test's business."""
+"""The benchmark runs and prints every row. How fast things are is not tested."""
 
 import subprocess
 import sys
@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from bench import tokens
+from bench.compare import Comparison
 from bench.measure import Row, medians
 from tests.project.source import ROOT
 from tests.stores.postgres_keeper import why_not
@@ -37,7 +38,7 @@ ROWS = (
 
 @pytest.mark.slow
 def test_every_row_is_printed() -> None:
-    """With its ratio, its aim and a verdict; what is over its aim is no failure."""
+    """With its ratio, its aim and a verdict; a row over its aim is not a failure."""
     command = [sys.executable, "-m", "bench", "--quick"]
 
     answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
@@ -49,17 +50,46 @@ def test_every_row_is_printed() -> None:
 
 
 @pytest.mark.parametrize(("took", "verdict"), [(1.9, "PASS"), (2.0, "PASS"), (2.1, "over")])
-def test_a_row_is_held_against_its_aim(took: float, verdict: str) -> None:
-    """By the ratio, whatever the times are."""
+def test_a_row_passes_if_its_ratio_is_within_the_aim(took: float, verdict: str) -> None:
+    """The absolute times do not matter."""
     assert str(Row("a call", "a commit", 2.0, took=took, base_took=1.0)).endswith(verdict)
 
 
-def test_a_row_that_could_not_be_measured_says_why() -> None:
+def test_a_skipped_row_gives_the_reason() -> None:
     assert str(Row("a command", "python", 4.0, skipped="there is none")).endswith("skipped: there is none")
 
 
-def test_acts_take_turns() -> None:
-    """So that none of them has a quiet machine to itself."""
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        ((1.0, 1.0), (1.04, 1.04), "same"),
+        ((1.0, 1.0), (1.2, 1.2), "slower"),
+        ((1.0, 1.3), (1.2, 1.4), "same"),
+        ((1.0, 1.0), (0.5, 0.5), "faster"),
+    ],
+)
+def test_only_a_change_beyond_the_noise_counts(
+    before: tuple[float, ...], after: tuple[float, ...], verdict: str
+) -> None:
+    """Noise is how far apart the repeats of one checkout lie, and at least 5 %."""
+    assert str(Comparison("a call", before, after)).endswith(verdict)
+
+
+@pytest.mark.slow
+def test_two_checkouts_are_compared_in_one_table() -> None:
+    """Here the checkout with itself: the same tokens, so no change."""
+    command = [sys.executable, "-m", "bench", "--against", str(ROOT), "--only", "tokens", "--repeats", "1"]
+
+    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+
+    heading, *lines = answer.stdout.splitlines()
+    assert heading.split()[-4:] == ["before", "after", "change", "noise"]
+    assert [line[:45].rstrip() for line in lines] == [row for row in ROWS if row.startswith("tokens: ")]
+    assert all(line.endswith("same") and " 1.00 " in line for line in lines)
+
+
+def test_measured_actions_alternate() -> None:
+    """A slow moment of the machine affects all of them alike."""
     seen: list[str] = []
 
     times = medians([lambda: seen.append("a"), lambda: seen.append("b")], 3)
@@ -68,8 +98,8 @@ def test_acts_take_turns() -> None:
     assert len(times) == 2
 
 
-def test_a_plan_in_the_brief_dialect_costs_next_to_nothing() -> None:
-    """Tokens can be counted exactly, so this is a test: at most 480, definitions included."""
+def test_every_dialect_stays_within_its_token_budget() -> None:
+    """Tokens are counted exactly, so this can be a test: the brief dialect takes at most 480, definitions included."""
     by_dialect = {row.dialect: row for row in tokens.rows()}
 
     assert by_dialect["brief"].total <= 480

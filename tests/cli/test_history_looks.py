@@ -10,7 +10,7 @@ from tests.cli.histories import kept, labelled, named
 from tests.cli.person import Person
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Phase, Plan, Task
-from tildone.kit.text import width
+from tildone.kit.text import display_width
 
 NASTY = "A task with a rather long text, 漢字も, and\x1b[2J more\nof it"
 SEEN = "A task with a rather long text, 漢字も, and␛[2J more⏎of it"
@@ -193,7 +193,7 @@ def test_a_history_fits_a_terminal_however_narrow(person: Person, words: tuple[s
     for columns in (40, 24):
         shown = replace(person, columns=columns).at_terminal(*words, NO_COLOR="1").end()
         assert shown.code == 0
-        assert max(width(line) for line in shown.out.splitlines()) <= columns
+        assert max(display_width(line) for line in shown.out.splitlines()) <= columns
 
 
 @at_a_terminal

@@ -34,7 +34,7 @@ from tildone.core.ops import Append, At, InPhase, Mark, Named, Note, Write
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.reduce import reduce
 from tildone.core.rules import Focus, Rules
-from tildone.formats.markdown import document
+from tildone.formats.markdown import lossless_checklist
 
 PLAN = Plan((Phase("Build", (Task("Parse", IN_PROGRESS), Task("Wire up"))), Phase("Ship", (Task("Tell"),))))
 
@@ -190,11 +190,11 @@ def test_a_line_break_in_a_text_cannot_begin_a_line_of_a_message() -> None:
 
 
 def test_requests_name_what_the_outside_has_to_do() -> None:
-    assert copy(PLAN).request == CopyText(document(PLAN))
-    assert export(PLAN, "").request == WriteFile("TODO.md", document(PLAN))
-    assert export(PLAN, "my plan.md").request == WriteFile("my plan.md", document(PLAN))
+    assert copy(PLAN).request == CopyText(lossless_checklist(PLAN))
+    assert export(PLAN, "").request == WriteFile("TODO.md", lossless_checklist(PLAN))
+    assert export(PLAN, "my plan.md").request == WriteFile("my plan.md", lossless_checklist(PLAN))
     assert import_("").request == ReadFile("TODO.md")
-    assert edit(PLAN).request == OpenEditor(document(PLAN))
+    assert edit(PLAN).request == OpenEditor(lossless_checklist(PLAN))
 
 
 @given(plans)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of, plans
 from tildone.commands.typed import capitalized, phases_like, tasks_like, title, verb_and_rest, words
 from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.formats.whitespace import JS_SPACES
+from tildone.formats.whitespace import JS_WHITESPACE
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_quotes_and_backslashes_hold_words_together(text: str, expected: list[st
     assert words(text) == expected
 
 
-@given(st.lists(st.text(st.characters(exclude_characters=JS_SPACES + '"\\'), min_size=1), max_size=5))
+@given(st.lists(st.text(st.characters(exclude_characters=JS_WHITESPACE + '"\\'), min_size=1), max_size=5))
 def test_words_without_quotes_are_what_stands_between_spaces(typed: list[str]) -> None:
     assert words(" ".join(typed)) == typed
 
@@ -135,7 +135,7 @@ def test_the_beginning_of_one_name_comes_before_a_part_of_another() -> None:
 
 @given(plans, st.text(max_size=3))
 def test_what_is_found_is_in_the_plan_and_fits(plan: Plan, query: str) -> None:
-    wanted = query.strip(JS_SPACES).lower()
+    wanted = query.strip(JS_WHITESPACE).lower()
 
     assert all(wanted and wanted in task.text.lower() and task in plan.tasks for task in tasks_like(plan, query))
     assert all(wanted and wanted in phase.name.lower() for phase in phases_like(plan, query))
@@ -145,4 +145,4 @@ def test_what_is_found_is_in_the_plan_and_fits(plan: Plan, query: str) -> None:
 def test_every_task_is_found_by_its_whole_text(text: str) -> None:
     plan = plan_of("another", text)
 
-    assert text.lower() in {task.text.lower() for task in tasks_like(plan, text)} or not text.strip(JS_SPACES)
+    assert text.lower() in {task.text.lower() for task in tasks_like(plan, text)} or not text.strip(JS_WHITESPACE)

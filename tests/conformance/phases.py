@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.extensions.stage import Stage
+from tests.host import records
 from tildone.commands.verbs import FIRST_PHASE
 from tildone.core.ops import Write
 from tildone.core.plan import Plan
@@ -18,16 +19,19 @@ from tildone.dialects.phased.entries import phases_in, phases_out, recover
 from tildone.extensions.phased import PANEL, plan_in
 from tildone.extensions.phased import Phases as Extension
 from tildone.extensions.phased.settings import Settings
-from tildone.formats.markdown import checklist, document, read
-from tildone.host import messages
-from tildone.host.messages import Message
+from tildone.formats.markdown import lossless_checklist, portable_checklist, read
+from tildone.host.content import ToolCallBlock
+from tildone.host.events import ToolExecutionEnd
+from tildone.host.extension_events import BeforeSettle, ExtensionEvent, KeepGoing, ToolResultReady
+from tildone.host.message_codec import encode_custom, encode_message
+from tildone.host.messages import CustomMessage, StopReason, assistant_message
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.kit.definition import Content, ImageContent, TextContent, ToolDefinition, ToolResult
-from tildone.kit.schema import problems
+from tildone.kit.schema import schema_problems
 from tildone.stores.memory import MemoryStore
-from tildone.views import tree
-from tildone.views.phases import roman, title
+from tildone.views import phase_tree
+from tildone.views.phase_titles import phase_title, roman_numeral
 
 Json = dict[str, Any]
 
@@ -64,7 +68,7 @@ class Phases:
         return self.cached(call) | {"text": result.text, "isError": result.is_error, "details": result.details}
 
     def validate(self, call: Json) -> Json:
-        return {"ok": not problems(TODO_WRITE.parameters, call["arguments"])}
+        return {"ok": not schema_problems(TODO_WRITE.parameters, call["arguments"])}
 
     def latest_from_entries(self, call: Json) -> Json:
         return {"phases": phases_out(recover(call["entries"]) or Plan())}
@@ -76,7 +80,7 @@ class Phases:
 
     def to_markdown(self, call: Json) -> Json:
         """As `/todo` and `/todo copy` write it."""
-        return {"markdown": checklist(phases_in(call["phases"]))}
+        return {"markdown": portable_checklist(phases_in(call["phases"]))}
 
     def from_markdown(self, call: Json) -> Json:
         """As `/todo import` takes it over."""
@@ -86,15 +90,15 @@ class Phases:
 
     def round_trip(self, call: Json) -> Json:
         """Through a file, as `/todo export` writes it and `/todo import` reads it."""
-        markdown = document(phases_in(call["phases"]))
+        markdown = lossless_checklist(phases_in(call["phases"]))
         back = self.from_markdown({"markdown": markdown})
         return {"markdown": markdown, "lossless": back["phases"] == call["phases"], **back}
 
     def roman(self, call: Json) -> Json:
-        return {"text": roman(call["n"])}
+        return {"text": roman_numeral(call["n"])}
 
     def phase_title(self, call: Json) -> Json:
-        return {"text": title(call["n"], call["name"])}
+        return {"text": phase_title(call["n"], call["name"])}
 
     def set_phases(self, call: Json) -> Json:
         self.extension.notebook.keep(phases_in(call["phases"]))
@@ -131,26 +135,26 @@ class Phases:
         return {"markup": markup(shown)}
 
     def tool_end_ui(self, call: Json) -> Json:
-        event = {"type": "tool_execution_end", "toolCallId": "call", "toolName": TODO_WRITE.name}
-        self._emit({**event, "result": call["result"], "isError": call["isError"]})
+        self._emit(ToolExecutionEnd("call", TODO_WRITE.name, result_of(call["result"]), call["isError"]))
         notices, widgets = self.stage.screen.notices, self.stage.screen.widgets
         plan = plan_in(call["result"].get("details"))
-        shown = plan is not None and widgets.get(PANEL) == tree.panel(plan)
+        shown = plan is not None and widgets.get(PANEL) == phase_tree.panel(plan)
         return {"warning": notices[0][1] if notices else None, "panel": phases_out(plan) if plan and shown else None}
 
     def tool_result(self, call: Json) -> Json:
-        event = {"type": "tool_result", "toolCallId": "call", "toolName": call.get("toolName", TODO_WRITE.name)}
-        self._emit({**event, "result": result_of(call), "isError": call["isError"]})
+        name = call.get("toolName", TODO_WRITE.name)
+        self._emit(ToolResultReady("call", name, result_of(call), call["isError"]))
         sent = self._custom_messages()
-        self.stage.host.next_turn.clear()
+        self.stage.host.runtime.queues.next_turn.clear()
         return {"custom_messages": sent, "phases": self._phases()}
 
     def stop(self, call: Json) -> Json:
-        reason = call.get("stopReason", "stop")
-        content = [messages.tool_call("call", "bash", {})] if call.get("toolCall") else []
-        last = messages.assistant(content, self.stage.model, messages.empty_usage(), reason, 0)
-        answers = self._emit({"type": "agent_before_settle", "messages": [last], "stopReason": reason})
-        said = [spoken(message) for answer in answers for message in answer["messages"]]
+        reason = StopReason(call.get("stopReason", "stop"))
+        content = [ToolCallBlock("call", "bash", {})] if call.get("toolCall") else []
+        last = assistant_message(content, self.stage.model, reason, 0)
+        replies = self._emit(BeforeSettle([last], reason))
+        kept_going = [reply for reply in replies if isinstance(reply, KeepGoing)]
+        said = [spoken(encode_message(message)) for reply in kept_going for message in reply.messages]
         events = self._reminder_events()
         return {
             "reminder": said[0] if said else None,
@@ -165,7 +169,7 @@ class Phases:
         return {
             "model_calls": len(self.stage.model.requests),
             "tool_results": [
-                {"isError": message["isError"], "text": messages.text_of(message), "details": message["details"]}
+                {"isError": message["isError"], "text": records.text_of(message), "details": message["details"]}
                 for message in self._said("toolResult")
             ],
             "custom_messages": self._custom_messages(),
@@ -200,7 +204,7 @@ class Phases:
 
     def _plug_in(self, api: Any) -> None:
         self.extension = Extension(api, self.stage.open_session, self.settings, self._copy)
-        self.extension.plug_in()
+        self.extension.register()
 
     def _copy(self, text: str) -> bool:
         self.clipboard.append(text)
@@ -223,9 +227,9 @@ class Phases:
         file = self.folder / name
         return file.read_bytes().decode() if file.exists() else None
 
-    def _emit(self, event: Json) -> list[Any]:
-        answers: list[Any] = done(self.stage.host.bus.emit(event, self.stage.host.ctx))
-        return answers
+    def _emit(self, event: ExtensionEvent) -> list[Any]:
+        replies: list[Any] = done(self.stage.host.dispatcher.emit(event))
+        return replies
 
     def _phases(self) -> list[Json]:
         return phases_out(self.extension.notebook.plan)
@@ -233,13 +237,13 @@ class Phases:
     def _new_entries(self) -> list[Json]:
         return self.stage.entries[self.entries_before :]
 
-    def _said(self, role: str) -> list[Message]:
+    def _said(self, role: str) -> list[Json]:
         said = [entry["message"] for entry in self._new_entries() if entry["type"] == "message"]
         return [message for message in said if message["role"] == role]
 
     def _custom_messages(self) -> list[Json]:
-        kept = ("customType", "content", "display", "details")
-        waiting = [{key: message[key] for key in kept} for message in self.stage.host.next_turn]
+        queued = self.stage.host.runtime.queues.next_turn
+        waiting = [encode_custom(message) for message in queued if isinstance(message, CustomMessage)]
         return [message | {"options": {"deliverAs": "nextTurn"}} for message in waiting]
 
     def _reminder_events(self) -> list[Json]:
@@ -269,11 +273,11 @@ def scripted(answer: Json) -> Json:
     return {"call": (TODO_WRITE.name, answer["todo_write"])} if "todo_write" in answer else answer
 
 
-def spoken(message: Message) -> Json:
+def spoken(message: Json) -> Json:
     return {
         "role": message["role"],
         "attribution": message["attribution"],
-        "text": messages.text_of(message),
+        "text": records.text_of(message),
     }
 
 

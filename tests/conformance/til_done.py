@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from typing import Any
 
 from tests.clock import FakeClock
@@ -10,19 +10,25 @@ from tildone.core.plan import Plan, Task, flat
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.indexed.entries import STATUSES, is_item
 from tildone.dialects.indexed.words import WORDS
-from tildone.extensions.indexed import til_done
+from tildone.extensions.indexed import indexed
+from tildone.host.entries import Entry, UnknownEntry
+from tildone.host.events import AgentEnd
+from tildone.host.extension_events import BeforeAgentStart, BranchChange, ConversationStart
 from tildone.host.host import Host
-from tildone.host.model import ChatRequest, Delta
-from tildone.host.port import Delivery
-from tildone.host.transcript import Entry, Transcript
+from tildone.host.message_codec import decode_message, encode_custom
+from tildone.host.messages import CustomMessage, DeveloperMessage
+from tildone.host.model import ChatRequest
+from tildone.host.runtime import Delivery
+from tildone.host.stream_events import StreamEvent
+from tildone.host.transcript import Transcript
 from tildone.kit.components import Component, RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, result_to_json
-from tildone.kit.schema import Problem, fitted, problems
+from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems
 from tildone.loop.decision import Decision, GiveUp, GoOn, Rest, RestReason, Turn
 from tildone.session import Session, Verdict
 from tildone.stores.memory import MemoryStore
-from tildone.views import plain
+from tildone.views import plain_list
 
 Json = dict[str, Any]
 
@@ -42,7 +48,7 @@ class TilDone:
         self.effects: list[Json] = []
         self.failing: dict[str, int] = {}
         self.host = RecordingHost(self, has_ui=setup.get("hasUI", True))
-        self.host.load([("til-done", til_done(self._open))])
+        self.host.load([("til-done", indexed(self._open))])
 
     def step(self, call: Json, _vector: Json) -> Json:
         """What the recorded call gives here, and what reached the host meanwhile."""
@@ -79,17 +85,20 @@ class TilDone:
 
     def session_start(self, call: Json) -> Json:
         self.host.use(Remembered(call["branch"]))
-        done(self.host.bus.emit({"type": call["op"]}, self.host.ctx))
+        done(self.host.dispatcher.emit(ConversationStart("startup")))
         return {"todos": self._todos()}
 
-    session_tree = session_start
+    def session_tree(self, call: Json) -> Json:
+        self.host.use(Remembered(call["branch"]))
+        done(self.host.dispatcher.emit(BranchChange(None)))
+        return {"todos": self._todos()}
 
     def before_agent_start(self, _call: Json) -> Json:
-        answers = done(self.host.bus.emit({"type": "before_agent_start"}, self.host.ctx))
-        return {"message": answers[0]["message"] if answers else None}
+        replies = done(self.host.dispatcher.emit(BeforeAgentStart("", "")))
+        return {"message": encode_custom(replies[0].message) if replies else None}
 
     def agent_end(self, call: Json) -> Json:
-        done(self.host.bus.emit({"type": "agent_end", "messages": call["messages"]}, self.host.ctx))
+        done(self.host.dispatcher.emit(AgentEnd([decode_message(message) for message in call["messages"]])))
         return {"decision": decision_word(self.session.verdicts[-1].decision)}
 
     def bump_counter(self, call: Json) -> Json:
@@ -106,7 +115,7 @@ class TilDone:
         return {}
 
     def set_ui(self, call: Json) -> Json:
-        self.host.ui.has_ui = call["hasUI"]
+        self.host.runtime.ui.has_ui = call["hasUI"]
         return {}
 
     def render_call(self, call: Json) -> Json:
@@ -118,16 +127,16 @@ class TilDone:
         return self._drawn(self.host.tools[call["name"]].render_result, result, RenderOptions())
 
     def render_message(self, call: Json) -> Json:
-        return self._drawn(self.host.renderers[call["customType"]], {"content": call["content"]})
+        return self._drawn(self.host.renderers[call["customType"]], CustomMessage(call["customType"], call["content"]))
 
     def valid_item(self, call: Json) -> Json:
         return {"valid": is_item(call["item"])}
 
     def list_text(self, call: Json) -> Json:
-        return {"text": plain.numbered(plan_of(call["todos"]))}
+        return {"text": plain_list.numbered_list(plan_of(call["todos"]))}
 
     def remaining_text(self, call: Json) -> Json:
-        return {"text": plain.numbered_at(plan_of(call["todos"]), call["indices"])}
+        return {"text": plain_list.numbered_at(plan_of(call["todos"]), call["indices"])}
 
     def _open(self, _name: str) -> Session:
         ids = itertools.count()
@@ -169,9 +178,12 @@ class RecordingHost(Host):
         options = {"deliverAs": "followUp"} if deliver_as else None
         record(self.world, "send_user_message", text=text, options=options)
 
-    def send_custom(self, message: Json, *, trigger_turn: bool, deliver_as: Delivery | None) -> None:
+    def send_custom(
+        self, message: CustomMessage | DeveloperMessage, *, trigger_turn: bool, deliver_as: Delivery | None
+    ) -> None:
         del deliver_as
-        record(self.world, "send_message", message=message, options={"triggerTurn": trigger_turn})
+        assert isinstance(message, CustomMessage)
+        record(self.world, "send_message", message=encode_custom(message), options={"triggerTurn": trigger_turn})
 
 
 class RecordingUI:
@@ -207,9 +219,9 @@ class RecordingUI:
 class Remembered(Transcript):
     """A conversation of which only the branch is known."""
 
-    def __init__(self, branch: list[Entry]) -> None:
+    def __init__(self, records: list[Json]) -> None:
         super().__init__({"id": "vector"}, now=lambda: 0, new_id=str)
-        self._branch = branch
+        self._branch = [Entry("", None, None, UnknownEntry("", record), record) for record in records]
 
     def branch(self) -> list[Entry]:
         return self._branch
@@ -220,9 +232,8 @@ class NoModel:
 
     api = provider = id = "none"
 
-    async def stream(self, _request: ChatRequest, _signal: Any = None) -> Any:
-        yield Delta()
-        raise NotImplementedError
+    def stream(self, request: ChatRequest, signal: Any = None) -> AsyncGenerator[StreamEvent, None]:
+        raise NotImplementedError(request, signal)
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -245,8 +256,8 @@ def done(work: Awaitable[Any]) -> Any:
     return asyncio.run(awaited())
 
 
-def wrong(tool: ToolDefinition, arguments: Any) -> Sequence[Problem]:
-    return problems(tool.parameters, fitted(tool.parameters, arguments))
+def wrong(tool: ToolDefinition, arguments: Any) -> Sequence[SchemaProblem]:
+    return schema_problems(tool.parameters, coerce_arguments(tool.parameters, arguments))
 
 
 def decision_word(decision: Decision) -> str:

@@ -5,17 +5,20 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Seque
 from typing import Any
 
 from tests.clock import FakeClock
+from tests.host import records
 from tildone.dialects.base import Dialect
-from tildone.host import messages
-from tildone.host.dispatcher import Event
+from tildone.host.content import TextBlock, tool_call
+from tildone.host.events import PublicEvent
 from tildone.host.host import Extension, Host
-from tildone.host.messages import Message
-from tildone.host.model import ChatRequest, Delta
-from tildone.host.transcript import Entry, Transcript, header
+from tildone.host.messages import AssistantMessage, StopReason, assistant_message, text_of
+from tildone.host.model import ChatRequest
+from tildone.host.stream_events import AnswerDone
+from tildone.host.transcript import Transcript
 from tildone.kit.signal import AbortSignal
 from tildone.log.store import Store
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
+from tildone.stores.pi.session_file import header
 
 Json = dict[str, Any]
 Answer = Json | Callable[[], Awaitable[Json]]
@@ -33,20 +36,22 @@ class ScriptedModel:
         self.script = list(script)
         self.requests: list[ChatRequest] = []
 
-    async def stream(self, request: ChatRequest, _signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
+    async def stream(
+        self, request: ChatRequest, _signal: AbortSignal | None = None
+    ) -> AsyncGenerator[AnswerDone, None]:
         self.requests.append(request)
         answer = self.script.pop(0) if self.script else {"text": "ok"}
-        yield {"type": "done", "message": self._message(await answer() if callable(answer) else answer)}
+        yield AnswerDone(self._message(await answer() if callable(answer) else answer))
 
     async def close(self) -> None:
         """Nothing is open."""
 
-    def _message(self, answer: Json) -> Message:
+    def _message(self, answer: Json) -> AssistantMessage:
         if "call" in answer:
-            call = messages.tool_call(f"call-{len(self.requests)}", *answer["call"])
-            return messages.assistant([call], self, messages.empty_usage(), "toolUse", 0)
-        reason = answer.get("stopReason", "stop")
-        return messages.assistant([messages.text(answer["text"])], self, messages.empty_usage(), reason, 0)
+            call = tool_call(f"call-{len(self.requests)}", *answer["call"])
+            return assistant_message([call], self, StopReason.TOOL_USE, 0)
+        reason = StopReason(answer.get("stopReason", "stop"))
+        return assistant_message([TextBlock(answer["text"])], self, reason, 0)
 
 
 class Screen:
@@ -104,7 +109,7 @@ class Stage:
         self.model = ScriptedModel(*script)
         self.store = store or MemoryStore()
         self.dialect = dialect
-        self.events: list[Event] = []
+        self.events: list[Json] = []
         self._ids = itertools.count()
         transcript = Transcript(
             header("conversation", cwd, 0), chained(entries), now=self.clock.now, new_id=self.new_id
@@ -133,27 +138,29 @@ class Stage:
         await self.host.settled()
 
     @property
-    def entries(self) -> list[Entry]:
-        return self.host.transcript.branch()
+    def entries(self) -> list[Json]:
+        """The records of the branch."""
+        return [entry.record for entry in self.host.transcript.branch()]
 
-    def messages(self, role: str) -> list[Message]:
+    def messages(self, role: str) -> list[Json]:
         """What was said by this role, oldest first."""
         said = [entry["message"] for entry in self.entries if entry["type"] == "message"]
         return [message for message in said if message["role"] == role]
 
     def told(self, request: int = -1) -> list[str]:
         """The texts of everything the model read with a request."""
-        return [messages.text_of(message) for message in self.model.requests[request].messages]
+        return [text_of(message) for message in self.model.requests[request].messages]
 
     def new_id(self) -> str:
         return f"n{next(self._ids)}"
 
-    def _heard(self, event: Event) -> None:
-        assert event["type"] != "extension_error", event
-        self.events.append({"at": self.clock.at, **event})
+    def _heard(self, event: PublicEvent) -> None:
+        record = records.event(event)
+        assert record["type"] != "extension_error", record
+        self.events.append({"at": self.clock.at, **record})
 
 
-def chained(entries: Iterable[Json]) -> list[Entry]:
+def chained(entries: Iterable[Json]) -> list[Json]:
     """Entries as a conversation holds them, each under the one before."""
     parents = itertools.chain([None], (f"e{number}" for number in itertools.count()))
     return [

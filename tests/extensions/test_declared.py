@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from tests.extensions.stage import Answer, Stage
+from tests.host import records as messages
 from tildone.core.ops import Append
 from tildone.core.plan import Plan, Status, Task, flat
 from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.errors import StoreBusy
-from tildone.extensions.declared import STATUS, declared
-from tildone.host import messages
+from tildone.extensions.declared import declared
+from tildone.extensions.skeleton import STATUS
+from tildone.host.extension_events import BranchChange
 from tildone.kit.components import RenderOptions, Text
 from tildone.kit.definition import text_result
 from tildone.kit.theme import Role
@@ -216,7 +218,7 @@ async def test_another_branch_has_its_own_list(tmp_path: Path) -> None:
     await stage.says("go")
 
     stage.host.transcript.move(None)
-    await stage.host.emit({"type": "session_tree"})
+    await stage.host.dispatcher.emit(BranchChange(stage.host.transcript.leaf))
 
     assert plan_on(stage) == Plan()
     assert stage.screen.statuses[STATUS] is None

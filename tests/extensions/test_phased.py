@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.extensions.stage import Answer, Stage
+from tests.host import records as messages
 from tildone.core.ops import Mark, Named
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.dialects.phased import DIALECT as PHASED
@@ -13,8 +14,11 @@ from tildone.dialects.phased.entries import phases_out
 from tildone.errors import UsageError
 from tildone.extensions.phased import FAILED, NEWS, PANEL, phases
 from tildone.extensions.phased.settings import Settings
-from tildone.host import messages
+from tildone.host.content import ToolCallBlock
+from tildone.host.events import ToolExecutionEnd
 from tildone.host.extension_api import ExtensionAPI
+from tildone.host.extension_events import BeforeAgentStart, BeforeSettle, ToolResultReady
+from tildone.host.messages import CustomMessage, StopReason, assistant_message
 from tildone.kit.components import RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult, text_result
 from tildone.kit.theme import plain
@@ -102,14 +106,13 @@ async def test_an_agent_that_did_not_stop_by_itself_is_left_alone(reason: str) -
 async def test_an_agent_with_an_open_call_is_left_alone() -> None:
     stage = await on_stage(PLAN, reminders_max=1)
     await stage.says("go")
-    call = messages.tool_call("c", "bash", {})
-    last = messages.assistant([call], stage.model, messages.empty_usage(), "length", 0)
+    last = assistant_message([ToolCallBlock("c", "bash", {})], stage.model, StopReason.LENGTH, 0)
+    after = assistant_message([], stage.model, StopReason.LENGTH, 0)
 
-    await stage.host.bus.emit({"type": "before_agent_start"}, stage.host.ctx)
-    event: dict[str, Any] = {"type": "agent_before_settle", "messages": [last], "stopReason": "length"}
-    silent = await stage.host.bus.emit(event, stage.host.ctx)
-    event["messages"] = [last, messages.assistant([], stage.model, messages.empty_usage(), "length", 0)]
-    answers = await stage.host.bus.emit(event, stage.host.ctx)
+    emit = stage.host.dispatcher.emit
+    await emit(BeforeAgentStart("", ""))
+    silent = await emit(BeforeSettle([last], StopReason.LENGTH))
+    answers = await emit(BeforeSettle([last, after], StopReason.LENGTH))
 
     assert (silent, len(answers)) == ([], 1)
 
@@ -177,7 +180,7 @@ async def test_what_other_tools_do_is_none_of_our_business() -> None:
     await stage.says("go")
 
     assert stage.screen.notices == []
-    assert not stage.host.next_turn
+    assert not stage.host.runtime.queues.next_turn
 
 
 async def test_a_result_that_says_nothing_changes_nothing() -> None:
@@ -185,14 +188,15 @@ async def test_a_result_that_says_nothing_changes_nothing() -> None:
     stage = await on_stage(PLAN, reminders=False)
     await stage.says("go")
     before = dict(stage.screen.widgets)
-    named = {"toolCallId": "c", "toolName": "todo_write"}
+    nothing = ToolResult((), {})
 
-    ended = {"type": "tool_execution_end", **named, "result": {"content": [], "details": None}, "isError": False}
-    await stage.host.emit(ended)
-    await stage.host.emit({"type": "tool_result", **named, "result": ToolResult((), {}), "isError": True})
+    await stage.host.dispatcher.emit(ToolExecutionEnd("c", "todo_write", nothing, is_error=False))
+    await stage.host.dispatcher.emit(ToolResultReady("c", "todo_write", nothing, is_error=True))
 
     assert stage.screen.widgets == before
-    assert [message["details"] for message in stage.host.next_turn] == [{"toolName": "todo_write"}]
+    [queued] = stage.host.runtime.queues.next_turn
+    assert isinstance(queued, CustomMessage)
+    assert queued.details == {"toolName": "todo_write"}
 
 
 async def test_a_tool_works_before_its_conversation_has_begun() -> None:
@@ -239,7 +243,7 @@ async def test_a_result_of_ours_does_not_undo_what_somebody_did_meanwhile() -> N
         stage.open_session("conversation").change((Mark(Named("wire"), Status.COMPLETED),))
 
     def elsewhere(api: ExtensionAPI) -> None:
-        api.on("tool_result", finish)
+        api.on(ToolResultReady, finish)
 
     stage.host.load([("elsewhere", elsewhere)])
     await stage.start(phases(stage.open_session, Settings(reminders=False)))

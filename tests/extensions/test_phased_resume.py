@@ -9,7 +9,9 @@ from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import SNAPSHOT, phases_out
 from tildone.extensions.phased import NEWS, PANEL, phases
 from tildone.extensions.phased.settings import Settings
-from tildone.host.transcript import Transcript, header
+from tildone.host.extension_events import BranchChange
+from tildone.host.transcript import Transcript
+from tildone.stores.pi.session_file import header
 
 HALF_DONE = Plan((Phase("A", (Task("wire", Status.COMPLETED), Task("test", Status.IN_PROGRESS))),))
 LEFT = Plan((Phase("A", (Task("test", Status.IN_PROGRESS),)),))
@@ -86,10 +88,10 @@ async def test_another_branch_has_its_own_plan() -> None:
     await stage.says("go")
 
     stage.host.transcript.move(root)
-    await stage.host.emit({"type": "session_tree"})
+    await stage.host.dispatcher.emit(BranchChange(stage.host.transcript.leaf))
     there = plan_on(stage)
     stage.host.transcript.move(None)
-    await stage.host.emit({"type": "session_tree"})
+    await stage.host.dispatcher.emit(BranchChange(stage.host.transcript.leaf))
 
     assert (there, plan_on(stage)) == (LEFT, Plan())
 

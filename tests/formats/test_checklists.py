@@ -8,8 +8,8 @@ from tests.formats.hostile_plans import FAMILIES, plans
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Phase, Plan, Task, flat
 from tildone.formats.checklists import looks_like_one, read
-from tildone.formats.losses import Remark
-from tildone.formats.markdown import checklist, document
+from tildone.formats.conversion import ConversionWarning
+from tildone.formats.markdown import lossless_checklist, portable_checklist
 
 PLANS_EACH = 60
 
@@ -70,8 +70,8 @@ def test_the_tasks_of_an_issue_are_found_under_their_headings() -> None:
         )
     )
     assert taken.said == (
-        Remark("a heading without a task below it is left out", (1, 12)),
-        Remark("what is no task stays in the file", (3, 13)),
+        ConversionWarning("a heading without a task below it is left out", (1, 12)),
+        ConversionWarning("what is no task stays in the file", (3, 13)),
     )
 
 
@@ -91,7 +91,7 @@ def test_every_mark_of_ours_is_known_and_others_are_taken_as_open() -> None:
     taken = read("Do:\n- [/] a\n- [-] b\n- [!] c\n- [?] d\n- [link](e)\n")
 
     assert taken.plan == flat(Task("a", IN_PROGRESS), Task("b", ABANDONED), Task("c", BLOCKED), Task("d"))
-    assert Remark("the mark [?] is not known; the task is taken as open", (5,)) in taken.said
+    assert ConversionWarning("the mark [?] is not known; the task is taken as open", (5,)) in taken.said
 
 
 def test_tasks_within_tasks_follow_them() -> None:
@@ -99,7 +99,9 @@ def test_tasks_within_tasks_follow_them() -> None:
     taken = read("- [ ] a\n\t- [x] b\n\t\t- [ ] c\n- [ ] d\n")
 
     assert taken.plan == flat(Task("a"), Task("b", COMPLETED), Task("c"), Task("d"))
-    assert taken.said == (Remark("a task within a task follows it; that it belonged to it is not kept", (2, 3)),)
+    assert taken.said == (
+        ConversionWarning("a task within a task follows it; that it belonged to it is not kept", (2, 3)),
+    )
 
 
 def test_tasks_within_a_plain_item_have_its_text_before_theirs() -> None:
@@ -107,7 +109,9 @@ def test_tasks_within_a_plain_item_have_its_text_before_theirs() -> None:
     taken = read("- Backend:\n  - [ ] API\n-\n  - [ ] b\n")
 
     assert taken.plan == plan_of("Backend: API", "b")
-    assert taken.said[0] == Remark("a task within an item without a box has that item's text before its own", (2,))
+    assert taken.said[0] == ConversionWarning(
+        "a task within an item without a box has that item's text before its own", (2,)
+    )
 
 
 def test_a_wrapped_text_is_one_text() -> None:
@@ -208,8 +212,8 @@ def test_comments_are_left_out_and_said() -> None:
 
     assert taken.plan == plan_of("a", "behind", "`<!-- code -->` and <!-- no end", "b")
     assert taken.said == (
-        Remark("a comment is left out", (1, 2)),
-        Remark("a task in a comment is none, and left out", (3,)),
+        ConversionWarning("a comment is left out", (1, 2)),
+        ConversionWarning("a task in a comment is none, and left out", (3,)),
     )
 
 
@@ -262,7 +266,7 @@ def test_odd_line_breaks_do_not_part_a_task() -> None:
 def test_what_tildone_wrote_is_read_as_tildone_reads_it(family: str) -> None:
     """Without a word about it."""
     for plan in plans(FAMILIES[family], family, PLANS_EACH):
-        taken = read(document(plan))
+        taken = read(lossless_checklist(plan))
 
         assert (taken.plan, taken.said) == (plan, ())
 
@@ -273,7 +277,7 @@ def test_a_plan_of_ours_comes_back_from_among_prose(family: str) -> None:
     for plan in plans(FAMILIES[family], family, PLANS_EACH):
         kept = Plan(tuple(phase for phase in plan.phases if phase.tasks))
 
-        assert read(f"Prose.\n\n{document(kept)}\nMore prose.\n").plan == kept
+        assert read(f"Prose.\n\n{lossless_checklist(kept)}\nMore prose.\n").plan == kept
 
 
 @given(st.text(st.characters(codec=None)) | st.lists(pieces, max_size=30).map("".join))
@@ -282,7 +286,7 @@ def test_any_text_is_read(text: str) -> None:
     taken = read(text)
 
     assert taken.plan == read(text.replace("\r\n", "\n")).plan
-    assert looks_like_one(checklist(taken.plan)) is bool(taken.plan.tasks)
+    assert looks_like_one(portable_checklist(taken.plan)) is bool(taken.plan.tasks)
 
 
 def test_many_comments_that_never_end_are_read_in_no_time() -> None:

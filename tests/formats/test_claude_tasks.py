@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Plan, Task, flat
-from tildone.formats.claude_tasks import is_list, is_task, tasks, todos
-from tildone.formats.losses import Remark
+from tildone.formats.claude_tasks import is_task_file, is_todo_list, read_task_files, read_todo_list
+from tildone.formats.conversion import ConversionWarning
 from tildone.log import codec
 
 Fields = dict[str, object]
@@ -31,7 +31,7 @@ def task(number: int | str, subject: str, **more: object) -> Fields:
 
 def test_each_file_is_a_task() -> None:
     """Its description is a note, unless it says what the subject says."""
-    taken = tasks(
+    taken = read_task_files(
         [
             task(1, "Parse", description="The grammar is in docs/.", status="completed"),
             task(2, "Wire up", status="in_progress", description="Wire up"),
@@ -47,20 +47,22 @@ def test_each_file_is_a_task() -> None:
 
 def test_what_a_plan_has_no_place_for_is_kept_as_notes_or_said() -> None:
     """Owner and metadata are kept; how a spinner would put it is not."""
-    taken = tasks([task(7, "a", activeForm="Doing a", owner="ada", metadata={"pr": 12, "area": "api"}, extra=1)])
+    taken = read_task_files(
+        [task(7, "a", activeForm="Doing a", owner="ada", metadata={"pr": 12, "area": "api"}, extra=1)]
+    )
 
     assert taken.plan == flat(Task("a", notes=("owner: ada", "pr: 12\narea: api")))
     assert taken.said == (
-        Remark("activeForm has no place in a plan and is left out", (7,), "task"),
-        Remark("extra has no place in a plan and is left out", (7,), "task"),
-        Remark("its owner has no place in a plan; it is kept as a note", (7,), "task"),
-        Remark("its metadata have no place in a plan; they are kept as a note", (7,), "task"),
+        ConversionWarning("activeForm has no place in a plan and is left out", (7,), "task"),
+        ConversionWarning("extra has no place in a plan and is left out", (7,), "task"),
+        ConversionWarning("its owner has no place in a plan; it is kept as a note", (7,), "task"),
+        ConversionWarning("its metadata have no place in a plan; they are kept as a note", (7,), "task"),
     )
 
 
 def test_deleted_tasks_are_left_out() -> None:
     """And said."""
-    taken = tasks([task(1, "a", status="deleted"), task(2, "b")])
+    taken = read_task_files([task(1, "a", status="deleted"), task(2, "b")])
 
     assert (taken.plan, [str(remark) for remark in taken.said]) == (
         plan_of("b"),
@@ -70,14 +72,14 @@ def test_deleted_tasks_are_left_out() -> None:
 
 def test_tasks_come_by_number_and_not_by_file_name() -> None:
     """10 comes after 9; what has no number goes by its place."""
-    assert tasks([task(10, "ten"), task(9, "nine"), task("first", "third file")]).plan == plan_of(
+    assert read_task_files([task(10, "ten"), task(9, "nine"), task("first", "third file")]).plan == plan_of(
         "third file", "nine", "ten"
     )
 
 
 def test_a_task_comes_after_those_that_it_waits_for() -> None:
     """Whichever side says so; the links themselves are gone, and a blocker that is not there holds nobody up."""
-    taken = tasks(
+    taken = read_task_files(
         [
             task(1, "ship", blockedBy=["3", "99"]),
             task(2, "sleep"),
@@ -89,21 +91,21 @@ def test_a_task_comes_after_those_that_it_waits_for() -> None:
 
     assert taken.plan == plan_of("sleep", "build", "test", "ship", "tell")
     assert taken.said == (
-        Remark("it waits for another: it comes after that, but the link is not kept", (1, 3, 4, 5), "task"),
+        ConversionWarning("it waits for another: it comes after that, but the link is not kept", (1, 3, 4, 5), "task"),
     )
 
 
 def test_a_task_that_waits_stays_where_it_is_if_it_can() -> None:
     """Those that it waits for were there already."""
-    assert tasks([task(1, "a"), task(2, "b", blockedBy=["1"]), task(3, "c")]).plan == plan_of("a", "b", "c")
+    assert read_task_files([task(1, "a"), task(2, "b", blockedBy=["1"]), task(3, "c")]).plan == plan_of("a", "b", "c")
 
 
 def test_tasks_that_wait_for_one_another_come_last() -> None:
     """And nothing hangs."""
-    taken = tasks([task(1, "a", blockedBy=["2"]), task(2, "b", blockedBy=["1"]), task(3, "c")])
+    taken = read_task_files([task(1, "a", blockedBy=["2"]), task(2, "b", blockedBy=["1"]), task(3, "c")])
 
     assert taken.plan == plan_of("c", "a", "b")
-    assert taken.said[-1] == Remark("they wait for one another, so they come last", (1, 2), "task")
+    assert taken.said[-1] == ConversionWarning("they wait for one another, so they come last", (1, 2), "task")
 
 
 def test_the_older_form_is_a_list() -> None:
@@ -113,20 +115,20 @@ def test_the_older_form_is_a_list() -> None:
         {"content": "b", "status": "cancelled", "activeForm": "Doing b"},
     ]
 
-    taken = todos(data)
+    taken = read_todo_list(data)
 
     assert taken.plan == flat(Task("a", COMPLETED, ("priority: high",)), Task("b", ABANDONED))
     assert [str(remark) for remark in taken.said] == [
         "tasks 1 and 2: activeForm has no place in a plan and is left out",
         "task 1: its priority has no place in a plan; it is kept as a note",
     ]
-    assert todos([]).plan == Plan()
+    assert read_todo_list([]).plan == Plan()
 
 
 @pytest.mark.parametrize(("status", "shown"), [("later", "later"), (7, "7"), (None, "null"), ("a\nb", "a⏎b")])
 def test_a_status_that_is_not_known_is_taken_as_pending(status: object, shown: str) -> None:
     """And said, harmlessly."""
-    taken = todos([{"content": "a", "status": status}])
+    taken = read_todo_list([{"content": "a", "status": status}])
 
     assert taken.plan == plan_of("a")
     assert taken.said[0].what == f"the status “{shown}” is not known; it is taken as pending"
@@ -135,24 +137,24 @@ def test_a_status_that_is_not_known_is_taken_as_pending(status: object, shown: s
 @pytest.mark.parametrize("data", [None, [], {}, {"subject": 1}, {"content": "a"}, "subject"])
 def test_what_is_no_task_is_refused(data: object) -> None:
     """A file of another kind is not guessed at."""
-    assert not is_task(data)
+    assert not is_task_file(data)
     with pytest.raises(ValueError, match="it has no subject"):
-        tasks([data])
+        read_task_files([data])
 
 
 @pytest.mark.parametrize("data", [None, {}, [1], [{"content": 1}], [{"subject": "a"}], "content"])
 def test_what_is_no_list_is_refused(data: object) -> None:
     """The same."""
-    assert not is_list(data)
+    assert not is_todo_list(data)
     with pytest.raises(ValueError, match="not a list of todos"):
-        todos(data)
+        read_todo_list(data)
 
 
 @settings(max_examples=50)
 @given(st.lists(st.builds(lambda text, more: {"subject": text} | more, st.text(), fields), max_size=6))
 def test_whatever_the_fields_hold_every_task_is_there(files: list[Fields]) -> None:
     """Each that was not deleted, once."""
-    taken = tasks(files)
+    taken = read_task_files(files)
 
     kept = [each["subject"] for each in files if each.get("status") != "deleted"]
     assert sorted(each.text for each in taken.plan.tasks) == sorted(map(str, kept))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.formats.hostile_plans import FAMILIES, LONG, plans
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.formats.markdown import Problem, Reading, checklist, document, read
+from tildone.formats.markdown import LineProblem, ParsedChecklist, lossless_checklist, portable_checklist, read
 
 PLANS_EACH = 950
 EXAMPLES = 500
@@ -70,26 +70,26 @@ markdownish = st.lists(st.sampled_from([piece for family in FAMILIES.values() fo
 
 def test_a_checklist_is_what_other_tools_write() -> None:
     """Headings, marks, quoted notes, a blank line between phases."""
-    assert checklist(ORDINARY) == ORDINARY_TEXT
+    assert portable_checklist(ORDINARY) == ORDINARY_TEXT
 
 
 def test_a_checklist_of_nothing_is_an_empty_list_of_todos() -> None:
     """As the original writes it."""
-    assert checklist(Plan()) == "# Todos\n"
+    assert portable_checklist(Plan()) == "# Todos\n"
 
 
 def test_a_checklist_keeps_the_shape_that_others_give_to_odd_plans() -> None:
     """An unnamed phase, a note with empty lines, Windows line ends in a note."""
     plan = Plan((Phase("", (Task("a", notes=("one\n\ntwo", "", "x\r\ny")),)),))
 
-    assert checklist(plan) == "# \n- [ ] a\n  > one\n  >\n  > two\n  >\n  >\n  >\n  > x\r\n  > y\n"
+    assert portable_checklist(plan) == "# \n- [ ] a\n  > one\n  >\n  > two\n  >\n  >\n  >\n  > x\r\n  > y\n"
 
 
 def test_a_text_cannot_forge_a_line_of_a_checklist() -> None:
     """Nor can a name, nor a note by other breaks than its own; and no half a character spoils the file."""
     plan = Plan((Phase("A\n# B", (Task("a\n- [x] b", notes=("n\r- [x] c\u2028d",)), Task("\ud83d"))),))
 
-    text = checklist(plan)
+    text = portable_checklist(plan)
 
     assert text == "# A⏎# B\n- [ ] a⏎- [x] b\n  > n⏎- [x] c⏎d\n- [ ] \ufffd\n"
     assert text.encode()
@@ -98,16 +98,19 @@ def test_a_text_cannot_forge_a_line_of_a_checklist() -> None:
 @given(ordinary_plans)
 def test_the_document_of_an_ordinary_plan_is_its_checklist(plan: Plan) -> None:
     """Comments are for what would not come back without; an editor's Windows line ends change nothing."""
-    assert document(plan) == checklist(plan)
-    assert read(checklist(plan).replace("\n", "\r\n")) == read(checklist(plan)) == Reading(plan)
+    assert lossless_checklist(plan) == portable_checklist(plan)
+    assert (
+        read(portable_checklist(plan).replace("\n", "\r\n")) == read(portable_checklist(plan)) == ParsedChecklist(plan)
+    )
 
 
 def test_a_flat_list_has_no_heading_and_no_plan_is_no_text() -> None:
     """Only the first phase can do without its name."""
-    assert document(plan_of("a", "b")) == "- [ ] a\n- [ ] b\n"
-    assert document(Plan()) == ""
+    assert lossless_checklist(plan_of("a", "b")) == "- [ ] a\n- [ ] b\n"
+    assert lossless_checklist(Plan()) == ""
     assert (
-        document(Plan((Phase(""), Phase("", (Task("a"),))))) == '# <!--tildone ""-->\n\n# <!--tildone ""-->\n- [ ] a\n'
+        lossless_checklist(Plan((Phase(""), Phase("", (Task("a"),)))))
+        == '# <!--tildone ""-->\n\n# <!--tildone ""-->\n- [ ] a\n'
     )
 
 
@@ -128,15 +131,17 @@ def test_a_flat_list_has_no_heading_and_no_plan_is_no_text() -> None:
 )
 def test_what_would_not_come_back_is_shown_and_kept_in_a_comment(text: str, line: str) -> None:
     """The comment is ASCII, and nothing in it can close it."""
-    assert document(flat(Task(text))) == f"- [ ] {line}\n"
-    assert document(Plan((Phase(text),))) == f"# {line}\n"
+    assert lossless_checklist(flat(Task(text))) == f"- [ ] {line}\n"
+    assert lossless_checklist(Plan((Phase(text),))) == f"# {line}\n"
 
 
 def test_notes_that_would_not_come_back_share_one_comment() -> None:
     """It stands in the quotation, below what it is about."""
     plan = flat(Task("a", notes=("one\n\ntwo", " ")))
 
-    assert document(plan) == ('- [ ] a\n  > one\n  >\n  > two\n  >\n  >\n  > <!--tildone ["one\\n\\ntwo"," "]-->\n')
+    assert lossless_checklist(plan) == (
+        '- [ ] a\n  > one\n  >\n  > two\n  >\n  >\n  > <!--tildone ["one\\n\\ntwo"," "]-->\n'
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -147,13 +152,17 @@ def test_every_plan_comes_back_from_its_document(family: str) -> None:
     """
     tried = 0
     for plan in plans(FAMILIES[family], family, PLANS_EACH):
-        text = document(plan)
+        text = lossless_checklist(plan)
         tried += 1
 
-        assert read(text) == Reading(plan)
-        assert read(text.encode().decode().replace("\n", "\r\n")) == Reading(plan)
+        assert read(text) == ParsedChecklist(plan)
+        assert read(text.encode().decode().replace("\n", "\r\n")) == ParsedChecklist(plan)
         assert "\r" not in text
-        assert text == checklist(plan) or read(checklist(plan)) != Reading(plan) or "<!--tildone" in text
+        assert (
+            text == portable_checklist(plan)
+            or read(portable_checklist(plan)) != ParsedChecklist(plan)
+            or "<!--tildone" in text
+        )
 
     assert tried == PLANS_EACH
 
@@ -164,7 +173,7 @@ def test_every_plan_comes_back_from_its_document(family: str) -> None:
 @example(flat(Task("a", notes=("",))))
 def test_every_plan_that_can_be_thought_of_comes_back_from_its_document(plan: Plan) -> None:
     """Of any characters there are."""
-    assert read(document(plan)) == Reading(plan)
+    assert read(lossless_checklist(plan)) == ParsedChecklist(plan)
 
 
 def test_ten_thousand_plans_were_sent_there_and_back() -> None:
@@ -175,7 +184,7 @@ def test_ten_thousand_plans_were_sent_there_and_back() -> None:
 def test_very_long_texts_come_back() -> None:
     """Size changes nothing."""
     for plan in plans(LONG, "long", 20):
-        assert read(document(plan)) == Reading(plan)
+        assert read(lossless_checklist(plan)) == ParsedChecklist(plan)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +203,7 @@ def test_very_long_texts_come_back() -> None:
 )
 def test_a_comment_is_believed_only_beside_what_was_written_with_it(edited: str, task: Task) -> None:
     """Checking a box keeps the exact text; an edit of the text is never lost."""
-    assert read(edited) == Reading(flat(task))
+    assert read(edited) == ParsedChecklist(flat(task))
 
 
 @pytest.mark.parametrize(
@@ -213,15 +222,15 @@ def test_a_comment_is_believed_only_beside_what_was_written_with_it(edited: str,
 )
 def test_notes_are_believed_the_same_way(edited: str, notes: tuple[str, ...]) -> None:
     """All of a task's notes together; what is written below the comment is new."""
-    assert read(f"- [ ] t\n{edited}") == Reading(flat(Task("t", notes=notes)))
+    assert read(f"- [ ] t\n{edited}") == ParsedChecklist(flat(Task("t", notes=notes)))
 
 
 def test_a_name_is_believed_the_same_way() -> None:
     """Renaming a phase in an editor works."""
     named = Plan((Phase("a\nb"),))
 
-    assert read(document(named)) == Reading(named)
-    assert read(document(named).replace("a⏎b", "c")) == Reading(Plan((Phase("c"),)))
+    assert read(lossless_checklist(named)) == ParsedChecklist(named)
+    assert read(lossless_checklist(named).replace("a⏎b", "c")) == ParsedChecklist(Plan((Phase("c"),)))
 
 
 def test_an_element_without_its_text_is_a_problem_and_not_a_guess() -> None:
@@ -238,7 +247,7 @@ def test_a_list_by_another_hand_is_read() -> None:
         "\ufeff###### Six  \r\n\r\n\t* [X] done\r\n+[>]\tactive\n\n    >   a note \n-  []  open\n- [~] out\n>no space\n"
     )
 
-    assert read(text) == Reading(
+    assert read(text) == ParsedChecklist(
         Plan(
             (
                 Phase(
@@ -297,9 +306,9 @@ def test_a_line_that_says_nothing_is_a_problem_with_its_number(text: str, proble
 
 def test_a_problem_does_not_keep_the_rest_from_being_read() -> None:
     """Good lines above and below it count."""
-    assert read("# A\n- [ ] a\n???\n- [ ] b\n") == Reading(
+    assert read("# A\n- [ ] a\n???\n- [ ] b\n") == ParsedChecklist(
         Plan((Phase("A", (Task("a"), Task("b"))),)),
-        (Problem(3, "not a heading (# name), a task (- [ ] text) or a note (> text)"),),
+        (LineProblem(3, "not a heading (# name), a task (- [ ] text) or a note (> text)"),),
     )
 
 
@@ -310,5 +319,5 @@ def test_reading_never_fails_and_what_was_read_comes_back(text: str) -> None:
     reading = read(text)
     numbers = [problem.line for problem in reading.problems]
 
-    assert read(document(reading.plan)) == Reading(reading.plan)
+    assert read(lossless_checklist(reading.plan)) == ParsedChecklist(reading.plan)
     assert numbers == sorted(set(numbers))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.formats.hostile_plans import FAMILIES, plans
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.formats.losses import Remark
+from tildone.formats.conversion import ConversionWarning
 from tildone.formats.todotxt import read, write
 
 PLANS_EACH = 100
@@ -105,12 +105,12 @@ def test_what_a_plan_has_no_place_for_is_kept_and_said() -> None:
     text = "(A) call @home\nx 2026-01-02 pay due:2026-02-01 +a +b\n(B) 2026-01-01 go rec:1w due:x\n"
 
     assert read(text).said == (
-        Remark("a priority has no place in a plan; it is kept in the text", (1, 3)),
-        Remark("a context (@) has no place in a plan; it is kept in the text", (1,)),
-        Remark("a date has no place in a plan; it is kept as a note", (2, 3)),
-        Remark("a task has one phase; further +projects are kept in the text", (2,)),
-        Remark("due: has no place in a plan; it is kept in the text", (2, 3)),
-        Remark("rec: has no place in a plan; it is kept in the text", (3,)),
+        ConversionWarning("a priority has no place in a plan; it is kept in the text", (1, 3)),
+        ConversionWarning("a context (@) has no place in a plan; it is kept in the text", (1,)),
+        ConversionWarning("a date has no place in a plan; it is kept as a note", (2, 3)),
+        ConversionWarning("a task has one phase; further +projects are kept in the text", (2,)),
+        ConversionWarning("due: has no place in a plan; it is kept in the text", (2, 3)),
+        ConversionWarning("rec: has no place in a plan; it is kept in the text", (3,)),
     )
 
 
@@ -153,9 +153,9 @@ def test_a_plan_is_written_as_others_write_theirs() -> None:
         "x Wait +Ship status:abandoned note:no%20time\n"
     )
     assert written.said == (
-        Remark("in_progress is written as status:in_progress, which other programs show as it is", (2,)),
-        Remark("abandoned is written as status:abandoned, which other programs show as it is", (4,)),
-        Remark("what is noted is written as note:…, which other programs show as it is", (4,)),
+        ConversionWarning("in_progress is written as status:in_progress, which other programs show as it is", (2,)),
+        ConversionWarning("abandoned is written as status:abandoned, which other programs show as it is", (4,)),
+        ConversionWarning("what is noted is written as note:…, which other programs show as it is", (4,)),
     )
 
 
@@ -200,7 +200,7 @@ def test_a_text_cannot_forge_a_line(text: str, line: str) -> None:
 def test_a_changed_text_is_said() -> None:
     """Because others show the field."""
     assert write(plan_of("a\nb")).said == (
-        Remark(
+        ConversionWarning(
             "a text that would be taken for something else is changed, and exactly written as text:…, "
             "which other programs show as it is",
             (1,),
@@ -224,7 +224,7 @@ def test_where_a_person_has_edited_a_line_the_edit_counts(line: str, plan: Plan,
     taken = read(line)
 
     assert taken.plan == plan
-    assert taken.said == (Remark(said, (1,)),)
+    assert taken.said == (ConversionWarning(said, (1,)),)
 
 
 @pytest.mark.parametrize("family", FORGERIES)

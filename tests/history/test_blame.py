@@ -4,13 +4,13 @@ from tests.history.histories import history
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Phase, Plan, Task, flat
 from tildone.history.blame import LONGEST, blame_lines
-from tildone.history.lifetimes import Life, lives
-from tildone.kit.text import width
+from tildone.history.task_history import TaskHistory, task_histories
+from tildone.kit.text import display_width
 from tildone.kit.theme import plain
 from tildone.log.events import Actor, Call, Event, PlanChanged
 
 
-def shown(found: list[Life], columns: int | None = None, *, whole: bool = False) -> list[str]:
+def shown(found: list[TaskHistory], columns: int | None = None, *, whole: bool = False) -> list[str]:
     short = {step.event.id: step.event.id for life in found for step in life.steps}
     return [plain(line) for line in blame_lines(found, "t{}".format, short, columns, whole=whole)]
 
@@ -26,7 +26,7 @@ EVENTS = history(
 
 def test_each_task_says_who_brought_it_and_who_gave_it_its_status() -> None:
     """In which event, when, and by which tool."""
-    assert shown(lives(EVENTS)) == [
+    assert shown(task_histories(EVENTS)) == [
         "– [0] Wire  Build",
         "  a  t0  agent  added  todo_write",
         "✓ [1] Parse  Ship",
@@ -37,7 +37,7 @@ def test_each_task_says_who_brought_it_and_who_gave_it_its_status() -> None:
 
 def test_a_whole_life_is_told_line_by_line_with_the_calls() -> None:
     """Moves and notes included; a life apart from the next by a blank line."""
-    assert shown(lives(EVENTS), whole=True) == [
+    assert shown(task_histories(EVENTS), whole=True) == [
         "– [0] Wire  Build",
         "  a  t0  agent  added",
         '                todo_write {"n":0}',
@@ -60,7 +60,7 @@ def test_what_left_the_plan_says_how_it_left() -> None:
     """A person's edit is no call."""
     events = history(flat(Task("a", IN_PROGRESS), Task("b", COMPLETED)), plan_of(), actor=Actor.USER)
 
-    assert shown(lives(events)) == [
+    assert shown(task_histories(events)) == [
         "✓ b",
         "  a  t0  user  added, completed",
         "  b  t60000  user  removed",
@@ -68,21 +68,21 @@ def test_what_left_the_plan_says_how_it_left() -> None:
         "  a  t0  user  added, started",
         "  b  t60000  user  removed (1m)",
     ]
-    assert shown(lives(events)[1:], whole=True)[-1] == "  b  t60000  user  removed (1m)"
+    assert shown(task_histories(events)[1:], whole=True)[-1] == "  b  t60000  user  removed (1m)"
 
 
 def test_a_move_within_the_phase_is_told_as_one() -> None:
     """There is nowhere that it moved to."""
     events = history(plan_of("a", "b", "c"), plan_of("c", "a", "b"))
 
-    assert shown(lives(events)[:1], whole=True)[2] == "  b  t60000  agent  moved"
+    assert shown(task_histories(events)[:1], whole=True)[2] == "  b  t60000  agent  moved"
 
 
 def test_arguments_are_cut_and_harmless() -> None:
     """They are what a model wrote, and may be long."""
     fact = PlanChanged(plan_of("a"), Call("x\x1b[2J", "\n" * 900))
 
-    [_, _, line] = shown(lives([Event("a", None, 0, Actor.AGENT, fact)]), whole=True)
+    [_, _, line] = shown(task_histories([Event("a", None, 0, Actor.AGENT, fact)]), whole=True)
 
     assert line.endswith(f"x␛[2J {'⏎' * LONGEST}…")
 
@@ -90,8 +90,8 @@ def test_arguments_are_cut_and_harmless() -> None:
 def test_no_line_is_wider_than_the_terminal() -> None:
     """On a narrow one what was done stands below who did it."""
     for columns in range(100):
-        assert all(width(line) <= columns for line in shown(lives(EVENTS), columns, whole=True))
-    assert shown(lives(EVENTS)[1:], 36) == [
+        assert all(display_width(line) <= columns for line in shown(task_histories(EVENTS), columns, whole=True))
+    assert shown(task_histories(EVENTS)[1:], 36) == [
         "✓ [1] Parse  Ship",
         "  a  t0  agent",
         "    added  todo_write",

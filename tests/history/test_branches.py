@@ -4,7 +4,7 @@ from tests.plans import COMPLETED, plan_of
 from tildone.core.plan import Task, flat
 from tildone.core.query import Progress
 from tildone.history.branches import Branch, branch_lines, branches
-from tildone.kit.text import width
+from tildone.kit.text import display_width
 from tildone.kit.theme import plain
 from tildone.log.events import Actor, Directive, DirectiveSet, Event, Fact, Labelled, Nudged, PlanChanged
 
@@ -113,6 +113,6 @@ def test_names_cannot_get_out_of_their_line_nor_lines_out_of_the_terminal() -> N
 
     for columns in range(100):
         lines = shown(events, "g", columns)
-        assert all(width(line) <= columns for line in lines)
+        assert all(display_width(line) <= columns for line in lines)
         assert not any("\n" in line or "\x1b" in line for line in lines)
     assert shown(EVENTS, "g", 30)[:2] == ["* f  t5  0/2", "  fix"]

@@ -4,8 +4,8 @@ import pytest
 
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING
 from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.history.durations import ended, running, spent
-from tildone.history.matching import matched
+from tildone.history.durations import finished_durations, format_elapsed, in_progress_since
+from tildone.history.matching import match_plans
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from tildone.history.matching import matched
 )
 def test_a_stretch_is_said_as_exactly_as_matters(milliseconds: int, said: str) -> None:
     """Nobody asks how many seconds a day's work took."""
-    assert spent(milliseconds) == said
+    assert format_elapsed(milliseconds) == said
 
 
 def test_a_task_is_in_progress_since_it_was_started() -> None:
@@ -36,31 +36,31 @@ def test_a_task_is_in_progress_since_it_was_started() -> None:
     before = Plan((Phase("A", (Task("a", IN_PROGRESS), Task("b"))), Phase("B")))
     after = Plan((Phase("A", (Task("b", IN_PROGRESS),)), Phase("B", (Task("c", IN_PROGRESS), Task("a", IN_PROGRESS)))))
 
-    assert running(matched(before, after), {(0, 0): 5}, 9) == {(0, 0): 9, (1, 0): 9, (1, 1): 5}
+    assert in_progress_since(match_plans(before, after), {(0, 0): 5}, 9) == {(0, 0): 9, (1, 0): 9, (1, 1): 5}
 
 
 def test_what_was_not_seen_to_start_is_not_known() -> None:
     """And stays so, until it is started again."""
     begun = flat(Task("a", IN_PROGRESS))
 
-    assert running(matched(begun, begun), {}, 9) == {}
-    assert ended(matched(begun, flat(Task("a"))), {}, 9) == {}
+    assert in_progress_since(match_plans(begun, begun), {}, 9) == {}
+    assert finished_durations(match_plans(begun, flat(Task("a"))), {}, 9) == {}
 
 
 @pytest.mark.parametrize("status", [PENDING, COMPLETED, Status.ABANDONED, Status.BLOCKED])
 def test_a_stretch_ends_with_any_other_status(status: Status) -> None:
     """It lasted from its start to that moment; a clock that was set back tells nothing."""
-    match = matched(flat(Task("a", IN_PROGRESS)), flat(Task("a", status)))
+    match = match_plans(flat(Task("a", IN_PROGRESS)), flat(Task("a", status)))
 
-    assert ended(match, {(0, 0): 5}, 9) == {(0, 0): 4}
-    assert ended(match, {(0, 0): 5}, 5) == {(0, 0): 0}
-    assert ended(match, {(0, 0): 5}, 4) == {}
-    assert running(match, {(0, 0): 5}, 9) == {}
+    assert finished_durations(match, {(0, 0): 5}, 9) == {(0, 0): 4}
+    assert finished_durations(match, {(0, 0): 5}, 5) == {(0, 0): 0}
+    assert finished_durations(match, {(0, 0): 5}, 4) == {}
+    assert in_progress_since(match, {(0, 0): 5}, 9) == {}
 
 
 def test_a_stretch_that_goes_on_has_not_ended() -> None:
     """Nor has one that was taken out of the plan."""
     begun = flat(Task("a", IN_PROGRESS))
 
-    assert ended(matched(begun, begun), {(0, 0): 5}, 9) == {}
-    assert ended(matched(begun, Plan()), {(0, 0): 5}, 9) == {}
+    assert finished_durations(match_plans(begun, begun), {(0, 0): 5}, 9) == {}
+    assert finished_durations(match_plans(begun, Plan()), {(0, 0): 5}, 9) == {}

@@ -3,8 +3,8 @@
 from tests.history.histories import MINUTE, history
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tildone.core.plan import Plan, Task, flat
-from tildone.history.timeline import LOOK_BACK, Mark, Row, recent, row_lines, timeline
-from tildone.kit.text import width
+from tildone.history.timeline import MAX_LOOKBACK_EVENTS, HeadRelation, TimelineRow, newest_events, row_lines, timeline
+from tildone.kit.text import display_width
 from tildone.kit.theme import markup, plain
 from tildone.log.events import (
     Actor,
@@ -68,7 +68,7 @@ def test_a_session_that_was_undone_to_the_start_has_no_head() -> None:
     """What came of it then begins from nothing."""
     rows = timeline([*BRANCHED[:1], event("z", None, PlanChanged(plan_of("new")))], None, at)
 
-    assert [row.mark for row in rows] == [Mark.ELSEWHERE, Mark.ELSEWHERE]
+    assert [row.mark for row in rows] == [HeadRelation.ELSEWHERE, HeadRelation.ELSEWHERE]
     assert [row.after for row in rows] == [None, "nothing"]
     assert rows[1].what == ("added “new”",)
 
@@ -110,7 +110,7 @@ def test_no_history_has_no_rows() -> None:
 
 def test_a_row_is_drawn_with_what_was_done_below_each_other() -> None:
     """Names and origins stand at the end of its first line."""
-    row = Row(Mark.HEAD, "3f2a", "12:03", "agent", ("completed “a”", "started “b”"), "v1", "91bc")
+    row = TimelineRow(HeadRelation.HEAD, "3f2a", "12:03", "agent", ("completed “a”", "started “b”"), "v1", "91bc")
 
     assert [plain(line) for line in row_lines(row)] == [
         "* 3f2a  12:03  agent  completed “a”  (v1)  after 91bc",
@@ -128,7 +128,7 @@ def test_a_row_fits_into_its_columns() -> None:
     [row] = timeline([event("a", None, PlanChanged(plan))], "a", at)
 
     for columns in range(100):
-        assert all(width(plain(line)) <= columns for line in row_lines(row, columns))
+        assert all(display_width(plain(line)) <= columns for line in row_lines(row, columns))
     assert [plain(line) for line in row_lines(row, 42)][:2] == [
         "* a  t0  agent  added “日本語 日本語 日本…",
         "                added “xxxxxxxxxxxxxxxxxx…",
@@ -149,7 +149,7 @@ def test_a_plan_is_told_from_the_start_of_its_own_branch() -> None:
 
 def test_names_and_times_are_kept_when_a_text_is_cut() -> None:
     """They are what cannot be guessed."""
-    row = Row(Mark.HEAD, "3f2a", "12:03", "agent", (f"completed “{'x' * 100}”",), "v1", took=(723_000,))
+    row = TimelineRow(HeadRelation.HEAD, "3f2a", "12:03", "agent", (f"completed “{'x' * 100}”",), "v1", took=(723_000,))
 
     assert plain(row_lines(row, 60)[0]) == "* 3f2a  12:03  agent  completed “xxxxxxxxxxxxxx… (12m)  (v1)"
 
@@ -221,7 +221,7 @@ def test_the_newest_are_told_from_one_snapshot_more() -> None:
     ]
     newest_first = reversed(events)
 
-    newest = recent(newest_first, 2)
+    newest = newest_events(newest_first, 2)
 
     assert [each.id for each in newest_first] == ["a"]
     assert [each.id for each in newest] == ["b", "c", "d", "e"]
@@ -230,8 +230,8 @@ def test_the_newest_are_told_from_one_snapshot_more() -> None:
 
 def test_a_short_history_is_read_whole() -> None:
     """Even if there is none."""
-    assert recent(reversed(BRANCHED[:4]), 20) == BRANCHED[:4]
-    assert recent([], 20) == []
+    assert newest_events(reversed(BRANCHED[:4]), 20) == BRANCHED[:4]
+    assert newest_events([], 20) == []
 
 
 def test_a_start_is_looked_for_further_back() -> None:
@@ -239,7 +239,7 @@ def test_a_start_is_looked_for_further_back() -> None:
     events = [*done_after(5, 12), Event("z", "e4", 7_000_000, Actor.USER, PlanChanged(plan_of("new")))]
     newest_first = reversed(events)
 
-    newest = recent(newest_first, 2)
+    newest = newest_events(newest_first, 2)
 
     assert [each.id for each in newest_first] == ["e1", "e0"]
     assert timeline(newest, "z", str)[-2].took == (720_000,)
@@ -251,7 +251,7 @@ def test_a_start_may_be_many_changes_back() -> None:
     plans = [plan_of("a"), *(flat(*tasks[:count]) for count in (1, 2, 3, 4)), flat(Task("a", COMPLETED), *tasks[1:])]
     events = history(*plans)
 
-    newest = recent(reversed(events), 1)
+    newest = newest_events(reversed(events), 1)
 
     assert newest == events
     assert timeline(newest, "f", str)[-1].took == (4 * MINUTE,)
@@ -260,15 +260,15 @@ def test_a_start_may_be_many_changes_back() -> None:
 def test_a_start_is_not_looked_for_for_ever() -> None:
     """A task that was in progress for longer than is read back for it has no time told."""
     begun = flat(Task("x", IN_PROGRESS))
-    length = LOOK_BACK * 2
+    length = MAX_LOOKBACK_EVENTS * 2
     events = [
         Event(f"e{n}", f"e{n - 1}" if n else None, n, Actor.AGENT, PlanChanged(begun if n < length else plan_of("y")))
         for n in range(length + 1)
     ]
 
-    newest = recent(reversed(events), 1)
+    newest = newest_events(reversed(events), 1)
 
-    assert len(newest) <= LOOK_BACK + 3
+    assert len(newest) <= MAX_LOOKBACK_EVENTS + 3
     assert timeline(newest, "z", str)[-1].took == (None, None)
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.host import records as messages
 from tildone.errors import NotFound, Refused
-from tildone.host import messages
 from tildone.host.conversations import Conversations
 
 
@@ -14,14 +14,14 @@ def conversations(folder: Path | None) -> Conversations:
     ids = itertools.count()
     clock = itertools.count(1000)
     where = str(folder) if folder else None
-    return Conversations(where, "/p", now=lambda: next(clock), new_session_id=lambda: f"session{next(ids)}")
+    return Conversations(where, "/p", now=lambda: next(clock), new_conversation_id=lambda: f"session{next(ids)}")
 
 
 def test_a_conversation_is_found_again_where_it_was_left(tmp_path: Path) -> None:
     """By being the newest, by its path, by a part of its name."""
     kept = conversations(tmp_path)
     begun = kept.new()
-    begun.append("message", message=messages.user("hello", 0))
+    messages.add(begun, "message", message=messages.user("hello", 0))
     assert begun.file
 
     for found in (kept.latest(), kept.load(begun.file), kept.find("session0"), kept.find(begun.file)):
@@ -34,23 +34,23 @@ def test_going_on_writes_to_the_same_file(tmp_path: Path) -> None:
     """Nothing of it twice."""
     kept = conversations(tmp_path)
     begun = kept.new()
-    begun.append("message", message=messages.user("one", 0))
+    messages.add(begun, "message", message=messages.user("one", 0))
     again = kept.latest()
     assert again
 
-    again.append("message", message=messages.user("two", 0))
+    messages.add(again, "message", message=messages.user("two", 0))
 
     assert begun.file
-    assert [messages.text_of(said) for said in kept.load(begun.file).messages()] == ["one", "two"]
+    assert [messages.text_of(said) for said in messages.said_in(kept.load(begun.file))] == ["one", "two"]
 
 
 def test_without_a_folder_nothing_is_kept() -> None:
     """Nor found."""
     kept = conversations(None)
-    kept.new().append("message", message=messages.user("gone", 0))
+    messages.add(kept.new(), "message", message=messages.user("gone", 0))
 
     assert kept.latest() is None
-    with pytest.raises(NotFound, match="no session 'x'"):
+    with pytest.raises(NotFound, match="there is no conversation 'x'"):
         kept.find("x")
 
 
@@ -58,9 +58,9 @@ def test_a_name_that_means_several_is_refused(tmp_path: Path) -> None:
     """Say more of it."""
     kept = conversations(tmp_path)
     for _ in range(2):
-        kept.new().append("message", message=messages.user("a", 0))
+        messages.add(kept.new(), "message", message=messages.user("a", 0))
 
-    with pytest.raises(NotFound, match="several sessions"):
+    with pytest.raises(NotFound, match="matches 2 conversations"):
         kept.find("session")
 
 
@@ -68,15 +68,15 @@ def test_a_fork_goes_another_way_from_before_a_message(tmp_path: Path) -> None:
     """What was said before is taken over as it is; the source is left alone."""
     kept = conversations(tmp_path)
     source = kept.new()
-    source.append("message", message=messages.user("one", 0))
-    second = source.append("message", message=messages.user("two", 0))
-    source.append("custom", customType="x", data=1)
+    messages.add(source, "message", message=messages.user("one", 0))
+    second = messages.add(source, "message", message=messages.user("two", 0))
+    messages.add(source, "custom", customType="x", data=1)
     leaf = source.leaf
 
     fork, text = kept.fork(source, second["id"])
 
     assert text == "two"
-    assert [messages.text_of(said) for said in fork.messages()] == ["one"]
+    assert [messages.text_of(said) for said in messages.said_in(fork)] == ["one"]
     assert fork.header["parentSession"] == source.file
     assert fork.file
     assert kept.load(fork.file).messages() == fork.messages()

@@ -7,18 +7,35 @@ from typing import Any
 
 import pytest
 
-from tildone.host import messages
-from tildone.host.dispatcher import Event
+from tests.host import records as messages
+from tests.host.records import Json
+from tildone.host.content import TextBlock, Usage, tool_call
+from tildone.host.events import AgentStart
 from tildone.host.extension_api import ExtensionAPI
+from tildone.host.extension_events import (
+    AgentStartReply,
+    BeforeAgentStart,
+    BeforeSettle,
+    BlockCall,
+    ChangeArguments,
+    ConversationEnd,
+    KeepGoing,
+    ReplaceResult,
+    ToolCallRequest,
+    ToolResultReady,
+)
 from tildone.host.host import Host, HostBusy
-from tildone.host.model import ChatRequest, Delta, ModelFailure
+from tildone.host.messages import CustomMessage, DeveloperMessage, StopReason, assistant_message
+from tildone.host.model import ChatRequest, ModelFailure
 from tildone.host.retry import RetryPolicy
-from tildone.host.transcript import Transcript, header
+from tildone.host.runtime import Delivery
+from tildone.host.stream_events import AnswerDone, BlockDelta, BlockKind, StreamEvent
+from tildone.host.transcript import Transcript
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, text_result
-from tildone.kit.schema import Problem
+from tildone.kit.schema import SchemaProblem
 from tildone.kit.signal import AbortSignal
+from tildone.stores.pi.session_file import header
 
-Json = dict[str, Any]
 ANY_OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}}}
 
 
@@ -31,7 +48,9 @@ class Script:
         self.answers = list(answers)
         self.requests: list[ChatRequest] = []
 
-    async def stream(self, request: ChatRequest, signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
+    async def stream(
+        self, request: ChatRequest, signal: AbortSignal | None = None
+    ) -> AsyncGenerator[StreamEvent, None]:
         self.requests.append(request)
         answer = self.answers.pop(0) if self.answers else "done"
         if callable(answer):
@@ -42,24 +61,23 @@ class Script:
         if answer is None:
             return
         if isinstance(answer, str):
-            content, reason = [messages.text(answer)], "stop"
-            yield {"type": "text_delta", "contentIndex": 0, "delta": answer, "usage": messages.empty_usage()}
+            yield BlockDelta(BlockKind.TEXT, 0, answer, Usage())
+            yield AnswerDone(assistant_message([TextBlock(answer)], self, StopReason.STOP, 0))
         else:
-            content = [messages.tool_call(f"c{i}", *call) for i, call in enumerate(answer)]
-            reason = "toolUse"
-        yield {"type": "done", "message": messages.assistant(content, self, messages.empty_usage(), reason, 0)}
+            calls = [tool_call(f"c{i}", *call) for i, call in enumerate(answer)]
+            yield AnswerDone(assistant_message(calls, self, StopReason.TOOL_USE, 0))
 
     async def close(self) -> None:
         """Nothing is open."""
 
 
-def host_with(model: Script, *tools: ToolDefinition, retry: RetryPolicy | None = None) -> tuple[Host, list[Event]]:
+def host_with(model: Script, *tools: ToolDefinition, retry: RetryPolicy | None = None) -> tuple[Host, list[Json]]:
     """A host, and everything it tells."""
     ids = itertools.count()
     transcript = Transcript(header("s", "/p", 0), now=lambda: 0, new_id=lambda: f"e{next(ids)}")
     made = Host(model=model, transcript=transcript, cwd="/p", now=lambda: 0, tools=tools, retry=retry)
-    told: list[Event] = []
-    made.listen(told.append)
+    told: list[Json] = []
+    made.listen(lambda event: told.append(messages.event(event)))
     return made, told
 
 
@@ -83,7 +101,7 @@ async def talk(host: Host, text: str = "go") -> None:
     await host.settled()
 
 
-def kinds(told: list[Event]) -> list[str]:
+def kinds(told: list[Json]) -> list[str]:
     return [event["type"] for event in told]
 
 
@@ -110,7 +128,7 @@ async def test_a_turn_is_told_in_order_and_remembered() -> None:
         "agent_end",
         "agent_settled",
     ]
-    roles = [message["role"] for message in host.transcript.messages()]
+    roles = [message["role"] for message in messages.said_in(host.transcript)]
     assert roles == ["user", "assistant", "toolResult", "assistant"]
 
 
@@ -158,7 +176,7 @@ async def test_calls_of_one_message_run_side_by_side_and_exclusive_ones_alone() 
     await talk(host)
 
     assert order == ["slow begins", "quick", "slow ends", "alone", "quick"]
-    results = [messages.text_of(said) for said in host.transcript.messages() if said["role"] == "toolResult"]
+    results = [messages.text_of(said) for said in messages.said_in(host.transcript) if said["role"] == "toolResult"]
     assert results == ["slow", "quick", "alone", "quick"]
 
 
@@ -173,7 +191,7 @@ async def test_calls_of_one_message_run_side_by_side_and_exclusive_ones_alone() 
 )
 async def test_a_call_that_cannot_be_carried_out_is_a_failed_call(call: Any, said: str) -> None:
     """The model reads why, and details are empty."""
-    demands = lambda given: [Problem("n", "expected another number")] if given.get("n") == 13 else []  # noqa: E731  a field
+    demands = lambda given: [SchemaProblem("n", "expected another number")] if given.get("n") == 13 else []  # noqa: E731  a field
     host, told = host_with(Script([call]), tool("look", demands=demands))
 
     await talk(host)
@@ -209,18 +227,16 @@ async def test_extensions_may_block_change_and_rewrite_calls() -> None:
         return text_result(str(params["n"]))
 
     def plug(api: ExtensionAPI) -> None:
-        api.on(
-            "tool_call", lambda event, _: {"block": True, "reason": "not today"} if event["input"]["n"] == 1 else None
-        )
-        api.on("tool_call", lambda event, _: {"input": {"n": event["input"]["n"] * 10}})
-        api.on("tool_result", lambda event, _: {"result": text_result(f"<{event['result'].text}>")})
+        api.on(ToolCallRequest, lambda event, _: BlockCall("not today") if event.arguments["n"] == 1 else None)
+        api.on(ToolCallRequest, lambda event, _: ChangeArguments({"n": event.arguments["n"] * 10}))
+        api.on(ToolResultReady, lambda event, _: ReplaceResult(text_result(f"<{event.result.text}>")))
 
     host, _ = host_with(Script([("echo", {"n": 1}), ("echo", {"n": 2})]), tool("echo", echo))
     extend(host, plug)
 
     await talk(host)
 
-    results = [messages.text_of(said) for said in host.transcript.messages() if said["role"] == "toolResult"]
+    results = [messages.text_of(said) for said in messages.said_in(host.transcript) if said["role"] == "toolResult"]
     assert results == ["<not today>", "<20>"]
 
 
@@ -228,16 +244,16 @@ async def test_handlers_run_in_order_and_an_error_in_one_does_not_stop_the_rest(
     """It is reported, with the extension and the event."""
     heard: list[str] = []
 
-    def broken(_event: Event, _ctx: Any) -> None:
+    def broken(_event: AgentStart, _ctx: Any) -> None:
         raise ValueError("oops")
 
-    async def second(_event: Event, _ctx: Any) -> None:
+    async def second(_event: AgentStart, _ctx: Any) -> None:
         heard.append("second")
 
     def plug(api: ExtensionAPI) -> None:
-        api.on("agent_start", lambda *_: heard.append("first"))
-        api.on("agent_start", broken)
-        api.on("agent_start", second)
+        api.on(AgentStart, lambda *_: heard.append("first"))
+        api.on(AgentStart, broken)
+        api.on(AgentStart, second)
 
     host, told = host_with(Script())
     extend(host, plug)
@@ -258,15 +274,15 @@ async def test_hidden_words_and_the_system_prompt_come_from_extensions() -> None
     host, _ = host_with(model)
 
     def plug(api: ExtensionAPI) -> None:
-        hint = {"customType": "hint", "content": "psst", "display": False}
-        api.on("before_agent_start", lambda *_: {"message": hint, "systemPrompt": "Be somebody else."})
-        api.send_message({"customType": "late", "content": "later", "display": False}, deliver_as="next_turn")
+        reply = AgentStartReply(CustomMessage("hint", "psst"), "Be somebody else.")
+        api.on(BeforeAgentStart, lambda *_: reply)
+        api.send_message(CustomMessage("late", "later"), deliver_as=Delivery.NEXT_TURN)
 
     extend(host, plug)
     await talk(host)
 
     assert model.requests[0].system == "Be somebody else."
-    assert [messages.text_of(said) for said in model.requests[0].messages] == ["go", "psst", "later"]
+    assert [messages.text_of(said) for said in messages.shown(model.requests[0].messages)] == ["go", "psst", "later"]
 
 
 async def test_steering_comes_before_the_next_request_and_the_rest_when_the_model_has_stopped() -> None:
@@ -284,7 +300,7 @@ async def test_steering_comes_before_the_next_request_and_the_rest_when_the_mode
 
     await talk(host)
 
-    last = [messages.text_of(said) for said in model.requests[-1].messages]
+    last = [messages.text_of(said) for said in messages.shown(model.requests[-1].messages)]
     assert last == ["go", "", "ok", "left", "turned left", "and then this"]
     queues = [(event["steering"], event["followUp"]) for event in told if event["type"] == "queue_update"]
     assert queues[0] == (["left"], [])
@@ -319,7 +335,7 @@ async def test_an_abort_ends_the_turn_at_once() -> None:
 
     await talk(host)
 
-    assert host.transcript.messages()[-1]["stopReason"] == "aborted"
+    assert messages.said_in(host.transcript)[-1]["stopReason"] == "aborted"
     assert kinds(told)[-3:] == ["turn_end", "agent_end", "agent_settled"]
     assert not host.is_running
 
@@ -337,7 +353,7 @@ async def test_an_abort_reaches_the_tool_that_runs() -> None:
 
     await talk(host)
 
-    results = [messages.text_of(said) for said in host.transcript.messages() if said["role"] == "toolResult"]
+    results = [messages.text_of(said) for said in messages.said_in(host.transcript) if said["role"] == "toolResult"]
     assert results == ["Error: aborted", "Error: aborted"]
     assert len(model.requests) == 1
 
@@ -356,7 +372,7 @@ async def test_a_failure_that_may_pass_is_tried_again() -> None:
 
     assert pauses == [2.0, 4.0]
     assert [event["willRetry"] for event in told if event["type"] == "agent_end"] == [True, True, False]
-    assert [messages.text_of(said) for said in model.requests[-1].messages] == ["go"]
+    assert [messages.text_of(said) for said in messages.shown(model.requests[-1].messages)] == ["go"]
     assert [event for event in told if event["type"] == "auto_retry_end"] == [
         {"type": "auto_retry_end", "success": True, "attempt": 3}
     ]
@@ -376,9 +392,9 @@ async def test_a_failure_that_stays_is_told_and_ends_the_run() -> None:
 
     ended = [event for event in told if event["type"] == "auto_retry_end"]
     assert [(event["success"], event["finalError"]) for event in ended] == [(False, "busy 2")]
-    assert host.transcript.messages()[-1]["errorMessage"] == "busy 2"
+    assert messages.said_in(host.transcript)[-1]["errorMessage"] == "busy 2"
     assert "auto_retry_start" not in kinds(more)
-    assert final.transcript.messages()[-1]["stopReason"] == "error"
+    assert messages.said_in(final.transcript)[-1]["stopReason"] == "error"
 
 
 async def test_an_abort_cuts_a_pause_short() -> None:
@@ -416,16 +432,22 @@ async def test_an_extension_may_keep_the_agent_going_before_it_settles() -> None
     """As long as it has something to say."""
     reminders = ["one more", "last one"]
 
-    def before_settle(_event: Event, _ctx: Any) -> Json | None:
-        return {"messages": [messages.user(reminders.pop(0), 0)]} if reminders else None
+    def before_settle(_event: BeforeSettle, _ctx: Any) -> KeepGoing | None:
+        return KeepGoing([DeveloperMessage(reminders.pop(0))]) if reminders else None
 
     model = Script("a", "b", "c")
     host, told = host_with(model)
-    extend(host, lambda api: api.on("agent_before_settle", before_settle))
+    extend(host, lambda api: api.on(BeforeSettle, before_settle))
 
     await talk(host)
 
-    assert [messages.text_of(said) for said in model.requests[-1].messages] == ["go", "a", "one more", "b", "last one"]
+    assert [messages.text_of(said) for said in messages.shown(model.requests[-1].messages)] == [
+        "go",
+        "a",
+        "one more",
+        "b",
+        "last one",
+    ]
     assert kinds(told).count("agent_settled") == 1
 
 
@@ -455,18 +477,20 @@ async def test_custom_messages_and_entries_find_their_place() -> None:
     """At once when nothing runs, with a turn of their own if asked for, and in the queue while one runs."""
     model = Script()
     host, told = host_with(model)
-    api = ExtensionAPI(host, "test")
+    apis: list[ExtensionAPI] = []
+    extend(host, apis.append)
+    [api] = apis
 
-    api.send_message({"customType": "note", "content": "fyi", "display": True})
+    api.send_message(CustomMessage("note", "fyi", display=True))
     api.append_entry("state", {"n": 1})
-    assert host.transcript.branch()[-1]["data"] == {"n": 1}
+    assert host.transcript.branch()[-1].record["data"] == {"n": 1}
     assert "entry_appended" in kinds(told)
-    api.send_message({"customType": "go", "content": "work", "display": True}, trigger_turn=True)
-    api.send_message({"customType": "steer", "content": "while you are at it", "display": True})
-    api.send_user_message("and this", deliver_as="follow_up")
+    api.send_message(CustomMessage("go", "work", display=True), trigger_turn=True)
+    api.send_message(CustomMessage("steer", "while you are at it", display=True))
+    api.send_user_message("and this", deliver_as=Delivery.FOLLOW_UP)
     await host.settled()
 
-    texts = [messages.text_of(said) for said in model.requests[-1].messages]
+    texts = [messages.text_of(said) for said in messages.shown(model.requests[-1].messages)]
     assert texts == ["fyi", "work", "done", "while you are at it", "done", "and this"]
 
 
@@ -481,7 +505,7 @@ async def test_closing_ends_what_runs_and_tells_the_extensions() -> None:
 
     heard: list[str] = []
     host, _ = host_with(Script(forever))
-    extend(host, lambda api: api.on("session_shutdown", lambda *_: heard.append("bye")))
+    extend(host, lambda api: api.on(ConversationEnd, lambda *_: heard.append("bye")))
     await host.prompt("go")
     await asyncio.sleep(0)
 

@@ -4,17 +4,21 @@ import asyncio
 from typing import Any
 
 from tests.clock import FakeClock
+from tests.host import records as messages
 from tests.host.test_host import Script, extend, host_with, tool
+from tildone.host.events import AgentEnd
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.host import Host
+from tildone.host.messages import CustomMessage
 from tildone.host.pending_work import PendingWork
+from tildone.host.runtime import Delivery
 from tildone.kit.definition import ToolResult, text_result
 from tildone.kit.signal import AbortSignal
 
 
 async def test_whoever_waits_is_told_when_the_last_lets_go() -> None:
     holds = PendingWork()
-    first, second = holds.take(), holds.take()
+    first, second = holds.hold(), holds.hold()
     waiting = asyncio.ensure_future(holds.released())
 
     first()
@@ -31,7 +35,7 @@ async def test_whoever_waits_is_told_when_the_last_lets_go() -> None:
 def counting_host() -> tuple[Host, FakeClock]:
     clock = FakeClock()
     host, _ = host_with(Script("one", "two"))
-    host.after = clock.after
+    host.runtime.after = clock.after
     return host, clock
 
 
@@ -47,7 +51,7 @@ async def test_a_timer_that_holds_keeps_the_run_from_being_over_until_it_has_gon
 
     assert waited
     assert not host.is_running
-    assert [message["role"] for message in host.transcript.messages()] == ["user", "assistant"]
+    assert [message["role"] for message in messages.said_in(host.transcript)] == ["user", "assistant"]
 
 
 async def test_a_timer_that_is_forgotten_holds_no_more() -> None:
@@ -66,13 +70,13 @@ async def test_a_timer_that_is_forgotten_holds_no_more() -> None:
 async def test_what_an_extension_says_at_the_end_is_said_at_once() -> None:
     """It needs no turn, so nobody waits for one."""
     host, _ = host_with(Script("one"))
-    said = {"customType": "notice", "content": "That was it.", "display": True}
-    extend(host, lambda api: api.on("agent_end", lambda *_: api.send_message(said)))
+    said = CustomMessage("notice", "That was it.", display=True)
+    extend(host, lambda api: api.on(AgentEnd, lambda *_: api.send_message(said)))
 
     await host.prompt("Go")
     await host.settled()
 
-    assert [message["role"] for message in host.transcript.messages()] == ["user", "assistant", "custom"]
+    assert [message["role"] for message in messages.said_in(host.transcript)] == ["user", "assistant", "custom"]
 
 
 async def test_what_is_queued_at_the_end_is_answered_before_the_agent_settles() -> None:
@@ -83,15 +87,15 @@ async def test_what_is_queued_at_the_end_is_answered_before_the_agent_settles() 
     def plug(api: ExtensionAPI) -> None:
         def say(*_: Any) -> None:
             if left:
-                api.send_user_message(left.pop(), deliver_as="follow_up")
+                api.send_user_message(left.pop(), deliver_as=Delivery.FOLLOW_UP)
 
-        api.on("agent_end", say)
+        api.on(AgentEnd, say)
 
     extend(host, plug)
     await host.prompt("Go")
     await host.settled()
 
-    assert [message["role"] for message in host.transcript.messages()] == ["user", "assistant"] * 3
+    assert [message["role"] for message in messages.said_in(host.transcript)] == ["user", "assistant"] * 3
     assert [event["type"] for event in told].count("agent_settled") == 1
     assert "auto_retry_end" not in {event["type"] for event in told}
 
@@ -110,6 +114,11 @@ async def test_an_abort_in_the_middle_of_a_tool_is_the_last_thing_the_model_says
     await host.prompt("Go")
     await host.settled()
 
-    assert [message.get("stopReason") for message in host.transcript.messages()] == [None, "toolUse", None, "aborted"]
+    assert [message.get("stopReason") for message in messages.said_in(host.transcript)] == [
+        None,
+        "toolUse",
+        None,
+        "aborted",
+    ]
     [end] = [event for event in told if event["type"] == "agent_end"]
     assert end["messages"][-1]["stopReason"] == "aborted"

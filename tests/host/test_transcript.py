@@ -4,13 +4,16 @@ import itertools
 
 import pytest
 
+from tests.host.records import Json, add, said_in
 from tildone.errors import StoreError, UnknownEvent
-from tildone.host.transcript import Entry, Transcript, header, iso
+from tildone.host.entry_codec import decode_entry
+from tildone.host.transcript import Transcript
+from tildone.stores.pi.session_file import format_timestamp, header
 
 
-def transcript(*entries: Entry) -> tuple[Transcript, list[Entry]]:
+def transcript(*entries: Json) -> tuple[Transcript, list[Json]]:
     """A conversation, and what it writes down."""
-    written: list[Entry] = []
+    written: list[Json] = []
     ids = itertools.count()
     made = Transcript(
         header("s", "/p", 0), entries, now=lambda: 1500, new_id=lambda: f"e{next(ids)}", write=written.append
@@ -18,7 +21,7 @@ def transcript(*entries: Entry) -> tuple[Transcript, list[Entry]]:
     return made, written
 
 
-def said(text: str) -> Entry:
+def said(text: str) -> Json:
     return {"role": "user", "content": text}
 
 
@@ -26,11 +29,11 @@ def test_an_entry_hangs_under_the_leaf_and_becomes_the_leaf() -> None:
     """And is written down as it is."""
     kept, written = transcript()
 
-    kept.append("message", message=said("a"))
-    kept.append("custom", customType="x", data=1)
+    add(kept, "message", message=said("a"))
+    add(kept, "custom", customType="x", data=1)
 
-    assert [(entry["id"], entry["parentId"]) for entry in kept.entries] == [("e0", None), ("e1", "e0")]
-    assert written == kept.branch() == kept.entries
+    assert [(entry.id, entry.parent_id) for entry in kept.entries] == [("e0", None), ("e1", "e0")]
+    assert written == [entry.record for entry in kept.branch()] == [entry.record for entry in kept.entries]
     assert written[0]["timestamp"] == "1970-01-01T00:00:01.500Z"
     assert kept.leaf == "e1"
 
@@ -40,7 +43,7 @@ def test_an_id_is_used_once() -> None:
     ids = iter(["a", "a", "a", "b"])
     kept = Transcript(header("s", "/p", 0), now=lambda: 1, new_id=lambda: next(ids))
 
-    made = [kept.append("custom")["id"] for _ in range(2)]
+    made = [add(kept, "custom", customType="x")["id"] for _ in range(2)]
 
     assert made == ["a", "b"]
     assert len(kept.entries) == 2
@@ -48,19 +51,19 @@ def test_an_id_is_used_once() -> None:
 
 def test_what_cannot_be_written_is_not_gone_on_from() -> None:
     """It would be missing from the file, and all that follows would hang under nothing."""
-    written: list[Entry] = []
+    written: list[Json] = []
     ids = itertools.count()
 
-    def write(entry: Entry) -> None:
+    def write(entry: Json) -> None:
         if entry["type"] == "too_large":
             raise StoreError
         written.append(entry)
 
     kept = Transcript(header("s", "/p", 0), now=lambda: 1, new_id=lambda: f"e{next(ids)}", write=write)
-    kept.append("custom")
+    add(kept, "custom", customType="x")
     with pytest.raises(StoreError):
-        kept.append("too_large")
-    kept.append("custom")
+        add(kept, "too_large")
+    add(kept, "custom", customType="x")
 
     assert [(entry["id"], entry["parentId"]) for entry in written] == [("e0", None), ("e2", "e0")]
 
@@ -69,12 +72,12 @@ def test_moving_the_leaf_begins_a_branch() -> None:
     """The other one is still there."""
     kept, _ = transcript()
     for text in "abc":
-        kept.append("message", message=said(text))
+        add(kept, "message", message=said(text))
 
     kept.move("e0")
-    kept.append("message", message=said("other"))
+    add(kept, "message", message=said("other"))
 
-    assert [message["content"] for message in kept.messages()] == ["a", "other"]
+    assert [message["content"] for message in said_in(kept)] == ["a", "other"]
     assert len(kept.entries) == 4
     kept.move(None)
     assert kept.branch() == []
@@ -85,14 +88,14 @@ def test_moving_the_leaf_begins_a_branch() -> None:
 def test_only_what_a_model_may_read_is_a_message() -> None:
     """Custom messages are, with the moment of their entry; custom entries, labels and the system prompt are not."""
     kept, _ = transcript()
-    kept.append("message", message={"role": "system", "content": "s"})
-    kept.append("message", message=said("a"))
-    kept.append("custom", customType="x", data=1)
-    kept.append("label", targetId="e1", label="l")
-    kept.append("custom_message", customType="hint", content="h", display=False)
-    kept.append("branch_summary", summary="tried b", fromId="e9")
+    add(kept, "message", message={"role": "system", "content": "s"})
+    add(kept, "message", message=said("a"))
+    add(kept, "custom", customType="x", data=1)
+    add(kept, "label", targetId="e1", label="l")
+    add(kept, "custom_message", customType="hint", content="h", display=False)
+    add(kept, "branch_summary", summary="tried b", fromId="e9")
 
-    assert kept.messages() == [
+    assert said_in(kept) == [
         said("a"),
         {"role": "custom", "customType": "hint", "content": "h", "display": False, "timestamp": 1500},
         {"role": "branchSummary", "summary": "tried b", "fromId": "e9", "timestamp": 1500},
@@ -103,39 +106,39 @@ def test_a_compaction_stands_for_what_came_before_what_it_kept() -> None:
     """The newest one counts; one that kept nothing stands alone."""
     kept, _ = transcript()
     for text in "abc":
-        kept.append("message", message=said(text))
-    kept.append("compaction", summary="old", firstKeptEntryId="e0", tokensBefore=9)
-    kept.append("compaction", summary="a and b", firstKeptEntryId="e2", tokensBefore=10)
-    kept.append("message", message=said("d"))
+        add(kept, "message", message=said(text))
+    add(kept, "compaction", summary="old", firstKeptEntryId="e0", tokensBefore=9)
+    add(kept, "compaction", summary="a and b", firstKeptEntryId="e2", tokensBefore=10)
+    add(kept, "message", message=said("d"))
 
-    summary, *rest = kept.messages()
+    summary, *rest = said_in(kept)
 
     assert summary == {"role": "compactionSummary", "summary": "a and b", "tokensBefore": 10, "timestamp": 1500}
     assert [message["content"] for message in rest] == ["c", "d"]
-    kept.append("compaction", summary="all", firstKeptEntryId="itself", tokensBefore=11)
-    assert [message["summary"] for message in kept.messages()] == ["all"]
+    add(kept, "compaction", summary="all", firstKeptEntryId="itself", tokensBefore=11)
+    assert [message["summary"] for message in said_in(kept)] == ["all"]
 
 
 def test_an_edit_of_the_context_replaces_or_hides_what_was_said() -> None:
     """The entry itself stays as it was; an edit that makes no sense changes nothing."""
     kept, _ = transcript()
     for text in "abc":
-        kept.append("message", message=said(text))
-    kept.append("context_edit", targetId="e0", replacement=None)
-    kept.append("context_edit", targetId="e1", replacement={"content": "B"})
-    kept.append("context_edit", targetId="e2", replacement="C")
+        add(kept, "message", message=said(text))
+    add(kept, "context_edit", targetId="e0", replacement=None)
+    add(kept, "context_edit", targetId="e1", replacement={"content": "B"})
+    add(kept, "context_edit", targetId="e2", replacement="C")
 
-    assert [message["content"] for message in kept.messages()] == ["B", "c"]
-    assert kept.entry("e0")["message"]["content"] == "a"
+    assert [message["content"] for message in said_in(kept)] == ["B", "c"]
+    assert kept.entry("e0").record["message"]["content"] == "a"
 
 
 def test_an_edited_answer_is_a_list_of_blocks() -> None:
     """As answers and results always are."""
     kept, _ = transcript()
-    kept.append("message", message={"role": "assistant", "content": []})
-    kept.append("context_edit", targetId="e0", replacement={"content": "short"})
+    add(kept, "message", message={"role": "assistant", "content": []})
+    add(kept, "context_edit", targetId="e0", replacement={"content": "short"})
 
-    [answer] = kept.messages()
+    [answer] = said_in(kept)
 
     assert answer["content"] == [{"type": "text", "text": "short"}]
 
@@ -143,11 +146,12 @@ def test_an_edited_answer_is_a_list_of_blocks() -> None:
 def test_what_a_file_has_lost_is_empty() -> None:
     """Content that is null, a moment that cannot be read, a summary of nothing."""
     kept, _ = transcript()
-    kept.append("message", message={"role": "user", "content": None})
-    kept.append("custom_message", customType="hint", content="h", display=False)["timestamp"] = "yesterday"
-    kept.append("branch_summary", fromId="e9")
+    add(kept, "message", message={"role": "user", "content": None})
+    hint = {"type": "custom_message", "customType": "hint", "content": "h", "display": False}
+    kept.adopt([decode_entry({**hint, "id": "h", "parentId": kept.leaf, "timestamp": "yesterday"})])
+    add(kept, "branch_summary", fromId="e9")
 
-    assert kept.messages() == [
+    assert said_in(kept) == [
         {"role": "user", "content": []},
         {"role": "custom", "customType": "hint", "content": "h", "display": False},
     ]
@@ -159,7 +163,7 @@ def test_the_newest_name_is_the_sessions_name() -> None:
     names = [kept.name]
 
     for name in ("first", " second ", ""):
-        kept.append("session_info", name=name)
+        add(kept, "session_info", name=name)
         names.append(kept.name)
 
     assert names == [None, "first", "second", None]
@@ -167,5 +171,5 @@ def test_the_newest_name_is_the_sessions_name() -> None:
 
 def test_moments_are_written_as_pi_writes_them() -> None:
     """Milliseconds, and a Z."""
-    assert iso(1794703543432) == "2026-11-15T00:45:43.432Z"
+    assert format_timestamp(1794703543432) == "2026-11-15T00:45:43.432Z"
     assert header("s", "/p", 0, "/q.jsonl")["parentSession"] == "/q.jsonl"

@@ -1,4 +1,4 @@
-"""What a tool is, and what becomes of a call."""
+"""Tool definitions, results, wrapping and dispatch."""
 
 import asyncio
 from collections.abc import Mapping
@@ -7,26 +7,20 @@ from typing import Any, TypedDict
 import pytest
 
 from tildone.kit.definition import (
-    Delegate,
     ImageContent,
-    InvalidDefinition,
-    Invocation,
     OnUpdate,
     TextContent,
     ToolDefinition,
     ToolResult,
-    by_action,
-    checked,
-    content_from_json,
     content_to_json,
     error_result,
-    result_from_json,
     result_to_json,
+    send_update,
     text_result,
-    update,
-    wrapped,
 )
 from tildone.kit.signal import AbortSignal
+from tildone.kit.validation import InvalidDefinition, validated
+from tildone.kit.wrapping import Delegate, Invocation, dispatch_by_action, wrap_tool
 from tildone.value import replace
 
 
@@ -37,7 +31,7 @@ class EchoParams(TypedDict):
 async def echo(
     tool_call_id: str, params: EchoParams, signal: AbortSignal | None, on_update: OnUpdate | None, ctx: object
 ) -> ToolResult:
-    update(on_update, text_result("listening"))
+    send_update(on_update, text_result("listening"))
     return text_result(params["words"], {"given": (tool_call_id, params, signal, on_update, ctx)})
 
 
@@ -77,8 +71,8 @@ def test_a_failed_call_tells_why_and_has_empty_details() -> None:
 def test_updates_reach_whoever_wants_them() -> None:
     seen = list[ToolResult]()
 
-    update(seen.append, text_result("half"))
-    update(None, text_result("nobody looks"))
+    send_update(seen.append, text_result("half"))
+    send_update(None, text_result("nobody looks"))
 
     assert seen == [text_result("half")]
 
@@ -90,28 +84,28 @@ def test_a_tool_is_an_ordinary_one_unless_it_says_otherwise() -> None:
 
 
 def test_a_good_definition_is_given_back() -> None:
-    assert checked(ECHO) is ECHO
+    assert validated(ECHO) is ECHO
 
 
 @pytest.mark.parametrize("name", ["web_search", "processes", "get_v2_time", "a" * 64])
 def test_names_in_snake_case_pass(name: str) -> None:
-    assert checked(replace(ECHO, name=name)).name == name
+    assert validated(replace(ECHO, name=name)).name == name
 
 
 @pytest.mark.parametrize("name", ["TodoWrite", "web-search", "_hidden", "two__lines", "2fast", "", "größe", "a\n"])
 def test_other_names_are_refused(name: str) -> None:
     with pytest.raises(InvalidDefinition, match="snake_case"):
-        checked(replace(ECHO, name=name))
+        validated(replace(ECHO, name=name))
 
 
 def test_a_name_that_models_know_may_be_in_any_case() -> None:
-    assert checked(replace(ECHO, name="TodoWrite", any_case_name=True)).name == "TodoWrite"
+    assert validated(replace(ECHO, name="TodoWrite", any_case_name=True)).name == "TodoWrite"
 
 
 @pytest.mark.parametrize("name", ["Todo Write", "", "9Lives"])
 def test_even_then_it_is_a_name(name: str) -> None:
     with pytest.raises(InvalidDefinition, match="letters, digits"):
-        checked(replace(ECHO, name=name, any_case_name=True))
+        validated(replace(ECHO, name=name, any_case_name=True))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +117,7 @@ def test_even_then_it_is_a_name(name: str) -> None:
         ({"parameters": {"type": "string"}}, "schema of an object"),
         ({"parameters": None}, "schema of an object"),
         ({"parameters": {"type": "object", "properties": ["words"]}}, "properties of parameters"),
-        ({"parameters": {"type": "object", "required": ["words"]}}, "does not describe: words"),
+        ({"parameters": {"type": "object", "required": ["words"]}}, "properties that it does not describe: words"),
         ({"prompt_guidelines": "Use it well"}, "tuple of texts"),
         ({"execute": None}, "execute must be called with tool_call_id, params, signal, on_update, ctx"),
         ({"execute": lambda _call, _params: None}, "execute must be called with"),
@@ -132,23 +126,23 @@ def test_even_then_it_is_a_name(name: str) -> None:
 def test_a_bad_definition_is_refused(changes: Mapping[str, Any], complaint: str) -> None:
     """At registration, where the author sees it, rather than at the first call."""
     with pytest.raises(InvalidDefinition, match=complaint):
-        checked(replace(ECHO, **changes))
+        validated(replace(ECHO, **changes))
 
 
 def test_everything_that_is_wrong_is_said_at_once() -> None:
     with pytest.raises(InvalidDefinition, match=r"tool 'Echo': .*snake_case.*; the label is empty"):
-        checked(replace(ECHO, name="Echo", label=""))
+        validated(replace(ECHO, name="Echo", label=""))
 
 
 def test_a_wrapped_tool_keeps_what_is_not_changed() -> None:
-    loud = wrapped(ECHO, label="Loud echo", prompt_guidelines=("Shout.",))
+    loud = wrap_tool(ECHO, label="Loud echo", prompt_guidelines=("Shout.",))
 
     assert loud == replace(ECHO, label="Loud echo", prompt_guidelines=("Shout.",))
 
 
 def test_a_wrapped_tool_is_checked_again() -> None:
     with pytest.raises(InvalidDefinition):
-        wrapped(ECHO, name="Loud Echo")
+        wrap_tool(ECHO, name="Loud Echo")
 
 
 def test_delegating_hands_on_all_five_arguments_in_order() -> None:
@@ -157,7 +151,7 @@ def test_delegating_hands_on_all_five_arguments_in_order() -> None:
     async def untouched(call: Invocation, delegate: Delegate) -> ToolResult:
         return await delegate(call)
 
-    given = run(wrapped(ECHO, untouched)).details["given"]
+    given = run(wrap_tool(ECHO, untouched)).details["given"]
 
     assert all(one is other for one, other in zip(given, FIVE, strict=True))
 
@@ -167,7 +161,7 @@ def test_a_wrapper_may_change_what_goes_in_and_what_comes_out() -> None:
         inner = await delegate(replace(call, params={"words": f"{call.params['words']}, please"}))
         return text_result(inner.text.capitalize())
 
-    assert run(wrapped(ECHO, politely)).text == "Hello, please"
+    assert run(wrap_tool(ECHO, politely)).text == "Hello, please"
 
 
 def test_a_wrapper_may_answer_by_itself() -> None:
@@ -175,7 +169,7 @@ def test_a_wrapper_may_answer_by_itself() -> None:
         raise PermissionError("not today")
 
     with pytest.raises(PermissionError, match="not today"):
-        run(wrapped(ECHO, refuse))
+        run(wrap_tool(ECHO, refuse))
 
 
 def test_a_new_execute_can_be_wrapped_as_it_comes() -> None:
@@ -185,14 +179,14 @@ def test_a_new_execute_can_be_wrapped_as_it_comes() -> None:
     async def twice(call: Invocation, delegate: Delegate) -> ToolResult:
         return text_result((await delegate(call)).text * 2)
 
-    assert run(wrapped(ECHO, twice, execute=silent)).text == "……"
+    assert run(wrap_tool(ECHO, twice, execute=silent)).text == "……"
 
 
 def test_each_action_has_a_function_of_its_own() -> None:
     async def stop(*_five: object) -> ToolResult:
         return text_result("stopped")
 
-    tool = replace(ECHO, execute=by_action({"say": echo, "stop": stop}))
+    tool = replace(ECHO, execute=dispatch_by_action({"say": echo, "stop": stop}))
 
     said = run(tool, "call_2", {"action": "say", "words": "hi"}, None, None, "ctx")
     stopped = run(tool, "call_3", {"action": "stop"}, None, None, "ctx")
@@ -203,7 +197,7 @@ def test_each_action_has_a_function_of_its_own() -> None:
 
 @pytest.mark.parametrize("params", [{"action": "fly"}, {}, {"action": ["say"]}])
 def test_an_unknown_action_is_an_error_that_names_the_known_ones(params: dict[str, Any]) -> None:
-    tool = replace(ECHO, execute=by_action({"say": echo, "stop": echo}))
+    tool = replace(ECHO, execute=dispatch_by_action({"say": echo, "stop": echo}))
 
     with pytest.raises(ValueError, match=r"Unknown action: .*; known are say, stop"):
         run(tool, "call_4", params, None, None, None)
@@ -216,32 +210,6 @@ def test_content_travels_in_the_shape_that_hosts_agree_on() -> None:
     assert content_to_json(image) == {"type": "image", "data": "aGk=", "mimeType": "image/png"}
 
 
-def test_a_result_comes_back_from_its_journey() -> None:
-    result = ToolResult((TextContent("hi"), ImageContent("aGk=", "image/png")), {"found": [1, 2]})
-
-    failed = replace(result, is_error=True)
-
-    assert result_from_json(result_to_json(result)) == result
-    assert result_from_json(result_to_json(failed)) == failed
-
-
 def test_only_a_failed_result_says_whether_it_failed() -> None:
     assert result_to_json(text_result("hi")) == {"content": [{"type": "text", "text": "hi"}], "details": {}}
     assert result_to_json(error_result("no"))["isError"] is True
-
-
-def test_a_result_without_details_has_empty_ones() -> None:
-    assert result_from_json({"content": [], "details": None}) == ToolResult((), {})
-    assert result_from_json({"content": []}).details == {}
-
-
-@pytest.mark.parametrize("block", [None, "text", {"type": "text"}, {"type": "video", "data": ""}, {"type": "image"}])
-def test_what_is_no_content_is_refused(block: object) -> None:
-    with pytest.raises(ValueError, match="expected a block of text or an image"):
-        content_from_json(block)
-
-
-@pytest.mark.parametrize("result", [None, {}, {"content": "text"}])
-def test_what_is_no_result_is_refused(result: object) -> None:
-    with pytest.raises(ValueError, match="expected a result with content"):
-        result_from_json(result)

@@ -8,7 +8,7 @@ import pytest
 
 from docs.examples.repo_tree import TOLD, repo_tree
 from tildone.kit.components import RenderOptions, Text
-from tildone.kit.components.defaults import shown_call, shown_result
+from tildone.kit.components.defaults import call_component, result_component
 from tildone.kit.components.drawing import draw
 from tildone.kit.definition import ToolDefinition, ToolResult, error_result
 from tildone.kit.signal import AbortController, Aborted, AbortSignal
@@ -40,7 +40,7 @@ def call(tool: ToolDefinition, params: dict[str, Any], signal: AbortSignal | Non
 
 
 def lines(result: ToolResult, options: RenderOptions, tool: ToolDefinition) -> list[str]:
-    return [plain(line) for line in draw(shown_result(tool, result, options), 60)]
+    return [plain(line) for line in draw(result_component(tool, result, options), 60)]
 
 
 def test_folders_come_first_and_files_have_sizes(repository: Path) -> None:
@@ -127,7 +127,7 @@ def test_an_idle_signal_changes_nothing(repository: Path) -> None:
 def test_a_call_is_one_line(repository: Path) -> None:
     tool = repo_tree(repository)
 
-    shown = [plain(line) for args in ({}, {"path": "src", "depth": 3}) for line in draw(shown_call(tool, args), 60)]
+    shown = [plain(line) for args in ({}, {"path": "src", "depth": 3}) for line in draw(call_component(tool, args), 60)]
 
     assert shown == ["Repo Tree .", "Repo Tree src depth=3"]
 
@@ -165,8 +165,8 @@ def test_an_empty_folder_is_told_as_such(tmp_path: Path) -> None:
 
 def test_a_result_that_is_still_coming_and_one_that_failed_have_their_own_words(repository: Path) -> None:
     tool = repo_tree(repository)
-    coming = shown_result(tool, ToolResult((), {}), RenderOptions(is_partial=True))
-    failed = shown_result(tool, error_result("Could not find it"), COLLAPSED)
+    coming = result_component(tool, ToolResult((), {}), RenderOptions(is_partial=True))
+    failed = result_component(tool, error_result("Could not find it"), COLLAPSED)
 
     assert coming == Text("Repo Tree: reading...", Role.MUTED)
     assert failed == Text("Could not find it", Role.ERROR)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tildone.kit.schema import Problem, fitted, problems
+from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems
 
 SCHEMA = {
     "type": "object",
@@ -27,7 +27,7 @@ SCHEMA = {
 
 
 def found(arguments: object) -> list[str]:
-    return [str(problem) for problem in problems(SCHEMA, arguments)]
+    return [str(problem) for problem in schema_problems(SCHEMA, arguments)]
 
 
 def test_what_fits_has_no_problem() -> None:
@@ -83,14 +83,14 @@ def test_every_problem_names_its_path_and_what_was_expected(arguments: object, e
 
 def test_a_long_value_is_not_sent_back_whole() -> None:
     """The model has it already."""
-    (problem,) = problems(SCHEMA, {"kind": "x" * 1000, "items": [{"name": "a"}]})
+    (problem,) = schema_problems(SCHEMA, {"kind": "x" * 1000, "items": [{"name": "a"}]})
 
     assert len(problem.expected) < 120
 
 
 def test_a_problem_of_the_whole_has_no_path() -> None:
     """There is nothing to point at."""
-    assert str(Problem("", "expected JSON")) == "expected JSON"
+    assert str(SchemaProblem("", "expected JSON")) == "expected JSON"
 
 
 def test_numbers_and_their_text_are_read_for_one_another_where_one_is_wanted() -> None:
@@ -102,11 +102,11 @@ def test_numbers_and_their_text_are_read_for_one_another_where_one_is_wanted() -
         "flag": True,
     }
 
-    assert fitted(SCHEMA, given) == {
+    assert coerce_arguments(SCHEMA, given) == {
         "kind": "7",
         "items": [{"name": "1", "size": -2}, {"name": "2", "size": "2.0"}, {"name": "1.5", "size": "x"}],
         "other": "3",
         "flag": True,
     }
-    assert fitted(SCHEMA, [1]) == [1]
-    assert fitted(SCHEMA, {"kind": False, "items": None}) == {"kind": False, "items": None}
+    assert coerce_arguments(SCHEMA, [1]) == [1]
+    assert coerce_arguments(SCHEMA, {"kind": False, "items": None}) == {"kind": False, "items": None}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.kit.text import ELLIPSIS, clipped, width, wrapped
+from tildone.kit.text import ELLIPSIS, clip_text, display_width, wrap_text
 
 some_text = st.text(st.sampled_from("ab  日本…é\u0301👩\u200d💻🏽\ufe0f"), max_size=40)
 
@@ -26,7 +26,7 @@ some_text = st.text(st.sampled_from("ab  日本…é\u0301👩\u200d💻🏽\ufe
 )
 def test_width_is_counted_in_columns(text: str, columns: int) -> None:
     """Marks take no room, East Asian characters and emoji two columns, a joined emoji that of its parts."""
-    assert width(text) == columns
+    assert display_width(text) == columns
 
 
 @pytest.mark.parametrize(
@@ -46,21 +46,21 @@ def test_width_is_counted_in_columns(text: str, columns: int) -> None:
 )
 def test_clipped_text_says_that_it_was_cut(text: str, columns: int, shown: str) -> None:
     """Neither a space nor a joiner is left before the sign."""
-    assert clipped(text, columns) == shown
+    assert clip_text(text, columns) == shown
 
 
 @given(some_text, st.integers(0, 20))
 def test_clipped_text_fits(text: str, columns: int) -> None:
     """Whatever the text is made of."""
-    assert width(clipped(text, columns)) <= columns
+    assert display_width(clip_text(text, columns)) <= columns
 
 
 @given(some_text, st.integers(1, 20))
 def test_only_text_that_does_not_fit_is_clipped(text: str, columns: int) -> None:
     """And what is left is the beginning of it."""
-    shown = clipped(text, columns)
+    shown = clip_text(text, columns)
 
-    assert (shown == text) == (width(text) <= columns)
+    assert (shown == text) == (display_width(text) <= columns)
     assert text.startswith(shown.removesuffix(ELLIPSIS))
 
 
@@ -82,13 +82,13 @@ def test_only_text_that_does_not_fit_is_clipped(text: str, columns: int) -> None
 )
 def test_wrapped_text_is_parted_at_spaces(text: str, columns: int, lines: list[str]) -> None:
     """A word that is longer than a line is parted anywhere."""
-    assert wrapped(text, columns) == lines
+    assert wrap_text(text, columns) == lines
 
 
 @given(some_text, st.integers(2, 20))
 def test_wrapped_lines_fit_and_lose_nothing_but_spaces(text: str, columns: int) -> None:
     """No line is wider than there is room."""
-    lines = wrapped(text, columns)
+    lines = wrap_text(text, columns)
 
-    assert all(width(line) <= columns for line in lines)
+    assert all(display_width(line) <= columns for line in lines)
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")

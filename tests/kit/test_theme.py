@@ -2,12 +2,12 @@
 
 import pytest
 
-from tildone.kit.theme import BREAK, Role, Span, ansi, markup, plain
+from tildone.kit.theme import LINE_BREAK, Role, Span, ansi, markup, plain
 
 STYLED = (
     Span("● ", Role.WARNING),
     Span((Span("☑ "), Span("old", strike=True)), Role.SUCCESS),
-    BREAK,
+    LINE_BREAK,
     Span("title", Role.TOOL_TITLE, bold=True),
     Span(" end"),
 )

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.kit.truncate import MAX_BYTES, MAX_LINES, Truncation, first_part, last_part
+from tildone.kit.truncate import MAX_BYTES, MAX_LINES, TruncationResult, keep_head, keep_tail
 
-Part = Callable[..., Truncation]
+Part = Callable[..., TruncationResult]
 
 pieces = st.sampled_from(["a", "\n", "À", "字", "😀", "\ud83d", "\r\n", "\r"])
 texts = st.lists(pieces, max_size=12).map("".join)
 limits = st.integers(min_value=0, max_value=12)
-both_parts = pytest.mark.parametrize("part", [first_part, last_part])
+both_parts = pytest.mark.parametrize("part", [keep_head, keep_tail])
 
 
 def size(text: str) -> int:
@@ -39,61 +39,61 @@ def test_a_text_that_fits_is_kept_and_counted(part: Part, text: str, counted: in
 
 
 def test_the_first_part_keeps_the_beginning() -> None:
-    kept = first_part("one\ntwo\nthree\nfour", max_lines=2)
+    kept = keep_head("one\ntwo\nthree\nfour", max_lines=2)
 
-    assert kept == Truncation(
+    assert kept == TruncationResult(
         "one\ntwo\n", truncated=True, total_lines=4, total_bytes=18, output_lines=2, output_bytes=8
     )
 
 
 def test_the_last_part_keeps_the_end() -> None:
-    kept = last_part("one\ntwo\nthree\nfour", max_lines=2)
+    kept = keep_tail("one\ntwo\nthree\nfour", max_lines=2)
 
-    assert kept == Truncation(
+    assert kept == TruncationResult(
         "three\nfour", truncated=True, total_lines=4, total_bytes=18, output_lines=2, output_bytes=10
     )
 
 
 def test_bytes_end_it_before_lines_do() -> None:
     """A line of which only a part would fit is left out whole."""
-    assert first_part("ab\ncd\nef\n", max_bytes=8).content == "ab\ncd\n"
-    assert last_part("ab\ncd\nef\n", max_bytes=8).content == "cd\nef\n"
+    assert keep_head("ab\ncd\nef\n", max_bytes=8).content == "ab\ncd\n"
+    assert keep_tail("ab\ncd\nef\n", max_bytes=8).content == "cd\nef\n"
 
 
 def test_what_fits_exactly_is_kept() -> None:
-    assert first_part("ab\ncd\nef\n", max_bytes=6).content == "ab\ncd\n"
-    assert last_part("ab\ncd\nef\n", max_bytes=6).content == "cd\nef\n"
+    assert keep_head("ab\ncd\nef\n", max_bytes=6).content == "ab\ncd\n"
+    assert keep_tail("ab\ncd\nef\n", max_bytes=6).content == "cd\nef\n"
 
 
 def test_an_empty_line_is_a_line() -> None:
-    assert first_part("\n\na", max_lines=1).content == "\n"
-    assert last_part("a\n\n", max_lines=1).content == "\n"
-    assert last_part("\nabc", max_lines=1).content == "abc"
+    assert keep_head("\n\na", max_lines=1).content == "\n"
+    assert keep_tail("a\n\n", max_lines=1).content == "\n"
+    assert keep_tail("\nabc", max_lines=1).content == "abc"
 
 
 def test_a_single_giant_line_is_cut_between_characters() -> None:
     """Four bytes have room for one of these characters of three."""
-    assert first_part("字字字\nnext", max_bytes=4).content == "字"
-    assert last_part("before\n字字字", max_bytes=4).content == "字"
-    assert first_part("字字", max_lines=1, max_bytes=4).content == last_part("字字", 1, 4).content == "字"
+    assert keep_head("字字字\nnext", max_bytes=4).content == "字"
+    assert keep_tail("before\n字字字", max_bytes=4).content == "字"
+    assert keep_head("字字", max_lines=1, max_bytes=4).content == keep_tail("字字", 1, 4).content == "字"
 
 
 def test_a_line_end_is_never_cut_in_two() -> None:
-    assert first_part("abcd\r\n", max_bytes=5).content == "abcd"
-    assert last_part("abcd\r\n", max_bytes=1).content == ""
+    assert keep_head("abcd\r\n", max_bytes=5).content == "abcd"
+    assert keep_tail("abcd\r\n", max_bytes=1).content == ""
 
 
 def test_nothing_is_kept_where_nothing_may_be() -> None:
-    assert first_part("abc", max_bytes=0).content == last_part("abc", max_bytes=0).content == ""
-    assert first_part("abc", max_lines=0).content == last_part("abc", max_lines=0).content == ""
-    assert first_part("abc", max_bytes=-1).content == last_part("abc", max_bytes=-1).content == ""
+    assert keep_head("abc", max_bytes=0).content == keep_tail("abc", max_bytes=0).content == ""
+    assert keep_head("abc", max_lines=0).content == keep_tail("abc", max_lines=0).content == ""
+    assert keep_head("abc", max_bytes=-1).content == keep_tail("abc", max_bytes=-1).content == ""
 
 
 def test_without_limits_of_its_own_a_tool_gets_those_of_every_tool() -> None:
     many, wide = "x\n" * (MAX_LINES + 1), "x" * (MAX_BYTES + 1)
 
-    assert (first_part(many).output_lines, last_part(many).output_lines) == (MAX_LINES, MAX_LINES)
-    assert (first_part(wide).output_bytes, last_part(wide).output_bytes) == (MAX_BYTES, MAX_BYTES)
+    assert (keep_head(many).output_lines, keep_tail(many).output_lines) == (MAX_LINES, MAX_LINES)
+    assert (keep_head(wide).output_bytes, keep_tail(wide).output_bytes) == (MAX_BYTES, MAX_BYTES)
 
 
 @both_parts
@@ -113,7 +113,7 @@ def test_a_part_is_never_over_its_limits_and_counts_what_it_says(
 @given(text=texts, max_lines=limits, max_bytes=limits)
 def test_the_first_part_is_as_many_whole_lines_as_fit(text: str, max_lines: int, max_bytes: int) -> None:
     """Only when the very first line is too long is it a part of that line."""
-    kept = first_part(text, max_lines, max_bytes).content
+    kept = keep_head(text, max_lines, max_bytes).content
     whole = lines(text)
 
     assert text.startswith(kept)
@@ -128,7 +128,7 @@ def test_the_first_part_is_as_many_whole_lines_as_fit(text: str, max_lines: int,
 @given(text=texts, max_lines=limits, max_bytes=limits)
 def test_the_last_part_is_as_many_whole_lines_as_fit(text: str, max_lines: int, max_bytes: int) -> None:
     """Only when the very last line is too long is it a part of that line."""
-    kept = last_part(text, max_lines, max_bytes).content
+    kept = keep_tail(text, max_lines, max_bytes).content
     whole = lines(text)
 
     assert text.endswith(kept)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plans
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.query import TaskInPhase
-from tildone.loop.auto_clear import Cleared, Schedule, cleared, next_moment, schedule
+from tildone.loop.auto_clear import Cleared, Schedule, cleared, next_due, schedule
 
 WIRED, TESTED = Task("wire", COMPLETED), Task("test", ABANDONED)
 ACTIVE = Task("write", IN_PROGRESS)
@@ -20,11 +20,11 @@ def test_every_finished_task_waits_for_a_minute() -> None:
     waiting = schedule(one_phase(WIRED, ACTIVE, TESTED), Schedule(), now=7)
 
     assert waiting == Schedule(((("A", "wire"), 60_007), (("A", "test"), 60_007)))
-    assert next_moment(waiting) == 60_007
+    assert next_due(waiting) == 60_007
 
 
 def test_a_plan_with_nothing_finished_has_no_moment() -> None:
-    assert next_moment(schedule(one_phase(ACTIVE), Schedule(), now=0)) is None
+    assert next_due(schedule(one_phase(ACTIVE), Schedule(), now=0)) is None
 
 
 def test_a_negative_delay_clears_nothing() -> None:
@@ -33,7 +33,7 @@ def test_a_negative_delay_clears_nothing() -> None:
 
 def test_no_delay_means_this_moment() -> None:
     """The host's loop turns first: what is due is not cleared before somebody asks."""
-    assert next_moment(schedule(one_phase(WIRED), Schedule(), now=7, delay_ms=0)) == 7
+    assert next_due(schedule(one_phase(WIRED), Schedule(), now=7, delay_ms=0)) == 7
 
 
 def test_a_task_that_is_waiting_keeps_its_moment() -> None:
@@ -88,7 +88,7 @@ def test_equal_tasks_of_one_phase_go_one_at_a_time() -> None:
     after = cleared(plan, waiting, now=60_000)
 
     assert after == Cleared(one_phase(WIRED, ACTIVE), Schedule(), (TaskInPhase("A", WIRED),))
-    assert next_moment(schedule(after.plan, after.waiting, now=70_000)) == 130_000
+    assert next_due(schedule(after.plan, after.waiting, now=70_000)) == 130_000
 
 
 def test_an_open_task_shields_an_equal_finished_one_behind_it() -> None:

@@ -1,15 +1,15 @@
-"""An empty project, and nobody in it."""
+"""An empty project without agents."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.mcp.room import Room
+from tests.mcp.project import Project
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Room:
-    project, home = tmp_path / "project", tmp_path / "home"
-    (project / ".git").mkdir(parents=True)
+def project(tmp_path: Path) -> Project:
+    folder, home = tmp_path / "project", tmp_path / "home"
+    (folder / ".git").mkdir(parents=True)
     home.mkdir()
-    return Room(project.resolve(), home)
+    return Project(folder.resolve(), home)

@@ -1,4 +1,4 @@
-"""Who gets in, and the secret they show: every rule by itself."""
+"""Access control over HTTP and the token, rule by rule."""
 
 import os
 import socket
@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from starlette.responses import PlainTextResponse
 
-from tests.mcp.room import Room
+from tests.mcp.project import Project
 from tildone.errors import UsageError
 from tildone.mcp.access import AccessMiddleware, is_loopback, server_names
 from tildone.mcp.http_server import bound_socket, url
@@ -22,9 +22,9 @@ unix_only = pytest.mark.skipif(os.name == "nt", reason="Windows keeps others out
 
 
 async def status(listens: str, token: Token | None = None, path: str = "/mcp", **headers: str) -> int:
-    """How a server that listens there answers a request."""
-    guard = AccessMiddleware(PlainTextResponse("in"), listens, token)
-    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=guard), base_url="http://localhost") as client:
+    """The status of a request to a server that listens there."""
+    app = AccessMiddleware(PlainTextResponse("in"), listens, token)
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost") as client:
         return (await client.post(path, headers=headers)).status_code
 
 
@@ -49,8 +49,8 @@ async def status(listens: str, token: Token | None = None, path: str = "/mcp", *
         ("127.0.0.1", "", 421),
     ],
 )
-async def test_a_server_goes_by_the_names_it_has(listens: str, host: str, expected: int) -> None:
-    """Where it listens to the whole network any address will do: a page that was led here by its name says a name."""
+async def test_the_host_header_must_name_the_server(listens: str, host: str, expected: int) -> None:
+    """On all interfaces any IP address will do: DNS rebinding needs a host name."""
     assert await status(listens, host=host) == expected
 
 
@@ -66,7 +66,7 @@ async def test_a_server_goes_by_the_names_it_has(listens: str, host: str, expect
         (EVERYWHERE, "192.168.1.7:8633", "http://203.0.113.5", 403),
     ],
 )
-async def test_a_page_gets_in_only_from_the_same_host(listens: str, host: str, origin: str, expected: int) -> None:
+async def test_the_origin_must_be_the_same_host(listens: str, host: str, origin: str, expected: int) -> None:
     assert await status(listens, host=host, origin=origin) == expected
 
 
@@ -83,26 +83,26 @@ async def test_a_page_gets_in_only_from_the_same_host(listens: str, host: str, o
         ("Bearer \u00fc", 401),
     ],
 )
-async def test_the_token_is_shown_whole_or_not_at_all(shown: str, expected: int) -> None:
-    guard = AccessMiddleware(PlainTextResponse("in"), "127.0.0.1", TOKEN)
-    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=guard), base_url="http://localhost") as client:
+async def test_the_token_must_match_exactly(shown: str, expected: int) -> None:
+    app = AccessMiddleware(PlainTextResponse("in"), "127.0.0.1", TOKEN)
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost") as client:
         answer = await client.post("/mcp", headers={b"Authorization": shown.encode()})
 
     assert answer.status_code == expected
 
 
-async def test_names_come_before_the_token_and_the_token_before_all_else() -> None:
+async def test_host_and_path_are_checked_before_the_token() -> None:
     assert await status("127.0.0.1", TOKEN, host="evil.example") == 421
     assert await status("127.0.0.1", TOKEN, "/elsewhere") == 404
     assert await status("127.0.0.1", TOKEN) == 401
 
 
-async def test_a_fault_of_ours_is_told_to_a_person(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_an_internal_error_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
     async def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    guard = AccessMiddleware(broken, "127.0.0.1", None)
-    transport = httpx2.ASGITransport(app=guard, raise_app_exceptions=False)
+    app = AccessMiddleware(broken, "127.0.0.1", None)
+    transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
         answer = await client.post("/mcp")
 
@@ -110,82 +110,86 @@ async def test_a_fault_of_ours_is_told_to_a_person(capsys: pytest.CaptureFixture
     assert capsys.readouterr().err == "tildone mcp: ZeroDivisionError()\n"
 
 
-def test_loopback_is_recognised_by_any_of_its_names() -> None:
+def test_loopback_hosts_are_recognised() -> None:
     assert [is_loopback(host) for host in ("localhost", "127.0.0.2", "::1", "LocalHost")] == [True] * 4
     assert [is_loopback(host) for host in (EVERYWHERE, "::", "", "example.com", "10.0.0.1")] == [False] * 5
     assert "127.0.0.2" in server_names("127.0.0.2")
 
 
-def test_a_token_is_made_once_and_found_again(room: Room) -> None:
-    first, second = (find_token(room.settings(), {}, None) for _ in range(2))
+def test_a_token_is_created_once_and_found_again(project: Project) -> None:
+    first, second = (find_token(project.settings(), {}, None) for _ in range(2))
 
     assert first == second
     assert len(first.secret) > 40
-    assert Path(first.source).parent == room.home / "tildone"
+    assert Path(first.source).parent == project.home / "tildone"
     assert [path.name for path in Path(first.source).parent.iterdir()] == ["mcp-token"]
 
 
 @unix_only
-def test_a_token_that_is_made_is_for_this_persons_eyes_only(room: Room) -> None:
-    made = Path(find_token(room.settings(), {}, str(room.home / "new" / "token")).source)
+def test_a_new_token_is_readable_by_its_owner_only(project: Project) -> None:
+    made = Path(find_token(project.settings(), {}, str(project.home / "new" / "token")).source)
 
     assert stat.S_IMODE(made.stat().st_mode) == 0o600
     assert stat.S_IMODE(made.parent.stat().st_mode) == 0o700
 
 
-def test_where_another_has_made_one_meanwhile_that_counts(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both started at once: neither serves with a token that nobody finds."""
-    file = room.home / "token"
+def test_a_token_created_meanwhile_by_another_process_is_used(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two servers that start at once use the same token."""
+    file = project.home / "token"
     file.write_text(f"{SECRET}\n")
     monkeypatch.setattr(os.path, "exists", lambda path: path != str(file) and os.access(path, os.F_OK))
 
-    found = find_token(room.settings(), {}, str(file))
+    found = find_token(project.settings(), {}, str(file))
 
-    assert (found.secret, [path.name for path in room.home.iterdir()]) == (SECRET, ["token"])
+    assert (found.secret, [path.name for path in project.home.iterdir()]) == (SECRET, ["token"])
 
 
-def test_what_is_said_nearest_counts(room: Room) -> None:
+def test_a_named_file_comes_before_the_environment(project: Project) -> None:
     environ = {"TILDONE_TOKEN": SECRET}
-    named = room.home / "named"
+    named = project.home / "named"
     named.write_text(f"  {SECRET}-named\r\n")
 
-    assert find_token(room.settings(), environ, None) == Token(SECRET, "$TILDONE_TOKEN")
-    assert find_token(room.settings(), environ, str(named)) == Token(f"{SECRET}-named", str(named))
+    assert find_token(project.settings(), environ, None) == Token(SECRET, "$TILDONE_TOKEN")
+    assert find_token(project.settings(), environ, str(named)) == Token(f"{SECRET}-named", str(named))
 
 
 @pytest.mark.parametrize("held", ["", "\n", "too short", "x" * 15, "with a space in the middle", "ü" * 20, "a\tb" * 9])
-def test_what_is_no_token_is_refused_and_not_repeated(room: Room, held: str) -> None:
-    file = room.home / "token"
+def test_an_invalid_token_is_refused_and_not_printed(project: Project, held: str) -> None:
+    file = project.home / "token"
     file.write_text(held, encoding="utf-8")
 
     with pytest.raises(UsageError, match="holds no token") as refused:
-        find_token(room.settings(), {}, str(file))
+        find_token(project.settings(), {}, str(file))
 
     assert not held.strip() or held not in str(refused.value)
     if held.strip():
         with pytest.raises(UsageError, match="TILDONE_TOKEN holds no token"):
-            find_token(room.settings(), {"TILDONE_TOKEN": held}, None)
+            find_token(project.settings(), {"TILDONE_TOKEN": held}, None)
 
 
-def test_a_token_that_cannot_be_read_or_made_is_told_with_its_file(room: Room) -> None:
-    file = room.home / "file"
+def test_a_token_file_that_cannot_be_read_or_created_is_named(project: Project) -> None:
+    file = project.home / "file"
     file.touch()
-    for place in (room.home, file / "token"):
+    for place in (project.home, file / "token"):
         with pytest.raises(UsageError, match=r"Is a directory|Not a directory|File exists|Permission denied"):
-            find_token(room.settings(), {}, str(place))
+            find_token(project.settings(), {}, str(place))
 
 
 @unix_only
-def test_a_token_that_others_can_read_is_used_and_complained_of(room: Room, capsys: pytest.CaptureFixture[str]) -> None:
-    file = room.home / "token"
+def test_a_token_that_others_can_read_is_used_with_a_warning(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = project.home / "token"
     file.write_text(SECRET)
     file.chmod(0o644)
 
-    assert find_token(room.settings(), {}, str(file)).secret == SECRET
+    assert find_token(project.settings(), {}, str(file)).secret == SECRET
     assert capsys.readouterr().err == (f"tildone mcp: other users have access to {file}; restrict it with chmod 600\n")
 
 
-def test_an_address_can_be_of_either_family() -> None:
+def test_the_server_listens_on_ipv4_and_ipv6() -> None:
     for host in ("127.0.0.1", "::1"):
         try:
             taken = bound_socket(host, 0)

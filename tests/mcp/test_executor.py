@@ -1,11 +1,11 @@
-"""A thread that works for the event loop: in order, without holding it up, and never for nobody."""
+"""The serial executor: jobs run in order, without blocking the event loop, and not once cancelled."""
 
 import asyncio
 import threading
 
 import pytest
 
-from tests.mcp.room import PATIENCE
+from tests.mcp.project import TIMEOUT_SECONDS
 from tildone.mcp.executor import SerialExecutor
 
 
@@ -14,49 +14,49 @@ def executor() -> SerialExecutor:
     return SerialExecutor("test executor")
 
 
-async def test_what_was_asked_first_is_answered_first(executor: SerialExecutor) -> None:
-    """Although the second could be had at once by the time it is asked for."""
-    go_on = threading.Event()
-    answered: list[str] = []
+async def test_results_come_in_the_order_of_the_jobs(executor: SerialExecutor) -> None:
+    """Although the second one is ready as soon as it is submitted."""
+    proceed = threading.Event()
+    finished: list[str] = []
 
     async def first() -> None:
-        await executor.run(lambda: go_on.wait(PATIENCE))
-        answered.append("first")
+        await executor.run(lambda: proceed.wait(TIMEOUT_SECONDS))
+        finished.append("first")
 
     async def second() -> None:
-        go_on.set()
+        proceed.set()
         await executor.run(lambda: None)
-        answered.append("second")
+        finished.append("second")
 
     await asyncio.gather(first(), second())
 
     executor.close()
-    assert answered == ["first", "second"]
-    assert executor.join(PATIENCE)
+    assert finished == ["first", "second"]
+    assert executor.join(TIMEOUT_SECONDS)
 
 
-async def test_work_that_takes_long_lets_the_loop_go_on(executor: SerialExecutor) -> None:
-    go_on = threading.Event()
-    slow = asyncio.create_task(executor.run(lambda: go_on.wait(PATIENCE)))
+async def test_a_long_job_does_not_block_the_event_loop(executor: SerialExecutor) -> None:
+    proceed = threading.Event()
+    slow = asyncio.create_task(executor.run(lambda: proceed.wait(TIMEOUT_SECONDS)))
 
     await asyncio.sleep(0)
-    under_way = not slow.done()
-    go_on.set()
+    running = not slow.done()
+    proceed.set()
 
-    assert (under_way, await slow) == (True, True)
+    assert (running, await slow) == (True, True)
     executor.close()
 
 
-async def test_work_that_was_cancelled_before_its_turn_is_never_begun(executor: SerialExecutor) -> None:
-    go_on = threading.Event()
+async def test_a_job_cancelled_in_the_queue_never_starts(executor: SerialExecutor) -> None:
+    proceed = threading.Event()
     done: list[str] = []
-    slow = asyncio.create_task(executor.run(lambda: go_on.wait(PATIENCE)))
+    slow = asyncio.create_task(executor.run(lambda: proceed.wait(TIMEOUT_SECONDS)))
     await asyncio.sleep(0)
     waiting = asyncio.create_task(executor.run(lambda: done.append("cancelled")))
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.wait({waiting})
-    go_on.set()
+    proceed.set()
     await slow
 
     await executor.run(lambda: done.append("next"))
@@ -65,8 +65,8 @@ async def test_work_that_was_cancelled_before_its_turn_is_never_begun(executor: 
     assert done == ["next"]
 
 
-async def test_what_goes_wrong_is_raised_where_it_was_asked_for(executor: SerialExecutor) -> None:
-    """A timeout of the work's own is no sign that it takes long."""
+async def test_an_error_is_raised_where_the_job_was_submitted(executor: SerialExecutor) -> None:
+    """A TimeoutError of the job itself is not mistaken for a long job."""
     for error in (ZeroDivisionError, TimeoutError):
 
         def broken(error: type[Exception] = error) -> None:
@@ -75,15 +75,15 @@ async def test_what_goes_wrong_is_raised_where_it_was_asked_for(executor: Serial
         with pytest.raises(error):
             await executor.run(broken)
 
-    assert await executor.run(lambda: "went on") == "went on"
+    assert await executor.run(lambda: "continued") == "continued"
     executor.close()
 
 
-def test_whoever_is_still_at_work_is_not_over(executor: SerialExecutor) -> None:
-    go_on = threading.Event()
-    executor.submit(lambda: go_on.wait(PATIENCE))
+def test_join_tells_whether_all_jobs_have_finished(executor: SerialExecutor) -> None:
+    proceed = threading.Event()
+    executor.submit(lambda: proceed.wait(TIMEOUT_SECONDS))
     executor.close()
 
     assert not executor.join(0)
-    go_on.set()
-    assert executor.join(PATIENCE)
+    proceed.set()
+    assert executor.join(TIMEOUT_SECONDS)

@@ -1,4 +1,4 @@
-"""Programs by those who made the protocol: their inspector on pipes, and their conformance tests over HTTP."""
+"""The protocol authors' own programs: their inspector on stdio, and their conformance tests over HTTP."""
 
 import json
 import re
@@ -10,13 +10,13 @@ import pytest
 
 from tests.clients.agents import Desk, environment
 from tests.clients.leash import leashed
-from tests.mcp.room import PATIENCE, PROGRAM, Room
+from tests.mcp.project import PROGRAM, TIMEOUT_SECONDS, Project
 from tests.mcp.web import serving
 from tildone.dialects import dialect_named
 
 pytestmark = pytest.mark.slow
 
-MEANT_FOR_ALL = {
+GENERAL_SCENARIOS = {
     "server-initialize",
     "ping",
     "completion-complete",
@@ -26,17 +26,16 @@ MEANT_FOR_ALL = {
     "server-sse-multiple-streams",
     "dns-rebinding-protection",
 }
-"""Scenarios that ask for nothing but the protocol; all others call tools and read resources that only a server made for
-the tests has."""
+"""Scenarios that need only the protocol; all others use tools and resources of a server made for these tests."""
 
 
 @pytest.fixture
-def desk(room: Room) -> Desk:
-    return Desk(room.home, room.project, "")
+def desk(project: Project) -> Desk:
+    return Desk(project.home, project.folder, "")
 
 
-def test_the_inspector_sees_and_calls_what_there_is(room: Room, desk: Desk) -> None:
-    """It speaks by itself, in another language, and checks results against the schema that was listed."""
+def test_the_inspector_lists_and_calls_the_tool(project: Project, desk: Desk) -> None:
+    """It is an independent implementation, and checks results against the listed schema."""
     [tool] = dialect_named("brief").tools
 
     [listed] = inspected(desk, "tools/list")["tools"]
@@ -44,18 +43,18 @@ def test_the_inspector_sees_and_calls_what_there_is(room: Room, desk: Desk) -> N
 
     assert (listed["name"], listed["inputSchema"]) == (tool.name, tool.parameters)
     assert called["structuredContent"] == {"say": "1-2"}
-    assert room.texts() == ["One", "Two"]
+    assert project.texts() == ["One", "Two"]
 
 
-def test_whatever_is_meant_for_every_server_holds_here(room: Room, desk: Desk) -> None:
-    with serving(room, "--no-token") as server:
+def test_the_general_conformance_scenarios_pass(project: Project, desk: Desk) -> None:
+    with serving(project, "--no-token") as server:
         told = run(desk, "conformance", "conformance", "server", "--url", server.url)
 
-    assert MEANT_FOR_ALL - set(re.findall(r"✓ ([\w-]+): [1-9]\d* passed, 0 failed", told)) == set()
+    assert GENERAL_SCENARIOS - set(re.findall(r"✓ ([\w-]+): [1-9]\d* passed, 0 failed", told)) == set()
 
 
 def inspected(desk: Desk, method: str, *words: str) -> dict[str, Any]:
-    """What the inspector shows of a server that it has started."""
+    """The inspector's output for a server that it has started."""
     shown: dict[str, Any] = json.loads(
         run(desk, "inspector", "mcp-inspector", "--cli", PROGRAM, "mcp", "--method", method, *words)
     )
@@ -63,9 +62,9 @@ def inspected(desk: Desk, method: str, *words: str) -> dict[str, Any]:
 
 
 def run(desk: Desk, package: str, *command: str) -> str:
-    """What a program prints; skipped where it is not installed."""
+    """The output of a program; skips the test if it is not installed."""
     env = environment(package, desk) | {"XDG_DATA_HOME": str(desk.home), "XDG_CONFIG_HOME": str(desk.home)}
     pipe, null = subprocess.PIPE, subprocess.DEVNULL
-    with leashed(command, seconds=PATIENCE, cwd=Path(desk.work), env=env, stdin=null, stdout=pipe) as process:
-        out, _ = process.communicate(timeout=PATIENCE)
+    with leashed(command, seconds=TIMEOUT_SECONDS, cwd=Path(desk.work), env=env, stdin=null, stdout=pipe) as process:
+        out, _ = process.communicate(timeout=TIMEOUT_SECONDS)
     return out.decode()

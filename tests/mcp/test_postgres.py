@@ -1,10 +1,10 @@
-"""The same on PostgreSQL: calls go to a server, and changes are heard of from it."""
+"""The MCP server on a PostgreSQL store: calls, and notifications of changes."""
 
 from dataclasses import replace
 
 import pytest
 
-from tests.mcp.room import MODES, Heard, Room, listening, read, said
+from tests.mcp.project import MODES, Inbox, Project, read, subscribed, text_of
 from tests.stores.postgres import needs_server, running_server
 from tildone.dialects import dialect_named
 from tildone.wiring import session_in
@@ -12,27 +12,27 @@ from tildone.wiring import session_in
 pytestmark = [needs_server, pytest.mark.slow]
 
 
-async def test_agents_share_a_plan_on_a_server_and_hear_of_changes(room: Room) -> None:
+async def test_agents_share_a_session_and_hear_of_changes(project: Project) -> None:
     with running_server() as server, server.database() as url:
-        room = replace(room, environ={"TILDONE_STORE": url})
+        project = replace(project, environ={"TILDONE_STORE": url})
         for mode in MODES:
-            await shared(room, url, mode)
+            await shared(project, url, mode)
 
 
-async def shared(room: Room, url: str, mode: str) -> None:
+async def shared(project: Project, url: str, mode: str) -> None:
     # Only where there is a server is there a driver to talk to it.
     from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
 
-    heard = Heard()
+    inbox = Inbox()
     store = PostgresStore(url)
     other = session_in(store, mode, dialect_named("brief"))
-    async with room.client(mode, heard=heard, session=mode) as client:
-        async with listening(client, heard, "plan://current") as change:
-            first = said(await client.call_tool("todo", {"add": ["One"]}))
-            own = await change()
+    async with project.client(mode, inbox=inbox, session=mode) as client:
+        async with subscribed(client, inbox, "plan://current") as next_change:
+            first = text_of(await client.call_tool("todo", {"add": ["One"]}))
+            own = await next_change()
             other.call("todo", {"add": ["Two"]})
-            others = await change()
-        second = said(await client.call_tool("todo", {"done": 1}))
+            others = await next_change()
+        second = text_of(await client.call_tool("todo", {"done": 1}))
         plan = await read(client)
     store.close()
 

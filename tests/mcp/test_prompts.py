@@ -1,10 +1,10 @@
-"""The prompt that begins a plan, and what a model is told of the tools from the start: the dialect's own words."""
+"""The prompt that starts a plan, and the server's instructions: both in the dialect's words."""
 
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, TextContent
 
-from tests.mcp.room import DIALECTS, MODES, Room
+from tests.mcp.project import DIALECTS, MODES, Project
 from tildone.dialects import dialect_named
 
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -13,9 +13,9 @@ every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
 
 @every_mode
 @every_dialect
-async def test_a_plan_is_begun_with_the_dialects_tools_and_guidelines(room: Room, dialect: str, mode: str) -> None:
+async def test_the_prompt_contains_the_dialects_tools_and_guidelines(project: Project, dialect: str, mode: str) -> None:
     task = "Fly to the moon\nand back"
-    async with room.client(mode, dialect=dialect) as client:
+    async with project.client(mode, dialect=dialect) as client:
         [listed] = (await client.list_prompts()).prompts
         [message] = (await client.get_prompt(listed.name, {"task": f"  {task} "})).messages
 
@@ -30,9 +30,9 @@ async def test_a_plan_is_begun_with_the_dialects_tools_and_guidelines(room: Room
 
 
 @every_dialect
-async def test_a_model_is_told_the_guidelines_once_and_nothing_else(room: Room, dialect: str) -> None:
+async def test_the_instructions_are_the_guidelines_each_once(project: Project, dialect: str) -> None:
     guidelines = [line for tool in dialect_named(dialect).tools for line in tool.guidelines]
-    async with room.client("legacy", dialect=dialect) as client:
+    async with project.client("legacy", dialect=dialect) as client:
         told = client.instructions
 
     assert (told or "").splitlines() == [f"- {line}" for line in dict.fromkeys(guidelines)]
@@ -40,15 +40,15 @@ async def test_a_model_is_told_the_guidelines_once_and_nothing_else(room: Room, 
 
 @every_mode
 @pytest.mark.parametrize("given", [None, {}, {"task": ""}, {"task": " \n"}], ids=str)
-async def test_without_a_task_there_is_nothing_to_plan(room: Room, mode: str, given: dict[str, str] | None) -> None:
-    async with room.client(mode) as client:
+async def test_a_task_is_required(project: Project, mode: str, given: dict[str, str] | None) -> None:
+    async with project.client(mode) as client:
         with pytest.raises(MCPError, match="Missing argument task: what is to be done") as refused:
             await client.get_prompt("plan", given)
 
     assert refused.value.code == INVALID_PARAMS
 
 
-async def test_there_is_no_other_prompt(room: Room) -> None:
-    async with room.client() as client:
+async def test_an_unknown_prompt_is_refused(project: Project) -> None:
+    async with project.client() as client:
         with pytest.raises(MCPError, match="Unknown prompt 'poem'; there is plan"):
             await client.get_prompt("poem", {"task": "Fly"})

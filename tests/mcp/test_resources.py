@@ -1,4 +1,4 @@
-"""The plan as a resource: found, read, and heard of when it changes, through whichever process."""
+"""The plan as a resource: listed, read, and reported when it changes, whichever process changes it."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, PromptReference, ResourceTemplateReference
 
 from tests.formats.hostile_plans import BREAKS, COMMENTS, CONTROLS, MARKDOWN, SURROGATES
-from tests.mcp.room import MODES, PATIENCE, PROGRAM, Heard, Room, called, listening, read
+from tests.mcp.project import MODES, PROGRAM, TIMEOUT_SECONDS, Inbox, Project, client_info, read, subscribed
 from tildone.dialects import dialect_named
 from tildone.formats.markdown import read as read_markdown
 from tildone.mcp import subscriptions
@@ -20,34 +20,34 @@ from tildone.mcp.server import RESOURCE_NOT_FOUND
 from tildone.wiring import session_in
 
 every_mode = pytest.mark.parametrize("mode", MODES)
-CURRENT, AS_DATA = "plan://current", "plan://current.json"
+CURRENT, AS_JSON = "plan://current", "plan://current.json"
 
 
 @every_mode
-async def test_the_plan_is_listed_as_markdown_and_as_data(room: Room, mode: str) -> None:
-    async with room.client(mode) as client:
+async def test_the_plan_is_listed_as_markdown_and_as_json(project: Project, mode: str) -> None:
+    async with project.client(mode) as client:
         listed = (await client.list_resources()).resources
         templates = (await client.list_resource_templates()).resource_templates
 
     assert [(each.uri, each.mime_type) for each in listed] == [
         (CURRENT, "text/markdown"),
-        (AS_DATA, "application/json"),
+        (AS_JSON, "application/json"),
     ]
     assert [each.uri_template for each in templates] == ["plan://{session}"]
 
 
 @every_mode
-async def test_the_plan_is_read_as_it_is_now(room: Room, mode: str) -> None:
-    async with room.client(mode) as client:
+async def test_reading_returns_the_current_plan(project: Project, mode: str) -> None:
+    async with project.client(mode) as client:
         before = await read(client)
         await client.call_tool("todo", {"add": ["One", "Two"]})
         await client.call_tool("todo", {"done": 1, "note": "2 See there"})
-        after, data = await read(client), json.loads(await read(client, AS_DATA))
+        after, data = await read(client), json.loads(await read(client, AS_JSON))
 
     assert before == "# Todos\n"
     assert after == "- [x] One\n- [ ] Two\n  > See there\n"
     assert data == {
-        "session": str(room.project),
+        "session": str(project.folder),
         "closed": 1,
         "total": 2,
         "phases": [
@@ -62,26 +62,26 @@ async def test_the_plan_is_read_as_it_is_now(room: Room, mode: str) -> None:
     }
 
 
-async def test_whatever_a_task_says_it_is_read_whole(room: Room) -> None:
-    """Nothing in it can pass for a task, a heading or an end."""
-    store = room.store
-    made = session_in(store, str(room.project), dialect_named("indexed"))
+async def test_any_task_text_survives_reading(project: Project) -> None:
+    """No text can pass for another task, a heading or the end of the document."""
+    store = project.store
+    made = session_in(store, str(project.folder), dialect_named("indexed"))
     texts = [text for text in (*BREAKS, *MARKDOWN, *CONTROLS, *SURROGATES, *COMMENTS) if text.strip()]
     assert not made.call("write_todos", {"mode": "replace", "todos": [{"text": text} for text in texts]}).is_error
     store.close()
 
-    async with room.client() as client:
-        markdown, data = await read(client), json.loads(await read(client, AS_DATA))
+    async with project.client() as client:
+        markdown, data = await read(client), json.loads(await read(client, AS_JSON))
 
     assert [task.text for task in read_markdown(markdown).plan.tasks] == texts
     assert [task["text"] for task in data["phases"][0]["tasks"]] == texts
 
 
 @every_mode
-async def test_another_session_can_be_looked_at(room: Room, mode: str) -> None:
-    room.add("Elsewhere", session="/a b/ü?#")
+async def test_another_session_can_be_read(project: Project, mode: str) -> None:
+    project.add("Elsewhere", session="/a b/ü?#")
 
-    async with room.client(mode) as client:
+    async with project.client(mode) as client:
         found = await read(client, session_uri("/a b/ü?#"))
         template = ResourceTemplateReference(uri="plan://{session}")
         names = (await client.complete(template, {"name": "session", "value": "/a"})).completion
@@ -95,8 +95,8 @@ async def test_another_session_can_be_looked_at(room: Room, mode: str) -> None:
 
 @every_mode
 @pytest.mark.parametrize("uri", ["plan://nowhere", "plan://", "file:///etc/passwd", "", "plan:current"])
-async def test_nothing_is_found_at_any_other_address(room: Room, mode: str, uri: str) -> None:
-    async with room.client(mode) as client:
+async def test_an_unknown_uri_is_not_found(project: Project, mode: str, uri: str) -> None:
+    async with project.client(mode) as client:
         with pytest.raises(MCPError, match="Resource not found") as missing:
             await client.read_resource(uri)
 
@@ -104,7 +104,7 @@ async def test_nothing_is_found_at_any_other_address(room: Room, mode: str, uri:
 
 
 @pytest.mark.parametrize("session", ["/home/you/project", "C:\\you\\project", "a/b?c#d%20", "ü 🙂", "current.json"])
-def test_a_session_is_found_again_by_its_address(session: str) -> None:
+def test_the_uri_of_a_session_names_it(session: str) -> None:
     found = parse_uri(session_uri(session))
 
     assert found is not None
@@ -112,110 +112,124 @@ def test_a_session_is_found_again_by_its_address(session: str) -> None:
 
 
 @every_mode
-async def test_a_change_by_another_process_is_heard_of(room: Room, mode: str) -> None:
-    """Both forms of the plan are told of, and what is read then is the new one."""
-    heard = Heard()
-    async with room.client(mode, heard=heard) as client, listening(client, heard, CURRENT, AS_DATA) as change:
+async def test_a_change_by_another_process_is_reported(project: Project, mode: str) -> None:
+    """For both formats, and reading then returns the new plan."""
+    inbox = Inbox()
+    async with (
+        project.client(mode, inbox=inbox) as client,
+        subscribed(client, inbox, CURRENT, AS_JSON) as next_change,
+    ):
         command = [PROGRAM, "todo", "append", "From a shell"]
         await asyncio.to_thread(
-            subprocess.run, command, cwd=room.project, env=room.environment(), check=True, stdout=subprocess.DEVNULL
+            subprocess.run,
+            command,
+            cwd=project.folder,
+            env=project.environment(),
+            check=True,
+            stdout=subprocess.DEVNULL,
         )
-        told = {await change(), await change()}
+        told = {await next_change(), await next_change()}
         plan = await read(client)
 
-    assert told == {CURRENT, AS_DATA}
+    assert told == {CURRENT, AS_JSON}
     assert plan == "# Todos\n- [ ] From a shell\n"
 
 
 @every_mode
-async def test_a_change_by_the_client_itself_is_heard_of_too(room: Room, mode: str) -> None:
-    heard = Heard()
-    async with room.client(mode, heard=heard) as client, listening(client, heard, CURRENT) as change:
+async def test_a_change_by_the_client_itself_is_reported_too(project: Project, mode: str) -> None:
+    inbox = Inbox()
+    async with (
+        project.client(mode, inbox=inbox) as client,
+        subscribed(client, inbox, CURRENT) as next_change,
+    ):
         await client.call_tool("todo", {"add": ["One"]})
 
-        assert await change() == CURRENT
+        assert await next_change() == CURRENT
 
 
-async def test_who_listens_late_is_told_like_those_who_came_before(room: Room) -> None:
-    heard = Heard()
-    async with room.client("auto") as client:
-        async with listening(client, heard, CURRENT) as first, listening(client, heard, CURRENT) as second:
-            room.add("One")
+async def test_a_late_subscriber_hears_of_changes_like_the_first(project: Project) -> None:
+    inbox = Inbox()
+    async with project.client("auto") as client:
+        async with (
+            subscribed(client, inbox, CURRENT) as first,
+            subscribed(client, inbox, CURRENT) as second,
+        ):
+            project.add("One")
 
             assert [await first(), await second()] == [CURRENT, CURRENT]
-        async with listening(client, heard, CURRENT) as third:
-            room.add("Two")
+        async with subscribed(client, inbox, CURRENT) as third:
+            project.add("Two")
 
             assert await third() == CURRENT
 
 
 @pytest.mark.filterwarnings(f"ignore::{MCPDeprecationWarning.__module__}.MCPDeprecationWarning")
-async def test_who_no_longer_listens_is_not_told_and_nothing_is_watched(room: Room) -> None:
-    heard = Heard()
-    async with room.client("legacy", heard=heard) as client:
+async def test_after_unsubscribing_nothing_is_reported_or_watched(project: Project) -> None:
+    inbox = Inbox()
+    async with project.client("legacy", inbox=inbox) as client:
         await client.subscribe_resource(CURRENT)
         await client.subscribe_resource(CURRENT)
         watched = watching()
-        room.add("One")
-        once = await heard.change()
+        project.add("One")
+        once = await inbox.next_change()
         await client.unsubscribe_resource(CURRENT)
         for thread in watched:
-            await asyncio.to_thread(thread.join, PATIENCE)
-        room.add("Two")
+            await asyncio.to_thread(thread.join, TIMEOUT_SECONDS)
+        project.add("Two")
         await read(client)
 
     assert (once, len(watched), watching()) == (CURRENT, 1, [])
-    assert heard.nothing
+    assert inbox.is_empty
 
 
 @every_mode
-async def test_when_a_client_leaves_nothing_is_watched_any_more(room: Room, mode: str) -> None:
-    """The connection's end ends what it asked for; the server goes on."""
-    heard = Heard()
-    with room.server() as server:
-        client = Client(server, mode=mode, client_info=called("test"), message_handler=heard)
-        async with client, listening(client, heard, CURRENT):
+async def test_when_a_client_disconnects_its_watch_ends(project: Project, mode: str) -> None:
+    """The server keeps running."""
+    inbox = Inbox()
+    with project.server() as server:
+        client = Client(server, mode=mode, client_info=client_info("test"), message_handler=inbox)
+        async with client, subscribed(client, inbox, CURRENT):
             watched = watching()
         for thread in watched:
-            await asyncio.to_thread(thread.join, PATIENCE)
+            await asyncio.to_thread(thread.join, TIMEOUT_SECONDS)
 
         assert (len(watched), watching()) == (1, [])
 
 
-async def test_an_address_where_nothing_is_gets_left_out_of_what_is_listened_to(room: Room) -> None:
+async def test_an_unknown_uri_is_left_out_of_a_subscription(project: Project) -> None:
     wanted = [CURRENT, "plan://nowhere"]
-    async with room.client("auto") as client, client.listen(resource_subscriptions=wanted) as stream:
-        honoured = stream.honored
+    async with project.client("auto") as client, client.listen(resource_subscriptions=wanted) as stream:
+        honored = stream.honored
 
-    assert honoured is not None
-    assert honoured.resource_subscriptions == [CURRENT]
+    assert honored is not None
+    assert honored.resource_subscriptions == [CURRENT]
 
 
-async def test_there_is_a_bound_to_how_much_is_listened_to(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_subscriptions_is_limited(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subscriptions, "MAX_SUBSCRIPTIONS", 1)
-    heard = Heard()
-    async with room.client("auto") as client, listening(client, heard, CURRENT):
+    inbox = Inbox()
+    async with project.client("auto") as client, subscribed(client, inbox, CURRENT):
         with pytest.raises(MCPError, match="1 subscriptions are open") as refused:
-            async with listening(client, heard, CURRENT):
+            async with subscribed(client, inbox, CURRENT):
                 pass
 
     assert refused.value.code == INTERNAL_ERROR
 
 
-async def test_a_store_that_is_gone_and_comes_back_is_heard_of(room: Room) -> None:
-    """What is wrong with a store is told to whoever calls; who listens waits."""
-    room.add("One")
-    heard = Heard()
-    async with room.client("auto") as client, listening(client, heard, CURRENT) as change:
-        ruined = room.ruin_store()
+async def test_a_watch_survives_a_store_that_fails_for_a_while(project: Project) -> None:
+    """Callers get the error; the watch waits until the store works again."""
+    project.add("One")
+    inbox = Inbox()
+    async with project.client("auto") as client, subscribed(client, inbox, CURRENT) as next_change:
+        ruined = project.ruin_store()
         with pytest.raises(MCPError, match="not a tildone store"):
             await read(client)
         ruined.unlink()
-        room.add("Two")
+        project.add("Two")
 
-        assert await change() == CURRENT
+        assert await next_change() == CURRENT
 
 
 def watching() -> list[threading.Thread]:
-    """The threads that wait for a change."""
+    """The threads that watch a session."""
     return [thread for thread in threading.enumerate() if thread.name == "mcp watch" and thread.is_alive()]

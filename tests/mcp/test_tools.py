@@ -1,4 +1,4 @@
-"""Tools, as a client of the official SDK sees and calls them."""
+"""Tools, as a client of the official SDK lists and calls them."""
 
 import copy
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
-from tests.mcp.room import DIALECTS, MODES, Room, said
+from tests.mcp.project import DIALECTS, MODES, Project, text_of
 from tildone.dialects import dialect_named, tools_of
 from tildone.dialects.base import Reply
 from tildone.mcp.surrogates import replace_surrogates
@@ -57,15 +57,15 @@ CALLS: dict[str, Calls] = {
 
 @every_mode
 @every_dialect
-async def test_every_tool_answers_as_its_dialect_does(room: Room, dialect: str, mode: str) -> None:
-    """The text, whether it is refused, and data that the tool's schema describes to the last field."""
-    async with room.client(mode, dialect=dialect) as client:
+async def test_every_tool_returns_its_dialects_reply(project: Project, dialect: str, mode: str) -> None:
+    """The text, the error flag, and structured content that fits the tool's schema exactly."""
+    async with project.client(mode, dialect=dialect) as client:
         schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
         results = [(tool, await client.call_tool(tool, given), refused) for tool, given, refused in CALLS[dialect]]
 
     for tool, result, refused in results:
         schema, data = schemas[tool], result.structured_content
-        assert (bool(said(result)), result.is_error) == (True, refused)
+        assert (bool(text_of(result)), result.is_error) == (True, refused)
         if schema is not None and data is not None:
             jsonschema.validate(data, exactly(schema))
         else:
@@ -73,29 +73,29 @@ async def test_every_tool_answers_as_its_dialect_does(room: Room, dialect: str, 
 
 
 @every_dialect
-def test_every_tool_is_tried(dialect: str) -> None:
+def test_every_tool_has_a_case(dialect: str) -> None:
     assert {tool for tool, _, _ in CALLS[dialect]} == set(tools_of(dialect))
 
 
 @every_dialect
-async def test_what_is_told_is_what_the_session_replies(room: Room, dialect: str) -> None:
-    """The server puts no word between a dialect and its model."""
-    async with room.client("auto", dialect=dialect) as client:
+async def test_results_are_the_replies_of_the_session(project: Project, dialect: str) -> None:
+    """The server adds no words of its own."""
+    async with project.client("auto", dialect=dialect) as client:
         results = [await client.call_tool(tool, given) for tool, given, _ in CALLS[dialect]]
-    store = room.store
+    store = project.store
     twin = session_in(store, "twin", dialect_named(dialect))
 
     replies = [twin.call(tool, given) for tool, given, _ in CALLS[dialect]]
 
     store.close()
-    assert [timeless(said(result)) for result in results] == [timeless(reply.text) for reply in replies]
+    assert [timeless(text_of(result)) for result in results] == [timeless(reply.text) for reply in replies]
     for result, reply in zip(results, replies, strict=True):
         assert timeless(result.structured_content or {}) in ({}, timeless(reply.details))
 
 
 @every_mode
-async def test_a_tool_is_listed_with_hints_for_whoever_asks_people(room: Room, mode: str) -> None:
-    async with room.client(mode, dialect="indexed") as client:
+async def test_a_tool_is_listed_with_its_hints(project: Project, mode: str) -> None:
+    async with project.client(mode, dialect="indexed") as client:
         hints = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
 
     told = {
@@ -112,20 +112,20 @@ async def test_a_tool_is_listed_with_hints_for_whoever_asks_people(room: Room, m
 
 @every_mode
 @pytest.mark.parametrize("name", ["claude-code", "codex-mcp-client", "gemini-cli-mcp-client", "Visual Studio Code"])
-async def test_agents_that_would_show_models_data_get_text_alone(room: Room, name: str, mode: str) -> None:
-    """And no schema either, because a tool that has one must give data."""
-    async with room.client(mode, name) as client:
+async def test_clients_that_show_models_structured_content_get_text(project: Project, name: str, mode: str) -> None:
+    """And no output schema: a tool that has one must return structured content."""
+    async with project.client(mode, name) as client:
         [tool] = (await client.list_tools()).tools
         result = await client.call_tool("todo", {"add": ["One"]})
 
     assert tool.output_schema is None
     assert result.structured_content is None
-    assert said(result) == "1"
+    assert text_of(result) == "1"
 
 
 @every_mode
-async def test_an_unknown_tool_is_an_error_of_the_protocol(room: Room, mode: str) -> None:
-    async with room.client(mode) as client:
+async def test_an_unknown_tool_is_a_protocol_error(project: Project, mode: str) -> None:
+    async with project.client(mode) as client:
         with pytest.raises(MCPError, match="Unknown tool 'rm_rf'; known are todo") as refused:
             await client.call_tool("rm_rf", {})
 
@@ -143,42 +143,40 @@ async def test_an_unknown_tool_is_an_error_of_the_protocol(room: Room, mode: str
     ],
     ids=["types", "nesting", "size", "names"],
 )
-async def test_an_odd_call_is_refused_and_changes_nothing(room: Room, dialect: str, odd: dict[str, Any]) -> None:
-    async with room.client("auto", dialect=dialect) as client:
+async def test_an_invalid_call_changes_nothing(project: Project, dialect: str, odd: dict[str, Any]) -> None:
+    async with project.client("auto", dialect=dialect) as client:
         refused = {tool: (await client.call_tool(tool, odd)).is_error for tool in tools_of(dialect)}
 
     assert refused == {tool: tool != "list_todos" for tool in tools_of(dialect)}
-    assert room.texts() == []
+    assert project.texts() == []
 
 
 @every_mode
-async def test_a_fault_of_ours_is_one_line_for_the_model_and_one_for_the_person(
-    room: Room, mode: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+async def test_an_internal_error_is_one_line_for_the_model_and_one_on_stderr(
+    project: Project, mode: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken(*_: object) -> Reply:
         raise ZeroDivisionError("secret\nthings")
 
     monkeypatch.setattr(Session, "call", broken)
-    async with room.client(mode) as client:
+    async with project.client(mode) as client:
         result = await client.call_tool("todo", {})
 
-    assert (said(result), result.is_error) == ("tildone itself is at fault: ZeroDivisionError", True)
+    assert (text_of(result), result.is_error) == ("tildone itself is at fault: ZeroDivisionError", True)
     assert capsys.readouterr().err == "tildone mcp: ZeroDivisionError('secret\\nthings')\n"
 
 
-async def test_a_store_that_cannot_be_used_is_told_in_the_words_of_the_dialect(
-    room: Room, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async with room.client("auto", dialect="declared") as client:
-        store = room.ruin_store()
+async def test_a_store_error_is_phrased_by_the_dialect(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    async with project.client("auto", dialect="declared") as client:
+        store = project.ruin_store()
         result = await client.call_tool("TodoWrite", {"summary": "All of it", "todos": TODOS})
 
     assert result.is_error
-    assert f'"message": "{store} is not a tildone store"' in said(result)
+    assert f'"message": "{store} is not a tildone store"' in text_of(result)
     assert capsys.readouterr().err == f"tildone mcp: {store} is not a tildone store\n"
 
 
-def test_half_a_surrogate_pair_is_replaced_wherever_it_stands() -> None:
+def test_a_lone_surrogate_is_replaced_everywhere() -> None:
     given = {"a\ud800": ["\udfff", {"b": ("ü\ud800", 1, None)}]}
 
     assert replace_surrogates(given) == {"a\ufffd": ["\ufffd", {"b": ["ü\ufffd", 1, None]}]}
@@ -186,15 +184,15 @@ def test_half_a_surrogate_pair_is_replaced_wherever_it_stands() -> None:
 
 def test_a_tool_without_an_output_schema_is_listed_without_one() -> None:
     """A dialect need not describe its results."""
-    unheard_of = replace(dialect_named("brief").tools[0], name="unheard_of", output_schema=None)
+    undescribed = replace(dialect_named("brief").tools[0], name="undescribed", output_schema=None)
 
-    listed = tool_listing(unheard_of, structured=True)
+    listed = tool_listing(undescribed, structured=True)
 
-    assert (listed.output_schema, listed.input_schema) == (None, unheard_of.parameters)
+    assert (listed.output_schema, listed.input_schema) == (None, undescribed.parameters)
 
 
 def exactly(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema, with no field allowed that it does not name."""
+    """The schema, allowing no field that it does not name."""
     strict = copy.deepcopy(schema)
     waiting: list[Any] = [strict]
     while waiting:
@@ -209,7 +207,7 @@ def exactly(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def timeless(told: Any) -> Any:
-    """The same without what a clock or a file has to do with."""
+    """The reply without its times and paths."""
     if isinstance(told, str):
         changing = ("time_ms", '"text":', "persisted_to", '"summary"')
         return "\n".join(line for line in told.splitlines() if not any(word in line for word in changing))

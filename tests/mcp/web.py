@@ -1,4 +1,4 @@
-"""A server over HTTP in a process of its own, and clients that come to it."""
+"""An HTTP server in a process of its own, and its clients."""
 
 import os
 import signal
@@ -13,66 +13,71 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.clients.leash import leashed
-from tests.mcp.room import PATIENCE, PROGRAM, Heard, Room, called
+from tests.mcp.project import PROGRAM, TIMEOUT_SECONDS, Inbox, Project, client_info
 
-TELLS_ITS_ID = 'echo "$$" >&2; exec "$@"'
+PRINTS_ITS_PID = 'echo "$$" >&2; exec "$@"'
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Where a server is, what it said when it began, and the token it asks for."""
+    """A running server: what it printed at its start, and the token it requires."""
 
     process: "subprocess.Popen[bytes]"
     pid: int
-    told: list[str]
+    notice: list[str]
     token: str
 
     @property
     def url(self) -> str:
-        return self.told[0].split()[-1]
+        return self.notice[0].split()[-1]
 
     @property
     def token_file(self) -> Path:
-        """Where it said that the token is."""
-        return Path(self.told[1].split()[-1])
+        """The file that holds the token, as printed."""
+        return Path(self.notice[1].split()[-1])
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
-        """Send it a signal; how it ended, and what else it said."""
+        """Send it a signal; its exit code, and what else it printed."""
         os.kill(self.pid, number)
-        code = self.process.wait(PATIENCE)
+        code = self.process.wait(TIMEOUT_SECONDS)
         assert self.process.stderr
         return code, self.process.stderr.read().decode()
 
     @asynccontextmanager
     async def client(
-        self, mode: str = "auto", handle: str | None = None, heard: Heard | None = None, *, query: str = ""
+        self,
+        mode: str = "auto",
+        session: str | None = None,
+        inbox: Inbox | None = None,
+        *,
+        query: str = "",
     ) -> AsyncIterator[Client]:
-        """The official client, with the token, and a plan if one is named."""
+        """The official client, with the token, and a session if one is named."""
         headers = {b"Authorization": f"Bearer {self.token}".encode()}
-        headers |= {b"Tildone-Session": handle.encode()} if handle else {}
-        async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http:
+        headers |= {b"Tildone-Session": session.encode()} if session else {}
+        async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_SECONDS) as http:
             transport = streamable_http_client(f"{self.url}{query}", http_client=http)
-            client = Client(transport, mode=mode, client_info=called("test"), message_handler=heard)
+            client = Client(transport, mode=mode, client_info=client_info("test"), message_handler=inbox)
             async with client:
                 yield client
 
-    def post(self, body: object = None, *, path: str = "", **headers: str) -> httpx2.Response:
-        """One bare request, with the token unless another is shown."""
-        usual = {"authorization": f"Bearer {self.token}".strip(), "accept": "application/json, text/event-stream"}
-        said = usual | {name.replace("_", "-"): value for name, value in headers.items()}
-        return httpx2.post(path or self.url, json=body or {}, headers=said, timeout=PATIENCE)
+    def post(self, body: object = None, *, path: str = "", **given: str) -> httpx2.Response:
+        """One HTTP request, with the token unless the headers say otherwise."""
+        headers = {"authorization": f"Bearer {self.token}".strip(), "accept": "application/json, text/event-stream"}
+        headers |= {name.replace("_", "-"): value for name, value in given.items()}
+        return httpx2.post(path or self.url, json=body or {}, headers=headers, timeout=TIMEOUT_SECONDS)
 
 
 @contextmanager
-def serving(room: Room, *words: str, **environ: str) -> Iterator[Served]:
-    """A server on a port that was free. Whatever happens to the test, it is gone in the end."""
-    command = ["sh", "-c", TELLS_ITS_ID, "sh", PROGRAM, "mcp", "--http", "--port", "0", *words]
-    env = room.environment(**environ)
-    with leashed(command, seconds=2 * PATIENCE, cwd=room.project, env=env, stderr=subprocess.PIPE) as process:
+def serving(project: Project, *words: str, **environ: str) -> Iterator[Served]:
+    """A server on a free port. Whatever happens to the test, it has ended afterwards."""
+    command = ["sh", "-c", PRINTS_ITS_PID, "sh", PROGRAM, "mcp", "--http", "--port", "0", *words]
+    env = project.environment(**environ)
+    with leashed(command, seconds=2 * TIMEOUT_SECONDS, cwd=project.folder, env=env, stderr=subprocess.PIPE) as process:
         assert process.stderr
         pid = int(process.stderr.readline())
-        told = [process.stderr.readline().decode().removeprefix("tildone mcp: ").strip() for _ in range(2)]
-        served = Served(process, pid, told, environ.get("TILDONE_TOKEN", ""))
-        if told[1].startswith("clients need the token in /"):
-            served = Served(process, pid, told, served.token_file.read_text().strip())
+        notice = [process.stderr.readline().decode().removeprefix("tildone mcp: ").strip() for _ in range(2)]
+        served = Served(process, pid, notice, environ.get("TILDONE_TOKEN", ""))
+        if notice[1].startswith("clients need the token in /"):
+            served = Served(process, pid, notice, served.token_file.read_text().strip())
         yield served

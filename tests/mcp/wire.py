@@ -1,4 +1,4 @@
-"""The bare wire: lines of JSON-RPC to and from a server on pipes, in this process or in its own."""
+"""JSON-RPC lines to and from a server on pipes, in this process or in its own."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
-from tests.mcp.room import PATIENCE, PROGRAM, Room
+from tests.mcp.project import PROGRAM, TIMEOUT_SECONDS, Project
 from tildone.mcp.stdio_streams import MessageReader
 
 Record = dict[str, Any]
@@ -40,21 +40,21 @@ def line(record: object) -> bytes:
 
 
 class Wire:
-    """A client's end of two pipes."""
+    """A client's end of the two pipes."""
 
     def __init__(self, to_server: BinaryIO, from_server: BinaryIO) -> None:
         self._out = to_server
         self._in = from_server
 
     def send(self, *records: object) -> None:
-        """Send messages; what is bytes already is sent as it is."""
+        """Send messages; bytes are sent unchanged."""
         for record in records:
             self._out.write(record if isinstance(record, bytes) else line(record))
         self._out.flush()
 
     async def next(self) -> bytes:
         """The next line."""
-        return await asyncio.wait_for(asyncio.to_thread(self._in.readline), PATIENCE)
+        return await asyncio.wait_for(asyncio.to_thread(self._in.readline), TIMEOUT_SECONDS)
 
     async def answer(self) -> Record:
         """The next line, parsed."""
@@ -62,52 +62,52 @@ class Wire:
         return answered
 
     async def ask(self, *records: object) -> Record:
-        """The answer to a message, where there is one for all of them."""
+        """Send messages and return the one response to them."""
         self.send(*records)
         return await self.answer()
 
-    def hang_up(self) -> None:
+    def close_input(self) -> None:
         self._out.close()
 
     async def rest(self) -> list[Record]:
-        """All that is still said."""
-        said = await asyncio.wait_for(asyncio.to_thread(self._in.read), PATIENCE)
-        return [json.loads(part) for part in said.splitlines()]
+        """Everything that still comes."""
+        output = await asyncio.wait_for(asyncio.to_thread(self._in.read), TIMEOUT_SECONDS)
+        return [json.loads(part) for part in output.splitlines()]
 
 
 @asynccontextmanager
-async def wired(room: Room, *, greet: bool = True, dialect: str = "brief") -> AsyncIterator[Wire]:
-    """A server in this process on pipes of its own; it has come to its end when this is left."""
+async def wired(project: Project, *, greet: bool = True, dialect: str = "brief") -> AsyncIterator[Wire]:
+    """A server in this process on pipes of its own; it has ended when the block is left."""
     (source, to_server), (from_server, out) = os.pipe(), os.pipe()
     with (
-        room.server(dialect) as server,
+        project.server(dialect) as server,
         os.fdopen(source, "rb") as stdin,
-        os.fdopen(to_server, "wb") as hand,
-        os.fdopen(from_server, "rb") as ear,
+        os.fdopen(to_server, "wb") as stdin_end,
+        os.fdopen(from_server, "rb") as stdout_end,
     ):
         reader = MessageReader(stdin, out)
         serving = asyncio.create_task(server.run(reader, reader.writer, server.create_initialization_options()))
         serving.add_done_callback(lambda _: os.close(out))
-        wire = Wire(hand, ear)
+        wire = Wire(stdin_end, stdout_end)
         if greet:
             assert "result" in await wire.ask(initialize(), INITIALIZED)
         try:
             yield wire
         finally:
-            wire.hang_up()
-            await asyncio.wait_for(serving, PATIENCE)
+            wire.close_input()
+            await asyncio.wait_for(serving, TIMEOUT_SECONDS)
             reader.writer.close()
-            await asyncio.to_thread(reader.thread.join, PATIENCE)
+            await asyncio.to_thread(reader.thread.join, TIMEOUT_SECONDS)
 
 
 @contextmanager
-def process(room: Room, *words: str, **environ: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """A server in a process of its own. It ends with its standard input, and so with the test at the latest."""
+def process(project: Project, *words: str, **environ: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """A server in a process of its own. It ends with its standard input, at the latest with the test."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
         [PROGRAM, "mcp", *words],
-        cwd=room.project,
-        env=room.environment(**environ),
+        cwd=project.folder,
+        env=project.environment(**environ),
         stdin=pipe,
         stdout=pipe,
         stderr=pipe,

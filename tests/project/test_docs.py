@@ -152,3 +152,16 @@ def pages_behind(page: Path) -> Iterator[Path]:
         found = {(page.parent / link).resolve() for link in links if link.endswith(".md")} - seen
         seen |= found
         waiting += sorted(found)
+
+
+def test_every_source_file_that_a_page_names_exists() -> None:
+    """A page that answers "where is it?" must not name a file that has moved."""
+    pages = [path for path in documents() if "adr" not in path.parts]
+    named = {
+        (path.name, file)
+        for path in pages
+        for file in re.findall(r"`((?:src|tests|docs|bench)/[\w./-]+\.\w+)`", path.read_text(encoding="utf-8"))
+    }
+
+    assert len(named) > 20
+    assert [(page, file) for page, file in sorted(named) if not (ROOT / file).exists()] == []

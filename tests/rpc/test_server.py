@@ -49,7 +49,7 @@ async def answered(question: Question, reply: Callable[[Line, Record], None]) ->
     stage = Stage(INDEXED)
     send = sender(line.out)
     ui = RpcUI(send)
-    stage.host.ui = ui
+    stage.host.runtime.ui = ui
     found: list[Any] = []
 
     async def ask(_arguments: str, _ctx: Any) -> None:
@@ -60,7 +60,7 @@ async def answered(question: Question, reply: Callable[[Line, Record], None]) ->
         api.register_command("ask", "Ask.", ask)
 
     stage.host.load([("test", plug)])
-    conversations = Conversations(None, ".", now=lambda: 0, new_session_id=lambda: "s")
+    conversations = Conversations(None, ".", now=lambda: 0, new_conversation_id=lambda: "s")
     serving = asyncio.create_task(serve(stage.host, conversations, ui, send, line.source))
     line.send(type="prompt", message="/ask")
     reply(line, await line.asked())

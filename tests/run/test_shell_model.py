@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from tests.host import records as messages
+from tests.host.records import Message
 from tildone.core.plan import Status
 from tildone.errors import UsageError
-from tildone.host import messages
-from tildone.host.messages import Message
-from tildone.host.model import ChatRequest, Delta, ModelFailure, ToolSpec
+from tildone.host.model import ChatRequest, ModelFailure, ToolSpec
 from tildone.host.shell_model import ShellModel
 from tildone.host.shell_model.script import Job, read_script
 from tildone.kit.signal import AbortController, Aborted
@@ -85,8 +85,9 @@ class Talk:
         todos = [{"text": text, "status": status} for text, status in statuses.items()]
         self.gives({"action": "write", "todos": todos})
 
-    async def _heard(self) -> list[Delta]:
-        return [delta async for delta in self.model.stream(ChatRequest("", self.told, self.tools))]
+    async def _heard(self) -> list[Message]:
+        request = ChatRequest("", [messages.model_message(each) for each in self.told], self.tools)
+        return [messages.delta(event) async for event in self.model.stream(request)]
 
 
 def test_each_task_is_started_run_and_completed() -> None:
@@ -168,14 +169,16 @@ def test_without_todo_tools_there_is_nothing_to_speak_with() -> None:
 
 def test_answers_come_in_pieces_and_stop_when_told_to() -> None:
     model = ShellModel(read_script("- [ ] A task with a rather long text: `a`\n", "plan.md"), lambda: 0)
-    request = ChatRequest("", [messages.user("Go", 0)], tuple(ToolSpec(name, "", {}) for name in INDEXED))
+    request = ChatRequest(
+        "", [messages.model_message(messages.user("Go", 0))], tuple(ToolSpec(name, "", {}) for name in INDEXED)
+    )
     controller = AbortController()
 
     kinds: list[str] = []
 
     async def listen() -> None:
         async for delta in model.stream(request, controller.signal):
-            kinds.append(delta["type"])
+            kinds.append(messages.delta(delta)["type"])
             if len(kinds) == 3:
                 controller.abort()
 

@@ -36,7 +36,7 @@ commands = st.lists(
         st.tuples(st.just("checkout"), st.integers(0, 20)),
         st.tuples(st.just("label"), st.integers(0, 20)),
         st.tuples(st.just("nudge"), st.none()),
-        st.tuples(st.just("steer"), st.sampled_from(Directive)),
+        st.tuples(st.just("set_directive"), st.sampled_from(Directive)),
     ),
     max_size=20,
 )

@@ -18,7 +18,7 @@ from tildone.core.faults import (
     TooManyTasks,
     UnknownWord,
 )
-from tildone.views.faults import sentence
+from tildone.views.faults import describe_fault
 
 SENTENCES = {
     NoTasks(): "there are no tasks",
@@ -41,4 +41,4 @@ SENTENCES = {
 @pytest.mark.parametrize("fault", SENTENCES, ids=repr)
 def test_a_refusal_is_a_sentence(fault: Fault) -> None:
     """What was given stands in it harmlessly."""
-    assert sentence(fault) == SENTENCES[fault]
+    assert describe_fault(fault) == SENTENCES[fault]

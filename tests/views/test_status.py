@@ -4,7 +4,7 @@ from tests.plans import COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Plan, Task, flat
 from tildone.log.events import Directive
 from tildone.log.state import State
-from tildone.views.status import LONGEST, status_line
+from tildone.views.status import MAX_TASK_CHARS, status_line
 
 
 def line(plan: Plan, course: Directive = Directive.GO) -> str:
@@ -33,4 +33,4 @@ def test_text_stays_on_its_line_and_in_its_place() -> None:
 
     assert shown.startswith("✓ 0/1 · x⏎␛[2Jyyy")
     assert shown.endswith("y…")
-    assert len(shown) == len("✓ 0/1 · ") + LONGEST
+    assert len(shown) == len("✓ 0/1 · ") + MAX_TASK_CHARS

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from tildone.commands.answer import Answer, Trouble, refused, status
 from tildone.commands.typed import verb_and_rest, words
-from tildone.commands.verbs import append, copy, edit, export, import_, mark, remove, show, start
-from tildone.core.plan import Plan, Status
-from tildone.formats.markdown import checklist
+from tildone.commands.verbs import MARKS, append, copy, edit, export, import_, mark, remove, show, start
+from tildone.core.plan import Plan
+from tildone.formats.markdown import portable_checklist
 from tildone.views.sanitize import escape_reminder_tags, single_line
 
-HELP = """\
+_MARKING = "\n".join(
+    f"/todo {verb} [TASK|PHASE]".ljust(30) + f"mark a task, a phase or everything {status.value}"
+    for verb, status in MARKS.items()
+)
+HELP = f"""\
 /todo                         show the plan
 /todo append [PHASE] TEXT     add a task; PHASE by a part of its name, or a new one
 /todo start TASK              work on a task, named by a part of its text
-/todo done [TASK|PHASE]       mark a task, a phase or everything completed
-/todo drop [TASK|PHASE]       mark a task, a phase or everything abandoned
+{_MARKING}
 /todo rm [TASK|PHASE]         remove a task, the tasks of a phase, or everything
 /todo edit                    edit the plan in $VISUAL or $EDITOR
 /todo copy                    copy the plan as Markdown
@@ -36,10 +39,8 @@ def command(text: str, plan: Plan) -> Answer:
             return _append(plan, words(rest))
         case "start":
             return start(plan, rest)
-        case "done":
-            return mark(plan, rest, Status.COMPLETED)
-        case "drop":
-            return mark(plan, rest, Status.ABANDONED)
+        case _ if verb in MARKS:
+            return mark(plan, rest, MARKS[verb])
         case "rm":
             return remove(plan, rest)
         case "edit":
@@ -61,7 +62,7 @@ def edit_reminder(plan: Plan) -> str:
     if plan.phases:
         said = (
             "The user changed the todo list by hand. It is now:\n\n"
-            f"{escape_reminder_tags(checklist(plan))}\nWork from it; do not bring back what is gone."
+            f"{escape_reminder_tags(portable_checklist(plan))}\nWork from it; do not bring back what is gone."
         )
     else:
         said = "The user cleared the todo list by hand. Leave it empty unless asked for a new one."

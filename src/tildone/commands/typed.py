@@ -7,17 +7,17 @@ not, and the first letter is one UTF-16 unit, so that an astral one stays as it 
 from __future__ import annotations
 
 from tildone.core.plan import Phase, Plan, Task
-from tildone.formats.whitespace import JS_SPACES
+from tildone.formats.whitespace import JS_WHITESPACE
 
 LAST_UNIT = "\uffff"
 
 
 def verb_and_rest(text: str) -> tuple[str, str]:
     """The first word in lower case, and what follows it."""
-    text = text.strip(JS_SPACES)
+    text = text.strip(JS_WHITESPACE)
     for place, char in enumerate(text):
-        if char in JS_SPACES:
-            return text[:place].lower(), text[place:].strip(JS_SPACES)
+        if char in JS_WHITESPACE:
+            return text[:place].lower(), text[place:].strip(JS_WHITESPACE)
     return text.lower(), ""
 
 
@@ -31,7 +31,7 @@ def words(text: str) -> list[str]:
             word += next(chars, char)
         elif char == '"':
             quoted = not quoted
-        elif quoted or char not in JS_SPACES:
+        elif quoted or char not in JS_WHITESPACE:
             word += char
         else:
             found.append(word)
@@ -41,7 +41,7 @@ def words(text: str) -> list[str]:
 
 def capitalized(text: str) -> str:
     """The text with its first letter upper case, and the rest, acronyms and all, as it was typed."""
-    text = text.strip(JS_SPACES)
+    text = text.strip(JS_WHITESPACE)
     if not text or text[0] > LAST_UNIT:
         return text
     return text[0].upper() + text[1:]
@@ -49,7 +49,7 @@ def capitalized(text: str) -> str:
 
 def title(text: str) -> str:
     """A name for a phase: every word capitalized, one space between them."""
-    spaced = "".join(" " if char in JS_SPACES else char for char in text)
+    spaced = "".join(" " if char in JS_WHITESPACE else char for char in text)
     return " ".join(capitalized(word) for word in spaced.split(" ") if word)
 
 
@@ -59,7 +59,7 @@ def tasks_like(plan: Plan, query: str) -> list[Task]:
     The whole text, in whatever case, comes before a part of it. Where a part fits several, the only open one is
     meant.
     """
-    wanted = query.strip(JS_SPACES).lower()
+    wanted = query.strip(JS_WHITESPACE).lower()
     if not wanted:
         return []
     same = [task for task in plan.tasks if task.text.lower() == wanted]
@@ -75,7 +75,7 @@ def phases_like(plan: Plan, query: str) -> list[Phase]:
 
     The whole name, in whatever case, comes before its beginning, and that before any other part.
     """
-    wanted = query.strip(JS_SPACES).lower()
+    wanted = query.strip(JS_WHITESPACE).lower()
     if not wanted:
         return []
     same = [phase for phase in plan.phases if phase.name.lower() == wanted]

@@ -21,8 +21,8 @@ from tildone.commands.answer import (
 from tildone.commands.typed import capitalized, phases_like, tasks_like, title
 from tildone.core.ops import Append, At, Everything, InPhase, Mark, Named, Note, Remove, Write
 from tildone.core.plan import Plan, Status, Task
-from tildone.formats.markdown import checklist, document, read
-from tildone.formats.whitespace import JS_SPACES
+from tildone.formats.markdown import lossless_checklist, portable_checklist, read
+from tildone.formats.whitespace import JS_WHITESPACE
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import single_line
 
@@ -35,7 +35,11 @@ ME = "/todo"
 FILE = "TODO.md"
 FIRST_PHASE = "Todos"
 TEMPLATE = f"# {FIRST_PHASE}\n- [ ] (replace this with your tasks)\n"
-MARKED = {Status.IN_PROGRESS: "Started", Status.COMPLETED: "Done", Status.ABANDONED: "Dropped"}
+MARKS = {status.verb: status for status in Status if status.verb and status is not Status.IN_PROGRESS}
+"""The verbs that mark a task, a phase or everything; `start` takes one task and is apart."""
+
+MARKED = {status: status.value.capitalize() for status in Status}
+MARKED |= {Status.COMPLETED: "Done", Status.ABANDONED: "Dropped"}
 LISTED = 5
 
 
@@ -43,7 +47,7 @@ def show(plan: Plan, *, me: str = ME) -> Answer:
     """The whole plan, as a checklist."""
     if not plan.phases:
         return Answer(status(f"No plan yet. Begin one with: {me} append TEXT"))
-    return Answer(status(checklist(plan).rstrip(JS_SPACES)))
+    return Answer(status(portable_checklist(plan).rstrip(JS_WHITESPACE)))
 
 
 def append(plan: Plan, phase: str | None, texts: Sequence[str], *, me: str = ME) -> Answer:
@@ -68,7 +72,7 @@ def start(plan: Plan, query: str, *, me: str = ME, numbered: bool = False) -> An
 
 
 def mark(plan: Plan, query: str, to: Status, *, numbered: bool = False) -> Answer:
-    """A task, a phase or everything completed or abandoned."""
+    """A task, a phase or everything marked with a status."""
     if not query:
         return Answer(status(f"{MARKED[to]}: everything"), (Mark(Everything(), to),))
     found = _task_or_phase(plan, query, numbered=numbered)
@@ -91,7 +95,7 @@ def remove(plan: Plan, query: str, *, numbered: bool = False) -> Answer:
 
 def note(plan: Plan, query: str, text: str, *, me: str = ME, numbered: bool = False) -> Answer:
     """A note added to one task."""
-    text = text.rstrip(JS_SPACES)
+    text = text.rstrip(JS_WHITESPACE)
     if not query or not text:
         return refused(Trouble.MISUSED, f"Note what, and on which task? {me} note TASK TEXT")
     found = _task(plan, query, numbered=numbered)
@@ -105,14 +109,14 @@ def copy(plan: Plan, *, me: str = ME) -> Answer:
     """The checklist for the clipboard."""
     if not plan.phases:
         return warned(Trouble.NOTHING_THERE, f"There is no plan to copy; begin one with: {me} append TEXT")
-    return Answer(request=CopyText(checklist(plan)))
+    return Answer(request=CopyText(portable_checklist(plan)))
 
 
 def export(plan: Plan, path: str, *, me: str = ME) -> Answer:
     """The plan for a file, in a form that gives the same plan back."""
     if not plan.phases:
         return warned(Trouble.NOTHING_THERE, f"There is no plan to export; begin one with: {me} append TEXT")
-    return Answer(request=WriteFile(path or FILE, document(plan)))
+    return Answer(request=WriteFile(path or FILE, lossless_checklist(plan)))
 
 
 def import_(path: str) -> Answer:
@@ -127,7 +131,7 @@ def edit(plan: Plan) -> Answer:
 
 def draft(plan: Plan) -> str:
     """What an editor opens with."""
-    return document(plan) if plan.phases else TEMPLATE
+    return lossless_checklist(plan) if plan.phases else TEMPLATE
 
 
 def resumed(request: Request, text: str = "", *, unnamed: str = FIRST_PHASE) -> Answer:
@@ -161,7 +165,7 @@ def failed(request: Request, why: str) -> Answer:
 
 def _phase_for(plan: Plan, phase: str | None) -> tuple[str | None, str]:
     """The exact name of the phase to append to (none for the last one), and how to say where that is."""
-    if phase is None or not phase.strip(JS_SPACES):
+    if phase is None or not phase.strip(JS_WHITESPACE):
         if not plan.phases:
             return FIRST_PHASE, f" to {FIRST_PHASE}"
         last = plan.phases[-1].name

@@ -4,23 +4,67 @@ from __future__ import annotations
 
 from enum import Enum
 
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+@value
+class _Facts:
+    """What a status carries beside its word; `Status` documents it."""
+
+    icon: str = ""
+    checkbox: str = ""
+    verb: str = ""
+    is_open: bool = True
+    is_actionable: bool = True
 
 
 class Status(Enum):
-    """Where a task stands. Open means there is still something to do; blocked, that it waits for somebody else."""
+    """Where a task stands. Each status carries what holds for it everywhere; dialects add their own vocabulary.
 
-    PENDING = "pending"
-    IN_PROGRESS = "in_progress"
-    COMPLETED = "completed"
-    ABANDONED = "abandoned"
-    BLOCKED = "blocked"
+    `value` is its word in stored events. `icon` stands before the task in lists, `checkbox` between the brackets of a
+    Markdown checklist. `verb` is what people and models call the change to it; a status without one is set otherwise.
+    An open task is not done yet; an actionable one can be worked on now, while a blocked one waits for somebody else.
 
-    def __init__(self, word: str) -> None:
-        self.is_open = word in {"pending", "in_progress", "blocked"}
+    To add a status, add a member. Help and schemas list statuses in the order of the members.
+    """
 
-    # There is one of each, so identity will do; looking up words and signs by status is what views do most.
+    PENDING = "pending", _Facts(icon="–", checkbox=" ")
+    IN_PROGRESS = "in_progress", _Facts(icon="●", checkbox="/", verb="start")
+    COMPLETED = "completed", _Facts(icon="✓", checkbox="x", verb="done", is_open=False, is_actionable=False)
+    ABANDONED = "abandoned", _Facts(icon="✗", checkbox="-", verb="drop", is_open=False, is_actionable=False)
+    BLOCKED = "blocked", _Facts(icon="!", checkbox="!", is_actionable=False)
+
+    _value_: str
+    icon: str
+    checkbox: str
+    verb: str
+    is_open: bool
+    is_actionable: bool
+
+    def __new__(cls, word: str, facts: _Facts | None = None) -> Self:
+        """A member whose value is its word, so that `Status("pending")` finds it."""
+        member = object.__new__(cls)
+        member._value_ = word
+        for name in _Facts.__match_args__:
+            setattr(member, name, getattr(facts, name))
+        return member
+
+    @property
+    def basic(self) -> Status:
+        """The nearest of the four statuses that other programs know."""
+        if self in _BASIC:
+            return self
+        return Status.PENDING if self.is_open else Status.ABANDONED
+
+    # There is one object of each status, so identity is enough; views look up by status more than anything else.
     __hash__ = object.__hash__
+
+
+_BASIC = (Status.PENDING, Status.IN_PROGRESS, Status.COMPLETED, Status.ABANDONED)
 
 
 @value

@@ -39,14 +39,14 @@ def open_tasks(plan: Plan) -> list[tuple[int, Task]]:
 
 
 def next_task(plan: Plan) -> tuple[int, Task] | None:
-    """The task to work on now: the first in progress, else the first pending. One that is blocked can wait."""
-    pending = None
+    """The task to work on now: the first in progress, else the first that is actionable."""
+    actionable = None
     for position, task in enumerate(plan.tasks):
         if task.status is Status.IN_PROGRESS:
             return position, task
-        if task.status is Status.PENDING and pending is None:
-            pending = position, task
-    return pending
+        if task.status.is_actionable and actionable is None:
+            actionable = position, task
+    return actionable
 
 
 def tasks_with_phase(plan: Plan) -> list[TaskInPhase]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.kit.schema import Problem, fitted, problems
+from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 MAX_ARGUMENTS = 1_000_000
 
 
-def read_arguments(tool: Tool, arguments: str | Mapping[str, Any]) -> tuple[Any, Sequence[Problem]]:
+def read_arguments(tool: Tool, arguments: str | Mapping[str, Any]) -> tuple[Any, Sequence[SchemaProblem]]:
     """The arguments as data, and what is wrong with them."""
     params: Any = arguments
     if isinstance(arguments, str):
         if len(arguments) > MAX_ARGUMENTS:
-            return {}, [Problem("", f"expected at most {MAX_ARGUMENTS} characters of JSON, got {len(arguments)}")]
+            return {}, [SchemaProblem("", f"expected at most {MAX_ARGUMENTS} characters of JSON, got {len(arguments)}")]
         try:
             params = codec.parse(arguments)
         except ValueError as error:
-            return {}, [Problem("", f"expected JSON: {error}")]
+            return {}, [SchemaProblem("", f"expected JSON: {error}")]
     if tool.meant is not None:
         return tool.meant(params)
-    wrong = problems(tool.parameters, params)
+    wrong = schema_problems(tool.parameters, params)
     if wrong and not tool.strict:
-        params = fitted(tool.parameters, params)
-        wrong = problems(tool.parameters, params)
+        params = coerce_arguments(tool.parameters, params)
+        wrong = schema_problems(tool.parameters, params)
     return params, wrong or tool.demands(params)

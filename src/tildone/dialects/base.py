@@ -10,7 +10,7 @@ from tildone.core.plan import Plan, Status
 from tildone.core.reduce import Outcome, Step
 from tildone.core.rules import Rules
 from tildone.dialects import snapshot
-from tildone.kit.schema import Problem
+from tildone.kit.schema import SchemaProblem
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -86,11 +86,11 @@ class Tool:
     parameters: Schema
     steps: Callable[[Params], Sequence[Step]]
     reply: Callable[[Done], Reply]
-    demands: Callable[[Params], Sequence[Problem]] = lambda _: ()
+    demands: Callable[[Params], Sequence[SchemaProblem]] = lambda _: ()
     snippet: str = ""
     guidelines: tuple[str, ...] = ()
     strict: bool = True
-    meant: Callable[[object], tuple[Params, Sequence[Problem]]] | None = None
+    meant: Callable[[object], tuple[Params, Sequence[SchemaProblem]]] | None = None
     output_schema: Schema | None = None
     hints: Hints = Hints()
 
@@ -124,7 +124,7 @@ class Dialect:
     name: str
     rules: Rules
     tools: tuple[Tool, ...]
-    refuse: Callable[[Tool, Sequence[Problem], object], Reply]
+    refuse: Callable[[Tool, Sequence[SchemaProblem], object], Reply]
     context: Callable[[Plan], str | None]
     carry_on: Callable[[Plan], str]
     recover: Callable[[Sequence[Mapping[str, Any]]], Plan | None] = snapshot.recover

@@ -64,8 +64,8 @@ def _state(task: Task) -> str:
             return f" (waits: {_clipped(single_line(task.notes[-1]))})"
         case Status.BLOCKED:
             return " (waits for somebody else)"
-        case _:
-            return ""
+        case status:
+            return "" if status is Status.PENDING else f" ({status.value})"
 
 
 def _clipped(text: str) -> str:

@@ -1,4 +1,7 @@
-"""til-done in a host: the indexed tools, a status bar, hidden context, and a countdown before the agent goes on."""
+"""til-done in a host: the indexed tools, a status bar, hidden context, and a countdown before each nudge.
+
+Custom types and status keys are those of the original, so that its conversations and screens are understood.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +10,34 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from tildone.core.ops import Write
+from tildone.config import Settings
 from tildone.core.plan import Plan
 from tildone.core.query import open_tasks
-from tildone.dialects.base import Reply, Tool
+from tildone.dialects.base import Dialect, Reply, Tool
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.indexed.entries import STATUSES
-from tildone.extensions.memory import OpenSession, overtaken
+from tildone.extensions.memory import OpenSession
+from tildone.extensions.skeleton import DialectExtension, limit_notice
 from tildone.extensions.tools import definition
-from tildone.host.dispatcher import Event
+from tildone.host.events import AgentEnd
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
+from tildone.host.extension_events import (
+    AgentStartReply,
+    BeforeAgentStart,
+    BranchChange,
+    ConversationStart,
+    Interruption,
+)
+from tildone.host.messages import CustomMessage, StopReason, last_answer, text_of
+from tildone.host.runtime import Delivery
 from tildone.kit.components import RenderOptions, Text
-from tildone.kit.definition import ToolResult
-from tildone.log.events import Actor, Bound, Directive
+from tildone.kit.definition import ToolDefinition, ToolResult
+from tildone.log.events import Bound, Directive
 from tildone.loop.countdown import Tick, countdown
 from tildone.loop.decision import GiveUp, GoOn, Rest, Turn
-from tildone.session import Session
-from tildone.views import board, themed
-from tildone.views.bounds import why_let_go
-from tildone.views.plain import EMPTY
+from tildone.views import themed, widget
+from tildone.views.plain_list import NO_TODOS
 
 CONTEXT, COMPLETE, COUNTING = "til-done-context", "til-done-complete", "til-done-countdown"
 SUMMARY, ACTIVE = "til-done", "til-done-active"
@@ -37,47 +48,36 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def til_done(open_session: OpenSession, ticks: Sequence[Tick] = countdown()) -> Callable[[ExtensionAPI], None]:
-    """The extension, keeping its plan in the session that `open_session` gives for a conversation's id."""
-    return lambda api: TilDone(api, open_session, ticks).plug_in()
+def indexed(open_session: OpenSession, ticks: Sequence[Tick] = countdown()) -> Callable[[ExtensionAPI], None]:
+    """The extension; `open_session` opens the plan's session for a conversation's id."""
+    return lambda api: IndexedExtension(api, open_session, ticks).register()
 
 
-class TilDone:
+class IndexedExtension(DialectExtension):
     """One host's til-done."""
 
     def __init__(self, api: ExtensionAPI, open_session: OpenSession, ticks: Sequence[Tick]) -> None:
-        self.api = api
+        super().__init__(api, INDEXED, open_session)
         self._ticks = ticks
-        self._open_session = open_session
-        self._session: Session | None = None
         self._timers: list[Callable[[], None]] = []
 
-    def plug_in(self) -> None:
-        """Tools, handlers and renderers."""
-        for tool in INDEXED.tools:
-            self.api.register_tool(
-                definition(tool, self.carry_out, render_call=_call_renderer(tool.name), render_result=self.render)
-            )
-        self.api.on("session_start", self.read_again)
-        self.api.on("session_tree", self.read_again)
-        self.api.on("before_agent_start", self.remind)
-        self.api.on("agent_end", self.turn_ended)
-        self.api.on("interrupted", self.leave_it)
-        for kind in (CONTEXT, COMPLETE, COUNTING):
-            self.api.register_message_renderer(kind, _message_renderer(kind))
+    def register_hooks(self) -> None:
+        """Register what happens around a turn, and how custom messages are drawn."""
+        self.api.on(BeforeAgentStart, self.add_context)
+        self.api.on(AgentEnd, self.turn_ended)
+        self.api.on(Interruption, self.cancel)
+        for custom_type in (CONTEXT, COMPLETE, COUNTING):
+            self.api.register_message_renderer(custom_type, _message_renderer(custom_type))
 
-    @property
-    def session(self) -> Session:
-        """The plan's session; the one of this conversation once it has started."""
-        if self._session is None:
-            self._session = self._open_session("")
-        return self._session
+    def definition(self, tool: Tool) -> ToolDefinition:
+        """A tool with its renderers."""
+        return definition(tool, self.execute, render_call=_call_renderer(tool.name), render_result=self.render)
 
-    def carry_out(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
-        """A tool call; the status bar follows a change that was made."""
+    def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
+        """Carry out a model's call; the status bar follows changes only."""
         reply = self.session.execute(tool, params)
-        if "error" not in reply.details and tool.name != "list_todos":
-            self._show_status(ctx)
+        if "error" not in reply.details and not tool.hints.read_only:
+            self.show_status(ctx)
         return reply
 
     def render(self, result: ToolResult, _options: RenderOptions) -> Text:
@@ -85,36 +85,33 @@ class TilDone:
 
         The details of `list_todos` hold no list, so that they never count as state: it is drawn from its text.
         """
-        if _is_listing(result.details) and result.text != EMPTY:
+        if _is_listing(result.details) and result.text != NO_TODOS:
             return Text(result.text)
         return Text(themed.result(result.text, result.details, STATUSES))
 
-    def read_again(self, event: Event, ctx: ExtensionContext) -> None:
-        """Another conversation, or another branch of it: the plan is what that remembers.
+    def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
+        """Cancel a countdown of the conversation before, and restore the plan of this one."""
+        self.cancel(event, ctx)
+        super().conversation_opened(event, ctx)
 
-        A conversation that is opened again may have been overtaken: what was done to its plan meanwhile stands.
-        """
-        self._stop_counting()
-        if ctx.has_ui:
-            ctx.ui.set_widget(COUNTING, None)
-        self._session = self._open_session(ctx.session.id)
-        remembered = INDEXED.recover(ctx.session.get_branch())
-        if event["type"] == "session_tree" or not overtaken(self._session, remembered):
-            plan = remembered or Plan()
-            self._session.change([Write(plan.phases)], Actor.IMPORT)
-        self._show_status(ctx)
+    def branch_chosen(self, event: BranchChange, ctx: ExtensionContext) -> None:
+        """Cancel a countdown of the branch before, and restore the plan of this one."""
+        self.cancel(event, ctx)
+        super().branch_chosen(event, ctx)
 
-    def remind(self, _event: Event, _ctx: ExtensionContext) -> dict[str, Any] | None:
-        """The plan, hidden from the person, before the model begins."""
+    def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
+        """Put the plan before the model, hidden from the person."""
         content = self.session.context()
-        return {"message": {"customType": CONTEXT, "content": content, "display": False}} if content else None
+        return AgentStartReply(CustomMessage(CONTEXT, content)) if content else None
 
-    def turn_ended(self, event: Event, ctx: ExtensionContext) -> None:
-        """Let the agent rest, let it go, or count down to its next turn. A new end of a turn ends what it counts."""
-        if event.get("willRetry"):
+    def turn_ended(self, event: AgentEnd, ctx: ExtensionContext) -> None:
+        """Count down to the next turn of an agent that stops with work left. The end of a turn cancels a countdown."""
+        if event.will_retry:
             return
-        stop = _stop_reason(event["messages"])
-        verdict = self.session.turn_ended(Turn(aborted=stop == "aborted", errored=stop == "error"))
+        last = last_answer(event.messages)
+        stop = last.stop_reason if last else None
+        turn = Turn(aborted=stop == StopReason.ABORTED, errored=stop == StopReason.ERROR)
+        verdict = self.session.turn_ended(turn)
         was_counting = self._stop_counting()
         match verdict.decision:
             case GoOn():
@@ -127,16 +124,14 @@ class TilDone:
         if was_counting and ctx.has_ui:
             ctx.ui.set_widget(COUNTING, None)
 
-    def leave_it(self, _event: Event, ctx: ExtensionContext) -> None:
-        """The person has taken over: what was about to be said in their place is not said."""
+    def cancel(self, _event: Interruption | ConversationStart | BranchChange, ctx: ExtensionContext) -> None:
+        """Cancel the countdown: the person has taken over, or another plan has come."""
         self._stop_counting()
         if ctx.has_ui:
             ctx.ui.set_widget(COUNTING, None)
 
     def _announce(self, bound: Bound, limit: int) -> None:
-        why = f"{limit} iterations" if bound is Bound.NUDGES else why_let_go(bound, limit)
-        content = f"Auto-continue limit reached ({why}). Remaining todos were not completed. Take over manually."
-        self.api.send_message({"customType": COMPLETE, "content": content, "display": True})
+        self.api.send_message(CustomMessage(COMPLETE, limit_notice(bound, limit), display=True))
 
     def _count_down(self, ctx: ExtensionContext) -> None:
         """Tick by tick where somebody watches, and in one wait where nobody does."""
@@ -154,7 +149,7 @@ class TilDone:
     def _tick(self, ctx: ExtensionContext, now: Tick, go_on: Callable[[], None]) -> None:
         try:
             if not now.fires:
-                ctx.ui.set_widget(COUNTING, [board.counting_down(now.left)], "aboveEditor")
+                ctx.ui.set_widget(COUNTING, [widget.countdown_text(now.left)], "aboveEditor")
             elif ctx.has_ui:
                 ctx.ui.set_widget(COUNTING, None)
         except Exception:  # noqa: BLE001  whoever watches is typing: that interrupts
@@ -180,7 +175,7 @@ class TilDone:
 
     def _say_later(self, prompt: str) -> None:
         with suppress(Exception):  # nobody listens: there is nothing left to try
-            self.api.send_user_message(prompt, deliver_as="follow_up")
+            self.api.send_user_message(prompt, deliver_as=Delivery.FOLLOW_UP)
 
     def _stop_counting(self) -> bool:
         """Cancel the countdown; whether one was running."""
@@ -189,18 +184,19 @@ class TilDone:
             self._timers.pop()()
         return was_counting
 
-    def _show_status(self, ctx: ExtensionContext) -> None:
+    def show_status(self, ctx: ExtensionContext) -> None:
+        """Show the person how far the plan is, and the task in progress."""
         if ctx.has_ui:
-            ctx.ui.set_status(SUMMARY, board.summary(self.session.plan))
-            ctx.ui.set_status(ACTIVE, board.active(self.session.plan))
+            ctx.ui.set_status(SUMMARY, widget.status_text(self.session.plan))
+            ctx.ui.set_status(ACTIVE, widget.active_tasks(self.session.plan))
 
 
 def _call_renderer(name: str) -> Callable[[Any], Text]:
     return lambda args: Text(CALLS[name](args))
 
 
-def _message_renderer(kind: str) -> Callable[[dict[str, Any]], Text]:
-    return lambda shown: Text(themed.message(kind, shown["content"]))
+def _message_renderer(kind: str) -> Callable[[CustomMessage], Text]:
+    return lambda message: Text(themed.message(kind, text_of(message)))
 
 
 def _is_listing(details: object) -> bool:
@@ -212,7 +208,9 @@ def _texts(plan: Plan) -> list[str]:
     return [task.text for task in plan.tasks]
 
 
-def _stop_reason(messages: Sequence[dict[str, Any]]) -> str | None:
-    """How the agent's last message ended."""
-    last = next((message for message in reversed(messages) if message["role"] == "assistant"), None)
-    return last.get("stopReason") if last else None
+def from_settings(_dialect: Dialect, open_session: OpenSession, settings: Settings) -> Callable[[ExtensionAPI], None]:
+    """The extension as `tildone run` loads it."""
+    return indexed(open_session, countdown(settings.countdown))
+
+
+EXTENSION = from_settings

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 from tildone.agents.identity import AgentId
 from tildone.agents.processes import start_time
@@ -16,9 +15,10 @@ from tildone.agents.registry import Agent, AgentRegistry
 from tildone.dialects.native import STOPPED
 from tildone.errors import StoreError
 from tildone.extensions.memory import OpenSession
-from tildone.host.dispatcher import Event
+from tildone.host.events import TurnStart
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
+from tildone.host.extension_events import BlockCall, ConversationEnd, ConversationStart, ToolCallRequest
 from tildone.log.events import Directive
 from tildone.session import Session
 
@@ -27,7 +27,7 @@ NOTICE = "Stopped (tildone stop). To go on: tildone resume"
 
 def steering(open_session: OpenSession, agents: AgentRegistry | None) -> Callable[[ExtensionAPI], None]:
     """The extension. Without a place where agents are written down, only this process can steer its own."""
-    return lambda api: Steering(api, open_session, agents).plug_in()
+    return lambda api: Steering(api, open_session, agents).register()
 
 
 class Steering:
@@ -40,24 +40,24 @@ class Steering:
         self._session: Session | None = None
         self._id: AgentId | None = None
 
-    def plug_in(self) -> None:
-        """Handlers."""
-        self.api.on("session_start", self.appear)
-        self.api.on("turn_start", self.hold)
-        self.api.on("tool_call", self.hold)
-        self.api.on("session_shutdown", self.leave)
+    def register(self) -> None:
+        """Register the handlers."""
+        self.api.on(ConversationStart, self.appear)
+        self.api.on(TurnStart, self.hold)
+        self.api.on(ToolCallRequest, self.hold)
+        self.api.on(ConversationEnd, self.leave)
 
-    def appear(self, _event: Event, ctx: ExtensionContext) -> None:
+    def appear(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
         """A conversation is opened: its agent is at work."""
         self.leave()
-        self._session = self._open_session(ctx.session.id)
-        self._id = AgentId("tildone", ctx.session.id)
+        self._session = self._open_session(ctx.conversation.id)
+        self._id = AgentId("tildone", ctx.conversation.id)
         if self._agents is not None:
             pid = os.getpid()
             # Where it cannot be written down it is not found from elsewhere, and that is all.
             with suppress(StoreError):
                 self._agents.save(
-                    Agent(self._id, ctx.session.id, pid=pid, last_active=ctx.now(), started=start_time(pid))
+                    Agent(self._id, ctx.conversation.id, pid=pid, last_active=ctx.now(), started=start_time(pid))
                 )
 
     def leave(self, *_: object) -> None:
@@ -66,10 +66,10 @@ class Steering:
             with suppress(StoreError):
                 self._agents.remove(self._id)
 
-    def hold(self, _event: Event, ctx: ExtensionContext) -> dict[str, Any] | None:
+    def hold(self, _event: TurnStart | ToolCallRequest, ctx: ExtensionContext) -> BlockCall | None:
         """A boundary: beyond it only an agent goes that may."""
         if self._session is None or self._session.state.directive is not Directive.STOP:
             return None
         ctx.abort()
         ctx.ui.notify(NOTICE, "warning")
-        return {"block": True, "reason": STOPPED}
+        return BlockCall(STOPPED)

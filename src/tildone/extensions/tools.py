@@ -8,10 +8,10 @@ from typing import Any
 from tildone.dialects.base import Reply, Tool
 from tildone.host.extension_context import ExtensionContext
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult
-from tildone.kit.schema import Problem
+from tildone.kit.schema import SchemaProblem
 
 Carry = Callable[[Tool, dict[str, Any], ExtensionContext], Reply]
-Refuse = Callable[[Tool, Sequence[Problem], object], Reply]
+Refuse = Callable[[Tool, Sequence[SchemaProblem], object], Reply]
 
 
 def definition(tool: Tool, carry: Carry, refuse: Refuse | None = None, **more: Any) -> ToolDefinition:

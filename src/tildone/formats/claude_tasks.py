@@ -5,7 +5,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 from tildone.core.plan import Status, Task, flat
-from tildone.formats.losses import Remarks, Taken
+from tildone.formats.conversion import ImportedPlan, WarningCollector
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -39,23 +39,23 @@ class _Found:
     before: frozenset[int]
 
 
-def is_task(data: object) -> bool:
+def is_task_file(data: object) -> bool:
     """Whether this is what the file of one task holds."""
     return isinstance(data, dict) and isinstance(data.get("subject"), str)
 
 
-def is_list(data: object) -> bool:
+def is_todo_list(data: object) -> bool:
     """Whether this is a list of todos; an empty list is one, too."""
     return isinstance(data, list) and all(map(_is_todo, data))
 
 
-def tasks(files: Iterable[object]) -> Taken:
+def read_task_files(files: Iterable[object]) -> ImportedPlan:
     """The plan in the files of a list of tasks: by their numbers, but each after those that it waits for.
 
     Raises:
         ValueError: one of them is not the file of a task.
     """
-    remarks = Remarks("task")
+    remarks = WarningCollector("task")
     found: list[_Found] = []
     for number, data in sorted(_numbered(files), key=lambda pair: pair[0]):
         if data.get("status") == DELETED:
@@ -63,26 +63,26 @@ def tasks(files: Iterable[object]) -> Taken:
         else:
             task = _task(data["subject"], data, number, remarks)
             found.append(_Found(number, task, _numbers(data.get("blockedBy")), _numbers(data.get("blocks"))))
-    return Taken(flat(*(each.task for each in _in_order(found, remarks))), remarks.all())
+    return ImportedPlan(flat(*(each.task for each in _in_order(found, remarks))), remarks.all())
 
 
-def todos(data: object) -> Taken:
+def read_todo_list(data: object) -> ImportedPlan:
     """The plan in a list of todos.
 
     Raises:
         ValueError: it is none.
     """
-    if not isinstance(data, list) or not is_list(data):
+    if not isinstance(data, list) or not is_todo_list(data):
         raise ValueError("not a list of todos")
-    remarks = Remarks("task")
+    remarks = WarningCollector("task")
     found = [_task(each["content"], each, number, remarks) for number, each in enumerate(data, start=1)]
-    return Taken(flat(*found), remarks.all())
+    return ImportedPlan(flat(*found), remarks.all())
 
 
 def _numbered(files: Iterable[object]) -> Iterator[tuple[int, Json]]:
     """The tasks with their numbers; one that is called otherwise goes by its place."""
     for place, data in enumerate(files, start=1):
-        if not isinstance(data, dict) or not is_task(data):
+        if not isinstance(data, dict) or not is_task_file(data):
             raise ValueError("not the file of a task: it has no subject")
         yield _number(data.get("id")) or place, data
 
@@ -91,7 +91,7 @@ def _is_todo(data: object) -> bool:
     return isinstance(data, dict) and isinstance(data.get("content"), str)
 
 
-def _task(text: str, data: Json, number: int, remarks: Remarks) -> Task:
+def _task(text: str, data: Json, number: int, remarks: WarningCollector) -> Task:
     word = data.get("status", "pending")
     status = STATUSES.get(word) if isinstance(word, str) else None
     if status is None:
@@ -102,7 +102,7 @@ def _task(text: str, data: Json, number: int, remarks: Remarks) -> Task:
     return Task(text, status or Status.PENDING, tuple(_notes(text, data, number, remarks)))
 
 
-def _notes(text: str, data: Json, number: int, remarks: Remarks) -> Iterator[str]:
+def _notes(text: str, data: Json, number: int, remarks: WarningCollector) -> Iterator[str]:
     """What a plan has no other place for than notes."""
     description, metadata = data.get("description"), data.get("metadata")
     if description and description != text:
@@ -131,7 +131,7 @@ def _numbers(held: object) -> frozenset[int]:
     return frozenset(map(_number, held)) - {0} if isinstance(held, list) else frozenset()
 
 
-def _in_order(queue: list[_Found], remarks: Remarks) -> list[_Found]:
+def _in_order(queue: list[_Found], remarks: WarningCollector) -> list[_Found]:
     """As they came, but each after those that it waits for. Those that wait for one another come last."""
     places = {each.number: place for place, each in enumerate(queue)}
     waits = [{places[number] for number in each.after if number in places} for each in queue]

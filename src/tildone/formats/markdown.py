@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.formats.whitespace import JS_SPACES
+from tildone.formats.whitespace import JS_WHITESPACE
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -19,14 +19,7 @@ from tildone.views.sanitize import printable, single_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-MARKS = {
-    Status.PENDING: " ",
-    Status.IN_PROGRESS: "/",
-    Status.COMPLETED: "x",
-    Status.ABANDONED: "-",
-    Status.BLOCKED: "!",
-}
-STATUSES = {mark: status for status, mark in MARKS.items()} | {
+STATUSES = {status.checkbox: status for status in Status} | {
     "": Status.PENDING,
     "X": Status.COMPLETED,
     ">": Status.IN_PROGRESS,
@@ -40,9 +33,9 @@ _UNIT = "[^\n\r\u2028\u2029\U00010000-\U0010ffff]"
 
 # Patterns are text that `re` compiles when it first needs them: a hook, which reads no Markdown, never pays for them.
 _LINE_END = "\r?\n"
-_HEADING = f"#{{1,6}}[{JS_SPACES}]+({_ANY}+)"
-_TASK = f"[-*+][{JS_SPACES}]*\\[({_UNIT}?)\\][{JS_SPACES}]+({_ANY}+)"
-_NOTE = f"[{JS_SPACES}]*>[{JS_SPACES}]?({_ANY}*)"
+_HEADING = f"#{{1,6}}[{JS_WHITESPACE}]+({_ANY}+)"
+_TASK = f"[-*+][{JS_WHITESPACE}]*\\[({_UNIT}?)\\][{JS_WHITESPACE}]+({_ANY}+)"
+_NOTE = f"[{JS_WHITESPACE}]*>[{JS_WHITESPACE}]?({_ANY}*)"
 
 _OPENING = "<!--tildone"
 _COMMENT = f"(.*){_OPENING} ([^<>]*)-->"
@@ -51,7 +44,7 @@ _BETWEEN_HALVES = "(?<=[\ud800-\udbff])(?=[\udc00-\udfff])"
 
 
 @value
-class Problem:
+class LineProblem:
     """A line that could not be read, and why."""
 
     line: int
@@ -62,27 +55,27 @@ class Problem:
 
 
 @value
-class Reading:
+class ParsedChecklist:
     """The plan that a text holds, and the lines of it that hold nothing."""
 
     plan: Plan
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[LineProblem, ...] = ()
 
 
-def checklist(plan: Plan) -> str:
+def portable_checklist(plan: Plan) -> str:
     """The plan as other tools write it; only a line break inside an element is shown instead of made."""
     return _joined([_checklist_lines(phase) for phase in plan.phases]) or EMPTY
 
 
-def document(plan: Plan) -> str:
+def lossless_checklist(plan: Plan) -> str:
     """The plan so that `read` gives the same plan back, whatever its texts hold.
 
-    The same as `checklist` wherever that already comes back. A flat list has no heading.
+    The same as `portable_checklist` wherever that already comes back. A flat list has no heading.
     """
     return _joined([_document_lines(phase, first=not index) for index, phase in enumerate(plan.phases)])
 
 
-def read(text: str, unnamed: str = "") -> Reading:
+def read(text: str, unnamed: str = "") -> ParsedChecklist:
     """The plan in a checklist, whoever wrote it. A phase without a name is called `unnamed`.
 
     Tasks above the first heading are in a phase without a name.
@@ -100,7 +93,7 @@ def _joined(blocks: list[list[str]]) -> str:
 def _checklist_lines(phase: Phase) -> list[str]:
     lines = [f"# {_shown(phase.name)}"]
     for task in phase.tasks:
-        lines.append(f"- [{MARKS[task.status]}] {_shown(task.text)}")
+        lines.append(f"- [{task.status.checkbox}] {_shown(task.text)}")
         lines += _quoted(_note_lines(task.notes, _shown_in_note))
     return lines
 
@@ -109,14 +102,14 @@ def _document_lines(phase: Phase, *, first: bool) -> list[str]:
     flat = first and not phase.name and phase.tasks
     lines = [] if flat else [f"# {_exact(phase.name)}"]
     for task in phase.tasks:
-        lines.append(f"- [{MARKS[task.status]}] {_exact(task.text)}")
+        lines.append(f"- [{task.status.checkbox}] {_exact(task.text)}")
         lines += _quoted(_exact_notes(task.notes))
     return lines
 
 
 def _exact(text: str) -> str:
     """A name or a task's text, with a comment if it would not come back without."""
-    if text and text == text.strip(JS_SPACES) and text == _shown(text) and _OPENING not in text:
+    if text and text == text.strip(JS_WHITESPACE) and text == _shown(text) and _OPENING not in text:
         return text
     return f"{_visible(text)} {_comment(_pieces(text))}".lstrip(" ")
 
@@ -165,11 +158,11 @@ def _shown_in_note(line: str) -> str:
 
 def _visible(text: str) -> str:
     """What stands before a comment."""
-    return _visible_in_note(text).lstrip(JS_SPACES)
+    return _visible_in_note(text).lstrip(JS_WHITESPACE)
 
 
 def _visible_in_note(line: str) -> str:
-    return printable(line).replace(_OPENING, f"‹{_OPENING[1:]}").rstrip(JS_SPACES)
+    return printable(line).replace(_OPENING, f"‹{_OPENING[1:]}").rstrip(JS_WHITESPACE)
 
 
 def _comment(exact: str | list[str] | list[str | list[str]]) -> str:
@@ -207,7 +200,7 @@ def _meant(written: str) -> str | None:
     found = re.fullmatch(_COMMENT, written)
     if found is None:
         return written
-    visible = found[1].rstrip(JS_SPACES)
+    visible = found[1].rstrip(JS_WHITESPACE)
     exact = _whole(_parsed(found[2]))
     return exact if exact is not None and _visible(exact) == visible else visible or None
 
@@ -250,7 +243,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self._phases: list[tuple[str, list[_Draft]]] = []
-        self._problems: list[Problem] = []
+        self._problems: list[LineProblem] = []
         self._draft: _Draft | None = None
 
     def take(self, number: int, line: str) -> None:
@@ -259,18 +252,18 @@ class _Reader:
         if note and self._draft:
             self._draft.note(note[1])
             return
-        stripped = line.strip(JS_SPACES)
+        stripped = line.strip(JS_WHITESPACE)
         if not stripped:
             return
         self._draft = None
         why = self._element(stripped)
         if why:
-            self._problems.append(Problem(number, "a note (> text) without a task above it" if note else why))
+            self._problems.append(LineProblem(number, "a note (> text) without a task above it" if note else why))
 
-    def reading(self, unnamed: str) -> Reading:
+    def reading(self, unnamed: str) -> ParsedChecklist:
         """All that was read."""
         phases = (Phase(name or unnamed, tuple(draft.task() for draft in drafts)) for name, drafts in self._phases)
-        return Reading(Plan(tuple(phases)), tuple(self._problems))
+        return ParsedChecklist(Plan(tuple(phases)), tuple(self._problems))
 
     def _element(self, line: str) -> str | None:
         """Read a heading or a task; what is wrong with it, if anything."""

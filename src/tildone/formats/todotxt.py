@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 
 from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.formats.losses import Remarks, Taken, Written
-from tildone.formats.whitespace import JS_SPACES
+from tildone.formats.conversion import ExportedText, ImportedPlan, WarningCollector
+from tildone.formats.whitespace import JS_WHITESPACE
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.sanitize import printable
@@ -46,9 +46,9 @@ class _Line:
     said: tuple[str, ...] = ()
 
 
-def read(text: str) -> Taken:
+def read(text: str) -> ImportedPlan:
     """The plan in a todo.txt of any hand: phases by +project, in the order in which they first appear."""
-    remarks = Remarks()
+    remarks = WarningCollector()
     phases: dict[str, list[Task]] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         found = _understood(line)
@@ -56,15 +56,15 @@ def read(text: str) -> Taken:
             phases.setdefault(found.phase, []).append(found.task)
             for what in found.said:
                 remarks.add(what, number)
-    return Taken(Plan(tuple(Phase(name, tuple(tasks)) for name, tasks in phases.items())), remarks.all())
+    return ImportedPlan(Plan(tuple(Phase(name, tuple(tasks)) for name, tasks in phases.items())), remarks.all())
 
 
-def write(plan: Plan) -> Written:
+def write(plan: Plan) -> ExportedText:
     """The plan as todo.txt.
 
     `read` gives the same plan back, but for phases without a task, and phases of one name, which become one.
     """
-    remarks = Remarks()
+    remarks = WarningCollector()
     lines: list[str] = []
     names: set[str] = set()
     for phase in plan.phases:
@@ -80,7 +80,7 @@ def write(plan: Plan) -> Written:
             lines.append(line)
             for what in lost:
                 remarks.add(what, len(lines))
-    return Written("".join(f"{line}\n" for line in lines), remarks.all())
+    return ExportedText("".join(f"{line}\n" for line in lines), remarks.all())
 
 
 def _named(phase: Phase) -> str:
@@ -138,7 +138,7 @@ def _dates(task: Task) -> tuple[list[str], tuple[str, ...]]:
 
 def _understood(line: str) -> _Line | None:
     """What a line says; None if nothing stands on it."""
-    line = line.strip(JS_SPACES)
+    line = line.strip(JS_WHITESPACE)
     if not line:
         return None
     done, priority, completed, created, rest = _parts(line)
@@ -226,7 +226,7 @@ class _Words:
 
 
 def _stripped(words: list[str]) -> str:
-    return " ".join(words).strip(JS_SPACES)
+    return " ".join(words).strip(JS_WHITESPACE)
 
 
 def _fields_said(words: list[str]) -> Iterator[str]:
@@ -248,7 +248,7 @@ def _tag(phase: str) -> str:
 
 def _visible(text: str) -> str:
     """What stands on a line for a text that cannot: it is on one line, and no part of it means anything."""
-    words = re.sub(_FORGED_FIELD, "\\3：", re.sub(_FORGED_TAG, "＋", printable(text).strip(JS_SPACES)))
+    words = re.sub(_FORGED_FIELD, "\\3：", re.sub(_FORGED_TAG, "＋", printable(text).strip(JS_WHITESPACE)))
     # Looked at with something behind it, as it will be.
     done, _, completed, created, rest = _parts(f"{words} {_GUARD}")
     forged = done or completed or created or rest == _GUARD or rest.startswith(" ")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tildone.core.plan import Plan
 from tildone.core.query import progress
-from tildone.history.changes import changes, told
-from tildone.history.timeline import Mark
+from tildone.history.changes import change_sentences, changes
+from tildone.history.timeline import HeadRelation
 from tildone.kit.theme import Role, Span
 from tildone.log.events import PlanChanged
 from tildone.log.refs import ROOT, short_ids
 from tildone.log.tree import by_id, labels, leaves
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.rows import cut, led
+from tildone.views.line_layout import clip_line, hanging_lines
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tildone.core.query import Progress
     from tildone.log.events import Event
-    from tildone.views.rows import Line
+    from tildone.views.line_layout import Line
 
     Known = dict[str, Event]
 
@@ -59,7 +59,7 @@ def branches(events: Iterable[Event], head: str | None) -> list[Branch]:
     for tip in _tips(known, here):
         parted = next((event.id for event in _back(known, tip.id) if event.id in here), None)
         shared = _newest_change(known, parted)
-        did = told(changes(_plan(shared), _plan(tip)))
+        did = change_sentences(changes(_plan(shared), _plan(tip)))
         name = _nearest_name(known, tip.id, parted, names)
         found.append(Branch(tip, progress(_plan(tip)), *name, parted, shared is current, tuple(did)))
     return found
@@ -75,14 +75,14 @@ def branch_lines(
         end = branch.end
         name = "" if branch.label is None else printable(branch.label) + (f"+{branch.since}" if branch.since else "")
         lead = (
-            Span((Mark.HEAD if branch.current else Mark.ELSEWHERE).value, Role.ACCENT),
+            Span((HeadRelation.HEAD if branch.current else HeadRelation.ELSEWHERE).value, Role.ACCENT),
             Span(f" {printable(short[end.id]) if end else ROOT}", Role.WARNING),
             Span(f"  {when(end.at)}" if end else "", Role.MUTED),
             Span(f"  {branch.far.closed}/{branch.far.total}"),
         )
-        lines += led(lead, [(Span(name, Role.ACCENT), ())], columns) if name else [lead]
+        lines += hanging_lines(lead, [(Span(name, Role.ACCENT), ())], columns) if name else [lead]
         lines += [] if branch.current else _since(branch, short)
-    return lines if columns is None else [cut(line, columns) for line in lines]
+    return lines if columns is None else [clip_line(line, columns) for line in lines]
 
 
 def _since(branch: Branch, short: Mapping[str, str]) -> Iterator[Line]:

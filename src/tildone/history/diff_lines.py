@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from tildone.history.difference import Sign
-from tildone.kit.text import width, wrapped
+from tildone.history.plan_diff import DiffSign
+from tildone.kit.text import display_width, wrap_text
 from tildone.kit.theme import Role, Span, plain
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
-from tildone.views.plain import UNNAMED
-from tildone.views.rows import INDENT
+from tildone.views.line_layout import INDENT
+from tildone.views.plain_list import UNNAMED_PHASE
 from tildone.views.sanitize import printable, printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tildone.history.difference import Entry, Section
-    from tildone.views.rows import Line
+    from tildone.history.plan_diff import PhaseDiff, TaskDiff
+    from tildone.views.line_layout import Line
 
 NARROWEST = 20
 
-_ROLES = {Sign.ADDED: Role.SUCCESS, Sign.REMOVED: Role.ERROR, Sign.CHANGED: Role.WARNING}
+_ROLES = {DiffSign.ADDED: Role.SUCCESS, DiffSign.REMOVED: Role.ERROR, DiffSign.CHANGED: Role.WARNING}
 
 
-def difference_lines(sections: Sequence[Section], columns: int | None = None) -> list[Line]:
+def diff_lines(sections: Sequence[PhaseDiff], columns: int | None = None) -> list[Line]:
     """Each phase with its tasks below it, after signs of what became of them; none wider than `columns`.
 
     A terminal that is narrower than `NARROWEST` gets lines of that width. A flat list has no heading.
@@ -38,7 +38,7 @@ def difference_lines(sections: Sequence[Section], columns: int | None = None) ->
     return lines
 
 
-def as_data(sections: Sequence[Section]) -> list[dict[str, object]]:
+def diff_to_json(sections: Sequence[PhaseDiff]) -> list[dict[str, object]]:
     """The same as plain data, ready for JSON."""
     return [
         {
@@ -52,7 +52,7 @@ def as_data(sections: Sequence[Section]) -> list[dict[str, object]]:
     ]
 
 
-def _entry_data(entry: Entry) -> dict[str, object]:
+def _entry_data(entry: TaskDiff) -> dict[str, object]:
     return {
         "task": entry.text,
         "sign": entry.sign.value,
@@ -64,25 +64,25 @@ def _entry_data(entry: Entry) -> dict[str, object]:
     }
 
 
-def _heading(section: Section, room: int | None) -> Iterator[Line]:
+def _heading(section: PhaseDiff, room: int | None) -> Iterator[Line]:
     sign = (Span(f"{section.sign.value} ", _ROLES[section.sign]),) if section.sign else ()
     asides = [f"was “{printable(section.was)}”"] if section.was else ["had no name"] if section.was == "" else []
     asides += ["moved"] if section.moved else []
     far = f" {section.far.closed}/{section.far.total}" if section.far else ""
     aside = far + (f" ({', '.join(asides)})" if asides else "")
-    yield from _fitted(sign, Span(printable(section.name) or UNNAMED, Role.ACCENT, bold=True), aside, room)
+    yield from _fitted(sign, Span(printable(section.name) or UNNAMED_PHASE, Role.ACCENT, bold=True), aside, room)
 
 
-def _entry(entry: Entry, indent: Span, room: int | None) -> Iterator[Line]:
+def _entry(entry: TaskDiff, indent: Span, room: int | None) -> Iterator[Line]:
     lead = (indent, Span(f"{entry.sign.value} ", _ROLES[entry.sign]))
     said = [what.verb for what in entry.what]
     if entry.origin is not None:
-        said.append(f"moved from {printable(entry.origin) or UNNAMED}")
+        said.append(f"moved from {printable(entry.origin) or UNNAMED_PHASE}")
     elif entry.moved:
         said.append("moved")
     if entry.was is not None:
         said.append(f"was “{printable(entry.was)}”")
-    text = Span(printable(entry.text), Role.DIM if entry.sign is Sign.REMOVED else Role.TEXT)
+    text = Span(printable(entry.text), Role.DIM if entry.sign is DiffSign.REMOVED else Role.TEXT)
     yield from _fitted(lead, text, f": {', '.join(said)}" if said else "", room)
     for sign, note in entry.notes:
         below = (indent, Span("  "), Span(f"{sign.value} ", _ROLES[sign]))
@@ -92,9 +92,9 @@ def _entry(entry: Entry, indent: Span, room: int | None) -> Iterator[Line]:
 
 def _fitted(lead: Line, text: Span, aside: str, room: int | None) -> Iterator[Line]:
     """A text after its lead, and what is said of it beside its last line or, where that does not fit, below it."""
-    margin = width(plain(lead))
-    *above, last = [plain((text,))] if room is None else wrapped(plain((text,)), room - margin)
-    beside = room is None or margin + width(last + aside) <= room
+    margin = display_width(plain(lead))
+    *above, last = [plain((text,))] if room is None else wrap_text(plain((text,)), room - margin)
+    beside = room is None or margin + display_width(last + aside) <= room
     before = lead
     for line in above:
         yield (*before, replace(text, text=line))
@@ -102,5 +102,5 @@ def _fitted(lead: Line, text: Span, aside: str, room: int | None) -> Iterator[Li
     yield (*before, replace(text, text=last), *((Span(aside, Role.MUTED),) if beside and aside else ()))
     if room is not None and not beside:
         under = Span(" " * (margin + len(INDENT)))
-        for line in wrapped(aside.lstrip(": "), room - margin - len(INDENT)):
+        for line in wrap_text(aside.lstrip(": "), room - margin - len(INDENT)):
             yield under, Span(line, Role.MUTED)

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from tildone.core.plan import Phase, Task
 
     Pairs = list[tuple[int, int]]
-    Spot = tuple[int, int]
+    Location = tuple[int, int]
     Chain = tuple[int, "Chain | None"]
 
 
 @value
-class Match:
+class PlanMatch:
     """Two plans and what they share.
 
     `pairs` are phases that became each other, in the order of `after`. `origins` says of a task of `after` where it
@@ -29,31 +29,31 @@ class Match:
     before: Plan
     after: Plan
     pairs: Pairs
-    origins: dict[Spot, Spot]
+    origins: dict[Location, Location]
 
-    def was(self, spot: Spot) -> Task | None:
+    def was(self, spot: Location) -> Task | None:
         """The task that the one at a spot of `after` was before."""
         origin = self.origins.get(spot)
         return None if origin is None else task_at(self.before, origin)
 
 
-def matched(before: Plan, after: Plan) -> Match:
+def match_plans(before: Plan, after: Plan) -> PlanMatch:
     """What two plans share. A task is known by its text, a phase by its name or by sharing a task."""
     pairs = _phase_pairs(before.phases, after.phases)
-    return Match(before, after, pairs, _origins(before, after, pairs))
+    return PlanMatch(before, after, pairs, _origins(before, after, pairs))
 
 
-def spots(plan: Plan) -> list[Spot]:
+def task_locations(plan: Plan) -> list[Location]:
     """Where the tasks of a plan are: the phase, and the place in it."""
     return [(i, a) for i, phase in enumerate(plan.phases) for a in range(len(phase.tasks))]
 
 
-def task_at(plan: Plan, spot: Spot) -> Task:
+def task_at(plan: Plan, spot: Location) -> Task:
     """The task at a spot."""
     return plan.phases[spot[0]].tasks[spot[1]]
 
 
-def longest_rising(numbers: Sequence[int]) -> set[int]:
+def longest_increasing(numbers: Sequence[int]) -> set[int]:
     """The most of these different numbers that already stand in order; the others are those that moved."""
     if list(numbers) == sorted(numbers):
         return set(numbers)
@@ -85,12 +85,12 @@ def _phase_pairs(before: Sequence[Phase], after: Sequence[Phase]) -> Pairs:
     return sorted(pairs, key=lambda pair: pair[1])
 
 
-def _origins(before: Plan, after: Plan, pairs: Pairs) -> dict[Spot, Spot]:
+def _origins(before: Plan, after: Plan, pairs: Pairs) -> dict[Location, Location]:
     """Where each task of `after` was before: in the same phase if it can be, else in any."""
     origins = {(j, b): (i, a) for i, j in pairs for a, b in _in_turn(_texts(before.phases[i]), _texts(after.phases[j]))}
     taken = set(origins.values())
-    old = [spot for spot in spots(before) if spot not in taken]
-    new = [spot for spot in spots(after) if spot not in origins]
+    old = [spot for spot in task_locations(before) if spot not in taken]
+    new = [spot for spot in task_locations(after) if spot not in origins]
     crossed = _in_turn([task_at(before, spot).text for spot in old], [task_at(after, spot).text for spot in new])
     return origins | {new[b]: old[a] for a, b in crossed}
 

@@ -5,29 +5,29 @@ from __future__ import annotations
 from enum import Enum
 
 from tildone.core.plan import Plan, Status
-from tildone.history.changes import between, sentences
-from tildone.history.durations import ENDS, ended, running, spent
-from tildone.history.matching import matched, task_at
+from tildone.history.changes import changes_in, grouped_sentences
+from tildone.history.durations import ENDING_KINDS, finished_durations, format_elapsed, in_progress_since
+from tildone.history.matching import match_plans, task_at
 from tildone.kit.theme import Role, Span
 from tildone.log.events import Directive, DirectiveSet, Labelled, Nudged, PlanChanged, Tripped
 from tildone.log.refs import SHORT_ID_LENGTH, short_ids
 from tildone.log.tree import by_id, labels
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.bounds import why_let_go
-from tildone.views.rows import led
+from tildone.views.bounds import describe_bound
+from tildone.views.line_layout import hanging_lines
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from tildone.history.durations import Running
+    from tildone.history.durations import StartTimes
     from tildone.log.events import Event
-    from tildone.views.rows import Line, Said
+    from tildone.views.line_layout import Line, TextAndSuffix
 
     Told = list[tuple[str, int | None]]
 
-LOOK_BACK = 200
+MAX_LOOKBACK_EVENTS = 200
 """How many events more are read to find out since when a task was in progress."""
 
 _COURSES = {
@@ -37,7 +37,7 @@ _COURSES = {
 }
 
 
-class Mark(Enum):
+class HeadRelation(Enum):
     """Where an event stands towards the head."""
 
     HEAD = "*"
@@ -46,14 +46,14 @@ class Mark(Enum):
 
 
 @value
-class Row:
+class TimelineRow:
     """An event as a history shows it: all texts are ready for a screen.
 
     `took` says of each text how many milliseconds the task was in progress that it tells the end of, if that is known.
     `after` is the event it follows, where that is not the one of the row before.
     """
 
-    mark: Mark
+    mark: HeadRelation
     id: str
     when: str
     who: str
@@ -68,13 +68,13 @@ class _Stand:
     """The plan after an event, and since when its tasks are in progress."""
 
     plan: Plan
-    running: Running
+    running: StartTimes
 
 
 def timeline(
     events: Iterable[Event], head: str | None, when: Callable[[int], str], limit: int | None = None
-) -> list[Row]:
-    """One row an event, for every event of a session in the order they were written, or for its newest (`recent`).
+) -> list[TimelineRow]:
+    """One row per event, in the order of writing, for all events of a session or for its `newest_events`.
 
     `when` says a moment in milliseconds as the reader wants to see it; `limit` is how many nudges are given at most.
     """
@@ -83,14 +83,14 @@ def timeline(
     short = {whole: printable(some) for whole, some in short_ids(known).items()}
     names = labels(known.values())
     stands: dict[str | None, _Stand] = {None: _Stand(Plan(), {})}
-    rows: list[Row] = []
+    rows: list[TimelineRow] = []
     before = next((event.parent for event in known.values()), None)
     for event in known.values():
         # What came before the first of the newest is not known; taking it for the same tells nothing wrong.
         stand = stands.get(event.parent) or _Stand(_left(event), {})
         stands[event.id], told = _told(event, stand, short, limit)
         rows.append(
-            Row(
+            TimelineRow(
                 _mark(event.id, head, here),
                 short[event.id],
                 when(event.at),
@@ -105,7 +105,7 @@ def timeline(
     return rows
 
 
-def recent(newest_first: Iterable[Event], limit: int) -> list[Event]:
+def newest_events(newest_first: Iterable[Event], limit: int) -> list[Event]:
     """As much of a history as it takes to tell its last `limit` events, oldest first.
 
     That is one snapshot of the plan more, to compare the first of them with, and then as much as it takes to know
@@ -121,13 +121,13 @@ def recent(newest_first: Iterable[Event], limit: int) -> list[Event]:
         active = {task.text for task in event.fact.plan.tasks if task.status is Status.IN_PROGRESS}
         if len(taken) > limit:
             untold = active - active.intersection(*since) if untold is None else untold & active
-            if not untold or len(taken) > limit + LOOK_BACK:
+            if not untold or len(taken) > limit + MAX_LOOKBACK_EVENTS:
                 break
         since.append(active)
     return taken[::-1]
 
 
-def row_lines(row: Row, columns: int | None = None) -> list[Line]:
+def row_lines(row: TimelineRow, columns: int | None = None) -> list[Line]:
     """A row for a terminal: a line for each thing that was done, none wider than `columns`."""
     lead = (
         Span(row.mark.value, Role.ACCENT),
@@ -135,12 +135,12 @@ def row_lines(row: Row, columns: int | None = None) -> list[Line]:
         Span(f"  {row.when}  {row.who}", Role.MUTED),
     )
     aside = (f"  ({row.label})" if row.label else "") + (f"  after {row.after}" if row.after else "")
-    said: list[Said] = []
+    said: list[TextAndSuffix] = []
     for number, text in enumerate(row.what):
         took = row.took[number] if row.took else None
-        beside = () if took is None else (Span(f" ({spent(took)})", Role.MUTED),)
+        beside = () if took is None else (Span(f" ({format_elapsed(took)})", Role.MUTED),)
         said.append((Span(text, Role.TEXT), beside if number or not aside else (*beside, Span(aside, Role.ACCENT))))
-    return led(lead, said, columns)
+    return hanging_lines(lead, said, columns)
 
 
 def _left(event: Event) -> Plan:
@@ -156,24 +156,24 @@ def _way(known: Mapping[str, Event], head: str | None) -> set[str]:
     return way
 
 
-def _mark(event: str, head: str | None, here: set[str]) -> Mark:
+def _mark(event: str, head: str | None, here: set[str]) -> HeadRelation:
     if event == head:
-        return Mark.HEAD
-    return Mark.ON_BRANCH if event in here else Mark.ELSEWHERE
+        return HeadRelation.HEAD
+    return HeadRelation.ON_BRANCH if event in here else HeadRelation.ELSEWHERE
 
 
 def _told(event: Event, stand: _Stand, short: Mapping[str, str], limit: int | None) -> tuple[_Stand, Told]:
     """What there is after an event, and what it did."""
     if not isinstance(event.fact, PlanChanged):
         return stand, [(_what(event.fact, short, limit), None)]
-    match = matched(stand.plan, event.fact.plan)
-    ends = ended(match, stand.running, event.at)
+    match = match_plans(stand.plan, event.fact.plan)
+    ends = finished_durations(match, stand.running, event.at)
     took = {task_at(match.after, spot).text: length for spot, length in ends.items()}
     told = [
-        (text, took.get(told[0].subject) if len(told) == 1 and told[0].what in ENDS else None)
-        for text, told in sentences(between(match))
+        (text, took.get(told[0].subject) if len(told) == 1 and told[0].what in ENDING_KINDS else None)
+        for text, told in grouped_sentences(changes_in(match))
     ]
-    after = _Stand(event.fact.plan, running(match, stand.running, event.at))
+    after = _Stand(event.fact.plan, in_progress_since(match, stand.running, event.at))
     return after, told or [("left the plan as it was", None)]
 
 
@@ -182,7 +182,7 @@ def _what(fact: Nudged | Tripped | DirectiveSet | Labelled, short: Mapping[str, 
         case Nudged(count):
             return f"told to go on ({count if limit is None else f'{count}/{limit}'})"
         case Tripped(bound, reached):
-            return f"gave up: {why_let_go(bound, reached)}"
+            return f"gave up: {describe_bound(bound, reached)}"
         case DirectiveSet(course):
             return _COURSES[course]
         case Labelled(target, ""):

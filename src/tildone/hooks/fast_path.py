@@ -8,20 +8,19 @@ The fast path may only err in one direction: where it can't tell, it returns Fal
 
 from __future__ import annotations
 
+import os
 from time import time_ns
 
 from tildone.agents.identity import AgentId
 from tildone.agents.registry import CALLER_NOTE, AgentRegistry
 from tildone.integrations.record import HookPoint
-from tildone.log.json_markers import GO, STOP
-from tildone.stores.sqlite.summary import summarize
+from tildone.log.summary import GO, STOP, SessionSummary
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
 if TYPE_CHECKING:
     from tildone.config import Settings
     from tildone.hooks.event import HookEvent
-    from tildone.stores.sqlite.summary import SessionSummary
 
 COST_NOTE = "cost"
 """The note about an agent that holds what its conversation has cost so far, in dollars."""
@@ -67,11 +66,17 @@ def _session(agents: AgentRegistry, agent_id: AgentId, pid: int, settings: Setti
 
 
 def _summary(settings: Settings, session: str) -> SessionSummary | None:
-    summary = summarize(settings.store.location, session)
+    """The summary of the session; None where only the store can tell."""
+    if not os.path.exists(settings.store.location):
+        return SessionSummary()
+    # Late, because there may be no file to read.
+    from tildone.stores.sqlite.summary import read_summary  # noqa: PLC0415  see above
+
+    summary = read_summary(settings.store.location, session)
     if summary is None or summary.head is not None or session == settings.session:
         return summary
     # The agent's own session has not begun: the directive for the project holds for it as well.
-    project = summarize(settings.store.location, settings.session)
+    project = read_summary(settings.store.location, settings.session)
     return None if project is None or project.directive != GO else summary
 
 

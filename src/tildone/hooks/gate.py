@@ -19,7 +19,7 @@ from tildone.loop.decision import GiveUp, GoOn, Rest, Turn, decide
 from tildone.loop.questions import ends_with_question
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
-from tildone.views.bounds import why_let_go
+from tildone.views.bounds import describe_bound
 
 if TYPE_CHECKING:
     from tildone.agents.identity import AgentId
@@ -55,7 +55,7 @@ def agent_stopped(
         case GoOn():
             return HookReply(ReplyKind.CONTINUE, verdict.prompt or "")
         case GiveUp(bound, limit) if not before.tripped:
-            notice = f"tildone lets the agent go: {why_let_go(bound, limit)}. {_work_left(session.plan)}"
+            notice = f"tildone lets the agent go: {describe_bound(bound, limit)}. {_work_left(session.plan)}"
             return HookReply(ReplyKind.NOTIFY, notice)
         case _:
             return None

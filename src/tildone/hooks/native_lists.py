@@ -30,17 +30,12 @@ MAX_EVENTS = 2000
 MAX_NATIVE_TASKS = 500
 """A longer list is ignored: nobody works through it."""
 
-STATUSES = {
-    "pending": Status.PENDING,
+STATUSES = {status_named.value: status_named for status_named in Status} | {
     "not_started": Status.PENDING,
     "todo": Status.PENDING,
-    "in_progress": Status.IN_PROGRESS,
-    "completed": Status.COMPLETED,
     "done": Status.COMPLETED,
     "cancelled": Status.ABANDONED,
     "canceled": Status.ABANDONED,
-    "abandoned": Status.ABANDONED,
-    "blocked": Status.BLOCKED,
 }
 """The statuses of all coding agents. One that is not listed counts as pending, so that no task is lost."""
 

@@ -1,40 +1,75 @@
-"""Events of a host: handlers in the order they were put up, and an error in one does not stop the rest."""
+"""Delivery of events: handlers of extensions first, in the order of their registration, then listeners.
+
+A handler that raises is reported as an `ExtensionError`, and the rest still run: an extension cannot break the host.
+Listeners are the host's own shells; what they raise is a bug, and is not caught.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 
-Event = dict[str, Any]
-Handler = Callable[[Event, Any], Awaitable[Any] | Any]
-Complaint = Callable[[str, str, Exception], None]
+from tildone.host.events import AgentEvent, ExtensionError, PublicEvent
+from tildone.host.extension_context import ExtensionContext
+from tildone.host.extension_events import ExtensionEvent, Reply
+
+E = TypeVar("E", bound=ExtensionEvent)
+Handler = Callable[[E, ExtensionContext], Awaitable[Reply | None] | Reply | None]
+AnyHandler = Handler[Any]
+Listener = Callable[[PublicEvent], None]
 
 
 class Dispatcher:
-    """Who listens to what."""
+    """Handlers and listeners of one host. Handlers are given `ctx` beside the event."""
 
-    def __init__(self, complain: Complaint) -> None:
-        self._complain = complain
-        self._handlers: dict[str, list[tuple[str, Handler]]] = {}
+    def __init__(self, ctx: ExtensionContext) -> None:
+        self._ctx = ctx
+        self._handlers: dict[type, list[tuple[str, AnyHandler]]] = {}
+        self._listeners: list[Listener] = []
 
-    def on(self, extension: str, event: str, handler: Handler) -> None:
-        """Put up a handler for an event, in the name of an extension."""
-        self._handlers.setdefault(event, []).append((extension, handler))
+    def on(self, extension: str, kind: type[E], handler: Handler[E]) -> None:
+        """Register a handler of an extension for one kind of event."""
+        self._handlers.setdefault(kind, []).append((extension, handler))
 
-    async def emit(self, event: Event, ctx: Any) -> list[Any]:
-        """Tell every handler, in order; what they answered, without the silent ones."""
-        return [answer async for answer in self.answers(event, ctx)]
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Deliver every public event to `listener`; call the result to unsubscribe."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
-    async def answers(self, event: Event, ctx: Any) -> AsyncIterator[Any]:
-        """The same, one after the other: a handler sees what was made of the event before its turn."""
-        for extension, handler in self._handlers.get(event["type"], ()):
-            try:
-                answer = handler(event, ctx)
-                if inspect.isawaitable(answer):
-                    answer = await answer
-            except Exception as error:  # noqa: BLE001  an extension is a stranger: it is reported, and the rest run
-                self._complain(extension, event["type"], error)
-                continue
-            if answer is not None:
-                yield answer
+    async def emit(self, event: ExtensionEvent) -> list[Reply]:
+        """Deliver an event to extensions, then to listeners if it is public; the replies of the extensions."""
+        replies = [await self._reply(extension, handler, event) for extension, handler in self._handlers_of(event)]
+        if isinstance(event, AgentEvent):
+            self.publish(event)
+        return [reply for reply in replies if reply is not None]
+
+    async def fold(self, event: E, step: Callable[[E, Reply], E]) -> E:
+        """Deliver an event handler by handler; after each reply, `step` gives the event for the next handler."""
+        for extension, handler in self._handlers_of(event):
+            reply = await self._reply(extension, handler, event)
+            if reply is not None:
+                event = step(event, reply)
+        return event
+
+    def publish(self, event: PublicEvent) -> None:
+        """Deliver an event to listeners only."""
+        for listener in tuple(self._listeners):
+            listener(event)
+
+    def report(self, extension: str, event: str, error: Exception) -> ExtensionError:
+        """Tell listeners that an extension has raised."""
+        report = ExtensionError(extension, event, str(error))
+        self.publish(report)
+        return report
+
+    def _handlers_of(self, event: ExtensionEvent) -> Sequence[tuple[str, AnyHandler]]:
+        return self._handlers.get(type(event), ())
+
+    async def _reply(self, extension: str, handler: AnyHandler, event: ExtensionEvent) -> Reply | None:
+        try:
+            reply = handler(event, self._ctx)
+            return await reply if inspect.isawaitable(reply) else reply
+        except Exception as error:  # noqa: BLE001  an extension is a stranger: it is reported, and the rest run
+            self.report(extension, event.type, error)
+            return None

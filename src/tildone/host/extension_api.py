@@ -2,67 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
 
-from tildone.host.dispatcher import Handler
-from tildone.host.port import Command, CommandRun, Delivery, HostPort, Renderer
+from tildone.host.dispatcher import Dispatcher, E, Handler
+from tildone.host.events import CustomEvent
+from tildone.host.extension_context import ExtensionContext
+from tildone.host.messages import CustomMessage, DeveloperMessage
+from tildone.host.runtime import Delivery, Runtime
+from tildone.host.wire import JsonValue
+from tildone.kit.components import Component
 from tildone.kit.definition import ToolDefinition
+from tildone.value import value
+
+Renderer = Callable[[CustomMessage], Component]
+RunCommand = Callable[[str, ExtensionContext], Awaitable[None]]
+
+
+@value
+class SlashCommand:
+    """Something that a person calls by typing `/name` and arguments: `run(arguments, ctx)`."""
+
+    name: str
+    description: str
+    run: RunCommand
+
+
+class Outbox(Protocol):
+    """Where extensions send messages and entries."""
+
+    def send_user(self, text: str, *, deliver_as: Delivery | None = None) -> None:
+        """Say something in the person's place."""
+
+    def send_custom(
+        self, message: CustomMessage | DeveloperMessage, *, trigger_turn: bool, deliver_as: Delivery | None
+    ) -> None:
+        """Add a message to the conversation, now or when it is due."""
+
+    def append_custom_entry(self, custom_type: str, data: JsonValue) -> None:
+        """Add an entry that the model does not see."""
+
+
+class Contributions:
+    """The commands and renderers that extensions have registered."""
+
+    def __init__(self) -> None:
+        self.commands: dict[str, SlashCommand] = {}
+        self.renderers: dict[str, Renderer] = {}
 
 
 class ExtensionAPI:
     """The host, from the side of one extension."""
 
-    def __init__(self, host: HostPort, name: str) -> None:
-        self._host = host
+    def __init__(
+        self, name: str, runtime: Runtime, dispatcher: Dispatcher, contributions: Contributions, outbox: Outbox
+    ) -> None:
         self.name = name
+        self._runtime = runtime
+        self._dispatcher = dispatcher
+        self._contributions = contributions
+        self._outbox = outbox
 
-    def on(self, event: str, handler: Handler) -> None:
-        """Be told of an event: `handler(event, ctx)`, sync or async. An answer may steer what happens next."""
-        self._host.bus.on(self.name, event, handler)
+    def on(self, kind: type[E], handler: Handler[E]) -> None:
+        """Register `handler(event, ctx)`, sync or async, for one kind of event; `events` lists what it may reply."""
+        self._dispatcher.on(self.name, kind, handler)
 
     def register_tool(self, tool: ToolDefinition) -> None:
-        """Offer a tool to the model; one of the same name is overridden."""
-        self._host.add_tool(tool)
+        """Offer a tool to the model; it replaces one of the same name."""
+        self._runtime.add_tool(tool)
 
-    def register_command(self, name: str, description: str, run: CommandRun) -> None:
+    def register_command(self, name: str, description: str, run: RunCommand) -> None:
         """Offer a command to the person: `run(arguments, ctx)`."""
-        self._host.commands[name] = Command(name, description, run)
+        self._contributions.commands[name] = SlashCommand(name, description, run)
 
     def register_message_renderer(self, custom_type: str, render: Renderer) -> None:
         """Say how messages of a custom type are drawn."""
-        self._host.renderers[custom_type] = render
+        self._contributions.renderers[custom_type] = render
 
     def tool(self, name: str) -> ToolDefinition | None:
         """The tool of that name, to wrap it or to delegate to it."""
-        return self._host.tools.get(name)
+        return self._runtime.tools.get(name)
 
     def active_tools(self) -> list[str]:
         """The names of the tools that the model is offered."""
-        return [tool.name for tool in self._host.offered()]
+        return [tool.name for tool in self._runtime.active_tools()]
 
     def set_active_tools(self, names: Sequence[str]) -> None:
         """Offer these tools only."""
-        self._host.inactive = set(self._host.tools) - set(names)
+        self._runtime.inactive = set(self._runtime.tools) - set(names)
 
     def send_message(
-        self, message: dict[str, Any], *, trigger_turn: bool = False, deliver_as: Delivery | None = None
+        self,
+        message: CustomMessage | DeveloperMessage,
+        *,
+        trigger_turn: bool = False,
+        deliver_as: Delivery | None = None,
     ) -> None:
-        """Put a custom message ({customType, content, display, details?}) into the conversation."""
-        self._host.send_custom(message, trigger_turn=trigger_turn, deliver_as=deliver_as)
+        """Add a message to the conversation; with `trigger_turn` the model answers it."""
+        self._outbox.send_custom(message, trigger_turn=trigger_turn, deliver_as=deliver_as)
 
     def send_user_message(self, text: str, *, deliver_as: Delivery | None = None) -> None:
         """Say something in the person's place.
 
         Raises:
-            HostBusy: a turn is running, and nothing was said about when to deliver.
+            HostBusy: a turn is running, and `deliver_as` does not say when to deliver.
         """
-        self._host.send_user(text, deliver_as=deliver_as)
+        self._outbox.send_user(text, deliver_as=deliver_as)
 
-    def tell(self, event: dict[str, Any]) -> None:
-        """Tell whoever listens to the host's events of one of the extension's own."""
-        self._host.tell(event)
+    def publish(self, kind: str, **fields: JsonValue) -> None:
+        """Tell listeners of an event of the extension's own."""
+        self._dispatcher.publish(CustomEvent(kind, fields))
 
-    def append_entry(self, custom_type: str, data: Any) -> None:
-        """Remember something in the session that the model does not see."""
-        self._host.append_custom_entry(custom_type, data)
+    def append_entry(self, custom_type: str, data: JsonValue) -> None:
+        """Remember something in the conversation that the model does not see."""
+        self._outbox.append_custom_entry(custom_type, data)

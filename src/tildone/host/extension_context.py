@@ -1,106 +1,110 @@
-"""What a handler, a command or a tool is given: where it runs, who watches, and the session it runs in."""
+"""What a handler, a command or a tool is given: where it runs, who watches, and the conversation it runs in."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from tildone.host.port import HostPort
-from tildone.host.transcript import Entry
+from tildone.host.entries import Entry
+from tildone.host.messages import ModelIdentity
+from tildone.host.runtime import Cancel, Runtime
 from tildone.host.ui import UI
+from tildone.host.wire import JsonObject
 from tildone.kit.signal import AbortSignal
 
 
 class ConversationView:
-    """The session, to be read."""
+    """The conversation, read-only."""
 
-    def __init__(self, host: HostPort) -> None:
-        self._host = host
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
 
     @property
     def id(self) -> str:
-        """The session's id."""
-        return self._host.transcript.id
+        """The conversation's id."""
+        return self._runtime.transcript.id
 
     @property
     def file(self) -> str | None:
         """The file it is kept in, if any."""
-        return self._host.transcript.file
+        return self._runtime.transcript.file
 
-    def get_branch(self) -> list[Entry]:
+    def branch(self) -> list[Entry]:
         """The entries from the root to the leaf, oldest first."""
-        return self._host.transcript.branch()
+        return self._runtime.transcript.branch()
 
-    def get_entries(self) -> list[Entry]:
+    def branch_records(self) -> list[JsonObject]:
+        """The same as JSON objects, which is how dialects read a plan from them."""
+        return [entry.record for entry in self.branch()]
+
+    def entries(self) -> list[Entry]:
         """Every entry of every branch."""
-        return self._host.transcript.entries
+        return self._runtime.transcript.entries
 
 
 class ExtensionContext:
-    """One host, as its extensions see it."""
+    """One host, as its extensions and tools see it."""
 
-    def __init__(self, host: HostPort) -> None:
-        self._host = host
-        self.session = ConversationView(host)
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self.conversation = ConversationView(runtime)
 
     @property
     def has_ui(self) -> bool:
         """Whether anybody watches."""
-        return self._host.ui.has_ui
+        return self._runtime.ui.has_ui
 
     @property
     def ui(self) -> UI:
-        """Whoever watches."""
-        return self._host.ui
+        """The screen of whoever watches."""
+        return self._runtime.ui
 
     @property
     def cwd(self) -> str:
         """The working directory."""
-        return self._host.cwd
+        return self._runtime.cwd
 
     @property
     def mode(self) -> str:
-        """How the host is run: print, json, rpc or terminal."""
-        return self._host.mode
+        """The mode of the host: print, json, rpc or terminal."""
+        return self._runtime.mode
 
     @property
-    def model(self) -> dict[str, Any]:
-        """Which model is spoken to."""
-        model = self._host.model
-        return {"provider": model.provider, "id": model.id, "api": model.api}
+    def model(self) -> ModelIdentity:
+        """The model that answers."""
+        return self._runtime.model
 
     @property
     def signal(self) -> AbortSignal | None:
-        """Tells when the running turn is aborted; None when nothing runs."""
-        return self._host.signal
+        """The abort signal of the running turn; None when nothing runs."""
+        return self._runtime.signal
 
     @property
     def is_idle(self) -> bool:
         """Whether no turn is running."""
-        return not self._host.is_running
+        return not self._runtime.is_running
 
     def now(self) -> int:
-        """Milliseconds since 1970, as the host counts them."""
-        return self._host.now()
+        """Milliseconds since 1970, by the host's clock."""
+        return self._runtime.now()
 
-    def after(self, delay_ms: int, callback: Callable[[], None], *, holds: bool = False) -> Callable[[], None]:
-        """Call back after a while; call the answer to forget it.
+    def after(self, delay_ms: int, callback: Callable[[], None], *, holds: bool = False) -> Cancel:
+        """Call back after a delay; call the result to cancel.
 
-        What `holds` goes on with the agent's work: until it was called back or forgotten, the run is not over.
+        With `holds` the callback continues the agent's work: the run is not over until it was called or cancelled.
         """
         if not holds:
-            return self._host.after(delay_ms, callback)
-        let_go = self._host.holds.take()
-        forget = self._host.after(delay_ms, lambda: _then(callback, let_go))
-        return lambda: _then(forget, let_go)
+            return self._runtime.after(delay_ms, callback)
+        release = self._runtime.pending.hold()
+        cancel = self._runtime.after(delay_ms, lambda: _then(callback, release))
+        return lambda: _then(cancel, release)
 
     def abort(self) -> None:
         """Stop the running turn."""
-        self._host.request_abort("an extension asked for it")
+        self._runtime.abort("an extension asked for it")
 
 
 def _then(first: Callable[[], None], last: Callable[[], None]) -> None:
-    """Do both, the last whatever comes of the first."""
+    """Call both, the last even if the first raises."""
     try:
         first()
     finally:

@@ -3,38 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from tildone.errors import TildoneError
-from tildone.host import messages
-from tildone.host.dispatcher import Dispatcher, Event
-from tildone.host.extension_api import ExtensionAPI
+from tildone.host.content import ImageBlock, TextBlock
+from tildone.host.dispatcher import Dispatcher, Listener
+from tildone.host.entries import CustomEntry
+from tildone.host.events import EntryAppended, ExtensionError, MessageEnd, MessageStart, PublicEvent, QueueUpdate
+from tildone.host.extension_api import Contributions, ExtensionAPI, Renderer, SlashCommand
 from tildone.host.extension_context import ExtensionContext
-from tildone.host.messages import Message
+from tildone.host.extension_events import BranchChange, ConversationEnd, ConversationStart, Interruption
+from tildone.host.messages import CustomMessage, DeveloperMessage, UserMessage, stamped
 from tildone.host.model import Model
 from tildone.host.pending_work import PendingWork
-from tildone.host.port import After, Command, Delivery, Renderer
 from tildone.host.retry import RetryPolicy
-from tildone.host.transcript import Entry, Transcript
-from tildone.host.turn_loop import Run
+from tildone.host.runtime import After, Cancel, Delivery, QueuedMessage, Runtime
+from tildone.host.tool_execution import ToolExecutor
+from tildone.host.transcript import Transcript
+from tildone.host.turn_loop import Run, remember
 from tildone.host.ui import UI, NoUI
-from tildone.kit.definition import ToolDefinition, checked
+from tildone.host.wire import JsonValue
+from tildone.kit.definition import ToolDefinition
 from tildone.kit.signal import AbortController, AbortSignal
 
 Extension = Callable[[ExtensionAPI], None]
-Listener = Callable[[Event], None]
 
 
 class HostBusy(TildoneError):
-    """A turn is running; say whether to steer it or to wait for its end."""
+    """A turn is running, and the caller did not say when to deliver the message."""
 
 
 class Host:
-    """Runs an agent. Everything outside (screen, files, model) was handed in."""
+    """Runs an agent. The model, the conversation, the screen and the clock are handed in."""
 
-    def __init__(  # noqa: PLR0913  everything a host stands on comes in by name
+    def __init__(  # noqa: PLR0913  everything a host is given comes in by name
         self,
         *,
         model: Model,
@@ -48,146 +50,172 @@ class Host:
         preamble: str | None = None,
         after: After | None = None,
     ) -> None:
-        self.model = model
-        self.transcript = transcript
-        self.cwd = cwd
-        self.now = now
-        self.ui: UI = ui or NoUI()
-        self.mode = mode
-        self.retry = retry or RetryPolicy()
-        self.preamble = preamble
-        self.after: After = after or event_loop_timer
-        self.tools: dict[str, ToolDefinition] = {}
-        self.inactive: set[str] = set()
-        self.commands: dict[str, Command] = {}
-        self.renderers: dict[str, Renderer] = {}
-        self.steering: deque[Message] = deque()
-        self.following: deque[Message] = deque()
-        self.next_turn: deque[Message] = deque()
-        self.holds = PendingWork()
-        self.bus = Dispatcher(self._complain)
-        self.ctx = ExtensionContext(self)
-        self._listeners: list[Listener] = []
-        self._controller: AbortController | None = None
+        self.runtime = Runtime(
+            model=model,
+            transcript=transcript,
+            cwd=cwd,
+            now=now,
+            ui=ui or NoUI(),
+            mode=mode,
+            after=after or event_loop_timer,
+            retry=retry or RetryPolicy(),
+            preamble=preamble,
+        )
+        self.ctx = ExtensionContext(self.runtime)
+        self.dispatcher = Dispatcher(self.ctx)
+        self._executor = ToolExecutor(self.runtime, self.dispatcher, self.ctx)
+        self._contributions = Contributions()
         self._run: Run | None = None
-        self._task: asyncio.Task[None] | None = None
         for tool in tools:
-            self.add_tool(tool)
+            self.runtime.add_tool(tool)
 
-    def load(self, extensions: Iterable[tuple[str, Extension]]) -> None:
-        """Let extensions plug in, each under its name."""
-        for name, extension in extensions:
-            try:
-                extension(ExtensionAPI(self, name))
-            except Exception as error:  # noqa: BLE001  an extension is a stranger: it is reported, and the rest load
-                self._complain(name, "load", error)
+    @property
+    def model(self) -> Model:
+        """The model that answers."""
+        return self.runtime.model
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
-        """Be told of every event, as the records of pi's event stream; call the answer to stop."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+    @property
+    def transcript(self) -> Transcript:
+        """The conversation."""
+        return self.runtime.transcript
 
-    async def start(self, reason: str = "startup") -> None:
-        """Begin, or begin again in another session: extensions read the state they need."""
-        await self.emit({"type": "session_start", "reason": reason})
+    @property
+    def tools(self) -> dict[str, ToolDefinition]:
+        """The registered tools by name, active or not."""
+        return self.runtime.tools
 
-    async def close(self) -> None:
-        """End what runs, and tell the extensions."""
-        self.request_abort("the host is closing")
-        await self.settled()
-        await self.emit({"type": "session_shutdown"})
+    @property
+    def commands(self) -> dict[str, SlashCommand]:
+        """The commands of the extensions by name."""
+        return self._contributions.commands
+
+    @property
+    def renderers(self) -> dict[str, Renderer]:
+        """How custom messages are drawn, by their type."""
+        return self._contributions.renderers
+
+    @property
+    def pending(self) -> PendingWork:
+        """What is about to start by itself."""
+        return self.runtime.pending
 
     @property
     def is_running(self) -> bool:
         """Whether a turn is running."""
-        return self._task is not None and not self._task.done()
+        return self.runtime.is_running
 
     @property
     def signal(self) -> AbortSignal | None:
-        """Tells when the running turn is aborted."""
-        return self._controller.signal if self._controller is not None and self.is_running else None
+        """The abort signal of the running turn."""
+        return self.runtime.signal
 
-    def offered(self) -> list[ToolDefinition]:
-        """The tools that the model is offered now."""
-        return [tool for name, tool in self.tools.items() if name not in self.inactive]
+    def load(self, extensions: Iterable[tuple[str, Extension]]) -> list[ExtensionError]:
+        """Load extensions, each under its name; the errors of those that raised, which are published, too."""
+        failures = []
+        for name, extension in extensions:
+            try:
+                extension(ExtensionAPI(name, self.runtime, self.dispatcher, self._contributions, self))
+            except Exception as error:  # noqa: BLE001  an extension is a stranger: it is reported, and the rest load
+                failures.append(self.dispatcher.report(name, "load", error))
+        return failures
 
-    def add_tool(self, tool: ToolDefinition) -> None:
-        """Take a tool in; one of the same name makes way."""
-        self.tools[tool.name] = checked(tool)
+    def listen(self, listener: Listener) -> Cancel:
+        """Deliver every public event to `listener`; call the result to unsubscribe."""
+        return self.dispatcher.listen(listener)
 
-    async def prompt(self, text: str, images: Sequence[dict[str, Any]] = (), behavior: Delivery | None = None) -> None:
-        """Take in what a person typed: a command is run, anything else begins a turn or joins the running one.
+    def publish(self, event: PublicEvent) -> None:
+        """Deliver an event to listeners only."""
+        self.dispatcher.publish(event)
+
+    async def start(self, reason: str = "startup") -> None:
+        """Open the conversation: extensions read the state they need."""
+        await self.dispatcher.emit(ConversationStart(reason))
+
+    async def close(self) -> None:
+        """Abort what runs, and tell the extensions."""
+        self.request_abort("the host is closing")
+        await self.settled()
+        await self.dispatcher.emit(ConversationEnd())
+
+    async def interrupt(self) -> None:
+        """Tell extensions that the person takes over: countdowns are cancelled."""
+        await self.dispatcher.emit(Interruption())
+
+    async def prompt(self, text: str, images: Sequence[ImageBlock] = (), behavior: Delivery | None = None) -> None:
+        """Take what a person typed: a command is run, anything else starts a turn or joins the running one.
 
         Raises:
-            HostBusy: a turn is running, and nothing was said about when to deliver.
+            HostBusy: a turn is running, and `behavior` does not say when to deliver.
         """
         name, _, rest = text[1:].partition(" ") if text.startswith("/") else ("", "", "")
         if name in self.commands:
             await self._run_command(self.commands[name], rest)
             return
-        self._deliver(messages.user(text, self.now(), images), behavior)
+        self._deliver(UserMessage((TextBlock(text), *images), self.runtime.now()), behavior)
 
     def steer(self, text: str) -> None:
         """Say something that the model reads before its next request."""
-        self._deliver(messages.user(text, self.now()), "steer")
+        self.send_user(text, deliver_as=Delivery.STEER)
 
     def follow_up(self, text: str) -> None:
         """Say something that the model reads when it has stopped."""
-        self._deliver(messages.user(text, self.now()), "follow_up")
+        self.send_user(text, deliver_as=Delivery.FOLLOW_UP)
 
     def send_user(self, text: str, *, deliver_as: Delivery | None = None) -> None:
         """Say something in the person's place."""
-        self._deliver(messages.user(text, self.now()), deliver_as)
+        self._deliver(UserMessage((TextBlock(text),), self.runtime.now()), deliver_as)
 
-    def send_custom(self, message: dict[str, Any], *, trigger_turn: bool, deliver_as: Delivery | None) -> None:
-        """Put a custom message into the conversation, now or when it is its turn."""
-        made = {"role": "custom", "timestamp": self.now(), **message}
-        if deliver_as == "next_turn":
-            self.next_turn.append(made)
+    def send_custom(
+        self, message: CustomMessage | DeveloperMessage, *, trigger_turn: bool, deliver_as: Delivery | None
+    ) -> None:
+        """Add a message to the conversation, now or when it is due."""
+        dated = stamped(message, self.runtime.now())
+        queues = self.runtime.queues
+        if deliver_as is Delivery.NEXT_TURN:
+            queues.add(dated, Delivery.NEXT_TURN)
         elif self.is_running and self._run is not None and self._run.at_work:
-            (self.following if deliver_as == "follow_up" else self.steering).append(made)
+            queues.add(dated, Delivery.FOLLOW_UP if deliver_as is Delivery.FOLLOW_UP else Delivery.STEER)
         elif not trigger_turn:
-            self.say(made)
+            self.publish(MessageStart(dated))
+            remember(self.runtime, dated)
+            self.publish(MessageEnd(dated))
         elif self.is_running:
-            self.following.append(made)
+            queues.add(dated, Delivery.FOLLOW_UP)
         else:
-            self._begin([made])
+            self._begin(dated)
 
-    def append_custom_entry(self, custom_type: str, data: Any) -> None:
-        """Remember something that the model does not see."""
-        entry = self.transcript.append("custom", customType=custom_type, data=data)
-        self.tell({"type": "entry_appended", "entry": entry})
+    def append_custom_entry(self, custom_type: str, data: JsonValue) -> None:
+        """Add an entry that the model does not see."""
+        self.publish(EntryAppended(self.transcript.append(CustomEntry(custom_type, data))))
 
     def request_abort(self, reason: str) -> None:
-        """Stop the running turn; `settled` tells when it has."""
-        if self._controller is not None:
-            self._controller.abort(reason)
+        """Stop the running turn; `settled` waits until it has."""
+        self.runtime.abort(reason)
 
     async def settled(self) -> None:
-        """Wait until nothing runs."""
-        while self._task is not None and not self._task.done():
-            await asyncio.shield(self._task)
+        """Wait until no turn is running."""
+        while self.runtime.task is not None and not self.runtime.task.done():
+            await asyncio.shield(self.runtime.task)
 
     async def over(self) -> None:
-        """Wait until nothing runs, and nothing is about to begin by itself."""
-        while self.is_running or self.holds:
+        """Wait until no turn is running, and none is about to start by itself."""
+        while self.is_running or self.pending:
             await self.settled()
-            await self.holds.released()
+            await self.pending.released()
 
     def clear_queues(self) -> tuple[list[str], list[str]]:
-        """Forget what waits to be said; the texts of it."""
-        waiting = [messages.text_of(m) for m in self.steering], [messages.text_of(m) for m in self.following]
-        self.steering.clear()
-        self.following.clear()
-        self.tell_queues()
+        """Drop the messages that wait; their texts, steering first."""
+        waiting = self.runtime.queues.texts()
+        self.runtime.queues.clear()
+        self._publish_queues()
         return waiting
 
     def use(self, transcript: Transcript) -> None:
-        """Go on in another session."""
-        self.transcript = transcript
+        """Go on in another conversation."""
+        self.runtime.transcript = transcript
 
     async def turn_to(self, entry_id: str | None) -> None:
-        """Go on from another point of the conversation; what was said after it stays, on a branch of its own.
+        """Go on from another entry; what was said after it stays, on a branch of its own.
 
         Raises:
             UnknownEvent: there is no such entry.
@@ -195,84 +223,32 @@ class Host:
         self.request_abort("the conversation goes on from another point")
         await self.settled()
         self.transcript.move(entry_id)
-        await self.emit({"type": "session_tree", "leaf": self.transcript.leaf})
+        await self.dispatcher.emit(BranchChange(self.transcript.leaf))
 
-    async def emit(self, event: Event) -> list[Any]:
-        """Tell extensions of an event, then whoever listens; what the extensions answered."""
-        answers = await self.bus.emit(event, self.ctx)
-        if event["type"] in PUBLIC:
-            self.tell(event)
-        return answers
-
-    def tell(self, event: Event) -> None:
-        """Tell whoever listens, and no extension."""
-        for listener in tuple(self._listeners):
-            listener(event)
-
-    def tell_queues(self) -> None:
-        """Tell what waits to be said."""
-        steering, following = map(messages.text_of, self.steering), map(messages.text_of, self.following)
-        self.tell({"type": "queue_update", "steering": list(steering), "followUp": list(following)})
-
-    def say(self, message: Message) -> Entry:
-        """Put a finished message into the conversation."""
-        self.tell({"type": "message_start", "message": message})
-        entry = self.remember(message)
-        self.tell({"type": "message_end", "message": message})
-        return entry
-
-    def remember(self, message: Message) -> Entry:
-        """Write a message down."""
-        if message["role"] == "custom":
-            kept = {key: message[key] for key in ("customType", "content", "display", "details") if key in message}
-            return self.transcript.append("custom_message", **kept)
-        return self.transcript.append("message", message=message)
-
-    def _deliver(self, message: Message, behavior: Delivery | None) -> None:
+    def _deliver(self, message: QueuedMessage, behavior: Delivery | None) -> None:
         if not self.is_running:
-            self._begin([message])
+            self._begin(message)
             return
-        match behavior:
-            case "steer":
-                self.steering.append(message)
-            case "follow_up":
-                self.following.append(message)
-            case "next_turn":
-                self.next_turn.append(message)
-            case None:
-                raise HostBusy("a turn is running: say whether to steer it or to wait for its end")
-        self.tell_queues()
+        if behavior is None:
+            raise HostBusy("a turn is running: say whether to steer it or to wait for its end")
+        self.runtime.queues.add(message, behavior)
+        self._publish_queues()
 
-    def _begin(self, opening: list[Message]) -> None:
-        self._controller = AbortController()
-        self._run = Run(self, opening, self._controller.signal)
-        self._task = asyncio.get_running_loop().create_task(self._run.whole())
+    def _begin(self, opening: QueuedMessage) -> None:
+        controller = self.runtime.controller = AbortController()
+        self._run = Run(self.runtime, self.dispatcher, self._executor, [opening], controller.signal)
+        self.runtime.task = asyncio.get_running_loop().create_task(self._run.complete())
 
-    async def _run_command(self, command: Command, arguments: str) -> None:
+    async def _run_command(self, command: SlashCommand, arguments: str) -> None:
         try:
             await command.run(arguments, self.ctx)
         except Exception as error:  # noqa: BLE001  an extension is a stranger: it is reported
-            self._complain(command.name, "command", error)
+            self.dispatcher.report(command.name, "command", error)
 
-    def _complain(self, extension: str, event: str, error: Exception) -> None:
-        self.tell({"type": "extension_error", "extensionPath": extension, "event": event, "error": str(error)})
+    def _publish_queues(self) -> None:
+        self.publish(QueueUpdate(*self.runtime.queues.texts()))
 
 
-def event_loop_timer(delay_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
-    """Call back after a while, on the running event loop; call the answer to forget it."""
+def event_loop_timer(delay_ms: int, callback: Callable[[], None]) -> Cancel:
+    """Call back after a delay, on the running event loop; call the result to cancel."""
     return asyncio.get_running_loop().call_later(delay_ms / 1000, callback).cancel
-
-
-PUBLIC = {
-    "agent_start",
-    "agent_end",
-    "agent_settled",
-    "turn_start",
-    "turn_end",
-    "message_start",
-    "message_update",
-    "message_end",
-    "tool_execution_start",
-    "tool_execution_update",
-    "tool_execution_end",
-}

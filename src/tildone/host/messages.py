@@ -1,22 +1,34 @@
-"""The messages of a conversation, as pi's records: plain data that goes to session files and event streams as it is."""
+"""The messages of a conversation as typed records.
+
+`Message` is a closed union over pi's roles. Messages of other roles are kept verbatim in `UnknownMessage`, fields that
+are not known in `extra`. `message_codec` turns messages into pi's JSON objects and back.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Protocol, assert_never
 
-from tildone.log import codec
+from tildone.host.content import Block, Content, TextBlock, ToolCallBlock, Usage, blocks, result_blocks
+from tildone.host.wire import NO_EXTRA, Extra, JsonObject, JsonValue
+from tildone.kit.definition import ToolResult
+from tildone.value import replace, value
 
-Message = dict[str, Any]
-Block = dict[str, Any]
-Usage = dict[str, Any]
 
-NO_RESULT = "No result: the call was interrupted."
+class StopReason(StrEnum):
+    """Why a model ended its message. Files of other programs may hold reasons that are not listed here."""
+
+    PENDING = "pending"
+    STOP = "stop"
+    LENGTH = "length"
+    TOOL_USE = "toolUse"
+    ERROR = "error"
+    ABORTED = "aborted"
 
 
 class ModelIdentity(Protocol):
-    """Which model speaks: the protocol it is reached by, who runs it, its name."""
+    """Which model answers: the API it is reached by, its provider, its name."""
 
     @property
     def api(self) -> str: ...
@@ -26,178 +38,180 @@ class ModelIdentity(Protocol):
     def id(self) -> str: ...
 
 
-def user(content: str | Sequence[Block], at: int, images: Sequence[Block] = ()) -> Message:
-    """What a person says, or somebody in their place."""
-    return {"role": "user", "content": [*blocks(content), *images], "timestamp": at}
+@value
+class UserMessage:
+    """A message of the person, or of an extension in their place."""
+
+    content: Content
+    timestamp: int | None = None
+    extra: Extra = NO_EXTRA
 
 
-def assistant(  # noqa: PLR0913  a record has as many fields as it has
-    content: Sequence[Block],
-    speaker: ModelIdentity,
-    usage: Usage,
-    stop_reason: str,
-    at: int,
-    *,
-    error: str | None = None,
-    response_id: str | None = None,
-    **details: Any,
-) -> Message:
-    """What a model answers. `details` are the rarer fields, under their own names; None leaves one out."""
-    told = {"errorMessage": error, "responseId": response_id, **details}
-    return {
-        "role": "assistant",
-        "content": list(content),
-        "api": speaker.api,
-        "provider": speaker.provider,
-        "model": speaker.id,
-        "usage": usage,
-        "stopReason": stop_reason,
-        "timestamp": at,
-        **{name: fact for name, fact in told.items() if fact is not None},
-    }
+@value
+class AssistantMessage:
+    """A model's answer."""
+
+    content: tuple[Block, ...]
+    api: str | None = None
+    provider: str | None = None
+    model: str | None = None
+    usage: Usage | None = None
+    stop_reason: str | None = None
+    timestamp: int | None = None
+    error_message: str | None = None
+    response_id: str | None = None
+    response_model: str | None = None
+    raw_stop_reason: str | None = None
+    extra: Extra = NO_EXTRA
+
+    @property
+    def failed(self) -> bool:
+        """Whether the model did not come to its end: the request failed, or it was aborted."""
+        return self.stop_reason in {StopReason.ERROR, StopReason.ABORTED}
 
 
-def tool_result(
-    call_id: str, name: str, content: str | Sequence[Block], details: Any = None, *, is_error: bool, at: int
-) -> Message:
-    """What came of a tool call."""
-    return {
-        "role": "toolResult",
-        "toolCallId": call_id,
-        "toolName": name,
-        "content": blocks(content),
-        **({} if details is None else {"details": details}),
-        "isError": is_error,
-        "timestamp": at,
-    }
+@value
+class ToolResultMessage:
+    """The result of a tool call."""
+
+    tool_call_id: str
+    tool_name: str
+    content: tuple[Block, ...]
+    details: JsonValue = None
+    is_error: bool = False
+    timestamp: int | None = None
+    extra: Extra = NO_EXTRA
 
 
-def text(words: str) -> Block:
-    """A block of text."""
-    return {"type": "text", "text": words}
+@value
+class CustomMessage:
+    """An extension's message: the model reads it, and the person sees it if `display` is set."""
+
+    custom_type: str
+    content: Content
+    display: bool = False
+    details: JsonValue = None
+    timestamp: int | None = None
+    extra: Extra = NO_EXTRA
 
 
-def tool_call(call_id: str, name: str, arguments: str | Mapping[str, Any]) -> Block:
-    """A model's call of a tool. Arguments that are no JSON object are kept as they came, beside an empty object."""
-    block: Block = {"type": "toolCall", "id": call_id, "name": name, "arguments": {}}
-    if not isinstance(arguments, str):
-        return block | {"arguments": dict(arguments)}
-    if not arguments.strip():
-        return block
-    try:
-        parsed = codec.parse(arguments)
-    except ValueError:
-        parsed = None
-    return block | ({"arguments": parsed} if isinstance(parsed, dict) else {"rawArguments": arguments})
+@value
+class DeveloperMessage:
+    """An instruction to the model that is not the person's. `attribution` names its origin."""
+
+    content: Content
+    attribution: str | None = None
+    timestamp: int | None = None
+    extra: Extra = NO_EXTRA
 
 
-def arguments_of(call: Block) -> Any:
-    """What a tool was called with; text, which fits no tool's schema, where the model wrote no JSON object."""
-    return call.get("rawArguments", call["arguments"])
+@value
+class BashExecutionMessage:
+    """A command that the person ran in pi's own shell."""
+
+    command: str
+    output: str
+    exit_code: int | None = None
+    cancelled: bool = False
+    truncated: bool = False
+    full_output_path: str | None = None
+    exclude_from_context: bool = False
+    timestamp: int | None = None
+    extra: Extra = NO_EXTRA
 
 
-def blocks(content: str | Sequence[Block]) -> list[Block]:
-    """Content as a list of blocks."""
-    return [text(content)] if isinstance(content, str) else list(content)
+@value
+class BranchSummaryMessage:
+    """A summary of a branch that the conversation has left."""
+
+    summary: str
+    from_id: str | None = None
+    timestamp: int | None = None
+    extra: Extra = NO_EXTRA
+
+
+@value
+class CompactionSummaryMessage:
+    """A summary that stands for everything before a compaction."""
+
+    summary: str
+    tokens_before: int | None = None
+    timestamp: int | None = None
+    extra: Extra = NO_EXTRA
+
+
+@value
+class UnknownMessage:
+    """A message of a role that is not known here, verbatim. Models are not shown it."""
+
+    record: JsonObject
+
+
+Message = (
+    UserMessage
+    | AssistantMessage
+    | ToolResultMessage
+    | CustomMessage
+    | DeveloperMessage
+    | BashExecutionMessage
+    | BranchSummaryMessage
+    | CompactionSummaryMessage
+    | UnknownMessage
+)
+
+ModelMessage = UserMessage | AssistantMessage | ToolResultMessage
+"""What a model is shown; see `model_context`."""
+
+
+def assistant_message(
+    content: Sequence[Block], model: ModelIdentity, stop_reason: StopReason, at: int, *, error: str | None = None
+) -> AssistantMessage:
+    """A message of that model which used no tokens."""
+    return AssistantMessage(
+        tuple(content), model.api, model.provider, model.id, Usage(), stop_reason, at, error_message=error
+    )
+
+
+def tool_result_message(call: ToolCallBlock, result: ToolResult, *, is_error: bool, at: int) -> ToolResultMessage:
+    """The result of that call."""
+    return ToolResultMessage(call.id, call.name, result_blocks(result), result.details, is_error, at)
+
+
+def content_of(message: Message) -> Content:
+    """The content of a message; its summary if it is one; nothing for the rest."""
+    match message:
+        case (
+            UserMessage(content=content)
+            | AssistantMessage(content=content)
+            | ToolResultMessage(content=content)
+            | CustomMessage(content=content)
+            | DeveloperMessage(content=content)
+        ):
+            return content
+        case BranchSummaryMessage(summary=summary) | CompactionSummaryMessage(summary=summary):
+            return summary
+        case BashExecutionMessage() | UnknownMessage():
+            return ()
+        case _:
+            assert_never(message)
 
 
 def text_of(message: Message) -> str:
-    """The words of a message, without thinking, calls and images."""
-    content: str | Sequence[Block] = message["content"] if "content" in message else message.get("summary", "")
-    return "\n".join(block["text"] for block in blocks(content) if block["type"] == "text")
+    """The text of a message, without thinking, calls and images."""
+    return "\n".join(block.text for block in blocks(content_of(message)) if isinstance(block, TextBlock))
 
 
-def tool_calls(message: Message) -> list[Block]:
-    """The tools that a message calls, in order."""
-    if message["role"] != "assistant":
-        return []
-    return [block for block in message["content"] if block["type"] == "toolCall"]
+def tool_calls(message: Message) -> list[ToolCallBlock]:
+    """The calls in a message, in order."""
+    content = message.content if isinstance(message, AssistantMessage) else ()
+    return [block for block in content if isinstance(block, ToolCallBlock)]
 
 
-def empty_usage() -> Usage:
-    """The usage of a request that used nothing."""
-    return {
-        "input": 0,
-        "output": 0,
-        "cacheRead": 0,
-        "cacheWrite": 0,
-        "totalTokens": 0,
-        "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0},
-    }
+def last_answer(messages: Sequence[Message]) -> AssistantMessage | None:
+    """The newest message of a model."""
+    return next((message for message in reversed(messages) if isinstance(message, AssistantMessage)), None)
 
 
-def add_usage(one: Usage, other: Usage) -> Usage:
-    """What two requests used together."""
-    total = dict(one)
-    for name, amount in other.items():
-        if isinstance(amount, dict):
-            total[name] = add_usage(one.get(name, {}), amount)
-        else:
-            total[name] = one.get(name, 0) + amount
-    return total
-
-
-def for_model(messages: Sequence[Message]) -> list[Message]:
-    """The conversation as a model sees it: only user, assistant and toolResult messages.
-
-    Every tool call is followed by its result, before anything else is said: providers refuse a conversation in
-    which one has none, or stands elsewhere.
-    """
-    return list(_told(messages))
-
-
-def _told(messages: Sequence[Message]) -> Iterator[Message]:
-    for position, message in enumerate(messages):
-        match message["role"]:
-            case "user" | "custom" | "developer":
-                yield from _as_user(message, message["content"])
-            case "assistant" if message["content"]:
-                yield message
-                yield from _results(message, messages[position + 1 :])
-            case "bashExecution" if not message.get("excludeFromContext"):
-                yield from _as_user(message, _shell_words(message))
-            case "branchSummary":
-                yield from _as_user(message, _summary_words("another branch of this conversation", message))
-            case "compactionSummary":
-                yield from _as_user(message, _summary_words("the conversation before this point", message))
-            case _:  # the system prompt goes its own way, results go with their calls, other roles are not for models
-                pass
-
-
-def _as_user(message: Message, content: str | Sequence[Block]) -> Iterator[Message]:
-    said = [block for block in blocks(content) if block["type"] != "text" or block["text"]]
-    if said:
-        as_it_is = message["role"] == "user" and said == message["content"]
-        yield message if as_it_is else user(said, message.get("timestamp", 0))
-
-
-def _results(message: Message, after: Sequence[Message]) -> Iterator[Message]:
-    """The results of a message's calls in their order, wherever before the next answer they were written down."""
-    found: dict[str, Message] = {}
-    for later in after:
-        if later["role"] == "assistant" and later["content"]:
-            break
-        if later["role"] == "toolResult":
-            found.setdefault(later["toolCallId"], later)
-    for call in tool_calls(message):
-        missing = tool_result(call["id"], call["name"], NO_RESULT, is_error=True, at=message["timestamp"])
-        yield found.get(call["id"], missing)
-
-
-def _shell_words(message: Message) -> str:
-    output = message["output"]
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", output)), default=0))
-    lines = [f"I ran a command in the shell: {message['command']}"]
-    lines.append(f"{fence}\n{output}\n{fence}" if output else "It printed nothing.")
-    if message.get("cancelled"):
-        lines.append("It was cancelled.")
-    elif message.get("exitCode"):
-        lines.append(f"It ended with exit code {message['exitCode']}.")
-    if message.get("truncated"):
-        kept = message.get("fullOutputPath")
-        lines.append(f"Its output was cut; all of it is in {kept}." if kept else "Its output was cut.")
-    return "\n".join(lines)
-
-
-def _summary_words(of: str, message: Message) -> str:
-    return f"Summary of {of}:\n\n<summary>\n{message['summary']}\n</summary>"
+def stamped(message: CustomMessage | DeveloperMessage, at: int) -> CustomMessage | DeveloperMessage:
+    """The message with a timestamp, unless it has one."""
+    return message if message.timestamp is not None else replace(message, timestamp=at)

@@ -1,40 +1,40 @@
-"""The port to a model: what it is asked, how it answers, and how it fails."""
+"""The port to a model: what a request holds, how the answer is streamed, and how it fails."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import AsyncGenerator, Sequence
+from typing import Protocol
 
 from tildone.errors import TildoneError
-from tildone.host.messages import Message, ModelIdentity
+from tildone.host.messages import ModelIdentity, ModelMessage
+from tildone.host.stream_events import StreamEvent
+from tildone.host.wire import Extra
 from tildone.kit.signal import AbortSignal
 from tildone.value import value
-
-Delta = dict[str, Any]
 
 
 @value
 class ToolSpec:
-    """A tool as a model is told of it. The schema goes out as it is."""
+    """A tool as a model is told of it. The schema is sent unchanged."""
 
     name: str
     description: str
-    parameters: Mapping[str, Any]
+    parameters: Extra
 
 
 @value
 class ChatRequest:
-    """Everything a model is given: `messages` are of the roles that `for_model` leaves."""
+    """Everything a model is given."""
 
     system: str
-    messages: Sequence[Message]
+    messages: Sequence[ModelMessage]
     tools: tuple[ToolSpec, ...] = ()
 
 
 class ModelFailure(TildoneError):
     """A model did not answer.
 
-    What is `transient` may pass if the same is asked again, after `retry_after` seconds if the provider named them.
+    A `transient` failure may pass if the request is repeated, after `retry_after` seconds if the provider named them.
     """
 
     def __init__(self, message: str, *, transient: bool, retry_after: float | None = None) -> None:
@@ -46,15 +46,13 @@ class ModelFailure(TildoneError):
 class Model(ModelIdentity, Protocol):
     """A model that answers."""
 
-    def stream(self, request: ChatRequest, signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
-        """The answer as it comes: pi's assistant message events, the last of them `done` with the whole message.
-
-        A delta may carry the `usage` so far beside what pi's records hold. Closing the stream ends the request.
+    def stream(self, request: ChatRequest, signal: AbortSignal | None = None) -> AsyncGenerator[StreamEvent, None]:
+        """The answer as it arrives; the last event is `AnswerDone`. Closing the stream ends the request.
 
         Raises:
-            Aborted: the signal said stop; the connection is closed by then.
+            Aborted: the signal was set; the connection is closed by then.
             ModelFailure: there is no answer, or only a part of one.
         """
 
     async def close(self) -> None:
-        """Let go of connections. The model may be used again, and then opens new ones."""
+        """Close connections. The model may be used again, and then opens new ones."""

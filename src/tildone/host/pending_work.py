@@ -1,4 +1,4 @@
-"""What keeps a run from being over although no turn is running: a countdown to the next one, for example."""
+"""What keeps a run from being over although no turn is running, for example a countdown to the next one."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from collections.abc import Callable
 
 
 class PendingWork:
-    """How many things are about to begin by themselves. True while there is any."""
+    """Counts what is about to start by itself; true while there is anything."""
 
     def __init__(self) -> None:
-        self._taken: set[object] = set()
+        self._holds: set[object] = set()
         self._none = asyncio.Event()
         self._none.set()
 
     def __bool__(self) -> bool:
-        return bool(self._taken)
+        return bool(self._holds)
 
-    def take(self) -> Callable[[], None]:
-        """Hold; call the answer to let go. Letting go twice is letting go once."""
+    def hold(self) -> Callable[[], None]:
+        """Keep the run from being over; call the result to release it. Releasing twice is harmless."""
         ticket = object()
-        self._taken.add(ticket)
+        self._holds.add(ticket)
         self._none.clear()
 
-        def let_go() -> None:
-            self._taken.discard(ticket)
-            if not self._taken:
+        def release() -> None:
+            self._holds.discard(ticket)
+            if not self._holds:
                 self._none.set()
 
-        return let_go
+        return release
 
     async def released(self) -> None:
-        """Wait until nothing holds."""
+        """Wait until nothing is pending."""
         await self._none.wait()

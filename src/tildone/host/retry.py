@@ -1,4 +1,4 @@
-"""When to ask a model again that failed in a way that may pass."""
+"""When and how long to wait before a failed request to a model is repeated."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tildone.value import value
 
 @value
 class RetryPolicy:
-    """How patient a host is with a model: `attempts` more requests after one that failed.
+    """Exponential backoff: up to `attempts` more requests after one that failed.
 
-    The pause doubles each time, unless the provider named one; it is never longer than `longest` seconds. `jitter`
-    turns a doubled pause into the one that is made.
+    The pause starts at `base_delay` seconds and doubles each time, unless the provider names one. It is never longer
+    than `max_delay` seconds. `jitter` maps a computed pause to the actual one.
     """
 
     attempts: int = 3
     base_delay: float = 2.0
-    longest: float = 60.0
+    max_delay: float = 60.0
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     jitter: Callable[[float], float] = lambda delay: delay
 
@@ -31,19 +31,19 @@ class RetryPolicy:
     def delay(self, attempt: int, failure: ModelFailure | None = None) -> float:
         """The pause before attempt number `attempt`, in seconds."""
         if failure is not None and failure.retry_after is not None:
-            return min(failure.retry_after, self.longest)
-        return self.jitter(min(self.base_delay * 2 ** (attempt - 1), self.longest))
+            return min(failure.retry_after, self.max_delay)
+        return self.jitter(min(self.base_delay * 2 ** (attempt - 1), self.max_delay))
 
-    async def waited(self, delay: float, signal: AbortSignal | None = None) -> bool:
-        """Make the pause; False when the signal cut it short."""
-        pause = asyncio.ensure_future(self.sleep(delay))
-        unsubscribe = signal.on_abort(pause.cancel) if signal is not None else None
+    async def pause(self, delay: float, signal: AbortSignal | None = None) -> bool:
+        """Wait for `delay` seconds; False if the signal ended the wait early."""
+        sleeping = asyncio.ensure_future(self.sleep(delay))
+        unsubscribe = signal.on_abort(sleeping.cancel) if signal is not None else None
         try:
-            await asyncio.wait({pause})
+            await asyncio.wait({sleeping})
         finally:
-            pause.cancel()
+            sleeping.cancel()
             if unsubscribe is not None:
                 unsubscribe()
-        if not pause.cancelled():
-            pause.result()
+        if not sleeping.cancelled():
+            sleeping.result()
         return signal is None or not signal.aborted

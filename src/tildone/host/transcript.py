@@ -1,32 +1,58 @@
-"""The conversation of a session, as pi keeps it: a tree of entries, a moving leaf, format version 3."""
+"""A conversation in memory: a tree of entries and a leaf, written to a file entry by entry.
+
+Theory of operation. Entries are only ever appended. Each names its parent; a new entry becomes a child of the *leaf*
+and then the leaf itself, so the conversation is the path from the root to the leaf, and moving the leaf starts a branch
+without losing the other. An entry is written before it is added in memory: if the write fails, later entries attach to
+the last one that is in the file, and the path to the root stays complete.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import assert_never
 
 from tildone.errors import UnknownEvent
-from tildone.host.messages import Message, blocks
-from tildone.stores.pi import session_file
-from tildone.stores.pi.session_file import parse_timestamp
-
-Entry = dict[str, Any]
-header, iso = session_file.header, session_file.format_timestamp
-SPOKEN = ("user", "assistant", "toolResult")
-"""The roles whose messages have content; a file may have lost it."""
+from tildone.host.content_codec import decode_blocks
+from tildone.host.entries import (
+    BranchSummaryEntry,
+    CompactionEntry,
+    ContextEditEntry,
+    ConversationInfoEntry,
+    CustomEntry,
+    CustomMessageEntry,
+    Entry,
+    EntryBody,
+    LabelEntry,
+    MessageEntry,
+    ModelChangeEntry,
+    UnknownEntry,
+)
+from tildone.host.entry_codec import decode_entry, new_entry
+from tildone.host.messages import (
+    AssistantMessage,
+    BranchSummaryMessage,
+    CompactionSummaryMessage,
+    CustomMessage,
+    Message,
+    ToolResultMessage,
+    UnknownMessage,
+    UserMessage,
+)
+from tildone.host.wire import JsonObject, JsonValue
+from tildone.value import replace
 
 
 class Transcript:
-    """Entries under a header. What is appended hangs under the leaf and becomes the leaf."""
+    """The entries of one conversation below its header."""
 
     def __init__(
         self,
-        header: Entry,
-        entries: Iterable[Entry] = (),
+        header: JsonObject,
+        records: Iterable[JsonObject] = (),
         *,
         now: Callable[[], int],
         new_id: Callable[[], str],
-        write: Callable[[Entry], None] | None = None,
+        write: Callable[[JsonObject], None] | None = None,
         file: str | None = None,
     ) -> None:
         self.header = header
@@ -36,51 +62,46 @@ class Transcript:
         self._write = write
         self._entries: dict[str, Entry] = {}
         self.leaf: str | None = None
-        for entry in entries:
-            self._take(entry)
+        for record in records:
+            self._add(decode_entry(record))
 
     @property
     def id(self) -> str:
-        """The session's own id."""
+        """The conversation's id."""
         return str(self.header["id"])
 
     @property
     def name(self) -> str | None:
-        """What a person called the session, if anything."""
-        named = [entry.get("name") for entry in self._entries.values() if entry["type"] == "session_info"]
-        return (named[-1] or "").strip() or None if named else None
+        """The name that a person gave the conversation, if any."""
+        bodies = [entry.body for entry in self._entries.values()]
+        names = [body.name for body in bodies if isinstance(body, ConversationInfoEntry)]
+        return names[-1].strip() or None if names else None
 
     @property
     def entries(self) -> list[Entry]:
         """Every entry of every branch, in the order they were written."""
         return list(self._entries.values())
 
-    def append(self, kind: str, **fields: Any) -> Entry:
-        """Hang an entry under the leaf, and write it down."""
+    def append(self, body: EntryBody) -> Entry:
+        """Add an entry below the leaf, and write it."""
         while (entry_id := self._new_id()) in self._entries:
             pass
-        entry: Entry = {
-            "type": kind,
-            "id": entry_id,
-            "parentId": self.leaf,
-            "timestamp": iso(self._now()),
-            **fields,
-        }
+        entry = new_entry(entry_id, self.leaf, self._now(), body)
         self.adopt([entry])
         return entry
 
     def adopt(self, entries: Iterable[Entry]) -> None:
-        """Take over entries of another conversation as they are, and write them down here.
+        """Take over entries of another conversation unchanged, and write them.
 
-        One that can't be written is not taken over: what came after it would hang under nothing.
+        An entry that cannot be written is not added.
         """
         for entry in entries:
             if self._write is not None:
-                self._write(entry)
-            self._take(entry)
+                self._write(entry.record)
+            self._add(entry)
 
     def entry(self, entry_id: str) -> Entry:
-        """The entry of that id.
+        """The entry with that id.
 
         Raises:
             UnknownEvent: there is none.
@@ -90,79 +111,93 @@ class Transcript:
         return self._entries[entry_id]
 
     def move(self, entry_id: str | None) -> None:
-        """Make another entry the leaf; None begins again from an empty conversation."""
-        self.leaf = None if entry_id is None else self.entry(entry_id)["id"]
+        """Make another entry the leaf; None starts again from an empty conversation."""
+        self.leaf = None if entry_id is None else self.entry(entry_id).id
 
     def branch(self) -> list[Entry]:
-        """The way from the root to the leaf, oldest first."""
-        way: list[Entry] = []
+        """The path from the root to the leaf, oldest first."""
+        path: list[Entry] = []
         at = self.leaf
         while at is not None and at in self._entries:
-            way.append(self._entries[at])
-            at = self._entries[at].get("parentId")
-        return way[::-1]
+            path.append(self._entries[at])
+            at = self._entries[at].parent_id
+        return path[::-1]
 
     def messages(self) -> list[Message]:
-        """The conversation on this branch, a compaction and edits of the context taken into account."""
-        way = self.branch()
-        edits = {entry["targetId"]: entry.get("replacement") for entry in way if entry["type"] == "context_edit"}
+        """The messages of this branch, after compaction and edits of the context."""
+        path = self.branch()
+        edits = {entry.body.target_id: entry.body for entry in path if isinstance(entry.body, ContextEditEntry)}
         found = []
-        for entry in _since_compaction(way):
+        for entry in _since_compaction(path):
             message = _message(entry)
-            if message is not None and entry["id"] in edits:
-                message = _edited(message, edits[entry["id"]])
+            if message is not None and entry.id in edits:
+                message = _edited(message, edits[entry.id].replacement)
             if message is not None:
                 found.append(message)
         return found
 
-    def _take(self, entry: Entry) -> None:
-        self._entries[entry["id"]] = entry
-        self.leaf = entry["id"]
+    def called_tools(self) -> list[str]:
+        """The names of the tools that have given results on this branch, oldest first."""
+        bodies = [entry.body for entry in self.branch()]
+        messages = [body.message for body in bodies if isinstance(body, MessageEntry)]
+        return [message.tool_name for message in messages if isinstance(message, ToolResultMessage)]
+
+    def _add(self, entry: Entry) -> None:
+        self._entries[entry.id] = entry
+        self.leaf = entry.id
 
 
-def _since_compaction(way: Sequence[Entry]) -> list[Entry]:
-    """What is still told in full: the newest compaction, what it kept, and what came after it."""
-    last = next((i for i in reversed(range(len(way))) if way[i]["type"] == "compaction"), None)
+def _since_compaction(path: Sequence[Entry]) -> list[Entry]:
+    """The entries that are not summarized: the newest compaction, what it kept, and what came after it."""
+    last = next((i for i in reversed(range(len(path))) if isinstance(path[i].body, CompactionEntry)), None)
     if last is None:
-        return list(way)
-    kept_from = way[last].get("firstKeptEntryId")
-    first = next((i for i in range(last) if way[i]["id"] == kept_from), last)
-    kept = [entry for entry in way[first:last] if entry["type"] != "compaction"]
-    return [way[last], *kept, *way[last + 1 :]]
+        return list(path)
+    compaction = path[last].body
+    kept_from = compaction.first_kept_id if isinstance(compaction, CompactionEntry) else None
+    first = next((i for i in range(last) if path[i].id == kept_from), last)
+    kept = [entry for entry in path[first:last] if not isinstance(entry.body, CompactionEntry)]
+    return [path[last], *kept, *path[last + 1 :]]
 
 
 def _message(entry: Entry) -> Message | None:
-    match entry["type"]:
-        case "message" if entry["message"].get("role") != "system":
-            message: Message = entry["message"]
-            empty = message.get("role") in SPOKEN and message.get("content") is None
-            return {**message, "content": []} if empty else message
-        case "custom_message":
-            told = ("customType", "content", "display", "details")
-            shown: Message = {key: entry[key] for key in told if key in entry}
-            return {"role": "custom", **shown, **_at(entry)}
-        case "compaction":
-            told_of = {"summary": entry["summary"], "tokensBefore": entry.get("tokensBefore")}
-            return {"role": "compactionSummary", **told_of, **_at(entry)}
-        case "branch_summary" if entry.get("summary"):
-            return {"role": "branchSummary", "summary": entry["summary"], "fromId": entry.get("fromId"), **_at(entry)}
+    body = entry.body
+    match body:
+        case MessageEntry(message):
+            return None if _is_system_prompt(message) else message
+        case CustomMessageEntry(message):
+            return replace(message, timestamp=entry.timestamp, extra={})
+        case CompactionEntry(summary, _, tokens_before):
+            return CompactionSummaryMessage(summary, tokens_before, entry.timestamp)
+        case BranchSummaryEntry(summary, from_id):
+            return BranchSummaryMessage(summary, from_id, entry.timestamp) if summary else None
+        case (
+            CustomEntry()
+            | LabelEntry()
+            | ConversationInfoEntry()
+            | ModelChangeEntry()
+            | ContextEditEntry()
+            | UnknownEntry()
+        ):
+            return None
         case _:
-            return None
+            assert_never(body)
 
 
-def _edited(message: Message, replacement: Any) -> Message | None:
-    """A message as an edit of the context has it; None where that hides it."""
-    match replacement:
-        case None:
-            return None
-        case {"content": content} if message["role"] in (*SPOKEN, "custom"):
-            listed = message["role"] in ("assistant", "toolResult")
-            return {**message, "content": blocks(content) if listed else content}
+def _is_system_prompt(message: Message) -> bool:
+    return isinstance(message, UnknownMessage) and message.record.get("role") == "system"
+
+
+def _edited(message: Message, replacement: JsonValue) -> Message | None:
+    """A message after an edit of the context; None if it is hidden. A malformed edit changes nothing."""
+    if replacement is None:
+        return None
+    if not isinstance(replacement, dict) or "content" not in replacement:
+        return message
+    content = replacement["content"]
+    match message:
+        case AssistantMessage() | ToolResultMessage():
+            return replace(message, content=decode_blocks(content))
+        case UserMessage() | CustomMessage():
+            return replace(message, content=content if isinstance(content, str) else decode_blocks(content))
         case _:
             return message
-
-
-def _at(entry: Entry) -> dict[str, int]:
-    """When an entry was written, as a message tells it; nothing where the entry does not."""
-    at = parse_timestamp(entry.get("timestamp"))
-    return {} if at is None else {"timestamp": at}

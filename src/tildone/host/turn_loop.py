@@ -1,193 +1,226 @@
-"""One run of an agent: requests to the model, the tools it calls, what is said in between, until it stops."""
+"""One run of an agent, from a prompt to the moment it has settled.
+
+Theory of operation. A run is a loop of *turns*. In a turn the waiting messages are added to the conversation, the model
+is asked, its tool calls are executed, and the results are added. The loop ends when an answer calls no tool and nothing
+is queued. Three things can go wrong, and each leaves a complete conversation behind:
+
+- *The request fails.* The failure is recorded as an assistant message with the stop reason `error`. If it is transient,
+  the retry policy decides about a pause and another attempt.
+- *The run is aborted.* The signal ends the stream or the tool that is running; the answer is recorded with the stop
+  reason `aborted`. After an aborted tool the loop goes on once more, and that request ends at once: so every aborted
+  run ends with a message that says so.
+- *An extension raises.* The dispatcher reports it; the run goes on.
+
+Before the run settles, extensions may keep the agent going (`BeforeSettle`), which starts the loop again.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
-from typing import Any
 
-from tildone.host import messages
-from tildone.host.messages import Message
+from tildone.host.content import Usage
+from tildone.host.dispatcher import Dispatcher
+from tildone.host.entries import CustomMessageEntry, Entry, MessageEntry
+from tildone.host.events import (
+    AgentEnd,
+    AgentSettled,
+    AgentStart,
+    MessageEnd,
+    MessageStart,
+    MessageUpdate,
+    QueueUpdate,
+    RetryEnd,
+    RetryStart,
+    TurnEnd,
+    TurnStart,
+)
+from tildone.host.extension_events import (
+    AgentStartReply,
+    BeforeAgentStart,
+    BeforeSettle,
+    ContextReply,
+    ContextRequest,
+    KeepGoing,
+    Reply,
+)
+from tildone.host.messages import (
+    AssistantMessage,
+    CustomMessage,
+    Message,
+    ModelMessage,
+    StopReason,
+    assistant_message,
+    stamped,
+    text_of,
+    tool_calls,
+)
 from tildone.host.model import ChatRequest, ModelFailure, ToolSpec
-from tildone.host.port import HostPort
+from tildone.host.model_context import model_messages
+from tildone.host.runtime import Runtime
+from tildone.host.stream_events import AnswerDone
 from tildone.host.system_prompt import PREAMBLE, system_prompt
-from tildone.host.tool_execution import execute_calls
+from tildone.host.tool_execution import ToolExecutor
 from tildone.kit.signal import Aborted, AbortSignal
 
 
 class Run:
-    """What happens between a prompt and the moment the agent has settled."""
+    """One run. `at_work` is false while the agent is between its end and the moment it has settled."""
 
-    def __init__(self, host: HostPort, opening: list[Message], signal: AbortSignal) -> None:
-        self.host = host
-        self.opening = opening
-        self.signal = signal
-        self.made: list[Message] = []
-        self.failure: ModelFailure | None = None
-        self.system = ""
+    def __init__(
+        self,
+        runtime: Runtime,
+        dispatcher: Dispatcher,
+        executor: ToolExecutor,
+        opening: list[Message],
+        signal: AbortSignal,
+    ) -> None:
+        self._runtime = runtime
+        self._dispatcher = dispatcher
+        self._executor = executor
+        self._opening = opening
+        self._signal = signal
+        self._added: list[Message] = []
+        self._failure: ModelFailure | None = None
+        self._system = ""
         self.at_work = True
 
-    async def whole(self) -> None:
-        """The agent's run, again after a failure that may pass, and what was queued for its end."""
+    async def complete(self) -> None:
+        """Run the agent until it has settled: retries, queued messages and continuations included."""
         await self._prepare()
         attempt = 0
         while True:
-            last = await self._agent()
+            last = await self._turns()
             attempt += 1
             again = self.at_work = self._may_retry(last, attempt)
-            await self.host.emit({"type": "agent_end", "messages": self.made, "willRetry": again})
+            await self._dispatcher.emit(AgentEnd(self._added, again))
             if not again:
-                self._retries_over(last, attempt)
-                if await self._kept_going(last):
+                self._report_retries(last, attempt)
+                if await self._keeps_going(last):
                     attempt = 0
                     continue
                 break
-            if not await self._backed_off(last, attempt):
+            if not await self._back_off(last, attempt):
                 break
-        await self.host.emit({"type": "agent_settled"})
+        await self._dispatcher.emit(AgentSettled())
 
-    async def _kept_going(self, last: Message) -> bool:
-        """Whether an extension, asked before the agent settles, has something to say that keeps it going.
-
-        What was queued while the agent came to its end is said now, too.
-        """
-        host = self.host
-        event = {"type": "agent_before_settle", "messages": self.made, "stopReason": last["stopReason"]}
-        for answer in await host.bus.emit(event, host.ctx):
-            self.opening.extend({"timestamp": host.now(), **message} for message in answer.get("messages", ()))
-        if not self.opening and _goes_on(last):
-            self.opening = self._queued(stopped=True)
-        return bool(self.opening) and not self.signal.aborted
+    async def _keeps_going(self, last: AssistantMessage) -> bool:
+        """Whether an extension, or what was queued meanwhile, keeps the agent from settling."""
+        for reply in await self._dispatcher.emit(BeforeSettle(self._added, last.stop_reason)):
+            if isinstance(reply, KeepGoing):
+                self._opening.extend(stamped(message, self._runtime.now()) for message in reply.messages)
+        if not self._opening and not last.failed:
+            self._opening = self._queued(stopped=True)
+        return bool(self._opening) and not self._signal.aborted
 
     async def _prepare(self) -> None:
-        """Extensions may add hidden messages, and have a word in the system prompt."""
-        host = self.host
-        self.system = system_prompt(host.offered(), host.cwd, preamble=host.preamble or PREAMBLE)
-        prompt = messages.text_of(self.opening[0])
-        event = {"type": "before_agent_start", "prompt": prompt, "systemPrompt": self.system}
-        for answer in await host.bus.emit(event, host.ctx):
-            if answer.get("message"):
-                self.opening.append({"role": "custom", "timestamp": host.now(), **answer["message"]})
-            self.system = answer.get("systemPrompt", self.system)
-        while host.next_turn:
-            self.opening.append(host.next_turn.popleft())
+        """Build the system prompt, and add what extensions and the queue have for this prompt."""
+        runtime = self._runtime
+        self._system = system_prompt(runtime.active_tools(), runtime.cwd, preamble=runtime.preamble or PREAMBLE)
+        event = BeforeAgentStart(text_of(self._opening[0]), self._system)
+        for reply in await self._dispatcher.emit(event):
+            match reply:
+                case AgentStartReply(message, system):
+                    if message is not None:
+                        self._opening.append(stamped(message, runtime.now()))
+                    self._system = self._system if system is None else system
+        while runtime.queues.next_turn:
+            self._opening.append(runtime.queues.next_turn.popleft())
 
-    async def _agent(self) -> Message:
+    async def _turns(self) -> AssistantMessage:
         """Turns until the model has nothing left to do, or cannot go on; its last message."""
-        host = self.host
         self.at_work = True
-        await host.emit({"type": "agent_start"})
+        await self._dispatcher.emit(AgentStart())
         while True:
-            await host.emit({"type": "turn_start"})
-            for message in self.opening:
-                await self._say(message)
-            self.opening = []
-            answer = await self._answered()
-            results = await execute_calls(host, messages.tool_calls(answer), self.signal) if _goes_on(answer) else []
+            await self._dispatcher.emit(TurnStart())
+            for message in self._opening:
+                await self._add(message)
+            self._opening = []
+            answer = await self._answer()
+            results = [] if answer.failed else await self._executor.execute(tool_calls(answer), self._signal)
             for result in results:
-                await self._say(result)
-            await host.emit({"type": "turn_end", "message": answer, "toolResults": results})
-            if not _goes_on(answer):
+                await self._add(result)
+            await self._dispatcher.emit(TurnEnd(answer, results))
+            if answer.failed:
                 return answer
-            # Where a tool was aborted the model is asked once more, in vain: its answer says that this was the end.
-            self.opening = [] if self.signal.aborted else self._queued(stopped=not results)
-            if not results and not self.opening:
+            self._opening = [] if self._signal.aborted else self._queued(stopped=not results)
+            if not results and not self._opening:
                 return answer
 
     def _queued(self, *, stopped: bool) -> list[Message]:
-        """What is to be said now: steering at any time, the rest only when the model has stopped."""
-        host = self.host
-        queue = host.steering or (host.following if stopped else None)
-        if not queue:
+        message = self._runtime.queues.next(stopped=stopped)
+        if message is None:
             return []
-        message = queue.popleft()
-        host.tell_queues()
+        self._dispatcher.publish(QueueUpdate(*self._runtime.queues.texts()))
         return [message]
 
-    async def _answered(self) -> Message:
-        """The model's next message, streamed as it comes; a failure or an abort is a message, too."""
-        host, model = self.host, self.host.model
-        partial = messages.assistant([], model, messages.empty_usage(), "pending", host.now())
-        host.tell({"type": "message_start", "message": partial})
-        await host.bus.emit({"type": "message_start", "message": partial}, host.ctx)
+    async def _answer(self) -> AssistantMessage:
+        """The model's next message; a failure or an abort is recorded as a message, too."""
+        model, now = self._runtime.model, self._runtime.now
+        await self._dispatcher.emit(MessageStart(assistant_message([], model, StopReason.PENDING, now())))
         try:
             answer = await self._streamed()
         except (Aborted, asyncio.CancelledError):
-            answer = messages.assistant([], model, messages.empty_usage(), "aborted", host.now(), error="Aborted")
+            answer = assistant_message([], model, StopReason.ABORTED, now(), error="Aborted")
         except ModelFailure as failure:
-            answer = messages.assistant([], model, messages.empty_usage(), "error", host.now(), error=str(failure))
-            self.failure = failure
-        self.made.append(answer)
-        host.remember(answer)
-        await host.emit({"type": "message_end", "message": answer})
+            answer = assistant_message([], model, StopReason.ERROR, now(), error=str(failure))
+            self._failure = failure
+        self._added.append(answer)
+        remember(self._runtime, answer)
+        await self._dispatcher.emit(MessageEnd(answer))
         return answer
 
-    async def _streamed(self) -> Message:
-        host = self.host
-        self.signal.raise_if_aborted()
-        request = ChatRequest(
-            self.system,
-            await self._conversation(),
-            tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in host.offered()),
-        )
-        answer: Message | None = None
-        stream: AsyncIterator[dict[str, Any]] = host.model.stream(request, self.signal)
-        async with contextlib.aclosing(stream) as deltas:  # type: ignore[type-var]  # an async generator
-            async for delta in deltas:
-                if delta["type"] == "done":
-                    answer = delta["message"]
+    async def _streamed(self) -> AssistantMessage:
+        runtime = self._runtime
+        self._signal.raise_if_aborted()
+        tools = tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in runtime.active_tools())
+        request = ChatRequest(self._system, await self._context(), tools)
+        answer: AssistantMessage | None = None
+        async with contextlib.aclosing(runtime.model.stream(request, self._signal)) as stream:
+            async for event in stream:
+                if isinstance(event, AnswerDone):
+                    answer = event.message
                 else:
-                    usage = delta.pop("usage", None) or messages.empty_usage()
-                    update = {"type": "message_update", "usage": usage, "assistantMessageEvent": delta}
-                    await host.emit(update)
+                    await self._dispatcher.emit(MessageUpdate(event.usage or Usage(), event))
         if answer is None:
             raise ModelFailure("the model's answer ended before it was complete", transient=True)
         return answer
 
-    async def _conversation(self) -> list[Message]:
-        """What the model reads; extensions may change it, for this request only."""
-        host = self.host
-        event: dict[str, Any] = {"type": "context", "messages": host.transcript.messages()}
-        async for answer in host.bus.answers(event, host.ctx):
-            event["messages"] = answer.get("messages", event["messages"])
-        return messages.for_model(event["messages"])
+    async def _context(self) -> list[ModelMessage]:
+        """The messages of the request. Extensions may change them, each seeing what those before it made of them."""
+        event = ContextRequest(self._runtime.transcript.messages())
+        event = await self._dispatcher.fold(event, _with_reply)
+        return model_messages(event.messages)
 
-    async def _say(self, message: Message) -> None:
-        host = self.host
-        self.made.append(message)
-        await host.emit({"type": "message_start", "message": message})
-        host.remember(message)
-        await host.emit({"type": "message_end", "message": message})
+    async def _add(self, message: Message) -> None:
+        self._added.append(message)
+        await self._dispatcher.emit(MessageStart(message))
+        remember(self._runtime, message)
+        await self._dispatcher.emit(MessageEnd(message))
 
-    def _may_retry(self, last: Message, attempt: int) -> bool:
-        if last["stopReason"] != "error" or self.failure is None or self.signal.aborted:
+    def _may_retry(self, last: AssistantMessage, attempt: int) -> bool:
+        if last.stop_reason != StopReason.ERROR or self._failure is None or self._signal.aborted:
             return False
-        return self.host.retry.allows(self.failure, attempt)
+        return self._runtime.retry.allows(self._failure, attempt)
 
-    async def _backed_off(self, last: Message, attempt: int) -> bool:
-        """Wait before the next attempt; False when the person would not wait."""
-        host = self.host
-        delay = host.retry.delay(attempt, self.failure)
-        host.tell(
-            {
-                "type": "auto_retry_start",
-                "attempt": attempt,
-                "maxAttempts": host.retry.attempts,
-                "delayMs": int(delay * 1000),
-                "errorMessage": last.get("errorMessage", ""),
-            }
-        )
-        return await host.retry.waited(delay, self.signal)
+    async def _back_off(self, last: AssistantMessage, attempt: int) -> bool:
+        """Wait before the next attempt; False if the wait was aborted."""
+        retry = self._runtime.retry
+        delay = retry.delay(attempt, self._failure)
+        self._dispatcher.publish(RetryStart(attempt, retry.attempts, int(delay * 1000), last.error_message or ""))
+        return await retry.pause(delay, self._signal)
 
-    def _retries_over(self, last: Message, attempt: int) -> None:
-        if attempt == 1:
-            return
-        ended: dict[str, Any] = {"type": "auto_retry_end", "success": last["stopReason"] != "error", "attempt": attempt}
-        if not ended["success"]:
-            ended["finalError"] = last.get("errorMessage", "")
-        self.host.tell(ended)
+    def _report_retries(self, last: AssistantMessage, attempt: int) -> None:
+        if attempt > 1:
+            failed = last.stop_reason == StopReason.ERROR
+            self._dispatcher.publish(RetryEnd(attempt, (last.error_message or "") if failed else None))
 
 
-def _goes_on(answer: Message) -> bool:
-    return answer["stopReason"] not in {"aborted", "error"}
+def _with_reply(event: ContextRequest, reply: Reply) -> ContextRequest:
+    return ContextRequest(reply.messages) if isinstance(reply, ContextReply) else event
+
+
+def remember(runtime: Runtime, message: Message) -> Entry:
+    """Add a message to the conversation."""
+    body = CustomMessageEntry(message) if isinstance(message, CustomMessage) else MessageEntry(message)
+    return runtime.transcript.append(body)

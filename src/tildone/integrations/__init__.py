@@ -2,8 +2,8 @@
 
 A module's global `INTEGRATION` is a record (`record.py`) of the agent's facts: its hook events and the replies it
 expects, its settings files, its environment variables, its own todo tools, its behaviour as an MCP client. Hooks, MCP,
-install, doctor, help texts and `docs/reference/hosts.md` read these records, so adding a coding agent takes one module
-here and one line below. A hook imports the one integration that it serves.
+install, doctor, help texts and `docs/reference/integrations.md` read these records, so adding a coding agent takes one
+module here and one line below. A hook imports the one integration that it serves.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ class Integration:
 
     `list_tools` are its own tools that write a whole todo list: the argument that holds the items, and the field of an
     item that holds its text. `task_tools` are its own tools for single tasks. `notes` qualify what it supports, by
-    column of the table in `docs/reference/hosts.md`.
+    column of the table in `docs/reference/integrations.md`.
     """
 
     name: str

@@ -1,12 +1,12 @@
-"""Which key does what, for hints that name an action and show its key."""
+"""Key bindings, for hints that name an action and show its key."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-Keys = Mapping[str, str]
+KeyBindings = Mapping[str, str]
 
-BINDINGS: Keys = {
+DEFAULT_BINDINGS: KeyBindings = {
     "app.interrupt": "escape",
     "app.clear": "ctrl+c",
     "app.exit": "ctrl+d",
@@ -23,12 +23,6 @@ BINDINGS: Keys = {
 }
 
 
-def key_of(action: str, bindings: Keys = BINDINGS) -> str:
-    """The key that does it; nothing where no key does. What `bindings` does not name is bound as usual."""
-    return bindings.get(action, BINDINGS.get(action, ""))
-
-
-def key_hint(action: str, words: str, bindings: Keys = BINDINGS) -> str:
-    """A key and what it is good for: `ctrl+o to expand`; nothing where no key does it."""
-    key = key_of(action, bindings)
-    return f"{key} {words}" if key else ""
+def key_of(action: str, bindings: KeyBindings = DEFAULT_BINDINGS) -> str:
+    """The key bound to an action, empty if there is none. Actions missing from `bindings` have their default key."""
+    return bindings.get(action, DEFAULT_BINDINGS.get(action, ""))

@@ -1,4 +1,7 @@
-"""Arguments checked against the schema that the model was given: every problem, with its path."""
+"""Validation of arguments against a tool's JSON schema: all problems, each with its path.
+
+Only the keywords that tildone's own schemas use are supported.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,8 @@ _WHOLE = re.compile("-?[0-9]{1,9}")
 
 
 @value
-class Problem:
-    """What is wrong with the arguments of a call, and where: `path` is empty for the whole."""
+class SchemaProblem:
+    """A problem with the arguments of a call; `path` is empty if it concerns all of them."""
 
     path: str
     expected: str
@@ -37,16 +40,16 @@ class Problem:
         return f"{self.path}: {self.expected}" if self.path else self.expected
 
 
-def fitted(schema: Schema, given: Any) -> Any:
-    """The arguments with a whole number that came as text read as a number, and a number as text, where so wanted.
+def coerce_arguments(schema: Schema, given: Any) -> Any:
+    """The arguments with integers written as strings, and strings written as numbers, converted as the schema asks.
 
-    Models do write `["0"]` for `[0]`, and there is only one thing it can mean. Nothing else is guessed at.
+    Models do write `["0"]` for `[0]`, which is unambiguous. Nothing else is converted.
     """
     if isinstance(given, dict):
         known = schema.get("properties", {})
-        return {name: fitted(known[name], item) if name in known else item for name, item in given.items()}
+        return {name: coerce_arguments(known[name], item) if name in known else item for name, item in given.items()}
     if isinstance(given, list) and "items" in schema:
-        return [fitted(schema["items"], item) for item in given]
+        return [coerce_arguments(schema["items"], item) for item in given]
     if schema["type"] == "integer" and isinstance(given, str) and _WHOLE.fullmatch(given):
         return int(given)
     if schema["type"] == "string" and isinstance(given, int | float) and not isinstance(given, bool):
@@ -54,45 +57,45 @@ def fitted(schema: Schema, given: Any) -> Any:
     return given
 
 
-def problems(schema: Schema, arguments: object) -> list[Problem]:
-    """What is wrong with `arguments`; empty when they fit."""
+def schema_problems(schema: Schema, arguments: object) -> list[SchemaProblem]:
+    """The problems with `arguments`; empty if they are valid."""
     return list(_check(schema, arguments, ""))
 
 
-def _check(schema: Schema, given: object, path: str) -> Iterator[Problem]:
+def _check(schema: Schema, given: object, path: str) -> Iterator[SchemaProblem]:
     kind = schema["type"]
     if not _is(kind, given):
-        yield Problem(path, f"expected {_ARTICLES.get(kind, f'a {kind}')}, got {_described(given)}")
+        yield SchemaProblem(path, f"expected {_ARTICLES.get(kind, f'a {kind}')}, got {_described(given)}")
         return
     if "enum" in schema and given not in schema["enum"]:
-        yield Problem(path, f"expected one of {', '.join(schema['enum'])}, got {_described(given)}")
+        yield SchemaProblem(path, f"expected one of {', '.join(schema['enum'])}, got {_described(given)}")
     if isinstance(given, dict):
         yield from _check_object(schema, given, path)
     elif isinstance(given, list | tuple):
         yield from _check_array(schema, given, path)
     elif isinstance(given, str) and len(given) > schema.get("maxLength", len(given)):
-        yield Problem(path, f"expected at most {schema['maxLength']} characters, got {len(given)}")
+        yield SchemaProblem(path, f"expected at most {schema['maxLength']} characters, got {len(given)}")
 
 
-def _check_object(schema: Schema, given: dict[str, Any], path: str) -> Iterator[Problem]:
+def _check_object(schema: Schema, given: dict[str, Any], path: str) -> Iterator[SchemaProblem]:
     known = schema.get("properties", {})
     for name in schema.get("required", ()):
         if name not in given:
-            yield Problem(_below(path, name), f"required, {_wanted(known[name])}")
+            yield SchemaProblem(_below(path, name), f"required, {_wanted(known[name])}")
     for name, item in given.items():
         if name in known:
             yield from _check(known[name], item, _below(path, name))
         elif schema.get("additionalProperties") is False:
-            yield Problem(_below(path, name), f"unknown field; known are {', '.join(known)}")
+            yield SchemaProblem(_below(path, name), f"unknown field; known are {', '.join(known)}")
 
 
-def _check_array(schema: Schema, given: list[Any] | tuple[Any, ...], path: str) -> Iterator[Problem]:
+def _check_array(schema: Schema, given: list[Any] | tuple[Any, ...], path: str) -> Iterator[SchemaProblem]:
     count = len(given)
     if count > schema.get("maxItems", count):
-        yield Problem(path, f"expected at most {schema['maxItems']} items, got {count}")
+        yield SchemaProblem(path, f"expected at most {schema['maxItems']} items, got {count}")
         return
     if count < schema.get("minItems", 0):
-        yield Problem(path, f"expected at least {schema['minItems']} items, got {count}")
+        yield SchemaProblem(path, f"expected at least {schema['minItems']} items, got {count}")
     for index, item in enumerate(given):
         yield from _check(schema["items"], item, f"{path}[{index}]")
 

@@ -1,4 +1,4 @@
-"""How much room text takes in a terminal, and how it is made to fit."""
+"""Display width of text in a terminal; clipping and wrapping."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _EMOJI_LOOK = "\ufe0f"
 _JOINER = "\u200d"
 
 
-def width(text: str) -> int:
-    """The columns that a line of text takes at most.
+def display_width(text: str) -> int:
+    """The maximum number of columns that a line of text takes.
 
-    Terminals differ on joined emoji; what counts is one that draws every part of them.
+    Terminals differ on joined emoji; this assumes one that draws every part.
     """
     return len(text) if text.isascii() else sum(map(_room, text))
 
 
-def clipped(text: str, columns: int) -> str:
-    """The text, or as much of it as fits into `columns`, with a sign that it was cut."""
+def clip_text(text: str, columns: int) -> str:
+    """The text, or as much of it as fits into `columns`, followed by an ellipsis."""
     if _fitting(text, columns) == len(text):
         return text
     if columns < 1:
@@ -29,8 +29,8 @@ def clipped(text: str, columns: int) -> str:
     return text[: _fitting(text, columns - 1)].rstrip(f" {_JOINER}") + ELLIPSIS
 
 
-def wrapped(text: str, columns: int) -> list[str]:
-    """The text as lines of at most `columns`, parted at spaces where there are any; always at least one line.
+def wrap_text(text: str, columns: int) -> list[str]:
+    """The text as lines of at most `columns`, broken at spaces where possible; always at least one line.
 
     A single character that is wider than `columns` gets a line of its own.
     """

@@ -1,1 +1,1 @@
-"""Whether and when an agent goes on."""
+"""Whether and when an agent is told to continue."""

@@ -1,7 +1,7 @@
-"""When finished tasks leave the list by themselves.
+"""Removing finished tasks from the list some time after they were finished.
 
-A host asks `schedule` after every change of the plan, waits until `next_moment`, and then lets `cleared` say what
-goes. A clearing is no change in that sense: what it leaves behind waits until the plan is changed again.
+A host calls `schedule` after every change of the plan, waits until `next_due`, and then lets `cleared` say which tasks
+go. A clearing is not such a change: tasks that stay keep their due times until the plan is changed again.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from tildone.value import replace, value
 DEFAULT_DELAY_MS = 60_000
 
 Key = tuple[str, str]
+"""A task's phase and text."""
 
 
 @value
 class Schedule:
-    """Finished tasks, known by phase and text, and the moment (in milliseconds) at which each is cleared."""
+    """Finished tasks, and the time (in milliseconds) at which each is cleared."""
 
     due: tuple[tuple[Key, int], ...] = ()
 
 
 @value
 class Cleared:
-    """The plan after a clearing, what is still waiting, and each task that went."""
+    """The plan after a clearing, what is still scheduled, and each task that was removed."""
 
     plan: Plan
     waiting: Schedule
@@ -32,9 +33,9 @@ class Cleared:
 
 
 def schedule(plan: Plan, before: Schedule, now: int, delay_ms: int = DEFAULT_DELAY_MS) -> Schedule:
-    """What is cleared when: a task that is already waiting keeps its moment, one that was reopened loses it.
+    """When each finished task is cleared. A scheduled task keeps its time; one that was reopened loses it.
 
-    A delay of 0 means the next turn of the host's loop; a negative one clears nothing.
+    A delay of 0 means the next iteration of the host's event loop; a negative delay clears nothing.
     """
     if delay_ms < 0:
         return Schedule()
@@ -45,18 +46,18 @@ def schedule(plan: Plan, before: Schedule, now: int, delay_ms: int = DEFAULT_DEL
     return Schedule(tuple((key, waiting.get(key, now + delay_ms)) for key in finished))
 
 
-def next_moment(waiting: Schedule) -> int | None:
-    """When the next task is to be cleared; None when none is waiting."""
-    return min((moment for _, moment in waiting.due), default=None)
+def next_due(waiting: Schedule) -> int | None:
+    """When the next task is cleared; None when none is scheduled."""
+    return min((due for _, due in waiting.due), default=None)
 
 
 def cleared(plan: Plan, waiting: Schedule, now: int) -> Cleared:
-    """Take out the tasks whose moment has come, and, if any went, every phase without tasks.
+    """Remove the tasks that are due and, if any was removed, every phase without tasks.
 
-    Where several tasks share phase and text the first speaks for all: it goes alone, or, if it is open, none does.
+    Where several tasks share phase and text, only the first is removed; if that one is open, none is.
     """
-    due = {key for key, moment in waiting.due if moment <= now}
-    later = Schedule(tuple((key, moment) for key, moment in waiting.due if moment > now))
+    due = {key for key, at in waiting.due if at <= now}
+    later = Schedule(tuple((key, at) for key, at in waiting.due if at > now))
     gone: list[TaskInPhase] = []
     phases = [replace(phase, tasks=_kept(phase, due, gone)) for phase in plan.phases]
     if not gone:
@@ -65,7 +66,7 @@ def cleared(plan: Plan, waiting: Schedule, now: int) -> Cleared:
 
 
 def _kept(phase: Phase, due: set[Key], gone: list[TaskInPhase]) -> tuple[Task, ...]:
-    """The tasks that stay; what goes is taken off `due` and put into `gone`."""
+    """The tasks that stay. A removed task moves from `due` to `gone`."""
     kept = []
     for task in phase.tasks:
         key = phase.name, task.text

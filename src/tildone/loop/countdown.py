@@ -1,4 +1,4 @@
-"""The seconds before an agent is told to go on, as a table."""
+"""The countdown before an agent is told to continue."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tildone.value import value
 
 @value
 class Tick:
-    """At `at` milliseconds, show how many seconds are left; when none is left, the agent goes on."""
+    """At `at` milliseconds, `left` seconds are left; when none is left, the agent is told to continue."""
 
     at: int
     left: int
@@ -19,5 +19,5 @@ class Tick:
 
 
 def countdown(seconds: int = 3) -> tuple[Tick, ...]:
-    """Every second of it. Somebody who watches sees each tick, and may interrupt; without them, the last counts."""
+    """One tick a second. A person sees each and may interrupt; without a screen, only the last matters."""
     return tuple(Tick((seconds - left) * 1000, left) for left in range(seconds, -1, -1))

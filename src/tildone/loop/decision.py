@@ -1,4 +1,19 @@
-"""Whether an agent that has ended its turn is to go on."""
+"""Whether an agent that ended its turn is told to continue.
+
+An agent that stops while its plan has actionable tasks is nudged: it is told to continue. Nothing here waits or
+sends; `decide` is a function of the session's state, the bounds (`Patience`) and what is known of the turn.
+
+Guaranteed: a chain of nudges without progress ends. Each nudge adds one to `drift`, which only progress (a task
+closed or added, see `progressed`) or the person resets, so at most `Patience.drift` nudges follow the last progress,
+and none comes later than `Patience.minutes` after the first of them. Two tighter bounds end hopeless chains sooner:
+`nudges` counts since the plan or the files last changed, `repeats` counts stops in a row at which nothing at all
+changed. A chain that keeps making progress is bounded by `cost` alone, where the cost is known; the person can pause
+or stop the agent at any time.
+
+The counts are part of the session's events, not of a process, so that a hook, which is a new process at each stop,
+and a second process on the same session count the same nudges. A bound that is reached is recorded once, as
+`Tripped`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +30,7 @@ if TYPE_CHECKING:
     from tildone.log.state import State
 
 
-MINUTE = 60_000
+MS_PER_MINUTE = 60_000
 
 
 class RestReason(Enum):
@@ -33,12 +48,12 @@ class RestReason(Enum):
 
 @value
 class Patience:
-    """How long a chain of nudges may get.
+    """The bounds on a chain of nudges.
 
-    `nudges` counts since the plan or the files last changed. `drift` counts since a task was last closed or added:
-    it ends chains in which statuses or files change for ever and nothing gets done; `minutes` is how long such a chain
-    may go on. `same` is how many times in a row the agent may stop with the same words over the same files. `cost`, in
-    dollars, bounds the whole session where its cost is known; nothing does unless it is set.
+    `nudges` counts since the plan or the files last changed. `drift` counts since a task was last closed or added: it
+    ends chains in which statuses or files keep changing without progress; `minutes` is how long such a chain may take.
+    `repeats` is how many times in a row the agent may stop with the same message over the same files. `cost`, in
+    dollars, bounds the whole session where its cost is known; None means no bound.
     """
 
     nudges: int = 20
@@ -52,8 +67,8 @@ class Patience:
 class Turn:
     """What is known of a turn that ended.
 
-    `asked` means that its last words were a question to the person, `busy` that something it started still runs.
-    `cost` is what the session has come to, in dollars; `at` is now, in milliseconds.
+    `asked` means that its last message ends with a question to the person, `busy` that something it started is still
+    running. `cost` is that of the session so far, in dollars; `at` is the current time, in milliseconds.
     """
 
     aborted: bool = False
@@ -74,7 +89,10 @@ class Rest:
 
 @value
 class GoOn:
-    """Tell the agent to go on with this task: the `count`-th time, after so many stops that looked the `same`."""
+    """Tell the agent to continue with this task.
+
+    This is nudge number `count` since the last change, after `repeats` stops in a row with the same fingerprint.
+    """
 
     position: int
     task: Task
@@ -84,7 +102,7 @@ class GoOn:
 
 @value
 class GiveUp:
-    """Let the agent go although tasks are open: a bound is reached."""
+    """Let the agent stop although tasks are open: a bound is reached."""
 
     bound: Bound
     limit: int
@@ -94,10 +112,10 @@ Decision = Rest | GoOn | GiveUp
 
 
 def decide(state: State, patience: Patience, turn: Turn = Turn()) -> Decision:  # noqa: B008  frozen
-    """What to do now that the agent has ended its turn.
+    """Decide what to do now that the agent ended its turn.
 
-    The order of the questions is part of the contract: an interrupted agent is left alone even when its
-    breaker is about to trip, and a finished plan never reports that a bound was reached.
+    The order of the checks is part of the contract: an interrupted agent is left alone even when a bound is about to be
+    reached, and a finished plan never reports that a bound was reached.
     """
     if not state.plan.tasks:
         return Rest(RestReason.NO_PLAN)
@@ -106,16 +124,15 @@ def decide(state: State, patience: Patience, turn: Turn = Turn()) -> Decision:  
     upcoming = next_task(state.plan)
     if upcoming is None:
         return Rest(RestReason.BLOCKED if open_tasks(state.plan) else RestReason.ALL_DONE)
-    why = _hindrance(state, turn)
-    if why:
-        return Rest(why)
-    count, same = _since_last_sight(state, turn.fingerprint)
-    bound = _passed(state, patience, turn, count, same)
-    return bound or GoOn(*upcoming, count + 1, same)
+    reason = _reason_to_rest(state, turn)
+    if reason:
+        return Rest(reason)
+    nudges, repeats = _counts(state, turn.fingerprint)
+    return _bound_reached(state, patience, turn, nudges, repeats) or GoOn(*upcoming, nudges + 1, repeats)
 
 
-def _hindrance(state: State, turn: Turn) -> RestReason | None:
-    """Why an agent with work left is not told to go on, if there is a reason other than a bound."""
+def _reason_to_rest(state: State, turn: Turn) -> RestReason | None:
+    """Why an agent with work left is not nudged, for reasons other than a bound."""
     if state.directive is not Directive.GO:
         return RestReason.PAUSED
     if turn.errored:
@@ -125,24 +142,23 @@ def _hindrance(state: State, turn: Turn) -> RestReason | None:
     return RestReason.ASKED if turn.asked else None
 
 
-def _since_last_sight(state: State, sight: StopFingerprint) -> tuple[int, int]:
-    """How often the agent was nudged since plan or files last changed, and how often in a row it looked the same."""
+def _counts(state: State, fingerprint: StopFingerprint) -> tuple[int, int]:
+    """Nudges since the plan or the files last changed, and stops in a row with the same fingerprint."""
     last = state.fingerprint
-    if sight.files and last.files and sight.files != last.files:
+    if fingerprint.files and last.files and fingerprint.files != last.files:
         return 0, 0
-    alike = sight.words != "" and sight == last
-    return state.nudges, state.repeats + 1 if alike else 0
+    is_same = fingerprint.words != "" and fingerprint == last
+    return state.nudges, state.repeats + 1 if is_same else 0
 
 
-def _passed(state: State, patience: Patience, turn: Turn, count: int, same: int) -> GiveUp | None:
-    """The bound that is reached, if one is."""
-    if count >= patience.nudges:
+def _bound_reached(state: State, patience: Patience, turn: Turn, nudges: int, repeats: int) -> GiveUp | None:
+    if nudges >= patience.nudges:
         return GiveUp(Bound.NUDGES, patience.nudges)
     if state.drift >= patience.drift:
         return GiveUp(Bound.DRIFT, patience.drift)
-    if same >= patience.repeats:
+    if repeats >= patience.repeats:
         return GiveUp(Bound.SAME, patience.repeats)
-    if state.drift and turn.at - state.since >= patience.minutes * MINUTE:
+    if state.drift and turn.at - state.since >= patience.minutes * MS_PER_MINUTE:
         return GiveUp(Bound.TIME, patience.minutes)
     if patience.cost is not None and turn.cost >= patience.cost:
         return GiveUp(Bound.COST, round(patience.cost))
@@ -150,9 +166,9 @@ def _passed(state: State, patience: Patience, turn: Turn, count: int, same: int)
 
 
 def progressed(before: Plan, after: Plan) -> bool:
-    """Whether more tasks are closed than before, or tasks were added to those that were there.
+    """Whether more tasks are closed than before, or tasks were added to the ones that were there.
 
-    A list that is put in other words is no progress: an agent that gets nowhere can do that for ever.
+    A list with other texts in place of the old ones is not progress: an agent could keep rewording it.
     """
     if {task.text for task in after.tasks} > {task.text for task in before.tasks}:
         return True

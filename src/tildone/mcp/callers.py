@@ -23,7 +23,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tildone.agents.identity import AgentId, agent_id
 from tildone.config import Settings
-from tildone.mcp.clients import CLIENTS, McpClient
+from tildone.mcp.clients import is_another, mcp_clients
 from tildone.value import value
 
 Request = ServerRequestContext[Any, Any]
@@ -106,31 +106,23 @@ def _conversation_in_request(request: Request, pid: int) -> AgentId | None:
     meta = (request.params or {}).get("_meta")
     if not isinstance(meta, Mapping):
         return None
-    for client in CLIENTS:
+    for integration, client in mcp_clients().items():
         conversation = next((meta[key] for key in client.conversation_meta if meta.get(key)), None)
         if isinstance(conversation, str):
-            return agent_id(client.integration, conversation, pid)
+            return agent_id(integration, conversation, pid)
     return None
 
 
 def _agent_in_environment(request: Request, environ: Mapping[str, str], process: int) -> AgentId | None:
     """The agent whose conversation or process the environment names, unless it is not the client's own."""
     name = client_name(request)
-    for client in CLIENTS:
-        if _is_another(name, client):
-            continue
+    for integration, client in mcp_clients().items():
         conversation = environ.get(client.conversation_variable, "")
         pid = environ.get(client.process_variable, "")
-        if conversation:
-            return agent_id(client.integration, conversation, process)
-        if pid.isdecimal():
-            return AgentId(client.integration, pid=int(pid))
+        if not (conversation or pid.isdecimal()) or is_another(name, integration):
+            continue
+        return agent_id(integration, conversation, process) if conversation else AgentId(integration, pid=int(pid))
     return None
-
-
-def _is_another(name: str, client: McpClient) -> bool:
-    """Whether a client of that name is known to be a different coding agent."""
-    return any(name.startswith(other.names) for other in CLIENTS if other is not client)
 
 
 def _mcp_session(request: Request) -> str:

@@ -1,37 +1,25 @@
-"""What is known of the coding agents that are MCP clients: their names, and where they put their conversation id."""
+"""The coding agents as MCP clients: the part of each integration that concerns this server."""
 
 from __future__ import annotations
 
-from tildone.value import value
+from functools import cache
+
+from tildone.integrations import all_integrations
+from tildone.integrations.record import McpClient
 
 
-@value
-class McpClient:
-    """One coding agent as an MCP client. Names are prefixes of `clientInfo.name`, in lower case.
-
-    A coding agent reveals which conversation a call belongs to in the request (`conversation_meta`, keys of `_meta`),
-    or in the environment of the server it starts: the conversation id (`conversation_variable`), or the id of its
-    process (`process_variable`), in which several conversations may run. Most reveal nothing.
-
-    `text_only` names the clients that show a model the structured content of a result in place of its text, or in
-    addition to it: the model would miss what the dialect says, or read everything twice. They are sent text alone.
-    """
-
-    integration: str
-    names: tuple[str, ...] = ()
-    conversation_meta: tuple[str, ...] = ()
-    conversation_variable: str = ""
-    process_variable: str = ""
-    text_only: tuple[str, ...] = ()
+@cache
+def mcp_clients() -> dict[str, McpClient]:
+    """What is known of each coding agent as a client, by the name of its integration."""
+    return {one.name: one.mcp for one in all_integrations() if one.mcp is not None}
 
 
-CLIENTS = (
-    McpClient("codex", ("codex",), conversation_meta=("sessionId", "threadId"), text_only=("codex",)),
-    McpClient("claude", ("claude",), conversation_variable="CLAUDE_CODE_SESSION_ID", text_only=("claude-code",)),
-    McpClient("opencode", ("opencode",), process_variable="OPENCODE_PID"),
-    McpClient("gemini", ("gemini",), text_only=("gemini",)),
-    McpClient("qwen", text_only=("qwen",)),
-    McpClient("vscode", text_only=("visual studio code",)),
-)
+def is_text_only(client_name: str) -> bool:
+    """Whether a client of that name must not be sent structured content."""
+    return any(client.text_only and client_name.startswith(client.names) for client in mcp_clients().values())
 
-TEXT_ONLY = tuple(name for client in CLIENTS for name in client.text_only)
+
+def is_another(client_name: str, integration: str) -> bool:
+    """Whether a client of that name is known to be a coding agent other than `integration`."""
+    others = (client for name, client in mcp_clients().items() if name != integration)
+    return any(client_name.startswith(client.names) for client in others)

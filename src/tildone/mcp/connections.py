@@ -8,7 +8,7 @@ from time import monotonic
 from tildone.agents.registry import Agent, AgentRegistry
 from tildone.config import Settings
 from tildone.dialects.base import Dialect, Reply
-from tildone.kit.schema import Problem
+from tildone.kit.schema import SchemaProblem
 from tildone.log.state import latest_state
 from tildone.log.store import Store
 from tildone.mcp.callers import Caller, Retention
@@ -123,4 +123,4 @@ class Connection:
         message = client_message(error)
         if known is None:
             return Reply(message, {}, is_error=True)
-        return self._dialect.refuse(known, [Problem("", message)], arguments)
+        return self._dialect.refuse(known, [SchemaProblem("", message)], arguments)

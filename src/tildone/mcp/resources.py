@@ -8,7 +8,7 @@ import mcp_types as types
 
 from tildone.core.plan import Plan
 from tildone.core.query import progress
-from tildone.formats.markdown import EMPTY, document
+from tildone.formats.markdown import EMPTY, lossless_checklist
 from tildone.log import codec
 from tildone.mcp.snapshot import SessionSnapshot
 from tildone.mcp.surrogates import replace_surrogates
@@ -72,7 +72,7 @@ def contents(parsed: PlanUri, snapshot: SessionSnapshot) -> types.TextResourceCo
     """The plan in the format that the URI asks for."""
     if parsed.as_json:
         return types.TextResourceContents(uri=parsed.uri, mime_type=JSON, text=codec.pretty(_as_data(snapshot)))
-    text = replace_surrogates(document(snapshot.state.plan) or EMPTY)
+    text = replace_surrogates(lossless_checklist(snapshot.state.plan) or EMPTY)
     return types.TextResourceContents(uri=parsed.uri, mime_type=MARKDOWN, text=text)
 
 

@@ -6,13 +6,13 @@ import mcp_types as types
 
 from tildone.dialects.base import Reply, Tool
 from tildone.mcp.callers import Request, client_name
-from tildone.mcp.clients import TEXT_ONLY
+from tildone.mcp.clients import is_text_only
 from tildone.mcp.surrogates import encodable, replace_surrogates
 
 
 def wants_structured(request: Request) -> bool:
     """Whether the client gets structured content beside the text."""
-    return not client_name(request).startswith(TEXT_ONLY)
+    return not is_text_only(client_name(request))
 
 
 def tool_listing(tool: Tool, *, structured: bool) -> types.Tool:

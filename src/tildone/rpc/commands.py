@@ -6,15 +6,28 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tildone.errors import UsageError
-from tildone.host import messages
+from tildone.host.content import ImageBlock, Usage, add_usage
+from tildone.host.content_codec import decode_blocks
 from tildone.host.conversations import Conversations
+from tildone.host.entries import ConversationInfoEntry, MessageEntry
+from tildone.host.events import ConversationRenamed
 from tildone.host.host import Host
-from tildone.host.port import Delivery
+from tildone.host.message_codec import encode_message
+from tildone.host.messages import (
+    AssistantMessage,
+    Message,
+    ToolResultMessage,
+    UserMessage,
+    last_answer,
+    text_of,
+    tool_calls,
+)
+from tildone.host.runtime import Delivery
 from tildone.host.transcript import Transcript
 
 Record = dict[str, Any]
 Answer = Awaitable[Record | None]
-BEHAVIORS: dict[str, Delivery] = {"steer": "steer", "followUp": "follow_up"}
+BEHAVIORS: dict[str, Delivery] = {"steer": Delivery.STEER, "followUp": Delivery.FOLLOW_UP}
 
 
 class Commands:
@@ -56,7 +69,8 @@ class Commands:
         if wanted is not None and wanted not in BEHAVIORS:
             raise UsageError(f"streamingBehavior: expected one of {', '.join(BEHAVIORS)}, got {wanted!r}")
         behavior = BEHAVIORS.get(str(wanted))
-        await self.host.prompt(_text(record, "message"), record.get("images") or (), behavior)
+        images = [block for block in decode_blocks(record.get("images")) if isinstance(block, ImageBlock)]
+        await self.host.prompt(_text(record, "message"), images, behavior)
 
     async def steer(self, record: Record) -> None:
         self.host.steer(_text(record, "message"))
@@ -86,16 +100,17 @@ class Commands:
             "sessionName": transcript.name,
             "autoCompactionEnabled": False,
             "messageCount": len(transcript.messages()),
-            "pendingMessageCount": len(host.steering) + len(host.following),
+            "pendingMessageCount": sum(map(len, host.runtime.queues.texts())),
         }
         return {key: item for key, item in state.items() if item is not None}
 
     async def get_messages(self, _record: Record) -> Record:
-        return {"messages": self.host.transcript.messages()}
+        return {"messages": [encode_message(message) for message in self.host.transcript.messages()]}
 
     async def get_last_assistant_text(self, _record: Record) -> Record:
-        said = [said for said in self.host.transcript.messages() if said["role"] == "assistant" and said["content"]]
-        return {"text": messages.text_of(said[-1]) if said else None}
+        messages = self.host.transcript.messages()
+        last = last_answer([said for said in messages if not isinstance(said, AssistantMessage) or said.content])
+        return {"text": None if last is None else text_of(last)}
 
     async def get_commands(self, _record: Record) -> Record:
         listed = [{"name": one.name, "description": one.description} for one in self.host.commands.values()]
@@ -103,22 +118,28 @@ class Commands:
 
     async def get_session_stats(self, _record: Record) -> Record:
         transcript = self.host.transcript
-        told = [entry["message"] for entry in transcript.entries if entry["type"] == "message"]
-        by_role = {role: [m for m in told if m["role"] == role] for role in ("user", "assistant", "toolResult")}
-        usage = messages.empty_usage()
-        for message in by_role["assistant"]:
-            usage = messages.add_usage(usage, message["usage"])
+        bodies = [entry.body for entry in transcript.entries]
+        messages: list[Message] = [body.message for body in bodies if isinstance(body, MessageEntry)]
+        answers = [message for message in messages if isinstance(message, AssistantMessage)]
+        usage = Usage()
+        for answer in answers:
+            usage = add_usage(usage, answer.usage)
         return {
             "sessionFile": transcript.file,
             "sessionId": transcript.id,
-            "userMessages": len(by_role["user"]),
-            "assistantMessages": len(by_role["assistant"]),
-            "toolCalls": sum(len(messages.tool_calls(message)) for message in by_role["assistant"]),
-            "toolResults": len(by_role["toolResult"]),
-            "totalMessages": len(told),
-            "tokens": {key: usage[key] for key in ("input", "output", "cacheRead", "cacheWrite")}
-            | {"total": usage["totalTokens"]},
-            "cost": usage["cost"]["total"],
+            "userMessages": sum(isinstance(message, UserMessage) for message in messages),
+            "assistantMessages": len(answers),
+            "toolCalls": sum(len(tool_calls(answer)) for answer in answers),
+            "toolResults": sum(isinstance(message, ToolResultMessage) for message in messages),
+            "totalMessages": len(messages),
+            "tokens": {
+                "input": usage.input,
+                "output": usage.output,
+                "cacheRead": usage.cache_read,
+                "cacheWrite": usage.cache_write,
+                "total": usage.total_tokens,
+            },
+            "cost": usage.cost.total,
         }
 
     async def new_session(self, record: Record) -> Record:
@@ -133,11 +154,11 @@ class Commands:
 
     async def set_session_name(self, record: Record) -> None:
         name = _text(record, "name").strip()
-        self.host.transcript.append("session_info", name=name)
-        self.host.tell({"type": "session_info_changed", "name": name})
+        self.host.transcript.append(ConversationInfoEntry(name))
+        self.host.publish(ConversationRenamed(name))
 
     async def _go_to(self, transcript: Transcript, reason: str) -> Record:
-        self.host.request_abort("another session is opened")
+        self.host.request_abort("another conversation is opened")
         await self.host.settled()
         self.host.use(transcript)
         await self.host.start(reason)

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from tildone.errors import TildoneError
 from tildone.host.conversations import Conversations
+from tildone.host.event_codec import encode_event
 from tildone.host.host import Host
 from tildone.rpc.commands import Commands
 from tildone.rpc.ui import RpcUI
@@ -34,7 +35,7 @@ async def serve(
     host: Host, conversations: Conversations, ui: RpcUI, send: Callable[[Record], None], source: BinaryIO
 ) -> None:
     """Answer a client until it hangs up."""
-    host.listen(send)
+    host.listen(lambda event: send(encode_event(event)))
     await host.start()
     commands = Commands(host, conversations)
     running: set[asyncio.Task[None]] = set()

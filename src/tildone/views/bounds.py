@@ -13,6 +13,6 @@ _WORDS = {
 }
 
 
-def why_let_go(bound: Bound, limit: int) -> str:
+def describe_bound(bound: Bound, limit: int) -> str:
     """Which bound was reached."""
     return _WORDS[bound].format(limit)

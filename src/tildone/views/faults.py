@@ -21,7 +21,7 @@ from tildone.core.faults import (
 from tildone.views.sanitize import printable
 
 
-def sentence(fault: Fault) -> str:
+def describe_fault(fault: Fault) -> str:
     """Why a change was refused."""
     match fault:
         case NoTasks():

@@ -10,13 +10,13 @@ from tildone.views.sanitize import printable
 if TYPE_CHECKING:
     from tildone.log.state import State
 
-LONGEST = 60
+MAX_TASK_CHARS = 60
 SIGN, BETWEEN = "✓", " · "
 
 COURSES = {Directive.GO: "", Directive.PAUSE: "paused", Directive.STOP: "stopped"}
 
 
-def status_line(state: State, longest: int = LONGEST) -> str:
+def status_line(state: State, longest: int = MAX_TASK_CHARS) -> str:
     """How far the plan has come, what is next, and whether the person wants the agent to wait; empty without a plan."""
     far = progress(state.plan)
     upcoming = next_task(state.plan)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tildone.core.plan import Plan, Status, Task
 from tildone.core.query import progress
-from tildone.kit.text import width, wrapped
-from tildone.kit.theme import BREAK, Role, Span, plain
+from tildone.kit.text import display_width, wrap_text
+from tildone.kit.theme import LINE_BREAK, Role, Span, plain
 from tildone.typing import TYPE_CHECKING
-from tildone.views.plain import EMPTY, ICONS, UNNAMED
+from tildone.views.plain_list import NO_TODOS, UNNAMED_PHASE
 from tildone.views.sanitize import printable, printable_lines
 
 if TYPE_CHECKING:
@@ -24,18 +24,12 @@ _ICON_ROLES = {
     Status.IN_PROGRESS: Role.WARNING,
     Status.COMPLETED: Role.SUCCESS,
     Status.ABANDONED: Role.ERROR,
-    Status.BLOCKED: Role.ACCENT,
 }
 _MESSAGES = {
     "til-done-context": ("📋 ", Role.ACCENT, Role.DIM),
     "til-done-complete": ("✓ ", Role.SUCCESS, Role.TEXT),
     "til-done-countdown": ("⏳ ", Role.ACCENT, Role.DIM),
 }
-
-
-def todo_list(plan: Plan) -> Line:
-    """Every task with its position, one a line."""
-    return _listed(enumerate(plan.tasks))
 
 
 def write_call(args: object) -> Line:
@@ -105,7 +99,7 @@ def plan_lines(plan: Plan, columns: int | None = None) -> list[Line]:
         for task in phase.tasks:
             lines += _task_lines(position, task, Span("  " if with_headings else ""), room)
             position += 1
-    return lines or [(Span(EMPTY, Role.DIM),)]
+    return lines or [(Span(NO_TODOS, Role.DIM),)]
 
 
 def task_line(task: Task, position: int | None = None) -> Line:
@@ -121,13 +115,13 @@ def _title(name: str) -> Line:
 def _listed(tasks: Iterable[tuple[int, Task]]) -> Line:
     spans: list[Span] = []
     for position, task in tasks:
-        spans += (BREAK,) if spans else ()
+        spans += (LINE_BREAK,) if spans else ()
         spans += (*_lead(position, task), _label(task)(task.text))
-    return tuple(spans) or (Span(EMPTY, Role.DIM),)
+    return tuple(spans) or (Span(NO_TODOS, Role.DIM),)
 
 
 def _lead(position: int, task: Task) -> Line:
-    icon = Span(ICONS[task.status], _ICON_ROLES[task.status])
+    icon = Span(task.status.icon, _ICON_ROLES.get(task.status, Role.ACCENT))
     return icon, Span(" "), Span(f"[{position}]", Role.ACCENT), Span(" ")
 
 
@@ -149,7 +143,7 @@ def _items(todos: list[object], statuses: Mapping[str, Status]) -> Iterator[tupl
 def _heading(phase: Phase, room: int | None) -> Iterator[Line]:
     far = progress(Plan((phase,)))
     count = f" {far.closed}/{far.total}"
-    name = printable(phase.name) or UNNAMED
+    name = printable(phase.name) or UNNAMED_PHASE
     *above, last = _fitted(name, (Span(count),), room)
     for line in above:
         yield (Span(line, Role.ACCENT, bold=True),)
@@ -158,7 +152,7 @@ def _heading(phase: Phase, room: int | None) -> Iterator[Line]:
 
 def _task_lines(position: int, task: Task, indent: Span, room: int | None) -> Iterator[Line]:
     lead = (indent, *_lead(position, task))
-    under = Span(" " * width(plain(lead)))
+    under = Span(" " * display_width(plain(lead)))
     label = _label(task)
     first, *more = _fitted(printable(task.text), lead, room)
     yield *lead, label(first)
@@ -173,7 +167,7 @@ def _task_lines(position: int, task: Task, indent: Span, room: int | None) -> It
 
 
 def _fitted(text: str, lead: Line, room: int | None) -> list[str]:
-    return [text] if room is None else wrapped(text, room - width(plain(lead)))
+    return [text] if room is None else wrap_text(text, room - display_width(plain(lead)))
 
 
 def _fields(args: object, *names: str) -> list[object]:

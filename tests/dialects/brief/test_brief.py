@@ -12,7 +12,7 @@ from tildone.core.ops import Append, Write
 from tildone.core.plan import Phase, Status, Task
 from tildone.dialects.brief import DIALECT as BRIEF
 from tildone.dialects.brief.meaning import OPS, meant
-from tildone.kit.schema import problems
+from tildone.kit.schema import schema_problems
 from tildone.session import Session
 
 ABC = {"add": ["a", "b", "c"]}
@@ -147,7 +147,7 @@ def test_nothing_that_is_json_is_too_much_for_it(arguments: Any) -> None:
 
 @pytest.mark.parametrize("arguments", PLAIN)
 def test_what_fits_the_schema_is_read_without_a_hint(arguments: dict[str, Any]) -> None:
-    assert problems(BRIEF.tools[0].parameters, arguments) == []
+    assert schema_problems(BRIEF.tools[0].parameters, arguments) == []
     assert meant(arguments)[0]["hints"] == []
 
 

@@ -6,11 +6,11 @@ from tildone.core.ops import Write
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.reduce import reduce
 from tildone.dialects.phased import DIALECT as PHASED
-from tildone.formats.markdown import Reading, checklist, read
+from tildone.formats.markdown import ParsedChecklist, portable_checklist, read
 from tildone.value import replace
 
 
-def from_markdown(text: str) -> Reading:
+def from_markdown(text: str) -> ParsedChecklist:
     """A document as `/todo import` takes it over."""
     reading = read(text, FIRST_PHASE)
     return replace(reading, plan=reduce(Plan(), [Write(reading.plan.phases)], PHASED.rules).after)
@@ -42,4 +42,4 @@ def test_what_cannot_be_read_is_told_and_the_rest_counts() -> None:
 def test_a_plan_comes_back_from_its_export() -> None:
     plan = Plan((Phase("A", (Task("one", COMPLETED, ("n\nm", "k")), Task("two", IN_PROGRESS))), Phase("B")))
 
-    assert from_markdown(checklist(plan)).plan == plan
+    assert from_markdown(portable_checklist(plan)).plan == plan

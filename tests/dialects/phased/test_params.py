@@ -9,7 +9,7 @@ from tildone.core.faults import Missing
 from tildone.core.ops import Append, Everything, InPhase, Mark, Named, Note, Op, Remove, Selector, Write
 from tildone.core.plan import Phase, Task
 from tildone.dialects.phased.params import PARAMETERS, demands, steps
-from tildone.kit.schema import Problem, problems
+from tildone.kit.schema import SchemaProblem, schema_problems
 from tildone.views.sanitize import single_line
 
 WIRE, AUTH = Named("wire", single_line), InPhase("Auth", single_line)
@@ -97,8 +97,8 @@ def test_an_unknown_op_never_gets_past_the_door() -> None:
     """The schema refuses it; below the door it is a bug, and nothing of its batch is carried out."""
     params = {"ops": [{"op": "done"}, {"op": "finish"}]}
 
-    assert problems(PARAMETERS, params) == [
-        Problem("ops[1].op", "expected one of init, start, done, rm, drop, append, note, got 'finish'")
+    assert schema_problems(PARAMETERS, params) == [
+        SchemaProblem("ops[1].op", "expected one of init, start, done, rm, drop, append, note, got 'finish'")
     ]
     with pytest.raises(AssertionError, match="finish"):
         steps(params)
@@ -115,7 +115,7 @@ def test_an_unknown_op_never_gets_past_the_door() -> None:
     ids=["cleared on purpose", "extra keys", "faults of single ops", "fields that the op does not use"],
 )
 def test_the_door_lets_through_what_the_ops_can_answer_for(params: dict[str, Any]) -> None:
-    assert problems(PARAMETERS, params) == []
+    assert schema_problems(PARAMETERS, params) == []
     assert demands(params) == []
 
 
@@ -140,5 +140,5 @@ def test_the_door_turns_away_what_no_later_op_could_put_right(entry: dict[str, A
     """A forgotten list would wipe the plan; blank names could never be named again."""
     params = {"ops": [{"op": "done"}, entry]}
 
-    assert problems(PARAMETERS, params) == []
-    assert demands(params) == [Problem(path, expected)]
+    assert schema_problems(PARAMETERS, params) == []
+    assert demands(params) == [SchemaProblem(path, expected)]

@@ -18,7 +18,7 @@ from tildone.core.reduce import Outcome
 from tildone.dialects.base import Done
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.words import carry_on, errors, refuse, reminder, reply, sentence, summary
-from tildone.kit.schema import Problem
+from tildone.kit.schema import SchemaProblem
 
 MIXED = Plan(
     (
@@ -169,7 +169,7 @@ def test_an_emptied_plan_is_said_to_be_cleared_unless_something_went_wrong() -> 
 
 
 def test_a_refusal_says_that_nothing_changed() -> None:
-    answer = refuse(PHASED.tools[0], [Problem("ops", "expected an array"), Problem("x", "required")], {})
+    answer = refuse(PHASED.tools[0], [SchemaProblem("ops", "expected an array"), SchemaProblem("x", "required")], {})
 
     assert answer.text == "Errors: ops: expected an array; x: required. Nothing changed."
     assert answer.is_error

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from tests.host import records as messages
 from tests.host.models.wire import Turn, Wire
-from tildone.host import messages
-from tildone.host.messages import Message
-from tildone.host.model import ChatRequest, Delta, Model, ToolSpec
+from tests.host.records import Json
+from tildone.host.model import ChatRequest, Model, ToolSpec
 from tildone.host.providers import open_model
 from tildone.kit.signal import AbortSignal
 
@@ -53,23 +53,23 @@ async def talk(spec: str, *script: Turn) -> AsyncIterator[tuple[Model, Wire]]:
             await model.close()
 
 
-def asking(*said: Message | str, system: str = "", tools: tuple[ToolSpec, ...] = (LOOK,)) -> ChatRequest:
+def asking(*said: Json | str, system: str = "", tools: tuple[ToolSpec, ...] = (LOOK,)) -> ChatRequest:
     """A request; text stands for what a person says."""
     told = [messages.user(each, 0) if isinstance(each, str) else each for each in said or ("Go",)]
-    return ChatRequest(system, told, tools)
+    return ChatRequest(system, [messages.model_message(each) for each in told], tools)
 
 
-async def heard(model: Model, request: ChatRequest | None = None, signal: AbortSignal | None = None) -> list[Delta]:
+async def heard(model: Model, request: ChatRequest | None = None, signal: AbortSignal | None = None) -> list[Json]:
     """Everything a model answers."""
-    return [delta async for delta in model.stream(request or asking(), signal)]
+    return [messages.delta(event) async for event in model.stream(request or asking(), signal)]
 
 
-async def answer(model: Model, request: ChatRequest | None = None) -> Message:
+async def answer(model: Model, request: ChatRequest | None = None) -> Json:
     """The message that a model answers with."""
-    message: Message = (await heard(model, request))[-1]["message"]
+    message: Json = (await heard(model, request))[-1]["message"]
     return message
 
 
-def bare(deltas: list[Delta]) -> list[Delta]:
+def bare(deltas: list[Json]) -> list[Json]:
     """Deltas without the usage that is told beside them, and without the last."""
     return [{name: told for name, told in delta.items() if name != "usage"} for delta in deltas[:-1]]

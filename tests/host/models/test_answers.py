@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.host import records as messages
 from tests.host.models.talk import ANTHROPIC, CHAT, LOOK, answer, asking, bare, both_formats, heard, talk
-from tildone.host import messages
 from tildone.host.model import ModelFailure
 
 
@@ -113,9 +113,11 @@ async def test_words_arrive_while_the_model_is_still_speaking(spec: str) -> None
         early = [await anext(stream), await anext(stream)]
 
         assert await asyncio.to_thread(wire.held.wait, 5)
-        assert early[1]["delta"] == "one"
+        assert messages.delta(early[1])["delta"] == "one"
         wire.go()
-        assert [delta async for delta in stream][-1]["message"]["content"] == [messages.text("one two three")]
+        assert [messages.delta(event) async for event in stream][-1]["message"]["content"] == [
+            messages.text("one two three")
+        ]
 
 
 @pytest.mark.parametrize(

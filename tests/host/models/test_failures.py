@@ -7,14 +7,15 @@ import threading
 
 import pytest
 
+from tests.host import records as messages
 from tests.host.models.talk import ANTHROPIC, CHAT, answer, asking, both_formats, heard, talk
-from tildone.host import messages
 from tildone.host.host import Host
 from tildone.host.model import Model, ModelFailure
 from tildone.host.providers import open_model
 from tildone.host.retry import RetryPolicy
-from tildone.host.transcript import Transcript, header
+from tildone.host.transcript import Transcript
 from tildone.kit.signal import AbortController, Aborted
+from tildone.stores.pi.session_file import header
 
 SOON = 5.0
 """Seconds, and fewer than the server holds an answer for."""
@@ -62,7 +63,7 @@ async def test_a_rate_limit_passes_when_it_is_waited_for(spec: str) -> None:
         await host.prompt("Where?")
         await host.settled()
 
-    assert messages.text_of(transcript.messages()[-1]) == "Here"
+    assert messages.text_of(messages.said_in(transcript)[-1]) == "Here"
     assert pauses == [7, 4]
     assert len(wire.asked) == 3
 
@@ -126,7 +127,7 @@ async def test_an_abort_in_mid_stream_closes_the_connection(spec: str) -> None:
     controller = AbortController()
     async with talk(spec, {"text": "one two", "hold": {CHAT: 2, ANTHROPIC: 3}[spec]}) as (model, wire):
         stream = model.stream(asking(), controller.signal)
-        assert [(await anext(stream)).get("delta") for _ in range(2)] == [None, "one"]
+        assert [messages.delta(await anext(stream)).get("delta") for _ in range(2)] == [None, "one"]
         assert await happened(wire.held)
 
         controller.abort("enough")

@@ -24,10 +24,12 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
-from tildone.host import messages
+from tests.host import records as messages
+from tildone.host.content_codec import encode_block
+from tildone.host.message_codec import encode_message
 from tildone.host.model import ModelFailure
-from tildone.host.providers.decoding import Deltas, answer, block_of
-from tildone.host.providers.encoding import history, sound
+from tildone.host.providers.decoding import StreamAssembler, answer, block_of
+from tildone.host.providers.encoding import history, without_lone_surrogates
 from tildone.host.providers.error_mapping import to_model_failure
 from tildone.log import codec
 
@@ -59,10 +61,12 @@ MARKED: list[ModelResponsePart] = [
 @pytest.mark.parametrize("part", MARKED, ids=lambda part: f"{type(part).__name__} {part.id}")
 def test_marks_come_back(part: ModelResponsePart) -> None:
     """Through JSON, as a session file keeps them."""
-    kept = codec.parse(codec.dump(block_of(part)))
+    block = block_of(part)
+    assert block is not None
+    kept = codec.parse(codec.dump(encode_block(block)))
     said = messages.assistant([kept], Speaker(), messages.empty_usage(), "stop", 0)
 
-    [told] = history([said], Speaker())
+    [told] = history([messages.model_message(said)], Speaker())
 
     assert told.parts == [part]
     assert isinstance(told, ModelResponse)
@@ -70,7 +74,10 @@ def test_marks_come_back(part: ModelResponsePart) -> None:
 
 
 def test_a_signature_alone_is_kept_as_pi_keeps_it() -> None:
-    assert block_of(ThinkingPart("Hm", signature="c2ln")) == {
+    block = block_of(ThinkingPart("Hm", signature="c2ln"))
+
+    assert block is not None
+    assert encode_block(block) == {
         "type": "thinking",
         "thinking": "Hm",
         "thinkingSignature": "c2ln",
@@ -79,9 +86,9 @@ def test_a_signature_alone_is_kept_as_pi_keeps_it() -> None:
 
 def test_what_pi_would_take_for_its_own_stands_in_a_field_of_ours() -> None:
     """Signatures are sent on by pi as they are, and a provider would refuse ours."""
-    blocks = [block_of(part) for part in MARKED]
+    blocks = [encode_block(block) for part in MARKED if (block := block_of(part)) is not None]
 
-    told = [block.keys() for block in blocks if block is not None and "tildone" in block]
+    told = [block.keys() for block in blocks if "tildone" in block]
     assert len(told) == 5
     assert not any({"textSignature", "thinkingSignature", "thoughtSignature"} & keys for keys in told)
 
@@ -93,7 +100,7 @@ def test_marks_that_another_program_wrote_are_not_taken_for_ours(foreign: str) -
     call = messages.tool_call("call_1", "look", {}) | {"thoughtSignature": foreign}
     said = messages.assistant([text, call], Speaker(), messages.empty_usage(), "stop", 0)
 
-    [told] = history([said], Speaker())
+    [told] = history([messages.model_message(said)], Speaker())
 
     assert told.parts == [TextPart("Hello"), ToolCallPart("look", {}, "call_1")]
 
@@ -102,7 +109,7 @@ def test_thinking_with_marks_of_another_form_is_left_out() -> None:
     thought = {"type": "thinking", "thinking": "Hm", "thinkingSignature": '{"type":"reasoning"}'}
     said = messages.assistant([thought, messages.text("Yes")], Speaker(), messages.empty_usage(), "stop", 0)
 
-    [told] = history([said], Speaker())
+    [told] = history([messages.model_message(said)], Speaker())
 
     assert told.parts == [TextPart("Yes")]
 
@@ -114,7 +121,7 @@ def test_details_that_no_json_can_hold_are_let_go(signature: str | None, kept: s
     block = block_of(part)
 
     assert block is not None
-    assert block.get("thinkingSignature") == kept
+    assert encode_block(block).get("thinkingSignature") == kept
 
 
 def test_parts_that_no_message_of_ours_has_are_passed_over_and_not_counted() -> None:
@@ -127,9 +134,9 @@ def test_parts_that_no_message_of_ours_has_are_passed_over_and_not_counted() -> 
         PartDeltaEvent(index=0, delta=TextPartDelta("lost")),
         PartEndEvent(index=1, part=TextPart("Hello")),
     ]
-    deltas = Deltas()
+    deltas = StreamAssembler()
 
-    told = [delta for event in events for delta in deltas.of(event)]
+    told = [messages.delta(delta) for event in events for delta in deltas.events(event)]
 
     assert told == [
         {"type": "text_start", "contentIndex": 0},
@@ -141,11 +148,11 @@ def test_parts_that_no_message_of_ours_has_are_passed_over_and_not_counted() -> 
 
 def test_a_part_that_begins_again_keeps_its_place() -> None:
     """A library that finds out late what a part is says so by beginning it again."""
-    deltas = Deltas()
+    deltas = StreamAssembler()
 
-    list(deltas.of(PartStartEvent(index=0, part=TextPart("<think>"))))
-    told = list(deltas.of(PartStartEvent(index=0, part=ThinkingPart("Hm"))))
-    after = list(deltas.of(PartStartEvent(index=1, part=TextPart("Yes"))))
+    list(deltas.events(PartStartEvent(index=0, part=TextPart("<think>"))))
+    told = [messages.delta(delta) for delta in deltas.events(PartStartEvent(index=0, part=ThinkingPart("Hm")))]
+    after = [messages.delta(delta) for delta in deltas.events(PartStartEvent(index=1, part=TextPart("Yes")))]
 
     assert [delta["contentIndex"] for delta in told + after] == [0, 0, 1, 1]
     assert told[0]["type"] == "thinking_start"
@@ -153,20 +160,23 @@ def test_a_part_that_begins_again_keeps_its_place() -> None:
 
 def test_arguments_that_come_as_data_are_streamed_as_text() -> None:
     """Google sends them whole, and not as JSON."""
-    deltas = Deltas()
+    deltas = StreamAssembler()
     call = ToolCallPart("look", {"path": "a"}, "call_1")
 
-    told = list(deltas.of(PartStartEvent(index=0, part=call)))
-    more = list(deltas.of(PartDeltaEvent(index=0, delta=ToolCallPartDelta(args_delta={"lines": 3}))))
+    told = [messages.delta(delta) for delta in deltas.events(PartStartEvent(index=0, part=call))]
+    more = [
+        messages.delta(delta)
+        for delta in deltas.events(PartDeltaEvent(index=0, delta=ToolCallPartDelta(args_delta={"lines": 3})))
+    ]
 
     assert [delta.get("delta") for delta in told + more] == [None, '{"path":"a"}', '{"lines":3}']
 
 
 def test_a_signature_that_comes_late_is_no_words() -> None:
-    deltas = Deltas()
-    list(deltas.of(PartStartEvent(index=0, part=ThinkingPart("Hm"))))
+    deltas = StreamAssembler()
+    list(deltas.events(PartStartEvent(index=0, part=ThinkingPart("Hm"))))
 
-    assert list(deltas.of(PartDeltaEvent(index=0, delta=ThinkingPartDelta(signature_delta="c2ln")))) == []
+    assert list(deltas.events(PartDeltaEvent(index=0, delta=ThinkingPartDelta(signature_delta="c2ln")))) == []
 
 
 @pytest.mark.parametrize(("reason", "words"), [("error", "broke the answer off"), (None, "cut off")])
@@ -181,14 +191,14 @@ def test_what_is_free_is_not_parted() -> None:
     used = RequestUsage(input_tokens=0, output_tokens=0)
     response = ModelResponse([], usage=used, model_name="gpt-5", provider_name="openai", finish_reason="stop")
 
-    assert answer(response, Speaker())["usage"]["cost"] == messages.empty_usage()["cost"]
+    assert encode_message(answer(response, Speaker()))["usage"]["cost"] == messages.empty_usage()["cost"]
 
 
 def test_a_price_that_a_gateway_told_is_the_price() -> None:
     used = RequestUsage(input_tokens=10, output_tokens=5, cost=Decimal("0.25"))
     response = ModelResponse([], usage=used, model_name="unheard-of", provider_name="openai", finish_reason="stop")
 
-    assert answer(response, Speaker())["usage"]["cost"]["total"] == 0.25
+    assert encode_message(answer(response, Speaker()))["usage"]["cost"]["total"] == 0.25
 
 
 @pytest.mark.parametrize(
@@ -213,7 +223,7 @@ def test_whatever_is_raised_becomes_a_failure_with_words(error: Exception, words
 def test_only_what_cannot_be_sent_is_replaced() -> None:
     said = {"a": ["x\ud83d", {"b\udc4d": 1}], "pair": "\ud83d\udc4d", "plain": "\U0001f44d", "none": None}
 
-    assert sound(said) == {
+    assert without_lone_surrogates(said) == {
         "a": ["x\ufffd", {"b\ufffd": 1}],
         "pair": "\U0001f44d",
         "plain": "\U0001f44d",

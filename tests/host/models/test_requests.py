@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from tests.host import records as messages
 from tests.host.models.talk import ANTHROPIC, CHAT, LOOK, answer, asking, both_formats, heard, talk
 from tests.host.models.wire import Wire
+from tests.host.records import Message
 from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.phased import DIALECT as PHASED
-from tildone.host import messages
-from tildone.host.messages import Message
 from tildone.host.model import Model, ToolSpec
 from tildone.host.providers.encoding import parameters
 

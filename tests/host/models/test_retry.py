@@ -53,17 +53,17 @@ async def test_an_abort_cuts_the_pause() -> None:
         asyncio.get_running_loop().call_soon(controller.abort, "enough")
         await asyncio.Event().wait()
 
-    assert not await asyncio.wait_for(RetryPolicy(sleep=sleep).waited(60, controller.signal), 5)
+    assert not await asyncio.wait_for(RetryPolicy(sleep=sleep).pause(60, controller.signal), 5)
 
 
 async def test_a_pause_says_whether_it_was_made() -> None:
     controller, pauses = AbortController(), Pauses()
     policy = RetryPolicy(sleep=pauses)
 
-    assert await policy.waited(2, controller.signal)
-    assert await policy.waited(2)
+    assert await policy.pause(2, controller.signal)
+    assert await policy.pause(2)
     controller.abort()
-    assert not await policy.waited(2, controller.signal)
+    assert not await policy.pause(2, controller.signal)
 
 
 async def test_a_pause_that_is_cancelled_is_not_left_behind() -> None:
@@ -76,7 +76,7 @@ async def test_a_pause_that_is_cancelled_is_not_left_behind() -> None:
         finally:
             ended.set()
 
-    pause = asyncio.create_task(RetryPolicy(sleep=sleep).waited(2))
+    pause = asyncio.create_task(RetryPolicy(sleep=sleep).pause(2))
     await started.wait()
     pause.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -90,4 +90,4 @@ async def test_a_clock_that_breaks_is_heard() -> None:
         raise OSError("no clock")
 
     with pytest.raises(OSError, match="no clock"):
-        await RetryPolicy(sleep=sleep).waited(2)
+        await RetryPolicy(sleep=sleep).pause(2)

@@ -5,17 +5,20 @@ import itertools
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 from tildone.host.extension_context import ExtensionContext
-from tildone.host.port import HostPort
+from tildone.host.host import event_loop_timer
+from tildone.host.model import ChatRequest
+from tildone.host.retry import RetryPolicy
+from tildone.host.runtime import Runtime
 from tildone.host.tools import builtin_tools
 from tildone.host.tools.permissions import PermissionAnswer, PermissionPolicy
-from tildone.host.transcript import Transcript, header
+from tildone.host.transcript import Transcript
 from tildone.host.ui import UI, NoUI
 from tildone.kit.definition import OnUpdate, ToolResult
 from tildone.kit.signal import AbortSignal
+from tildone.stores.pi.session_file import header
 
 ANY_COMMAND = PermissionPolicy(allow=("bash",))
 
@@ -44,6 +47,18 @@ class Person(NoUI):
         return answer.value if answer else None
 
 
+class NoModel:
+    """A model that is never asked."""
+
+    api = provider = id = "none"
+
+    def stream(self, request: ChatRequest, signal: AbortSignal | None = None) -> Any:
+        raise NotImplementedError(request, signal)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
 class Desk:
     """The built-in tools in a folder."""
 
@@ -55,8 +70,18 @@ class Desk:
     def sit(self, session: str, ui: UI | None = None) -> None:
         """Go on in a session."""
         transcript = Transcript(header(session, str(self.folder), 0), now=lambda: 0, new_id=lambda: "e")
-        host = SimpleNamespace(ui=ui or NoUI(), cwd=str(self.folder), transcript=transcript)
-        self.ctx = ExtensionContext(cast("HostPort", host))
+        runtime = Runtime(
+            model=NoModel(),
+            transcript=transcript,
+            cwd=str(self.folder),
+            now=lambda: 0,
+            ui=ui or NoUI(),
+            mode="print",
+            after=event_loop_timer,
+            retry=RetryPolicy(),
+            preamble=None,
+        )
+        self.ctx = ExtensionContext(runtime)
 
     async def call(
         self, tool: str, *, signal: AbortSignal | None = None, on_update: OnUpdate | None = None, **params: Any

@@ -5,13 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from tests.host.tools.desk import Desk, mark, sleepers, until
-from tildone.host import messages
+from tildone.host.content import TextBlock, ToolCallBlock
 from tildone.host.host import Host
-from tildone.host.model import ChatRequest, Delta
+from tildone.host.messages import StopReason, ToolResultMessage, assistant_message, text_of
+from tildone.host.model import ChatRequest
+from tildone.host.stream_events import AnswerDone
 from tildone.host.tools import builtin_tools
 from tildone.host.tools.permissions import PermissionPolicy
-from tildone.host.transcript import Transcript, header
+from tildone.host.transcript import Transcript
 from tildone.kit.signal import AbortSignal
+from tildone.stores.pi.session_file import header
 
 Calls = list[tuple[str, dict[str, Any]]]
 
@@ -25,16 +28,15 @@ class Scripted:
         self.turns = list(turns)
         self.requests: list[ChatRequest] = []
 
-    async def stream(self, request: ChatRequest, _signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
+    async def stream(
+        self, request: ChatRequest, _signal: AbortSignal | None = None
+    ) -> AsyncGenerator[AnswerDone, None]:
         """The next turn."""
         self.requests.append(request)
         calls = self.turns.pop(0) if self.turns else []
-        blocks = [
-            {"type": "toolCall", "id": f"call-{number}", "name": name, "arguments": arguments}
-            for number, (name, arguments) in enumerate(calls)
-        ] or [messages.text("Done")]
-        reason = "toolUse" if calls else "stop"
-        yield {"type": "done", "message": messages.assistant(blocks, self, messages.empty_usage(), reason, 0)}
+        made = [ToolCallBlock(f"call-{number}", *call) for number, call in enumerate(calls)]
+        reason = StopReason.TOOL_USE if calls else StopReason.STOP
+        yield AnswerDone(assistant_message(made or [TextBlock("Done")], self, reason, 0))
 
     async def close(self) -> None:
         """There is nothing to let go of."""
@@ -48,8 +50,8 @@ def host_in(folder: Path, policy: PermissionPolicy, *turns: Calls) -> Host:
 
 
 def results(host: Host) -> list[tuple[bool, str]]:
-    made = [message for message in host.transcript.messages() if message["role"] == "toolResult"]
-    return [(message["isError"], messages.text_of(message)) for message in made]
+    made = [message for message in host.transcript.messages() if isinstance(message, ToolResultMessage)]
+    return [(message.is_error, text_of(message)) for message in made]
 
 
 async def test_an_agent_can_work(folder: Path) -> None:

@@ -8,9 +8,10 @@ from tests.host.tools.desk import Desk
 from tildone.host.tools import builtin_tools
 from tildone.host.tools.permissions import PermissionPolicy
 from tildone.kit.components import RenderOptions
-from tildone.kit.components.defaults import shown_call, shown_result
+from tildone.kit.components.defaults import call_component, result_component
 from tildone.kit.components.drawing import markup
-from tildone.kit.definition import ToolResult, checked, error_result, text_result
+from tildone.kit.definition import ToolResult, error_result, text_result
+from tildone.kit.validation import validated
 
 EXPANDED = RenderOptions(expanded=True)
 TITLE = "<toolTitle><bold>{}</bold></toolTitle>"
@@ -18,17 +19,17 @@ TITLE = "<toolTitle><bold>{}</bold></toolTitle>"
 
 def call(tool: str, args: Any) -> str:
     [definition] = [each for each in builtin_tools(PermissionPolicy()) if each.name == tool]
-    return markup(shown_call(definition, args))
+    return markup(call_component(definition, args))
 
 
 def shown(desk: Desk, tool: str, result: ToolResult, options: RenderOptions | None = None) -> str:
-    return markup(shown_result(desk.tools[tool], result, options or RenderOptions(is_error=result.is_error)))
+    return markup(result_component(desk.tools[tool], result, options or RenderOptions(is_error=result.is_error)))
 
 
 def test_the_tools_can_be_registered() -> None:
     tools = builtin_tools(PermissionPolicy())
 
-    assert [checked(tool).name for tool in tools] == ["read", "write", "edit", "bash"]
+    assert [validated(tool).name for tool in tools] == ["read", "write", "edit", "bash"]
     assert [tool.exclusive for tool in tools] == [False, True, True, True]
 
 

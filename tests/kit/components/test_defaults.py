@@ -6,13 +6,13 @@ import pytest
 
 from tildone.kit.components import Component, RenderOptions, Text, ToolCallHeader
 from tildone.kit.components.defaults import (
-    PREVIEW,
+    PREVIEW_LINES,
+    call_component,
     default_call,
     default_result,
-    failure,
-    shown_call,
-    shown_result,
-    waiting,
+    error_message,
+    partial_message,
+    result_component,
 )
 from tildone.kit.components.drawing import draw, markup
 from tildone.kit.definition import ImageContent, TextContent, ToolDefinition, ToolResult, error_result, text_result
@@ -41,7 +41,7 @@ TOOL = ToolDefinition(
     },
     nothing,
 )
-LONG = "\n".join(f"line {number}" for number in range(PREVIEW + 2))
+LONG = "\n".join(f"line {number}" for number in range(PREVIEW_LINES + 2))
 
 
 def lines(component: Component) -> list[str]:
@@ -77,7 +77,7 @@ def test_an_argument_without_end_is_shown_in_part() -> None:
     [first, *more] = lines(default_call(TOOL, {"command": "x\n" * 20}))
 
     assert first == "Process"
-    assert len(more) == PREVIEW
+    assert len(more) == PREVIEW_LINES
     assert more[-1].endswith("x … (24 B more)")
 
 
@@ -117,7 +117,7 @@ def test_a_long_result_is_collapsed_and_says_how_to_see_it_all() -> None:
     collapsed = lines(default_result(text_result(LONG)))
     expanded = lines(default_result(text_result(LONG), RenderOptions(expanded=True)))
 
-    assert collapsed == [*expanded[:PREVIEW], "2 more lines | ctrl+o to expand"]
+    assert collapsed == [*expanded[:PREVIEW_LINES], "2 more lines | ctrl+o to expand"]
     assert expanded == LONG.split("\n")
 
 
@@ -130,8 +130,8 @@ def test_a_result_that_is_still_coming_is_a_stable_message() -> None:
     """Whatever has arrived: streamed text is not echoed."""
     some, more = (default_result(text_result(text), RenderOptions(is_partial=True), "Process") for text in ("a", "ab"))
 
-    assert some == more == waiting("Process") == Text("Process: working...", Role.MUTED)
-    assert waiting("Process", "starting") == Text("Process: starting...", Role.MUTED)
+    assert some == more == partial_message("Process") == Text("Process: working...", Role.MUTED)
+    assert partial_message("Process", "starting") == Text("Process: starting...", Role.MUTED)
 
 
 def test_a_failed_call_is_shown_by_its_reason() -> None:
@@ -139,25 +139,25 @@ def test_a_failed_call_is_shown_by_its_reason() -> None:
     by_host = default_result(text_result("No such process"), RenderOptions(is_error=True))
     by_itself = default_result(error_result("No such process"))
 
-    assert by_host == by_itself == failure(error_result("No such process")) == Text("No such process", Role.ERROR)
+    assert by_host == by_itself == error_message(error_result("No such process")) == Text("No such process", Role.ERROR)
 
 
 def test_a_failure_without_words_gets_some() -> None:
-    assert failure(ToolResult((), {})) == Text("Operation failed", Role.ERROR)
-    assert failure(ToolResult((), {}), "Could not list processes") == Text("Could not list processes", Role.ERROR)
+    assert error_message(ToolResult((), {})) == Text("Operation failed", Role.ERROR)
+    assert error_message(ToolResult((), {}), "Could not list processes") == Text("Could not list processes", Role.ERROR)
 
 
 def test_a_tool_shows_itself_if_it_can() -> None:
     own = replace(TOOL, render_call=lambda args: Text(args["name"]), render_result=lambda result, _: Text(result.text))
 
-    assert shown_call(own, {"name": "a"}) == Text("a")
-    assert shown_result(own, text_result("b"), RenderOptions()) == Text("b")
+    assert call_component(own, {"name": "a"}) == Text("a")
+    assert result_component(own, text_result("b"), RenderOptions()) == Text("b")
 
 
 def test_a_renderer_that_gives_nothing_leaves_it_to_the_default() -> None:
     own = replace(TOOL, render_call=lambda _: None, render_result=lambda _result, _options: None)
 
     for tool in (own, TOOL):
-        assert shown_call(tool, {"name": "a"}) == default_call(TOOL, {"name": "a"})
-        assert shown_result(tool, text_result(LONG), RenderOptions()) == default_result(text_result(LONG))
-        assert shown_result(tool, text_result(""), RenderOptions(is_partial=True)) == waiting("Process")
+        assert call_component(tool, {"name": "a"}) == default_call(TOOL, {"name": "a"})
+        assert result_component(tool, text_result(LONG), RenderOptions()) == default_result(text_result(LONG))
+        assert result_component(tool, text_result(""), RenderOptions(is_partial=True)) == partial_message("Process")

@@ -19,15 +19,15 @@ from tildone.kit.components import (
     ToolFooter,
     stacked,
 )
-from tildone.kit.components.drawing import TAB, draw, masked
-from tildone.kit.text import width
-from tildone.kit.theme import BREAK, Role, Span, ansi, plain
+from tildone.kit.components.drawing import TAB, draw, mask_unprintable
+from tildone.kit.text import display_width
+from tildone.kit.theme import LINE_BREAK, Role, Span, ansi, plain
 from tildone.views.sanitize import printable
 
 words = st.text(alphabet="ab 字é😀\u0301\n\r\t\x1b\u202e\u200d*`_>-#1.[]~|", max_size=40)
 styled = st.tuples(
     st.builds(Span, words, st.sampled_from(Role), bold=st.booleans(), lines=st.booleans()),
-    st.just(BREAK),
+    st.just(LINE_BREAK),
     st.builds(Span, st.tuples(st.builds(Span, words, italic=st.booleans())), strike=st.booleans()),
 )
 items = st.lists(st.builds(Item, words, words | st.builds(KeyHint, st.just("app.exit"), words)), max_size=3).map(tuple)
@@ -42,12 +42,12 @@ bodies = st.builds(
 components = texts | headers | bodies | st.builds(Markdown, words) | st.builds(Spacer, st.integers(0, 3))
 
 
-@given(component=components, columns=st.integers(-1, 30), safe=st.sampled_from([masked, printable]))
+@given(component=components, columns=st.integers(-1, 30), safe=st.sampled_from([mask_unprintable, printable]))
 def test_no_line_is_ever_wider_than_the_terminal(
     component: Component, columns: int, safe: Callable[[str], str]
 ) -> None:
     for line in draw(component, columns, safe=safe):
-        assert width(plain(line)) <= columns
+        assert display_width(plain(line)) <= columns
 
 
 @given(component=components, columns=st.integers(1, 30))
@@ -137,11 +137,11 @@ def test_a_tab_is_room() -> None:
 
 @pytest.mark.parametrize("char", ["\x00", "\x07", "\x1b", "\r", "\x7f", "\x9b", "\u202e", "\u200b", "\u2028", "\ud83d"])
 def test_the_built_in_mask_replaces_what_could_do_harm(char: str) -> None:
-    assert masked(f"a{char}b") == "a\ufffdb"
+    assert mask_unprintable(f"a{char}b") == "a\ufffdb"
 
 
 def test_the_built_in_mask_leaves_visible_text_alone() -> None:
-    assert masked("plain, größe 字\u3000\xa0😀") == "plain, größe 字\u3000\xa0😀"
+    assert mask_unprintable("plain, größe 字\u3000\xa0😀") == "plain, größe 字\u3000\xa0😀"
 
 
 def test_every_text_passes_through_safe() -> None:

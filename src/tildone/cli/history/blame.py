@@ -6,14 +6,14 @@ from tildone.cli.opening import open_for_reading, session_title
 from tildone.cli.output.screen import columns, moment, put, put_spans
 from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import NotFound
-from tildone.history.blame import blame_lines, call_of, said
-from tildone.history.lifetimes import lives
+from tildone.history.blame import blame_lines, call_of, describe_change
+from tildone.history.task_history import task_histories
 from tildone.log import codec
 from tildone.log.refs import HEAD, resolve, short_ids
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tildone.history.lifetimes import Life, Step
+    from tildone.history.task_history import TaskHistory, TaskStep
 
 
 def run(args: ParsedArgs) -> int:
@@ -22,7 +22,7 @@ def run(args: ParsedArgs) -> int:
     store, name = session.store, session.name
     head = resolve(store, name, args.options.get("at", HEAD))
     events = list(store.history(name, head)) if head is not None else []
-    everyone = lives(reversed(events))
+    everyone = task_histories(reversed(events))
     query = " ".join(args.positional)
     found = _meant(everyone, query) if args.positional else [life for life in everyone if life.position is not None]
     if args.has("json"):
@@ -35,7 +35,7 @@ def run(args: ParsedArgs) -> int:
     return 0
 
 
-def _meant(everyone: list[Life], query: str) -> list[Life]:
+def _meant(everyone: list[TaskHistory], query: str) -> list[TaskHistory]:
     """The tasks that a number or a part of a text means; those that left the plan only if no other does.
 
     Raises:
@@ -58,7 +58,7 @@ def _meant(everyone: list[Life], query: str) -> list[Life]:
     raise NotFound(f'no task on this branch has "{query}" in it')
 
 
-def _as_data(life: Life, *, whole: bool) -> dict[str, object]:
+def _as_data(life: TaskHistory, *, whole: bool) -> dict[str, object]:
     brief: dict[str, object] = {
         "task": life.task.text,
         "phase": life.phase,
@@ -70,13 +70,13 @@ def _as_data(life: Life, *, whole: bool) -> dict[str, object]:
     return brief | {"life": [_step(step) for step in life.steps]} if whole else brief
 
 
-def _by(step: Step) -> dict[str, object]:
+def _by(step: TaskStep) -> dict[str, object]:
     call = call_of(step)
     event = step.event
     return {"event": event.id, "at": event.at, "actor": event.actor.value, "tool": call and call.tool}
 
 
-def _step(step: Step) -> dict[str, object]:
+def _step(step: TaskStep) -> dict[str, object]:
     call = call_of(step)
-    told = [said(change) for change in step.changes]
+    told = [describe_change(change) for change in step.changes]
     return _by(step) | {"arguments": call and call.arguments, "what": told, "took": step.took}

@@ -8,15 +8,15 @@ from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.args import ParsedArgs
 from tildone.core.plan import Plan
 from tildone.core.query import progress
-from tildone.history.diff_lines import as_data, difference_lines
-from tildone.history.difference import difference
+from tildone.history.diff_lines import diff_lines, diff_to_json
+from tildone.history.plan_diff import diff_plans
 from tildone.kit.theme import Role, Span
 from tildone.log import codec
 from tildone.log.events import PlanChanged
 from tildone.log.refs import HEAD, ROOT, SHORT_ID_LENGTH, resolve
 from tildone.log.state import latest_state
 from tildone.typing import TYPE_CHECKING
-from tildone.views.rows import cut
+from tildone.views.line_layout import clip_line
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
@@ -35,16 +35,16 @@ def run(args: ParsedArgs) -> int:
             return _nothing(args, session)
         first, second = newest.parent, newest.id
     before, after = _plan(session, first), _plan(session, second)
-    sections = difference(before, after)
+    sections = diff_plans(before, after)
     if args.has("json"):
-        put(codec.dump({"from": first, "to": second, "phases": as_data(sections)}))
+        put(codec.dump({"from": first, "to": second, "phases": diff_to_json(sections)}))
     elif sections:
         far, further = (progress(plan) for plan in (before, after))
         way = f"{_shown(first)} → {_shown(second)}"
         done = f"  {far.closed}/{far.total} → {further.closed}/{further.total}"
         heading = Span(way, Role.WARNING), Span(done, Role.MUTED)
         room = columns()
-        put_spans([heading if room is None else cut(heading, room), *difference_lines(sections, room)])
+        put_spans([heading if room is None else clip_line(heading, room), *diff_lines(sections, room)])
     else:
         put(f"Nothing differs: the plan is the same at {_shown(first)} and {_shown(second)}.")
     return 0

@@ -14,7 +14,7 @@ from tildone.value import replace
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
-    from tildone.history.timeline import Row
+    from tildone.history.timeline import TimelineRow
     from tildone.log.events import Event
     from tildone.session import Session
 
@@ -93,7 +93,7 @@ def _list(args: ParsedArgs, session: Session) -> int:
     return 0
 
 
-def _as_data(event: Event, row: Row, names: dict[str, str]) -> dict[str, object]:
+def _as_data(event: Event, row: TimelineRow, names: dict[str, str]) -> dict[str, object]:
     return {
         "label": names.get(event.id, row.label),
         "event": event.id,

@@ -10,8 +10,8 @@ from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tildone.history.lifetimes import Life
-    from tildone.history.timeline import Row
+    from tildone.history.task_history import TaskHistory
+    from tildone.history.timeline import TimelineRow
     from tildone.log.events import Event
     from tildone.session import Session
 
@@ -38,11 +38,11 @@ def nothing_happened(session: Session) -> None:
 
 def _events(args: ParsedArgs, session: Session, limit: int) -> int:
     # Late, here and below: each of the two ways needs its own.
-    from tildone.history.timeline import recent, row_lines, timeline  # noqa: PLC0415  see above
+    from tildone.history.timeline import newest_events, row_lines, timeline  # noqa: PLC0415  see above
 
     store, name = session.store, session.name
     head = store.session_head(name).head
-    events = list(store.events(name)) if args.has("all") else recent(store.history(name), limit)
+    events = list(store.events(name)) if args.has("all") else newest_events(store.history(name), limit)
     rows = timeline(events, head, moment, session.patience.nudges)
     shown = list(zip(events, rows, strict=True))[::-1][:limit]
     if args.has("json"):
@@ -55,17 +55,17 @@ def _events(args: ParsedArgs, session: Session, limit: int) -> int:
 
 
 def _tasks(args: ParsedArgs, session: Session) -> int:
-    from tildone.history.duration_table import times_lines  # noqa: PLC0415  see above
-    from tildone.history.lifetimes import lives  # noqa: PLC0415  see above
+    from tildone.history.duration_lines import duration_lines  # noqa: PLC0415  see above
+    from tildone.history.task_history import task_histories  # noqa: PLC0415  see above
     from tildone.ids import now  # noqa: PLC0415  see above
 
     at = now()
     events = list(session.store.history(session.name))
-    found = lives(reversed(events))
+    found = task_histories(reversed(events))
     if args.has("json"):
         put(codec.dump([_life_data(life, at) for life in found]))
     elif found:
-        put_spans(times_lines(found, at, columns()))
+        put_spans(duration_lines(found, at, columns()))
     elif events:
         put("There was no task on this branch yet.")
     else:
@@ -73,13 +73,13 @@ def _tasks(args: ParsedArgs, session: Session) -> int:
     return 0
 
 
-def _event_data(event: Event, row: Row) -> dict[str, object]:
+def _event_data(event: Event, row: TimelineRow) -> dict[str, object]:
     """The event as it is stored, with what it comes to."""
     stored: dict[str, object] = codec.parse(codec.encode(event))
     return stored | {"what": row.what, "took": row.took, "place": row.mark.name.lower(), "label": row.label}
 
 
-def _life_data(life: Life, at: int) -> dict[str, object]:
+def _life_data(life: TaskHistory, at: int) -> dict[str, object]:
     closed = life.closed
     return {
         "task": life.task.text,

@@ -6,7 +6,7 @@ from tildone.cli.output.screen import put
 from tildone.cli.output.summary import plan_summary
 from tildone.cli.parsing.args import ParsedArgs, command
 from tildone.errors import UsageError
-from tildone.history.changes import changes, told
+from tildone.history.changes import change_sentences, changes
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def number_of_changes(args: ParsedArgs) -> int:
 
 def report(done: str, count: int, before: Plan, after: Plan, *, now: Plan) -> int:
     """Print the changes between two plans, and the state of the plan `now`."""
-    what = told(changes(before, after)) or ["nothing visible"]
+    what = change_sentences(changes(before, after)) or ["nothing visible"]
     number = "" if count == 1 else f" {count} changes"
     put(f"{done}{number}: {'; '.join(what)}")
     put(plan_summary(now))

@@ -11,7 +11,7 @@ from tildone.agents.open_files import processes_with_open
 from tildone.cli.output.amounts import size
 from tildone.config import KEYS, origins
 from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreTooNew, TildoneError, UsageError
-from tildone.kit.text import clipped
+from tildone.kit.text import clip_text
 from tildone.log.address import StoreAddress
 from tildone.log.health import Finding, Health
 from tildone.stores import store_kind
@@ -118,11 +118,11 @@ def others(ground: Ground) -> Iterator[Finding]:
         yield Finding(Health.FINE, "who else has the store open can't be told on this system")
         return
     for holder in [holder for holder in found if holder.deleted][:LISTED]:
-        what = f"process {holder.pid} has a store open that is not here any more: {clipped(holder.command, COMMAND)}"
+        what = f"process {holder.pid} has a store open that is not here any more: {clip_text(holder.command, COMMAND)}"
         yield Finding(Health.ODD, what, "if it does not go over to the one that is here by itself, end it")
     at_work = [holder for holder in found if not holder.deleted]
     for holder in at_work[:LISTED]:
-        yield Finding(Health.FINE, f"process {holder.pid} has it open: {clipped(holder.command, COMMAND)}")
+        yield Finding(Health.FINE, f"process {holder.pid} has it open: {clip_text(holder.command, COMMAND)}")
     if len(at_work) > LISTED:
         yield Finding(Health.FINE, f"{len(at_work) - LISTED:,} more have it open")
     if not at_work:

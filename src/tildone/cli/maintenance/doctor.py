@@ -10,7 +10,7 @@ from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import StoreError, UsageError
-from tildone.kit.text import wrapped
+from tildone.kit.text import wrap_text
 from tildone.kit.theme import Role, Span
 from tildone.log import codec
 from tildone.log.health import Finding, Health
@@ -60,10 +60,10 @@ def _lines(finding: Finding, before: Finding | None) -> list[tuple[Span, ...]]:
     """A finding, and below it what can be done about it, unless that was said of the one before."""
     sign, role = SIGNS[finding.health]
     room = max(NARROW, (columns() or WIDE) - 4)
-    first, *rest = wrapped(printable(finding.what), room)
+    first, *rest = wrap_text(printable(finding.what), room)
     lines = [(Span("  "), Span(sign, role), Span(f" {first}")), *((Span(f"    {line}"),) for line in rest)]
     if finding.remedy and (before is None or before.remedy != finding.remedy):
-        first, *rest = wrapped(printable(finding.remedy), room - 2)
+        first, *rest = wrap_text(printable(finding.remedy), room - 2)
         lines += [(Span(f"    → {first}", Role.ACCENT),), *((Span(f"      {line}", Role.ACCENT),) for line in rest)]
     return lines
 

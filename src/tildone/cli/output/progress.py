@@ -6,7 +6,7 @@ import sys
 from time import monotonic
 
 from tildone.cli.output.screen import columns, on_terminal
-from tildone.kit.text import clipped
+from tildone.kit.text import clip_text
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Progress:
             return
         self._again = monotonic() + OFTEN
         part = f"{100 * done // total} %, " if total else ""
-        shown = clipped(f"{what}: {part}{done:,} of {total:,} events", (columns(sys.stderr) or 80) - 1)
+        shown = clip_text(f"{what}: {part}{done:,} of {total:,} events", (columns(sys.stderr) or 80) - 1)
         sys.stderr.write(f"\r{shown.ljust(self._drawn)}")
         sys.stderr.flush()
         self._drawn = len(shown)

@@ -10,12 +10,12 @@ from tildone.views.sanitize import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tildone.formats.losses import Remark
+    from tildone.formats.conversion import ConversionWarning
 
 LISTED = 5
 
 
-def aside(title: str, said: Sequence[Remark], *, everything: bool) -> None:
+def aside(title: str, said: Sequence[ConversionWarning], *, everything: bool) -> None:
     """Tell it on standard error, under a title: a few sentences, unless everything is wanted."""
     if not said:
         return

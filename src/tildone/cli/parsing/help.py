@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.args import ParsedArgs, command, parse
 from tildone.cli.parsing.table import Verb
-from tildone.kit.text import wrapped
+from tildone.kit.text import wrap_text
 
 COLUMNS = 100
 
@@ -21,7 +21,7 @@ def _lines(path: tuple[Verb, ...]) -> list[str]:
     verb = path[-1]
     lines = [f"{command(path)} {verb.arguments}".rstrip(), "", verb.summary]
     if verb.description:
-        lines += ["", *(line for paragraph in verb.description.split("\n") for line in wrapped(paragraph, COLUMNS))]
+        lines += ["", *(line for paragraph in verb.description.split("\n") for line in wrap_text(paragraph, COLUMNS))]
     width = max((len(_usage(each)) for each in verb.verbs), default=0)
     for group in verb.groups:
         rows = [(_usage(each), each.summary) for each in group.table.entries.values()]

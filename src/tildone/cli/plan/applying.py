@@ -9,7 +9,7 @@ from tildone.commands.answer import Trouble
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.log.events import Actor
 from tildone.typing import TYPE_CHECKING
-from tildone.views.faults import sentence
+from tildone.views.faults import describe_fault
 from tildone.views.sanitize import printable_lines
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def apply_answer(session: Session, answer: Answer, actor: Actor = Actor.USER) ->
         return 0
     outcome = session.change(answer.steps, actor, answer.rules(session.dialect.rules))
     if outcome.faults:
-        raise Refused("; ".join(map(sentence, outcome.faults)))
+        raise Refused("; ".join(map(describe_fault, outcome.faults)))
     _print_messages(answer)
     put(plan_summary(outcome.after) if outcome.changed else "Nothing changed.")
     if outcome.changed and not outcome.after.tasks:

@@ -1,193 +1,202 @@
-"""A run as it is told line by line: what is said, which tools are called, what comes of them."""
+"""A host's events, rendered as lines of text: what is said, which tools are called, and their results.
+
+Finished lines are written once and never changed. What is still in progress (the last line of an answer, running
+calls, queued messages) is kept in `unfinished`, `running` and `queued`: a live screen draws it below the finished lines
+and redraws it when it changes; other outputs wait until it is finished.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from tildone.cli.run.line_output import UNLIMITED_COLUMNS
 from tildone.dialects import DIALECTS, tools_of
-from tildone.host.dispatcher import Event
+from tildone.host.events import (
+    ExtensionError,
+    MessageEnd,
+    MessageUpdate,
+    PublicEvent,
+    QueueUpdate,
+    RetryStart,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+)
 from tildone.host.host import Host
-from tildone.host.messages import Message, text_of
+from tildone.host.messages import AssistantMessage, CustomMessage, Message, StopReason, UserMessage, text_of
+from tildone.host.stream_events import BlockDelta, BlockEnd, BlockEvent, BlockKind
 from tildone.kit.components import Component, Container, Markdown, RenderOptions, Text
-from tildone.kit.components.defaults import default_call, default_result, shown_call, shown_result
+from tildone.kit.components.defaults import call_component, default_call, default_result, result_component
 from tildone.kit.components.drawing import Line, draw
-from tildone.kit.definition import ToolDefinition, ToolResult, result_from_json
-from tildone.kit.keys import Keys
-from tildone.kit.sizes import format_count
+from tildone.kit.definition import ToolDefinition, ToolResult
+from tildone.kit.formatting import format_count
+from tildone.kit.keys import KeyBindings
 from tildone.kit.theme import Role, Span, plain
 from tildone.value import replace, value
 from tildone.views.sanitize import printable
 
-NO_KEYS: Keys = {"app.tools.expand": ""}
-"""What was told is not told again in full, so there is no key for it."""
+NO_KEYS: KeyBindings = {"app.tools.expand": ""}
+"""Results cannot be expanded once they are written, so no key is offered."""
 
 PLAN_TOOLS = frozenset(tool for name in DIALECTS for tool in tools_of(name))
 INDENT = Span("  ")
-INDENTED = 2
-NARROWEST = 8
+INDENT_COLUMNS = 2
+MIN_COLUMNS = 8
 
 
 @value
 class RunningCall:
-    """A call whose result has not come: its header, since when it runs, and what it has given so far."""
+    """A call without a result: its rendered header, when it started (monotonic seconds), and its output so far."""
 
     header: tuple[Line, ...]
-    since: float
-    so_far: str = ""
+    started: float
+    output: str = ""
 
 
 class LineSink(Protocol):
-    """Where the story is told."""
+    """Where lines are written."""
 
     live: bool
-    """Whether what is still under way can be shown, and be replaced later."""
+    """Whether what is in progress can be drawn, and replaced later."""
 
     @property
     def columns(self) -> int:
-        """How wide a line may be."""
+        """The width of a line."""
 
     def put(self, lines: Sequence[Line]) -> None:
-        """Tell these lines, for good."""
+        """Write finished lines."""
 
     def refresh(self) -> None:
-        """What is under way has changed."""
+        """What is in progress has changed."""
 
 
 class EventRenderer:
-    """Tells what a host does. `running` and `unfinished` are what is under way, `waiting` is what will be said."""
+    """Renders the events of one host."""
 
-    def __init__(self, host: Host, screen: LineSink) -> None:
+    def __init__(self, host: Host, sink: LineSink) -> None:
         self.running: dict[str, RunningCall] = {}
-        self.waiting: list[str] = []
+        self.queued: list[str] = []
         self._host = host
-        self._screen = screen
+        self._sink = sink
         self._text = ""
-        self._told = 0
+        self._written = 0
         self._plan: Component = Container(())
-        self._hearing: dict[str, Callable[[Event], None]] = {
-            "message_update": self._streamed,
-            "message_end": self._said,
-            "tool_execution_start": self._called,
-            "tool_execution_update": self._updated,
-            "tool_execution_end": self._ended,
-            "queue_update": self._queued,
-            "auto_retry_start": self._retried,
-            "extension_error": self._broken,
-        }
 
-    def hear(self, event: Event) -> None:
-        """Tell of an event, if it is worth telling."""
-        tell = self._hearing.get(event["type"])
-        if tell is not None:
-            tell(event)
+    def render(self, event: PublicEvent) -> None:
+        """Render an event, if it is of a kind that is shown."""
+        match event:
+            case MessageUpdate(event=progress):
+                self._stream(progress)
+            case MessageEnd(message):
+                self._message(message)
+            case ToolExecutionStart():
+                self._start_call(event)
+            case ToolExecutionUpdate():
+                self._update_call(event)
+            case ToolExecutionEnd():
+                self._end_call(event)
+            case QueueUpdate(steering, follow_up):
+                self.queued = [*steering, *follow_up]
+                self._sink.refresh()
+            case RetryStart(attempt, max_attempts, delay_ms):
+                pause = f"Trying again in {delay_ms / 1000:g} s ({attempt} of {max_attempts})"
+                self.put(Text(pause, Role.WARNING))
+            case ExtensionError(extension, name, error):
+                self.put(Text(f"{extension} failed at {name}: {error}", Role.WARNING))
+            case _:
+                pass
 
     @property
     def unfinished(self) -> list[Line]:
-        """The beginning of a line that a model is still writing."""
-        return self._lines(Markdown(self._text, Role.TEXT))[self._told :] if self._text else []
+        """The lines of a streamed answer that may still change."""
+        return self._lines(Markdown(self._text, Role.TEXT))[self._written :] if self._text else []
 
-    def begin_now(self) -> None:
-        """What is under way has waited for an answer, and begins only now."""
-        self.running = {name: replace(call, since=time.monotonic()) for name, call in self.running.items()}
+    def restart_timers(self) -> None:
+        """Count the time of running calls from now: until now they waited for the person."""
+        self.running = {name: replace(call, started=time.monotonic()) for name, call in self.running.items()}
 
     def put(self, component: Component) -> None:
-        """Tell something that is not an event."""
-        self._screen.put(self._lines(component))
+        """Write something that is not an event."""
+        self._sink.put(self._lines(component))
 
-    def _streamed(self, event: Event) -> None:
-        delta = event["assistantMessageEvent"]
-        match delta["type"]:
-            case "text_delta":
-                self._text += delta["delta"]
-                self._tell_text(self._text.rpartition("\n")[0] if "\n" in delta["delta"] else "")
-            case "text_end":
+    def _stream(self, progress: BlockEvent) -> None:
+        match progress:
+            case BlockDelta(BlockKind.TEXT, _, delta):
+                self._text += delta
+                self._write_text(self._text.rpartition("\n")[0] if "\n" in delta else "")
+            case BlockEnd(BlockKind.TEXT):
                 self._finish_text()
             case _:
                 return
-        self._screen.refresh()
+        self._sink.refresh()
 
-    def _tell_text(self, text: str) -> None:
-        """Tell the lines of a text that were not told yet; a line of the text stays a line."""
+    def _write_text(self, text: str) -> None:
+        """Write those lines of the text that are not written yet. Complete lines of Markdown do not change later."""
         if text:
-            lines, told = self._lines(Markdown(text, Role.TEXT)), self._told
-            self._told = len(lines)
-            self._screen.put(lines[told:])
+            lines, written = self._lines(Markdown(text, Role.TEXT)), self._written
+            self._written = len(lines)
+            self._sink.put(lines[written:])
 
     def _finish_text(self) -> None:
         text, self._text = self._text, ""
-        self._tell_text(text.rstrip("\n"))
-        self._told = 0
+        self._write_text(text.rstrip("\n"))
+        self._written = 0
 
-    def _said(self, event: Event) -> None:
-        message: Message = event["message"]
-        match message["role"]:
-            case "user":
-                self._screen.put(self._lines(Text((Span("❯ ", Role.ACCENT), Span(_first_line(message), Role.TEXT)))))
-            case "custom" if message.get("display"):
-                self._screen.put(self._lines(self._custom(message)))
-            case "assistant":
+    def _message(self, message: Message) -> None:
+        match message:
+            case UserMessage():
+                self.put(Text((Span("❯ ", Role.ACCENT), Span(_first_line(message), Role.TEXT))))
+            case CustomMessage() if message.display:
+                self.put(self._custom(message))
+            case AssistantMessage():
                 self._finish_text()
-                self._stopped(message)
+                self._stop_reason(message)
             case _:
                 return
 
-    def _stopped(self, message: Message) -> None:
-        """Tell why a model did not come to its end."""
-        match message["stopReason"]:
-            case "error":
-                self.put(Text(f"✗ {message.get('errorMessage') or 'The model failed'}", Role.ERROR))
-            case "aborted":
+    def _stop_reason(self, message: AssistantMessage) -> None:
+        """Write why a model did not finish its answer."""
+        match message.stop_reason:
+            case StopReason.ERROR:
+                self.put(Text(f"✗ {message.error_message or 'The model failed'}", Role.ERROR))
+            case StopReason.ABORTED:
                 self.put(Text("✗ Interrupted", Role.WARNING))
-            case "length":
+            case StopReason.LENGTH:
                 self.put(Text("The answer was cut: it grew longer than the model may write", Role.WARNING))
             case _:
                 return
 
-    def _custom(self, message: Message) -> Component:
-        render = self._host.renderers.get(message["customType"])
+    def _custom(self, message: CustomMessage) -> Component:
+        render = self._host.renderers.get(message.custom_type)
         try:
             return render(message) if render else Text(text_of(message))
         except Exception:  # noqa: BLE001  an extension's renderer is a stranger: the words are shown as they are
             return Text(text_of(message))
 
-    def _called(self, event: Event) -> None:
-        header = tuple(self._lines(self._call(event["toolName"], event["args"])))
-        self.running[event["toolCallId"]] = RunningCall(header, time.monotonic())
-        if self._screen.live:
-            self._screen.refresh()
-        elif not self._is_merged(event["toolName"]):
-            self._screen.put(header)
+    def _start_call(self, event: ToolExecutionStart) -> None:
+        header = tuple(self._lines(self._call(event.tool_name, event.args)))
+        self.running[event.call_id] = RunningCall(header, time.monotonic())
+        if self._sink.live:
+            self._sink.refresh()
+        elif not self._is_merged(event.tool_name):
+            self._sink.put(header)
 
-    def _updated(self, event: Event) -> None:
-        call = self.running.get(event["toolCallId"])
+    def _update_call(self, event: ToolExecutionUpdate) -> None:
+        call = self.running.get(event.call_id)
         if call is not None:
-            so_far = result_from_json(event["partialResult"]).text
-            self.running[event["toolCallId"]] = replace(call, so_far=so_far)
-            self._screen.refresh()
+            self.running[event.call_id] = replace(call, output=event.partial_result.text)
+            self._sink.refresh()
 
-    def _ended(self, event: Event) -> None:
-        call = self.running.pop(event["toolCallId"])
-        name, result = event["toolName"], result_from_json(event["result"])
-        lines = self._result(name, result, is_error=event["isError"])
-        if self._is_merged(name):
-            self._screen.put(lines)
+    def _end_call(self, event: ToolExecutionEnd) -> None:
+        call = self.running.pop(event.call_id)
+        lines = self._result(event.tool_name, event.result, is_error=event.is_error)
+        if self._is_merged(event.tool_name):
+            self._sink.put(lines)
             return
-        header = call.header if self._screen.live else ()
-        self._screen.put([*header, *([INDENT, *line] for line in lines)])
-
-    def _queued(self, event: Event) -> None:
-        self.waiting = [*event["steering"], *event["followUp"]]
-        self._screen.refresh()
-
-    def _retried(self, event: Event) -> None:
-        seconds = event["delayMs"] / 1000
-        self.put(Text(f"Trying again in {seconds:g} s ({event['attempt']} of {event['maxAttempts']})", Role.WARNING))
-
-    def _broken(self, event: Event) -> None:
-        self.put(Text(f"{event['extensionPath']} failed at {event['event']}: {event['error']}", Role.WARNING))
+        header = call.header if self._sink.live else ()
+        self._sink.put([*header, *([INDENT, *line] for line in lines)])
 
     def _is_merged(self, name: str) -> bool:
         """Whether the result takes the place of the call."""
@@ -199,22 +208,22 @@ class EventRenderer:
         if tool is None:
             return Text(name, bold=True)
         try:
-            return shown_call(tool, args)
+            return call_component(tool, args)
         except Exception:  # noqa: BLE001  a tool's renderer is a stranger: the call is shown like any other
             return default_call(tool, args)
 
     def _result(self, name: str, result: ToolResult, *, is_error: bool) -> list[Line]:
         shown = _shown(self._host.tools.get(name), result, RenderOptions(is_error=is_error))
         if name in PLAN_TOOLS and not is_error:
-            # A plan is shown with every change; only what is new in it is worth telling.
-            told = set(map(plain, _drawn(self._plan, UNLIMITED_COLUMNS)))
+            # Every change shows the whole plan; write only the lines that are new since the last one.
+            before = set(map(plain, _drawn(self._plan, UNLIMITED_COLUMNS)))
             self._plan = shown
-            new = [Text(tuple(line)) for line in _drawn(shown, UNLIMITED_COLUMNS) if plain(line) not in told]
+            new = [Text(tuple(line)) for line in _drawn(shown, UNLIMITED_COLUMNS) if plain(line) not in before]
             shown = Container(tuple(new))
         return [line for line in self._lines(shown, indented=True) if plain(line).strip()]
 
     def _lines(self, component: Component, *, indented: bool = False) -> list[Line]:
-        return _drawn(component, max(self._screen.columns - (INDENTED if indented else 0), NARROWEST))
+        return _drawn(component, max(self._sink.columns - (INDENT_COLUMNS if indented else 0), MIN_COLUMNS))
 
 
 def _drawn(component: Component, columns: int) -> list[Line]:
@@ -225,13 +234,13 @@ def _shown(tool: ToolDefinition | None, result: ToolResult, options: RenderOptio
     if tool is None:
         return default_result(result, options)
     try:
-        return shown_result(tool, result, options)
+        return result_component(tool, result, options)
     except Exception:  # noqa: BLE001  a tool's renderer is a stranger: the result is shown like any other
         return default_result(result, options, tool.label)
 
 
 def _first_line(message: Message) -> str:
-    """What was said, as far as a line goes; a plan or a picture is not told again."""
+    """The first line of a message, and how many more there are: a plan or a picture is not shown again."""
     lines = text_of(message).strip().split("\n")
     more = len(lines) - 1
     return f"{lines[0]} … ({format_count(more, 'more line')})" if more else lines[0]

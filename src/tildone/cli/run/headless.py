@@ -35,7 +35,7 @@ async def run_headless(stage: RunSetup, host: Host) -> RunOutcome:
 async def stop(host: Host) -> None:
     """Stop what runs, and what is about to begin by itself."""
     host.request_abort("interrupted")
-    await host.emit({"type": "interrupted"})
+    await host.interrupt()
 
 
 @asynccontextmanager

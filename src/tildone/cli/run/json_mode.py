@@ -7,17 +7,18 @@ import sys
 
 from tildone.cli.run.headless import run_headless
 from tildone.cli.run.setup import RunSetup
-from tildone.host.dispatcher import Event
+from tildone.host.event_codec import encode_event
+from tildone.host.wire import JsonObject
 
 
 async def run(stage: RunSetup) -> int:
     """Do what is to be done, and tell every step of it."""
     host = stage.open()
     _put(host.transcript.header)
-    host.listen(_put)
+    host.listen(lambda event: _put(encode_event(event)))
     return (await run_headless(stage, host)).exit()
 
 
-def _put(record: Event) -> None:
+def _put(record: JsonObject) -> None:
     sys.stdout.write(f"{json.dumps(record)}\n")
     sys.stdout.flush()

@@ -9,8 +9,8 @@ from tildone.cli.run.event_renderer import EventRenderer
 from tildone.cli.run.headless import run_headless
 from tildone.cli.run.line_output import LineOutput
 from tildone.cli.run.setup import RunSetup
-from tildone.host.host import Host
-from tildone.host.messages import text_of
+from tildone.host.events import MessageUpdate
+from tildone.host.messages import last_answer, text_of
 
 
 async def run(stage: RunSetup) -> int:
@@ -21,17 +21,11 @@ async def run(stage: RunSetup) -> int:
     """
     host = stage.open()
     if sys.stderr.isatty():
-        story = EventRenderer(host, LineOutput(sys.stderr))
+        renderer = EventRenderer(host, LineOutput(sys.stderr))
         # What the model says is left out: the last of it is the answer, and that is printed.
-        host.listen(lambda event: story.hear(event) if event["type"] != "message_update" else None)
+        host.listen(lambda event: renderer.render(event) if not isinstance(event, MessageUpdate) else None)
     verdict = await run_headless(stage, host)
-    answer = last_answer(host)
-    if answer:
-        put_raw(answer)
+    answer = last_answer(host.transcript.messages())
+    if answer is not None and text_of(answer):
+        put_raw(text_of(answer))
     return verdict.exit()
-
-
-def last_answer(host: Host) -> str:
-    """The words that the model ended with."""
-    said = [text_of(message) for message in host.transcript.messages() if message["role"] == "assistant"]
-    return said[-1] if said else ""

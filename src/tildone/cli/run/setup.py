@@ -11,6 +11,7 @@ from tildone.core.query import open_tasks, progress
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import NotFound, TildoneError, UsageError
 from tildone.host.host import Host
+from tildone.host.messages import StopReason, last_answer
 from tildone.host.model import Model
 from tildone.host.shell_model import ShellModel
 from tildone.host.shell_model.script import read_script
@@ -18,7 +19,7 @@ from tildone.host.tools.permissions import PermissionPolicy
 from tildone.host.transcript import Transcript
 from tildone.host.ui import UI
 from tildone.ids import now
-from tildone.kit.sizes import format_count
+from tildone.kit.formatting import format_count
 from tildone.log.address import parse_address
 from tildone.log.events import Directive
 from tildone.log.store import Store
@@ -81,16 +82,16 @@ class RunSetup:
 
     def verdict(self, host: Host) -> RunOutcome:
         """How the last run of the host ended."""
-        answers = [said for said in host.transcript.messages() if said["role"] == "assistant"]
-        reason = answers[-1]["stopReason"] if answers else "stop"
+        last = last_answer(host.transcript.messages())
+        reason = last.stop_reason if last else StopReason.STOP
         state = open_session(replace(self._order.settings, session=host.transcript.id), BY_HAND, self._store).state
         again = f"tildone resume --session {host.transcript.id}"
-        if reason == "aborted" and state.directive is Directive.STOP:
+        if reason == StopReason.ABORTED and state.directive is Directive.STOP:
             return RunOutcome(1, f"stopped by tildone stop; to go on: {again}", heard=False)
-        if reason == "aborted":
+        if reason == StopReason.ABORTED:
             return RunOutcome(INTERRUPTED, "interrupted")
-        if reason == "error":
-            return RunOutcome(1, answers[-1].get("errorMessage") or "the model failed")
+        if last is not None and reason == StopReason.ERROR:
+            return RunOutcome(1, last.error_message or "the model failed")
         left = len(open_tasks(state.plan))
         if left:
             paused = f"; paused, to go on: {again}" if state.directive is Directive.PAUSE else ""

@@ -14,7 +14,7 @@ from tildone.config import nearest
 from tildone.errors import Refused, UsageError
 from tildone.files.atomic import read_text, write_text
 from tildone.formats import markdown, todotxt
-from tildone.formats.losses import Written
+from tildone.formats.conversion import ExportedText
 from tildone.log import archive
 from tildone.log.archive import Archive
 from tildone.log.events import PlanChanged
@@ -67,13 +67,13 @@ def _form(wanted: str | None, path: str) -> str:
     return form
 
 
-def _written(session: Session, form: str) -> Written:
+def _written(session: Session, form: str) -> ExportedText:
     if form == JSON:
-        return Written(archive.write(_whole(session)))
+        return ExportedText(archive.write(_whole(session)))
     plan = session.plan
     if not plan.phases:
         raise Refused("there is no plan to export; begin one with: tildone todo append TEXT")
-    return todotxt.write(plan) if form == TODO_TXT else Written(markdown.document(plan))
+    return todotxt.write(plan) if form == TODO_TXT else ExportedText(markdown.lossless_checklist(plan))
 
 
 def _whole(session: Session) -> Archive:

@@ -12,7 +12,7 @@ from tildone.cli.transfer.importing import as_data, counted, replace_plan, said_
 from tildone.cli.transfer.reading import STREAM, FoundHistory, FoundPlan, checked, find_all, shown
 from tildone.core.plan import Phase, Plan
 from tildone.errors import UsageError
-from tildone.formats.losses import Remark
+from tildone.formats.conversion import ConversionWarning
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -64,14 +64,14 @@ def _together(plans: Sequence[FoundPlan]) -> FoundPlan:
     if len(plans) == 1:
         return plans[0]
     phases: list[Phase] = []
-    said: list[Remark] = []
+    said: list[ConversionWarning] = []
     for found in plans:
         stem = os.path.splitext(os.path.basename(os.path.abspath(found.path)))[0]
         name = "standard input" if found.path == STREAM else stem
         phases += [replace(phase, name=phase.name or name) for phase in found.plan.phases]
         said += [replace(remark, what=f"{remark.what} ({shown(found.path)})") for remark in found.said]
         if any(not phase.name for phase in found.plan.phases):
-            said.append(Remark(f"tasks without a phase in {shown(found.path)} are in phase “{name}”"))
+            said.append(ConversionWarning(f"tasks without a phase in {shown(found.path)} are in phase “{name}”"))
     return FoundPlan(", ".join(shown(found.path) for found in plans), plans[0].form, Plan(tuple(phases)), tuple(said))
 
 

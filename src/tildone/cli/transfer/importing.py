@@ -15,7 +15,7 @@ from tildone.log.state import latest_state
 from tildone.log.tree import by_id
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.faults import sentence
+from tildone.views.faults import describe_fault
 from tildone.wiring import open_store
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def replace_plan(session: Session, found: FoundPlan, args: ParsedArgs) -> Import
     else:
         outcome = session.change(steps, Actor.IMPORT)
     if outcome.faults:
-        raise Refused("; ".join(map(sentence, outcome.faults)))
+        raise Refused("; ".join(map(describe_fault, outcome.faults)))
     return Imported(found, session.name, outcome.before, outcome.after)
 
 

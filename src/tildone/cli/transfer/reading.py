@@ -9,7 +9,7 @@ import sys
 from tildone.config import nearest
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.formats import checklists, claude_tasks, todotxt
-from tildone.formats.losses import Remark, Taken
+from tildone.formats.conversion import ConversionWarning, ImportedPlan
 from tildone.log import archive, codec
 from tildone.log.state import latest_state
 from tildone.log.tree import branch, by_id
@@ -40,7 +40,7 @@ class FoundPlan:
     path: str
     form: str
     plan: Plan
-    said: tuple[Remark, ...] = ()
+    said: tuple[ConversionWarning, ...] = ()
 
 
 @value
@@ -52,7 +52,7 @@ class FoundHistory:
     session: str
     events: tuple[Event, ...]
     session_head: SessionHead
-    said: tuple[Remark, ...] = ()
+    said: tuple[ConversionWarning, ...] = ()
 
     @property
     def plan(self) -> Plan:
@@ -128,11 +128,19 @@ def _parsed(path: str, form: str, text: str) -> Found:
     match form:
         case "json":
             held = archive.read(text)
-            said = (Remark("the plan in it is not what its events lead to; the events count"),) if held.edited else ()
+            said = (
+                (ConversionWarning("the plan in it is not what its events lead to; the events count"),)
+                if held.edited
+                else ()
+            )
             return FoundHistory(path, form, held.session, held.events, held.session_head, said)
         case "claude":
             data = codec.parse(text)
-            taken = claude_tasks.tasks([data]) if claude_tasks.is_task(data) else claude_tasks.todos(data)
+            taken = (
+                claude_tasks.read_task_files([data])
+                if claude_tasks.is_task_file(data)
+                else claude_tasks.read_todo_list(data)
+            )
         case "todo.txt":
             taken = todotxt.read(text)
         case _:
@@ -174,7 +182,7 @@ def _form_of_json(text: str) -> str | None:
         return None
     if archive.is_archive(data):
         return JSON
-    return CLAUDE if claude_tasks.is_task(data) or claude_tasks.is_list(data) else None
+    return CLAUDE if claude_tasks.is_task_file(data) or claude_tasks.is_todo_list(data) else None
 
 
 def _not_json(text: str) -> str | None:
@@ -205,7 +213,7 @@ def _pi(path: str, raw: bytes) -> FoundHistory:
             with open(kept, "wb") as file:
                 file.write(raw)
             history = read_history(kept, plan_in_entry)
-    said = tuple(Remark(_left(kind, count)) for kind, count in history.left_out)
+    said = tuple(ConversionWarning(_left(kind, count)) for kind, count in history.left_out)
     return FoundHistory(path, PI, history.session, history.events, history.session_head, said)
 
 
@@ -224,7 +232,7 @@ def _is_task_file(path: str) -> bool:
     if not _TASK_FILE.fullmatch(os.path.basename(path)):
         return False
     try:
-        return claude_tasks.is_task(codec.parse(_text(path, _bytes(path))))
+        return claude_tasks.is_task_file(codec.parse(_text(path, _bytes(path))))
     except (TildoneError, ValueError):
         return False
 
@@ -248,12 +256,12 @@ def _task_files(folder: str, files: Sequence[str]) -> FoundPlan:
             continue
         except ValueError as error:
             raise Refused(f"could not read {path}: {error}") from error
-        if claude_tasks.is_list(data):
+        if claude_tasks.is_todo_list(data):
             raise Refused(f"{path} is a whole list of todos: name one such file, not its folder")
-        if not claude_tasks.is_task(data):
+        if not claude_tasks.is_task_file(data):
             raise Refused(f"{path} is not the file of a task: it has no subject")
         held.append(data)
-    taken: Taken = claude_tasks.tasks(held)
+    taken: ImportedPlan = claude_tasks.read_task_files(held)
     return FoundPlan(folder, CLAUDE, taken.plan, taken.said)
 
 

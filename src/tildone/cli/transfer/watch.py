@@ -11,7 +11,7 @@ from tildone.cli.parsing.args import ParsedArgs
 from tildone.cli.transfer.importing import Imported, as_data, counted, replace_plan, said_of, take_over
 from tildone.cli.transfer.reading import STREAM, FoundHistory, find
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
-from tildone.history.changes import changes, told
+from tildone.history.changes import change_sentences, changes
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
@@ -156,7 +156,7 @@ class Follower:
         elif first:
             self.say(f"Imported {printable(self._path)} into {printable(session_title(done.session))}: {counted(done)}")
         elif done.new or done.before != done.after:
-            what = told(changes(done.before, done.after)) or [counted(done)]
+            what = change_sentences(changes(done.before, done.after)) or [counted(done)]
             self.say(f"{time.strftime('%H:%M:%S')}  {'; '.join(what)}")
 
     def _say_of(self, found: Found) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from tildone.kit.schema import Problem
+from tildone.dialects.brief.params import MARKS
+from tildone.kit.schema import SchemaProblem
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ WORDS = {
     "note": "note notes comment",
     "block": "block blocked wait waiting",
 }
+WORDS |= {verb: f"{verb} {status.value}" for verb, status in MARKS.items() if verb not in WORDS}
 OPS = {word: op for op, words in WORDS.items() for word in words.split()}
 READING = frozenset({"list", "show", "read", "view", "get"})
 ID_KEYS = ("id", "task", "taskId", "task_id", "number", "index")
@@ -46,13 +48,13 @@ class Unclear(ValueError):
     """Nothing, or more than one thing, could be meant."""
 
 
-def meant(arguments: object) -> tuple[dict[str, Any], list[Problem]]:
+def meant(arguments: object) -> tuple[dict[str, Any], list[SchemaProblem]]:
     """The call in its one form, and why there is none."""
     hints: list[str] = []
     try:
         ops = list(_ops(arguments, hints))
     except Unclear as unclear:
-        return {"ops": [], "hints": []}, [Problem("", str(unclear))]
+        return {"ops": [], "hints": []}, [SchemaProblem("", str(unclear))]
     return {"ops": ops, "hints": list(dict.fromkeys(hints))}, []
 
 

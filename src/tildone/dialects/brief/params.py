@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Id = int | str
 
-MARKS = {"start": Status.IN_PROGRESS, "done": Status.COMPLETED, "drop": Status.ABANDONED}
+MARKS = {status.verb: status for status in Status if status.verb}
 
 _ID = {"type": "integer"}
 _TEXT = {"type": "string"}
@@ -24,9 +24,7 @@ PARAMETERS: dict[str, Any] = {
     "type": "object",
     "properties": {
         "add": {"type": "array", "items": _TEXT},
-        "start": _ID,
-        "done": _ID,
-        "drop": _ID,
+        **dict.fromkeys(MARKS, _ID),
         "move": _TEXT,
         "note": _TEXT,
         "block": _TEXT,

@@ -8,7 +8,7 @@ from tildone.core.plan import Status
 from tildone.core.query import next_task
 from tildone.dialects.base import Reply
 from tildone.typing import TYPE_CHECKING
-from tildone.views.faults import sentence
+from tildone.views.faults import describe_fault
 from tildone.views.sanitize import single_line
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tildone.core.faults import Fault
     from tildone.core.plan import Phase, Plan, Task
     from tildone.dialects.base import Done, Tool
-    from tildone.kit.schema import Problem
+    from tildone.kit.schema import SchemaProblem
 
 EMPTY = "Empty."
 OK = "ok"
@@ -25,8 +25,10 @@ FINISHED = "all done"
 CHANGED = "Changed by others meanwhile; now:"
 MOST = 5
 
-TO_DO = (Status.PENDING, Status.IN_PROGRESS)
-SIGNS = {Status.PENDING: "", Status.IN_PROGRESS: ">", Status.BLOCKED: "!"}
+OPEN_SIGNS = {status: status.icon for status in Status if status.is_open}
+OPEN_SIGNS |= {Status.PENDING: "", Status.IN_PROGRESS: ">"}
+CLOSED_WORDS = {status: status.value for status in Status if not status.is_open}
+CLOSED_WORDS |= {Status.COMPLETED: "done", Status.ABANDONED: "dropped"}
 
 
 def reply(done: Done) -> Reply:
@@ -45,7 +47,7 @@ def reply(done: Done) -> Reply:
     return _said(text)
 
 
-def refuse(_tool: Tool, wrong: Sequence[Problem], _given: object) -> Reply:
+def refuse(_tool: Tool, wrong: Sequence[SchemaProblem], _given: object) -> Reply:
     """A call that nothing can be made of."""
     return _said("; ".join(map(str, wrong)), is_error=True)
 
@@ -54,7 +56,7 @@ def listing(plan: Plan) -> str:
     """What is open, a task a line, and what is closed by its numbers alone."""
     plan = numbered(plan, plan)
     lines = [line for phase in plan.phases for line in _phase_lines(phase)]
-    for word, status in (("done", Status.COMPLETED), ("dropped", Status.ABANDONED)):
+    for status, word in CLOSED_WORDS.items():
         closed = [task.number for task in plan.tasks if task.status is status]
         lines += [f"{word} {_ranges(closed)}"] if closed else []
     return "\n".join(lines) or EMPTY
@@ -70,7 +72,7 @@ def carry_on(plan: Plan) -> str:
     plan = numbered(plan, plan)
     upcoming = next_task(plan)
     first = upcoming[0] if upcoming else 0
-    todo = [task for task in plan.tasks[first:] + plan.tasks[:first] if task.status in TO_DO]
+    todo = [task for task in plan.tasks[first:] + plan.tasks[:first] if task.status.is_actionable]
     more = f"\n+{len(todo) - MOST} more" if len(todo) > MOST else ""
     lines = "\n".join(map(_line, todo[:MOST]))
     return f"Your plan is not done:\n{lines}{more}\nGo on. What waits for someone else: block it. Not needed: drop it."
@@ -100,7 +102,7 @@ def _touched(ops: Iterable[Sequence[object]], plan: Plan) -> list[int]:
 
 
 def _phase_lines(phase: Phase) -> Iterator[str]:
-    tasks = [_line(task) for task in phase.tasks if task.status in SIGNS]
+    tasks = [_line(task) for task in phase.tasks if task.status in OPEN_SIGNS]
     if tasks and phase.name:
         yield f"{single_line(phase.name)}:"
     yield from tasks
@@ -108,7 +110,7 @@ def _phase_lines(phase: Phase) -> Iterator[str]:
 
 def _line(task: Task) -> str:
     why = f" ({single_line(task.notes[-1])})" if task.status is Status.BLOCKED and task.notes else ""
-    return f"{task.number}{SIGNS[task.status]} {single_line(task.text)}{why}"
+    return f"{task.number}{OPEN_SIGNS[task.status]} {single_line(task.text)}{why}"
 
 
 def _ranges(numbers: Iterable[int]) -> str:
@@ -132,4 +134,4 @@ def _refusal(fault: Fault, plan: Plan) -> str:
                 "the plan is empty" if empty else f"no task {single_line(text)!r:.60}; call without arguments to list"
             )
         case other:
-            return sentence(other)
+            return describe_fault(other)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tildone.core.plan import Plan
     from tildone.dialects.base import Details, Done, Tool
-    from tildone.kit.schema import Problem
+    from tildone.kit.schema import SchemaProblem
 
 TOLD = 5
 """So many problems of a call are told: a thousand wrong items are answered as briefly as five."""
@@ -47,7 +47,7 @@ def write_reply(done: Done) -> Reply:
     )
 
 
-def refuse(_tool: Tool, problems: Sequence[Problem], given: object) -> Reply:
+def refuse(_tool: Tool, problems: Sequence[SchemaProblem], given: object) -> Reply:
     """Arguments that do not fit the schema: answered as the tool itself refuses a list."""
     told = [str(problem) for problem in problems[:TOLD]]
     if len(problems) > TOLD:

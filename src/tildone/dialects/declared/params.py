@@ -27,7 +27,8 @@ STATUSES = {
     "cancelled": Status.ABANDONED,
 }
 # Its models have no word for a task that waits for somebody else.
-WORDS = {status: word for word, status in STATUSES.items()} | {Status.BLOCKED: "pending"}
+_OWN_WORDS = {status: word for word, status in STATUSES.items()}
+WORDS = {status: _OWN_WORDS[status.basic] for status in Status}
 
 PARAMETERS = {
     "type": "object",

@@ -16,12 +16,10 @@ if TYPE_CHECKING:
     from tildone.core.plan import Plan
     from tildone.dialects.base import Done
 
-MARKS = {
+MARKS = {status: f"[{status.icon}]" for status in Status} | {
     Status.PENDING: "[ ]",
     Status.IN_PROGRESS: "[▶]",
-    Status.COMPLETED: "[✓]",
     Status.ABANDONED: "[~]",
-    Status.BLOCKED: "[!]",
 }
 RECAPPED = (("Pending", Status.PENDING, 3), ("Cancelled", Status.ABANDONED, 2))
 EXPECTED = {

@@ -6,7 +6,7 @@ from tildone.core.faults import Missing, TextTooLong, UnknownWord
 from tildone.core.ops import Append, At, Insert, Mark, Write
 from tildone.core.plan import Phase, Status, Task
 from tildone.core.rules import Rules, Unit, first_too_long
-from tildone.kit.schema import Problem
+from tildone.kit.schema import SchemaProblem
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -106,10 +106,10 @@ def edit_steps(params: Params) -> Sequence[Step]:
     return (Mark(At(indices), ACTIONS[action]),)
 
 
-def no_empty_texts(params: Params) -> Sequence[Problem]:
+def no_empty_texts(params: Params) -> Sequence[SchemaProblem]:
     """An item without text could not be told from its neighbours, nor be found again."""
     return [
-        Problem(f"todos[{index}].text", "expected some text, got none")
+        SchemaProblem(f"todos[{index}].text", "expected some text, got none")
         for index, item in enumerate(params["todos"])
         if not item["text"].strip()
     ]

@@ -15,7 +15,7 @@ from tildone.core.plan import Status
 from tildone.core.query import next_task, open_tasks
 from tildone.dialects.base import Reply
 from tildone.typing import TYPE_CHECKING
-from tildone.views.plain import numbered, numbered_at
+from tildone.views.plain_list import numbered_at, numbered_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,15 +23,9 @@ if TYPE_CHECKING:
     from tildone.core.faults import Fault
     from tildone.core.plan import Plan
     from tildone.dialects.base import Done, Tool
-    from tildone.kit.schema import Problem
+    from tildone.kit.schema import SchemaProblem
 
-WORDS = {
-    Status.PENDING: "not_started",
-    Status.IN_PROGRESS: "in_progress",
-    Status.COMPLETED: "completed",
-    Status.ABANDONED: "abandoned",
-    Status.BLOCKED: "blocked",
-}
+WORDS = {status: status.value for status in Status} | {Status.PENDING: "not_started"}
 LABELS = {"start": "Started", "complete": "Completed", "abandon": "Abandoned"}
 
 
@@ -50,7 +44,7 @@ def write_reply(done: Done) -> Reply:
 
 def list_reply(done: Done) -> Reply:
     """The whole list; its details never count as state."""
-    return Reply(numbered(done.outcome.after), {"action": "list", "todos": []})
+    return Reply(numbered_list(done.outcome.after), {"action": "list", "todos": []})
 
 
 def edit_reply(done: Done) -> Reply:
@@ -61,7 +55,7 @@ def edit_reply(done: Done) -> Reply:
     return _success("edit", f"{label} [{_joined(done.params['indices'])}]", done.outcome.after)
 
 
-def refuse(_tool: Tool, problems: Sequence[Problem], _given: object) -> Reply:
+def refuse(_tool: Tool, problems: Sequence[SchemaProblem], _given: object) -> Reply:
     """Arguments that do not fit the schema."""
     return Reply(f"Error: {'; '.join(map(str, problems))}", {}, is_error=True)
 
@@ -72,7 +66,7 @@ def context(plan: Plan) -> str | None:
     if not remaining:
         return None
     return (
-        f"[TILL-DONE ACTIVE]\n\nCurrent todo list:\n{numbered(plan)}\n\n"
+        f"[TILL-DONE ACTIVE]\n\nCurrent todo list:\n{numbered_list(plan)}\n\n"
         f"{remaining} item(s) remaining. Continue working through the list. Call edit_todos with action "
         "'start' on the next item before working on it, then 'complete' when done."
     )
@@ -92,7 +86,7 @@ def carry_on(plan: Plan) -> str:
 
 def _success(action: str, opening: str, plan: Plan) -> Reply:
     todos = [{"text": task.text, "status": WORDS[task.status]} for task in plan.tasks]
-    return Reply(f"{opening}\n\n{numbered(plan)}", {"action": action, "todos": todos})
+    return Reply(f"{opening}\n\n{numbered_list(plan)}", {"action": action, "todos": todos})
 
 
 def _refusal(action: str, fault: Fault, *, inserting: bool = False) -> Reply:

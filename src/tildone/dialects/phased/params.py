@@ -6,8 +6,8 @@ from tildone.core.faults import Missing
 from tildone.core.ops import Append, Everything, InPhase, Mark, Named, Note, Remove, Write
 from tildone.core.plan import Phase, Status, Task
 from tildone.core.rules import Focus, Rules
-from tildone.formats.whitespace import JS_SPACES
-from tildone.kit.schema import Problem
+from tildone.formats.whitespace import JS_WHITESPACE
+from tildone.kit.schema import SchemaProblem
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import single_line
 
@@ -56,7 +56,7 @@ def steps(params: Params) -> Sequence[Step]:
     return [step for entry in params["ops"] for step in _steps(entry)]
 
 
-def demands(params: Params) -> Sequence[Problem]:
+def demands(params: Params) -> Sequence[SchemaProblem]:
     """What would wipe the plan by mistake, or put something into it that no later op could name."""
     return [problem for index, entry in enumerate(params["ops"]) for problem in _lacks(entry, f"ops[{index}]")]
 
@@ -72,7 +72,7 @@ def _steps(entry: Params) -> Sequence[Step]:
         case "start":
             return (Mark(_target(entry), Status.IN_PROGRESS),)
         case "note":
-            return (Note(_named(entry), entry.get("text", "").rstrip(JS_SPACES)),)
+            return (Note(_named(entry), entry.get("text", "").rstrip(JS_WHITESPACE)),)
         case "done":
             return (Mark(_target(entry), Status.COMPLETED),)
         case "drop":
@@ -114,11 +114,11 @@ def _tasks(texts: Sequence[str]) -> tuple[Task, ...]:
     return tuple(map(Task, texts))
 
 
-def _lacks(entry: Params, path: str) -> Sequence[Problem]:
+def _lacks(entry: Params, path: str) -> Sequence[SchemaProblem]:
     if entry["op"] == "init" and "list" not in entry:
-        return (Problem(f"{path}.list", "required for init; [] clears the list"),)
-    blank = [where for where, text in _new_texts(entry, path) if not text.strip(JS_SPACES)]
-    return [Problem(where, "expected some text, got none") for where in blank]
+        return (SchemaProblem(f"{path}.list", "required for init; [] clears the list"),)
+    blank = [where for where, text in _new_texts(entry, path) if not text.strip(JS_WHITESPACE)]
+    return [SchemaProblem(where, "expected some text, got none") for where in blank]
 
 
 def _new_texts(entry: Params, path: str) -> Iterator[tuple[str, str]]:

@@ -19,16 +19,10 @@ if TYPE_CHECKING:
     from tildone.core.faults import Fault
     from tildone.core.plan import Phase, Plan, Task
     from tildone.dialects.base import Done, Tool
-    from tildone.kit.schema import Problem
+    from tildone.kit.schema import SchemaProblem
 
 CLEARED = "Todo list cleared."
-SIGNS = {
-    Status.PENDING: "○",
-    Status.IN_PROGRESS: "→",
-    Status.COMPLETED: "✓",
-    Status.ABANDONED: "✗",
-    Status.BLOCKED: "!",
-}
+SIGNS = {status: status.icon for status in Status} | {Status.PENDING: "○", Status.IN_PROGRESS: "→"}
 MISSING = {
     "list": "Missing list for init operation",
     "task": "Missing task content",
@@ -53,7 +47,7 @@ def reply(done: Done) -> Reply:
     return Reply(text or CLEARED, details, is_error=bool(wrong))
 
 
-def refuse(_tool: Tool, problems: Sequence[Problem], _given: object) -> Reply:
+def refuse(_tool: Tool, problems: Sequence[SchemaProblem], _given: object) -> Reply:
     """Arguments that were turned away at the door."""
     return Reply(f"Errors: {'; '.join(map(str, problems))}. Nothing changed.", {}, is_error=True)
 

@@ -8,7 +8,7 @@ from tildone.core.query import TaskInPhase
 from tildone.errors import StoreError
 from tildone.extensions.phased.notebook import Notebook
 from tildone.host.extension_context import ExtensionContext
-from tildone.loop.auto_clear import Schedule, next_moment, schedule
+from tildone.loop.auto_clear import Schedule, next_due, schedule
 
 PATIENCE_MS = 5_000
 
@@ -37,7 +37,7 @@ class SelfClearing:
 
     def _wait(self, ctx: ExtensionContext) -> None:
         self._stop_waiting()
-        moment = next_moment(self._waiting)
+        moment = next_due(self._waiting)
         if moment is not None:
             self._stop = ctx.after(max(0, moment - ctx.now()), lambda: self._clear(ctx))
 

@@ -24,10 +24,12 @@ from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import EDIT, phases_out
 from tildone.extensions.phased.notebook import Notebook
 from tildone.formats.markdown import read
+from tildone.host.content import TextBlock
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
+from tildone.host.messages import DeveloperMessage
 from tildone.value import replace
-from tildone.views.faults import sentence
+from tildone.views.faults import describe_fault
 
 Copy = Callable[[str], bool]
 
@@ -94,15 +96,15 @@ class TodoCommand:
             return answer.messages
         outcome = self._notebook.edit(base, answer.steps, replace(answer.rules(PHASED.rules), atomic=True))
         if outcome.faults:
-            return refused(Trouble.UNMATCHED, "; ".join(map(sentence, outcome.faults))).messages
+            return refused(Trouble.UNMATCHED, "; ".join(map(describe_fault, outcome.faults))).messages
         self._api.append_entry(EDIT, {"phases": phases_out(outcome.after)})
-        said = [{"type": "text", "text": edit_reminder(outcome.after)}]
-        self._api.send_message({"role": "developer", "attribution": "user", "content": said})
+        content = (TextBlock(edit_reminder(outcome.after)),)
+        self._api.send_message(DeveloperMessage(content, attribution="user"))
         self._changed(ctx)
         return answer.messages
 
     def _latest(self, ctx: ExtensionContext) -> Plan:
-        return self._notebook.latest(ctx.session.get_branch())
+        return self._notebook.latest(ctx.conversation.branch_records())
 
 
 def _written(request: WriteFile, folder: str) -> Answer:

@@ -26,8 +26,8 @@ from tildone.formats.checklists.lines import (
     width,
     without_comments,
 )
-from tildone.formats.losses import Remarks, Taken
-from tildone.formats.whitespace import JS_SPACES
+from tildone.formats.conversion import ImportedPlan, WarningCollector
+from tildone.formats.whitespace import JS_WHITESPACE
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.sanitize import printable, single_line
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 TASKLIST = "[tasklist]"
 
 
-def read(text: str) -> Taken:
+def read(text: str) -> ImportedPlan:
     """The plan in a Markdown text: headings that have tasks are phases, in order."""
     lines = re.split("\r?\n", text)
     ours = markdown.read(text)
     if not ours.problems and not any(map(is_foreign, lines)):
-        return Taken(ours.plan)
+        return ImportedPlan(ours.plan)
     data = front_matter(lines)
     reader = _Reader()
     reader.prose += range(1, data + 1)
@@ -85,7 +85,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.prose: list[int] = []
-        self._remarks = Remarks()
+        self._remarks = WarningCollector()
         self._phases: list[tuple[int, str, list[_Draft]]] = [(0, "", [])]
         self._items: list[_Item] = []
         self._fence = self._tasklist = ""
@@ -95,7 +95,7 @@ class _Reader:
         self._title: str | None = None
         self._after_blank = False
 
-    def taken(self) -> Taken:
+    def taken(self) -> ImportedPlan:
         """The plan, and what is not in it."""
         for number, name, drafts in self._phases:
             if name and not drafts:
@@ -107,7 +107,7 @@ class _Reader:
         reading = markdown.read("\n".join(lines))
         if reading.problems:
             self._remarks.add("a task whose text is empty is left out")
-        return Taken(reading.plan, self._remarks.all())
+        return ImportedPlan(reading.plan, self._remarks.all())
 
     def take(self, number: int, line: str) -> None:
         """Read one line."""
@@ -115,7 +115,7 @@ class _Reader:
             self._fenced(number, line)
             return
         line = self._uncommented(number, line)
-        content = line.strip(JS_SPACES)
+        content = line.strip(JS_WHITESPACE)
         wrapped, title = self._wrapped, self._title
         self._wrapped = self._title = None
         fence, rule = re.fullmatch(FENCE, content), re.fullmatch(RULE, content)
@@ -133,7 +133,7 @@ class _Reader:
 
     def _fenced(self, number: int, line: str) -> None:
         """Read a line of code."""
-        content = line.strip(JS_SPACES)
+        content = line.strip(JS_WHITESPACE)
         if content and not self._noted(line):
             self.prose.append(number)
             self._hide(number, line, "code")
@@ -167,7 +167,7 @@ class _Reader:
         if "<!--" not in line:
             return line
         plain = without_comments(line)
-        if plain.lstrip(JS_SPACES).startswith("<!--") and "<!--tildone " not in plain:
+        if plain.lstrip(JS_WHITESPACE).startswith("<!--") and "<!--tildone " not in plain:
             self._in_comment = True
             plain = ""
         if plain != line:
@@ -228,7 +228,7 @@ class _Reader:
 
     def _belongs(self, line: str, wrapped: _Draft | None) -> bool:
         """Whether the line goes on with the text of a task, or with its notes."""
-        quote, owner = re.fullmatch(QUOTE, line.lstrip(JS_SPACES)), self._owner(line)
+        quote, owner = re.fullmatch(QUOTE, line.lstrip(JS_WHITESPACE)), self._owner(line)
         task = owner[0] if owner else wrapped
         if quote and task:
             self._note(task, quote[1])
@@ -236,15 +236,15 @@ class _Reader:
             return True
         if not owner or not wrapped or wrapped.notes or wrapped is not task:
             return self._noted(line)
-        wrapped.text = f"{wrapped.text.rstrip(JS_SPACES)} {line.strip(JS_SPACES)}"
+        wrapped.text = f"{wrapped.text.rstrip(JS_WHITESPACE)} {line.strip(JS_WHITESPACE)}"
         self._wrapped = None if line.endswith("  ") else wrapped
         return True
 
     def _other(self, number: int, line: str) -> None:
         """Read a heading, or what is no part of a list."""
-        content = line.strip(JS_SPACES)
+        content = line.strip(JS_WHITESPACE)
         heading, quote = re.fullmatch(HEADING, content), re.fullmatch(QUOTE, content)
-        name = heading[1].strip(JS_SPACES) if heading else ""
+        name = heading[1].strip(JS_WHITESPACE) if heading else ""
         if name:
             self._begin_phase(number, name)
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tildone.formats.whitespace import JS_SPACES
+from tildone.formats.whitespace import JS_WHITESPACE
 
 TAB = 4
 DEEPER = 2
@@ -12,8 +12,8 @@ DEEPER = 2
 
 # Patterns are text that `re` compiles when it first needs them.
 ITEM = "(?s)([-*+]|[0-9]{1,9}[.)])(?:[ \t]+(.*)|$)"
-BOX = f"(?s)\\[(.?)\\][{JS_SPACES}]+(.*)"
-HEADING = f"(?s)#{{1,6}}[{JS_SPACES}]+(.*?)(?:[{JS_SPACES}]#+)?"
+BOX = f"(?s)\\[(.?)\\][{JS_WHITESPACE}]+(.*)"
+HEADING = f"(?s)#{{1,6}}[{JS_WHITESPACE}]+(.*?)(?:[{JS_WHITESPACE}]#+)?"
 UNDERLINE = "=+|-{2,}"
 RULE = "(?:-[ \t]*){3,}|(?:\\*[ \t]*){3,}|(?:_[ \t]*){3,}"
 FENCE = "(?s)(`{3,})([^`]*)|(~{3,})(.*)"
@@ -23,7 +23,7 @@ _CODE_OR_COMMENT = "`+|<!--(?!tildone )"
 
 def boxed(line: str) -> bool:
     """Whether the line is an item with a box to tick."""
-    item = re.fullmatch(ITEM, line.strip(JS_SPACES))
+    item = re.fullmatch(ITEM, line.strip(JS_WHITESPACE))
     return bool(item and re.fullmatch(BOX, item[2] or ""))
 
 
@@ -65,4 +65,4 @@ def width(line: str) -> int:
 
 def dedented(line: str, inside: int) -> str:
     """A line of a note, without the columns before its task's content."""
-    return line.expandtabs(TAB)[inside:].rstrip(JS_SPACES)
+    return line.expandtabs(TAB)[inside:].rstrip(JS_WHITESPACE)

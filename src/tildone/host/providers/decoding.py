@@ -1,11 +1,10 @@
-"""The library's answer as ours: events as deltas, the response as a message."""
+"""Answers of the provider library, decoded: its stream events and its response as ours."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import Any
 
 from genai_prices import Usage as Counted
 from genai_prices.types import PriceCalculation
@@ -25,113 +24,128 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
-from tildone.host.messages import Block, Message, ModelIdentity, Usage, assistant, empty_usage, text, tool_call
-from tildone.host.model import Delta, ModelFailure
-from tildone.host.providers.provider_state import REDACTED, state_fields
+from tildone.host.content import Block, Cost, TextBlock, ThinkingBlock, ToolCallBlock, Usage, tool_call
+from tildone.host.messages import AssistantMessage, ModelIdentity, StopReason
+from tildone.host.model import ModelFailure
+from tildone.host.providers.provider_state import REDACTED, state_of
+from tildone.host.stream_events import BlockDelta, BlockEnd, BlockEvent, BlockKind, BlockStart
+from tildone.host.wire import Extra
 from tildone.log import codec
+from tildone.value import replace
 
-STOP_REASONS = {"stop": "stop", "length": "length", "tool_call": "toolUse"}
+STOP_REASONS = {"stop": StopReason.STOP, "length": StopReason.LENGTH, "tool_call": StopReason.TOOL_USE}
 
 
-class Deltas:
-    """Turns events into deltas. Parts that are no part of our messages are passed over, and not counted."""
+class StreamAssembler:
+    """Turns the library's stream events into ours, for one answer.
+
+    The library numbers all parts of an answer; our messages have no place for some of them (files, calls that the
+    provider executes itself). Those are skipped, and the others are numbered again without gaps. A part that starts a
+    second time, because the library found out late what it is, keeps its number.
+    """
 
     def __init__(self) -> None:
-        self._shown: list[int] = []
+        self._indices: list[int] = []
 
-    def of(self, event: ModelResponseStreamEvent) -> Iterator[Delta]:
-        """What an event tells."""
+    def events(self, event: ModelResponseStreamEvent) -> Iterator[BlockEvent]:
+        """Our events for one of the library's."""
         match event:
             case PartStartEvent(index=index, part=part):
                 yield from self._started(index, part)
-            case PartDeltaEvent(index=index, delta=delta) if index in self._shown:
-                yield from _more(self._shown.index(index), delta)
-            case PartEndEvent(index=index, part=part) if index in self._shown:
-                yield from _ended(self._shown.index(index), part)
+            case PartDeltaEvent(index=index, delta=delta) if index in self._indices:
+                yield from _delta(self._indices.index(index), delta)
+            case PartEndEvent(index=index, part=part) if index in self._indices:
+                block = block_of(part)
+                if block is not None:
+                    yield BlockEnd(_kind(block), self._indices.index(index), block)
             case _:
                 pass
 
-    def _started(self, index: int, part: ModelResponsePart) -> Iterator[Delta]:
+    def _started(self, index: int, part: ModelResponsePart) -> Iterator[BlockEvent]:
         if block_of(part) is None:
             return
-        if index not in self._shown:
-            self._shown.append(index)
-        at = self._shown.index(index)
+        if index not in self._indices:
+            self._indices.append(index)
+        at = self._indices.index(index)
         match part:
             case TextPart(content=content):
-                yield {"type": "text_start", "contentIndex": at}
-                yield from _text("text_delta", at, content)
+                yield BlockStart(BlockKind.TEXT, at)
+                yield from _piece(BlockKind.TEXT, at, content)
             case ThinkingPart(content=content):
-                yield {"type": "thinking_start", "contentIndex": at}
-                yield from _text("thinking_delta", at, content)
+                yield BlockStart(BlockKind.THINKING, at)
+                yield from _piece(BlockKind.THINKING, at, content)
             case ToolCallPart(tool_name=name, args=arguments, tool_call_id=call_id):
-                yield {"type": "toolcall_start", "contentIndex": at, "id": call_id, "toolName": name}
-                yield from _text("toolcall_delta", at, arguments)
+                yield BlockStart(BlockKind.TOOL_CALL, at, call_id, name)
+                yield from _piece(BlockKind.TOOL_CALL, at, arguments)
 
 
-def _more(at: int, delta: object) -> Iterator[Delta]:
+def _delta(at: int, delta: object) -> Iterator[BlockEvent]:
     match delta:
         case TextPartDelta(content_delta=content):
-            yield from _text("text_delta", at, content)
+            yield from _piece(BlockKind.TEXT, at, content)
         case ThinkingPartDelta(content_delta=content):
-            yield from _text("thinking_delta", at, content)
+            yield from _piece(BlockKind.THINKING, at, content)
         case ToolCallPartDelta(args_delta=arguments):
-            yield from _text("toolcall_delta", at, arguments)
+            yield from _piece(BlockKind.TOOL_CALL, at, arguments)
 
 
-def _ended(at: int, part: ModelResponsePart) -> Iterator[Delta]:
-    match part:
-        case TextPart(content=content):
-            yield {"type": "text_end", "contentIndex": at, "content": content}
-        case ThinkingPart(content=content):
-            yield {"type": "thinking_end", "contentIndex": at, "content": content}
-        case ToolCallPart():
-            yield {"type": "toolcall_end", "contentIndex": at, "toolCall": block_of(part)}
-
-
-def _text(kind: str, at: int, more: str | Mapping[str, Any] | None) -> Iterator[Delta]:
+def _piece(kind: BlockKind, at: int, more: str | Extra | None) -> Iterator[BlockEvent]:
     if more:
-        yield {"type": kind, "contentIndex": at, "delta": more if isinstance(more, str) else codec.dump(more)}
+        yield BlockDelta(kind, at, more if isinstance(more, str) else codec.dump(more))
 
 
-def block_of(part: ModelResponsePart) -> Block | None:
-    """A part as a block of our messages; None for what they do not know."""
+def _kind(block: TextBlock | ThinkingBlock | ToolCallBlock) -> BlockKind:
+    match block:
+        case TextBlock():
+            return BlockKind.TEXT
+        case ThinkingBlock():
+            return BlockKind.THINKING
+        case ToolCallBlock():  # exhaustive
+            return BlockKind.TOOL_CALL
+
+
+def block_of(part: ModelResponsePart) -> TextBlock | ThinkingBlock | ToolCallBlock | None:
+    """A part as a block of our messages; None if they have no such block."""
     match part:
         case TextPart(content=content):
-            return text(content) | state_fields(part, "textSignature")
+            kept = state_of(part)
+            return TextBlock(content, kept.signature, kept.state)
         case ThinkingPart(content=content, id=part_id, signature=signature):
-            block = {"type": "thinking", "thinking": content}
             if part_id == REDACTED:
-                return block | {"thinkingSignature": signature, "redacted": True}
-            return block | state_fields(part, "thinkingSignature")
+                return ThinkingBlock(content, signature, redacted=True)
+            kept = state_of(part)
+            return ThinkingBlock(content, kept.signature, provider_state=kept.state)
         case ToolCallPart(tool_name=name, args=arguments, tool_call_id=call_id):
-            return tool_call(call_id, name, arguments or "") | state_fields(part, "thoughtSignature")
+            kept = state_of(part)
+            call = tool_call(call_id, name, arguments or "")
+            return replace(call, signature=kept.signature, provider_state=kept.state)
         case _:
             return None
 
 
-def answer(response: ModelResponse, speaker: ModelIdentity) -> Message:
-    """The whole answer.
+def answer(response: ModelResponse, model: ModelIdentity) -> AssistantMessage:
+    """The complete answer.
 
     Raises:
-        ModelFailure: it was not brought to an end.
+        ModelFailure: the provider refused to answer, or the answer is incomplete.
     """
-    content = [block for part in response.parts if (block := block_of(part)) is not None]
-    details = response.provider_details or {}
-    raw_reason = details.get("finish_reason")
-    return assistant(
+    content = tuple(block for part in response.parts if (block := block_of(part)) is not None)
+    raw_reason = (response.provider_details or {}).get("finish_reason")
+    return AssistantMessage(
         content,
-        speaker,
-        usage_of(response.usage) | {"cost": _cost(response)},
+        model.api,
+        model.provider,
+        model.id,
+        replace(usage_of(response.usage), cost=_cost(response)),
         _stop_reason(response, content, raw_reason),
         int(response.timestamp.timestamp() * 1000),
         response_id=response.provider_response_id,
-        responseModel=response.model_name if response.model_name != speaker.id else None,
-        rawStopReason=raw_reason,
+        response_model=response.model_name if response.model_name != model.id else None,
+        raw_stop_reason=raw_reason,
     )
 
 
-def _stop_reason(response: ModelResponse, content: list[Block], raw_reason: str | None) -> str:
+def _stop_reason(response: ModelResponse, content: Sequence[Block], raw_reason: str | None) -> StopReason:
     if response.finish_reason == "content_filter":
         refusal = (response.provider_details or {}).get("refusal")
         raise ModelFailure(f"the provider refused to answer: {refusal or raw_reason}", transient=False)
@@ -139,47 +153,46 @@ def _stop_reason(response: ModelResponse, content: list[Block], raw_reason: str 
         raise ModelFailure(f"the provider broke the answer off: {raw_reason}", transient=True)
     if response.state != "complete" or (response.finish_reason is None and raw_reason is None):
         raise ModelFailure("the answer was cut off", transient=True)
-    calls = any(block["type"] == "toolCall" for block in content)
+    calls = any(isinstance(block, ToolCallBlock) for block in content)
     if calls and response.finish_reason != "length":
-        return "toolUse"
-    return STOP_REASONS.get(response.finish_reason or "stop", "stop")
+        return StopReason.TOOL_USE
+    return STOP_REASONS.get(response.finish_reason or "stop", StopReason.STOP)
 
 
 def usage_of(counted: RequestUsage) -> Usage:
     """Tokens as pi counts them: those read from and written to the cache are not part of the input."""
     read, written = counted.cache_read_tokens, counted.cache_write_tokens
-    usage = empty_usage() | {
-        "input": max(0, counted.input_tokens - read - written),
-        "output": counted.output_tokens,
-        "cacheRead": read,
-        "cacheWrite": written,
-        "totalTokens": counted.total_tokens,
-    }
-    if counted.output_reasoning_tokens:
-        usage["reasoning"] = counted.output_reasoning_tokens
-    return usage
+    return Usage(
+        input=max(0, counted.input_tokens - read - written),
+        output=counted.output_tokens,
+        cache_read=read,
+        cache_write=written,
+        total_tokens=counted.total_tokens,
+        reasoning=counted.output_reasoning_tokens or None,
+    )
 
 
-def _cost(response: ModelResponse) -> dict[str, float]:
-    """What the answer cost in dollars: what the provider says, else what the price list says, else nothing."""
-    cost: dict[str, float] = empty_usage()["cost"]
+def _cost(response: ModelResponse) -> Cost:
+    """The price in dollars: as the provider tells it, else by the price list, else 0."""
+    cost = Cost()
     with contextlib.suppress(AssertionError, LookupError, ValueError):
         price = response.cost()
-        cost |= _shares(price, response.usage)
-        cost |= {"output": float(price.output_price), "total": float(price.total_price)}
-    told = response.usage.cost
-    return cost if told is None else cost | {"total": float(told)}
+        shares = _input_shares(price, response.usage)
+        cost = replace(shares, output=float(price.output_price), total=float(price.total_price))
+    billed = response.usage.cost
+    return cost if billed is None else replace(cost, total=float(billed))
 
 
-def _shares(price: PriceCalculation, counted: RequestUsage) -> dict[str, float]:
-    """The price of the input, parted: by what each kind of token costs alone, scaled to what all of them cost."""
+def _input_shares(price: PriceCalculation, counted: RequestUsage) -> Cost:
+    """The price of the input, split by kind of token: the price of each alone, scaled to the price of all of them."""
     read, written = counted.cache_read_tokens, counted.cache_write_tokens
-    alone = {
-        "input": Counted(input_tokens=max(0, counted.input_tokens - read - written)),
-        "cacheRead": Counted(input_tokens=read, cache_read_tokens=read),
-        "cacheWrite": Counted(input_tokens=written, cache_write_tokens=written),
-    }
-    prices = {kind: price.model_price.calc_price(usage)["input_price"] for kind, usage in alone.items()}
-    whole = sum(prices.values(), Decimal(0))
+    kinds = (
+        Counted(input_tokens=max(0, counted.input_tokens - read - written)),
+        Counted(input_tokens=read, cache_read_tokens=read),
+        Counted(input_tokens=written, cache_write_tokens=written),
+    )
+    prices = [price.model_price.calc_price(usage)["input_price"] for usage in kinds]
+    whole = sum(prices, Decimal(0))
     scale = price.input_price / whole if whole else Decimal(0)
-    return {kind: float(part * scale) for kind, part in prices.items()}
+    plain, cache_read, cache_write = (float(part * scale) for part in prices)
+    return Cost(input=plain, cache_read=cache_read, cache_write=cache_write)

@@ -1,4 +1,4 @@
-"""A request of ours as the library's messages."""
+"""Requests, encoded for the provider library."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import re
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, assert_never
 
 from pydantic_ai.messages import (
     BinaryContent,
     InstructionPart,
-    ModelMessage,
     ModelRequest,
     ModelResponse,
     ModelResponsePart,
@@ -22,55 +21,70 @@ from pydantic_ai.messages import (
     UserContent,
     UserPromptPart,
 )
+from pydantic_ai.messages import ModelMessage as LibraryMessage
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
-from tildone.host.messages import Block, Message, ModelIdentity, arguments_of, tool_calls
+from tildone.host.content import Block, ImageBlock, TextBlock, ThinkingBlock, ToolCallBlock, arguments_of
+from tildone.host.messages import (
+    AssistantMessage,
+    ModelIdentity,
+    ModelMessage,
+    ToolResultMessage,
+    UserMessage,
+    tool_calls,
+)
 from tildone.host.model import ChatRequest, ToolSpec
-from tildone.host.providers.provider_state import REDACTED, read_state
+from tildone.host.providers.provider_state import REDACTED, part_fields
+from tildone.host.wire import JsonObject
 
-KNOWS_ERRORS = {"anthropic-messages", "bedrock-converse-stream"}
-"""Protocols that mark a failed result as such. In the others the library would wrap its text."""
+APIS_WITH_ERROR_FLAG = {"anthropic-messages", "bedrock-converse-stream"}
+"""APIs whose tool results can be marked as failed. For the others the library would wrap the text."""
 
-ID_LENGTH = 40
+MAX_CALL_ID = 40
+"""The longest id of a tool call that every provider accepts, in characters."""
 
 
 def parameters(request: ChatRequest) -> ModelRequestParameters:
-    """What goes with a conversation: the system prompt and the tools."""
+    """The system prompt and the tools of a request."""
     return ModelRequestParameters(
         function_tools=[_tool(spec) for spec in request.tools],
-        instruction_parts=[InstructionPart(content=sound(request.system))] if request.system else [],
+        instruction_parts=[InstructionPart(content=without_lone_surrogates(request.system))] if request.system else [],
     )
 
 
-def history(messages: Sequence[Message], speaker: ModelIdentity) -> list[ModelMessage]:
-    """The conversation. Each message stays one of its own, but the results of one answer's calls go together."""
-    ids = _foreign_ids(messages, speaker)
-    told: list[ModelMessage] = []
-    for role, group in groupby(messages, key=lambda message: message["role"]):
-        match role:
-            case "user":
-                told += [ModelRequest([UserPromptPart(_user_content(message))]) for message in group]
-            case "assistant":
-                told += [_response(message, speaker, ids) for message in group]
-            case "toolResult":
-                told.append(ModelRequest([_result(message, speaker, ids) for message in group]))
-            case _:
-                raise ValueError(f"a model cannot be shown a {role} message")
-    return told
+def history(messages: Sequence[ModelMessage], model: ModelIdentity) -> list[LibraryMessage]:
+    """The conversation of a request. The results of one answer's calls go into one message."""
+    ids = _foreign_ids(messages, model)
+    encoded: list[LibraryMessage] = []
+    for _, group in groupby(messages, key=type):
+        results = []
+        for message in group:
+            match message:
+                case UserMessage():
+                    encoded.append(ModelRequest([UserPromptPart(_user_content(message))]))
+                case AssistantMessage():
+                    encoded.append(_response(message, model, ids))
+                case ToolResultMessage():
+                    results.append(_result(message, model, ids))
+                case _:
+                    assert_never(message)
+        if results:
+            encoded.append(ModelRequest(results))
+    return encoded
 
 
-def sound(said: Any) -> Any:
-    """The same with every half of a surrogate pair replaced: it cannot be sent, and no request after it could."""
-    match said:
+def without_lone_surrogates(value: Any) -> Any:
+    """The value with lone surrogates replaced: they cannot be encoded, so every later request would fail, too."""
+    match value:
         case str():
-            return said.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case dict():
-            return {sound(key): sound(held) for key, held in said.items()}
+            return {without_lone_surrogates(key): without_lone_surrogates(held) for key, held in value.items()}
         case list():
-            return [sound(held) for held in said]
+            return [without_lone_surrogates(held) for held in value]
         case _:
-            return said
+            return value
 
 
 def _tool(spec: ToolSpec) -> ToolDefinition:
@@ -79,75 +93,74 @@ def _tool(spec: ToolSpec) -> ToolDefinition:
     )
 
 
-def _user_content(message: Message) -> str | list[UserContent]:
-    content = message["content"]
-    match content:
-        case str():
-            return str(sound(content))
-        case [{"type": "text", "text": str(words)}]:
-            return str(sound(words))
-        case _:
-            return [_piece(block) for block in content]
+def _user_content(message: UserMessage) -> str | list[UserContent]:
+    match message.content:
+        case str(text) | (TextBlock(text),):
+            return str(without_lone_surrogates(text))
+        case content:
+            return [piece for block in content if (piece := _piece(block)) is not None]
 
 
-def _piece(block: Block) -> str | BinaryContent:
-    if block["type"] == "image":
-        return BinaryContent(b64decode(block["data"]), media_type=block["mimeType"])
-    return str(sound(block["text"]))
-
-
-def _foreign_ids(messages: Sequence[Message], speaker: ModelIdentity) -> dict[str, str]:
-    """Ids of other models' calls, in a form that every provider takes; a model's own come back to it as they were."""
-    answers = [message for message in messages if message["role"] == "assistant" and not _own(message, speaker)]
-    ids = [call["id"] for answer in answers for call in tool_calls(answer)]
-    return {call_id: re.sub(r"[^a-zA-Z0-9_-]", "_", call_id)[:ID_LENGTH] for call_id in ids}
-
-
-def _own(message: Message, speaker: ModelIdentity) -> bool:
-    said_by = message.get("api"), message.get("provider"), message.get("model")
-    return said_by == (speaker.api, speaker.provider, speaker.id)
-
-
-def _result(message: Message, speaker: ModelIdentity, ids: Mapping[str, str]) -> ToolReturnPart:
-    pieces = [_piece(block) for block in message["content"]]
-    words = [piece for piece in pieces if isinstance(piece, str)]
-    failed = message["isError"] and speaker.api in KNOWS_ERRORS
-    return ToolReturnPart(
-        tool_name=message["toolName"],
-        content="\n".join(words) if len(words) == len(pieces) else pieces,
-        tool_call_id=ids.get(message["toolCallId"], message["toolCallId"]),
-        outcome="failed" if failed else "success",
-    )
-
-
-def _response(message: Message, speaker: ModelIdentity, ids: Mapping[str, str]) -> ModelResponse:
-    provider = speaker.provider if _own(message, speaker) else None
-    parts = [part for block in message["content"] if (part := _part(block, provider, ids)) is not None]
-    return ModelResponse(parts, model_name=message.get("model"), provider_name=provider)
-
-
-def _part(block: Block, provider: str | None, ids: Mapping[str, str]) -> ModelResponsePart | None:
-    """A part of an answer. Without a provider it was another model's, whose thinking and marks mean nothing here."""
-    match block["type"]:
-        case "text" if block["text"]:
-            return TextPart(sound(block["text"]), **_kept(block, "textSignature", provider))
-        case "toolCall":
-            call_id, arguments = ids.get(block["id"], block["id"]), sound(arguments_of(block))
-            kept = _kept(block, "thoughtSignature", provider)
-            return ToolCallPart(block["name"], arguments, call_id, **kept)
-        case "thinking" if provider is not None:
-            return _thinking(block, provider)
+def _piece(block: Block) -> str | BinaryContent | None:
+    match block:
+        case TextBlock(text):
+            return str(without_lone_surrogates(text))
+        case ImageBlock(data, mime_type):
+            return BinaryContent(b64decode(data), media_type=mime_type)
         case _:
             return None
 
 
-def _thinking(block: Block, provider: str) -> ThinkingPart | None:
-    if block.get("redacted"):
-        return ThinkingPart("", id=REDACTED, signature=block.get("thinkingSignature"), provider_name=provider)
-    kept = read_state(block, "thinkingSignature", "id", "signature", "provider_details")
-    return ThinkingPart(sound(block["thinking"]), provider_name=provider, **kept) if kept else None
+def _foreign_ids(messages: Sequence[ModelMessage], model: ModelIdentity) -> dict[str, str]:
+    """Ids of other models' calls in a form that every provider accepts. The model's own are sent back unchanged."""
+    answers = [each for each in messages if isinstance(each, AssistantMessage) and not _is_own(each, model)]
+    ids = [call.id for answer in answers for call in tool_calls(answer)]
+    return {call_id: re.sub(r"[^a-zA-Z0-9_-]", "_", call_id)[:MAX_CALL_ID] for call_id in ids}
 
 
-def _kept(block: Block, field: str, provider: str | None) -> dict[str, Any]:
-    kept = read_state(block, field, "id", "provider_details") if provider is not None else None
+def _is_own(message: AssistantMessage, model: ModelIdentity) -> bool:
+    return (message.api, message.provider, message.model) == (model.api, model.provider, model.id)
+
+
+def _result(message: ToolResultMessage, model: ModelIdentity, ids: Mapping[str, str]) -> ToolReturnPart:
+    pieces = [piece for block in message.content if (piece := _piece(block)) is not None]
+    texts = [piece for piece in pieces if isinstance(piece, str)]
+    failed = message.is_error and model.api in APIS_WITH_ERROR_FLAG
+    return ToolReturnPart(
+        tool_name=message.tool_name,
+        content="\n".join(texts) if len(texts) == len(pieces) else pieces,
+        tool_call_id=ids.get(message.tool_call_id, message.tool_call_id),
+        outcome="failed" if failed else "success",
+    )
+
+
+def _response(message: AssistantMessage, model: ModelIdentity, ids: Mapping[str, str]) -> ModelResponse:
+    provider = model.provider if _is_own(message, model) else None
+    parts = [part for block in message.content if (part := _part(block, provider, ids)) is not None]
+    return ModelResponse(parts, model_name=message.model, provider_name=provider)
+
+
+def _part(block: Block, provider: str | None, ids: Mapping[str, str]) -> ModelResponsePart | None:
+    """A part of an answer. Another model's (`provider` is None) goes without its thinking and provider state."""
+    match block:
+        case TextBlock(text):
+            return TextPart(without_lone_surrogates(text), **_state(block, provider)) if text else None
+        case ToolCallBlock():
+            arguments = without_lone_surrogates(arguments_of(block))
+            return ToolCallPart(block.name, arguments, ids.get(block.id, block.id), **_state(block, provider))
+        case ThinkingBlock():
+            return None if provider is None else _thinking(block, provider)
+        case _:
+            return None
+
+
+def _thinking(block: ThinkingBlock, provider: str) -> ThinkingPart | None:
+    if block.redacted:
+        return ThinkingPart("", id=REDACTED, signature=block.signature, provider_name=provider)
+    kept = part_fields(block, "id", "signature", "provider_details")
+    return ThinkingPart(without_lone_surrogates(block.thinking), provider_name=provider, **kept) if kept else None
+
+
+def _state(block: TextBlock | ToolCallBlock, provider: str | None) -> JsonObject:
+    kept = part_fields(block, "id", "provider_details") if provider is not None else None
     return {"provider_name": provider, **kept} if kept else {}

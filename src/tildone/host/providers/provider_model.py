@@ -1,4 +1,10 @@
-"""A provider's model behind our port: one request, streamed, which ends when it is told to."""
+"""A provider's model behind the model port: one request, streamed, which can be aborted at any time.
+
+Theory of operation. The library's stream can only be stopped by cancelling the task that reads it. So the request runs
+in a task of its own and puts events into a queue; `stream` takes them out. Setting the abort signal, or closing the
+generator, cancels that task, which closes the connection even while it waits for the network. A marker in the queue,
+put there whenever the task ends, wakes the reader; errors of the task are raised after the last event.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +16,15 @@ from typing import cast
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.models import Model as Inner
 from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RequestUsage
 
-from tildone.host.model import ChatRequest, Delta
-from tildone.host.providers.decoding import Deltas, answer, usage_of
+from tildone.host.model import ChatRequest
+from tildone.host.providers.decoding import StreamAssembler, answer, usage_of
 from tildone.host.providers.encoding import history, parameters
 from tildone.host.providers.error_mapping import to_model_failure
+from tildone.host.stream_events import AnswerDone, BlockEvent, StreamEvent
 from tildone.kit.signal import AbortSignal
+from tildone.value import replace
 
 APIS = {
     "AnthropicModel": "anthropic-messages",
@@ -25,11 +34,11 @@ APIS = {
     "OpenAIChatModel": "openai-completions",
     "OpenAIResponsesModel": "openai-responses",
 }
-"""The library's classes, and what pi calls the protocols they speak."""
+"""The library's classes, and pi's names of the APIs they use."""
 
 SETTINGS = ModelSettings(
-    max_retries=0,  # whoever asks decides about asking again, and tells the person
-    cache=True,  # a conversation is sent again with every request: unchanged, it costs a tenth
+    max_retries=0,  # the caller decides about retries, and tells the person
+    cache=True,  # a conversation is sent again with every request: cached, it costs a tenth
 )
 
 
@@ -44,50 +53,54 @@ class ProviderModel:
         self._inner = inner
         self._settings = cast(
             "ModelSettings",
-            {name: set_to for name, set_to in SETTINGS.items() if name not in inner.unsupported_settings},
+            {name: setting for name, setting in SETTINGS.items() if name not in inner.unsupported_settings},
         )
-        self._open = contextlib.AsyncExitStack()
+        self._connections = contextlib.AsyncExitStack()
         self._entered = False
 
-    async def stream(self, request: ChatRequest, signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
-        """The answer as it comes. Closing the stream, or the signal, closes the connection."""
+    async def stream(
+        self, request: ChatRequest, signal: AbortSignal | None = None
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """The answer as it arrives. Closing the stream, or the signal, closes the connection."""
         signal = signal or AbortSignal()
         if not self._entered:
             self._entered = True
-            await self._open.enter_async_context(self._inner)
-        arrived: asyncio.Queue[Delta | None] = asyncio.Queue()
-        # A task of its own, so that it can be cancelled while it waits for the network: that closes the connection.
-        listening = asyncio.create_task(self._listen(request, arrived))
-        listening.add_done_callback(lambda _: arrived.put_nowait(None))
-        unsubscribe = signal.on_abort(listening.cancel)
+            await self._connections.enter_async_context(self._inner)
+        arrived: asyncio.Queue[StreamEvent | None] = asyncio.Queue()
+        reading = asyncio.create_task(self._read(request, arrived))
+        reading.add_done_callback(lambda _: arrived.put_nowait(None))
+        unsubscribe = signal.on_abort(reading.cancel)
         try:
-            while (delta := await arrived.get()) is not None:
+            while (event := await arrived.get()) is not None:
                 signal.raise_if_aborted()
-                yield delta
+                yield event
         finally:
             unsubscribe()
-            listening.cancel()
-            await asyncio.gather(listening, return_exceptions=True)
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
         signal.raise_if_aborted()
-        listening.result()
+        reading.result()
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         self._entered = False
-        await self._open.aclose()
+        await self._connections.aclose()
 
-    async def _listen(self, request: ChatRequest, arrived: asyncio.Queue[Delta | None]) -> None:
-        deltas = Deltas()
+    async def _read(self, request: ChatRequest, arrived: asyncio.Queue[StreamEvent | None]) -> None:
+        assembler = StreamAssembler()
         try:
-            asked = history(request.messages, self), parameters(request)
+            messages, request_parameters = history(request.messages, self), parameters(request)
             async with model_request_stream(
-                self._inner, asked[0], model_settings=self._settings, model_request_parameters=asked[1]
+                self._inner, messages, model_settings=self._settings, model_request_parameters=request_parameters
             ) as response:
-                async for event in response:
-                    for delta in deltas.of(event):
-                        usage = {"usage": usage_of(response.usage)} if response.usage.has_values() else {}
-                        arrived.put_nowait(delta | usage)
+                async for part_event in response:
+                    for event in assembler.events(part_event):
+                        arrived.put_nowait(_with_usage(event, response.usage))
                 message = answer(response.get(), self)
         except Exception as error:  # a library this size raises anything, and whatever it is ends this request only
             raise to_model_failure(error, self._inner.base_url) from error
-        arrived.put_nowait({"type": "done", "reason": message["stopReason"], "message": message})
+        arrived.put_nowait(AnswerDone(message))
+
+
+def _with_usage(event: BlockEvent, used: RequestUsage) -> BlockEvent:
+    return replace(event, usage=usage_of(used)) if used.has_values() else event

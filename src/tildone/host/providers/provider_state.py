@@ -1,44 +1,54 @@
-"""What a provider wants to see again beside its own words: opaque marks, kept in the blocks of pi's records.
+"""Opaque data that a provider wants to see again beside its own words, kept in the blocks of messages.
 
-A signature alone stands in the field where pi has one, too. Whatever more there is stands in a field of our own: pi
-would send it on to the provider as if it were a mark of its own making.
+A signature alone goes into the field that pi has for it. Anything more (ids, provider details) goes into a field of our
+own, `provider_state`: pi would send it to the provider as a signature of its own making.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from pydantic_ai.messages import TextPart, ThinkingPart, ToolCallPart
 
+from tildone.host.content import TextBlock, ThinkingBlock, ToolCallBlock
+from tildone.host.wire import JsonObject
 from tildone.log import codec
+from tildone.value import value
 
-OURS = "tildone"
 REDACTED = "redacted_thinking"
-"""The id by which the library tells thinking that came encrypted."""
+"""The id of a thinking part that the provider has encrypted, in the library's messages."""
 
 
-def state_fields(part: Any, field: str) -> dict[str, Any]:
-    """The marks of a part, as fields of its block; `field` is where a signature stands."""
-    facts = {name: getattr(part, name, None) for name in ("id", "signature", "provider_details")}
-    told = {name: fact for name, fact in facts.items() if fact}
-    if told.keys() - {"signature"} and _is_json(told):
-        return {OURS: told}
-    return {field: told["signature"]} if "signature" in told else {}
+@value
+class ProviderState:
+    """The opaque fields of a block."""
+
+    signature: str | None = None
+    state: JsonObject | None = None
 
 
-def read_state(block: dict[str, Any], field: str, *names: str) -> dict[str, Any] | None:
-    """The marks of these names again; None if another program wrote them in a form of its own."""
-    told = block.get(OURS)
-    if told is None:
-        signature = block.get(field)
-        if signature and signature.startswith("{"):
+def state_of(part: TextPart | ThinkingPart | ToolCallPart) -> ProviderState:
+    """The opaque data of a part."""
+    found = {name: getattr(part, name, None) for name in ("id", "signature", "provider_details")}
+    held = {name: given for name, given in found.items() if given}
+    if held.keys() - {"signature"} and _is_json(held):
+        return ProviderState(state=held)
+    signature = held.get("signature")
+    return ProviderState(signature if isinstance(signature, str) else None)
+
+
+def part_fields(block: TextBlock | ThinkingBlock | ToolCallBlock, *names: str) -> JsonObject | None:
+    """The opaque data of a block as fields of a part; None if another program wrote it in a form of its own."""
+    state = block.provider_state
+    if state is None:
+        if block.signature and block.signature.startswith("{"):
             return None
-        told = {"signature": signature} if signature else {}
-    return {name: told[name] for name in names if name in told} if isinstance(told, dict) else None
+        state = {"signature": block.signature} if block.signature else {}
+    return {name: state[name] for name in names if name in state}
 
 
-def _is_json(told: object) -> bool:
-    """Whether it can be kept: details that JSON cannot hold are no marks to be sent back."""
+def _is_json(held: JsonObject) -> bool:
+    """Whether it can be stored: data that JSON cannot hold cannot be sent back either."""
     try:
-        codec.dump(told)
+        codec.dump(held)
     except (TypeError, ValueError):
         return False
     return True

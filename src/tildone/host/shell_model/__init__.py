@@ -11,10 +11,12 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 
 from tildone.dialects import DIALECTS, dialect_named, tools_of
 from tildone.dialects.base import Dialect
-from tildone.host.messages import Block, assistant, empty_usage, text, tool_call
-from tildone.host.model import ChatRequest, Delta, ModelFailure
+from tildone.host.content import TextBlock, ToolCallBlock
+from tildone.host.messages import StopReason, ToolResultMessage, assistant_message
+from tildone.host.model import ChatRequest, ModelFailure
 from tildone.host.shell_model.driver import Driver, FinalAnswer
 from tildone.host.shell_model.script import Script
+from tildone.host.stream_events import AnswerDone, BlockDelta, BlockEnd, BlockEvent, BlockKind, BlockStart, StreamEvent
 from tildone.kit.signal import AbortSignal
 from tildone.log import codec
 
@@ -32,28 +34,29 @@ class ShellModel:
         self._script = script
         self._now = now
 
-    async def stream(self, request: ChatRequest, signal: AbortSignal | None = None) -> AsyncGenerator[Delta, None]:
+    async def stream(
+        self, request: ChatRequest, signal: AbortSignal | None = None
+    ) -> AsyncGenerator[StreamEvent, None]:
         """Stream the answer."""
         block = self._answer(request)
-        for delta in _deltas(block):
-            # Yield to the host and its screen between deltas, as a real model does.
+        for event in _block_events(block):
+            # Yield to the host and its screen between events, as a real model does.
             await asyncio.sleep(0)
             if signal is not None:
                 signal.raise_if_aborted()
-            yield delta
-        reason = "toolUse" if block["type"] == "toolCall" else "stop"
-        message = assistant([block], self, empty_usage(), reason, self._now())
-        yield {"type": "done", "reason": reason, "message": message}
+            yield event
+        reason = StopReason.TOOL_USE if isinstance(block, ToolCallBlock) else StopReason.STOP
+        yield AnswerDone(assistant_message([block], self, reason, self._now()))
 
     async def close(self) -> None:
         """Nothing to close."""
 
-    def _answer(self, request: ChatRequest) -> Block:
+    def _answer(self, request: ChatRequest) -> TextBlock | ToolCallBlock:
         step = Driver(self._script, _offered_dialect(request)).next_step(request.messages)
         if isinstance(step, FinalAnswer):
-            return text(step.text)
-        calls = sum(message["role"] == "toolResult" for message in request.messages)
-        return tool_call(f"call_{calls + 1}", *step)
+            return TextBlock(step.text)
+        calls = sum(isinstance(message, ToolResultMessage) for message in request.messages)
+        return ToolCallBlock(f"call_{calls + 1}", *step)
 
 
 def _offered_dialect(request: ChatRequest) -> Dialect:
@@ -65,16 +68,18 @@ def _offered_dialect(request: ChatRequest) -> Dialect:
     return dialect_named(name)
 
 
-def _deltas(block: Block) -> Iterator[Delta]:
-    at = {"contentIndex": 0}
-    if block["type"] == "text":
-        yield {"type": "text_start", **at}
-        yield from ({"type": "text_delta", **at, "delta": piece} for piece in _pieces(block["text"]))
-        yield {"type": "text_end", **at, "content": block["text"]}
-        return
-    yield {"type": "toolcall_start", **at, "id": block["id"], "toolName": block["name"]}
-    yield from ({"type": "toolcall_delta", **at, "delta": piece} for piece in _pieces(codec.dump(block["arguments"])))
-    yield {"type": "toolcall_end", **at, "toolCall": block}
+def _block_events(block: TextBlock | ToolCallBlock) -> Iterator[BlockEvent]:
+    match block:
+        case TextBlock(text):
+            yield from _streamed(BlockStart(BlockKind.TEXT, 0), text, block)
+        case ToolCallBlock(call_id, name, arguments):  # exhaustive
+            yield from _streamed(BlockStart(BlockKind.TOOL_CALL, 0, call_id, name), codec.dump(arguments), block)
+
+
+def _streamed(start: BlockStart, whole: str, block: TextBlock | ToolCallBlock) -> Iterator[BlockEvent]:
+    yield start
+    yield from (BlockDelta(start.kind, start.index, piece) for piece in _pieces(whole))
+    yield BlockEnd(start.kind, start.index, block)
 
 
 def _pieces(whole: str) -> list[str]:

@@ -7,16 +7,21 @@ tools say what the plan is, and the results of commands which of them have succe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tildone.core.plan import Plan, Status
 from tildone.core.query import open_tasks
-from tildone.dialects.base import Dialect, Phrasing, ToolCall
-from tildone.host.messages import Message, text_of, tool_calls
+from tildone.dialects.base import Dialect, Phrasing
+from tildone.host.message_codec import encode_message
+from tildone.host.messages import ModelMessage, ToolResultMessage, UserMessage, text_of, tool_calls
 from tildone.host.model import ModelFailure
 from tildone.host.shell_model.script import Job, Script
+from tildone.host.wire import JsonValue
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.sanitize import single_line
+
+if TYPE_CHECKING:
+    from tildone.dialects.base import ToolCall
 
 SHELL = "bash"
 REMINDER = "<system-reminder>"
@@ -43,7 +48,7 @@ class Driver:
         self._dialect = dialect
         self._phrasing: Phrasing = dialect.phrasing
 
-    def next_step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer:
+    def next_step(self, conversation: Sequence[ModelMessage]) -> ToolCall | FinalAnswer:
         """The next call, or the answer that ends the run.
 
         Raises:
@@ -51,14 +56,15 @@ class Driver:
         """
         conversation = [message for message in conversation if not _is_reminder(message)]
         plans = [plan for message in conversation if (plan := self._plan_in(message)) is not None]
-        if conversation and conversation[-1]["role"] == "toolResult" and conversation[-1]["isError"]:
-            raise self._failure(plans[-1] if plans else Plan(), conversation)
+        result = _last_result(conversation)
+        if result is not None and result.is_error:
+            raise self._failure(plans[-1] if plans else Plan(), result, _last_call(conversation))
         step = self._step(plans, conversation)
         if isinstance(step, FinalAnswer) or step[0] == SHELL or step != _last_call(conversation):
             return step
         raise ModelFailure(f"{step[0]} did not do what it was told: {text_of(conversation[-1])}", transient=False)
 
-    def _step(self, plans: Sequence[Plan], conversation: Sequence[Message]) -> ToolCall | FinalAnswer:
+    def _step(self, plans: Sequence[Plan], conversation: Sequence[ModelMessage]) -> ToolCall | FinalAnswer:
         plan = plans[-1] if plans else Plan()
         closed = self._closed(plans)
         known = {*closed, *(task.text for task in plan.tasks)}
@@ -69,7 +75,7 @@ class Driver:
                 return self._mark(plan, task.text, closed[task.text])
         return self._work(plan, conversation)
 
-    def _work(self, plan: Plan, conversation: Sequence[Message]) -> ToolCall | FinalAnswer:
+    def _work(self, plan: Plan, conversation: Sequence[ModelMessage]) -> ToolCall | FinalAnswer:
         """The next call for the task in progress, else for the first open task."""
         todo = [(task, job) for _, task in open_tasks(plan) if (job := self._script.job(task.text)) is not None]
         if not todo:
@@ -101,50 +107,55 @@ class Driver:
         done = {task.text: task.status for plan in plans for task in plan.tasks if not task.status.is_open}
         return done | {job.text: job.status for job in self._script.jobs if not job.status.is_open}
 
-    def _succeeded(self, job: Job, conversation: Sequence[Message]) -> int:
+    def _succeeded(self, job: Job, conversation: Sequence[ModelMessage]) -> int:
         """How many of the job's commands have succeeded since it was last started."""
         count, before = 0, Status.PENDING
-        commands: dict[str, Any] = {}
+        commands: dict[str, JsonValue] = {}
         for message in conversation:
-            commands |= {call["id"]: call["arguments"].get("command") for call in tool_calls(message)}
+            commands |= {call.id: call.arguments.get("command") for call in tool_calls(message)}
             plan = self._plan_in(message)
             now = next((task.status for task in plan.tasks if task.text == job.text), before) if plan else before
             if now is Status.IN_PROGRESS and before is not Status.IN_PROGRESS:
                 count = 0
             before = now
-            ran = message["role"] == "toolResult" and message["toolName"] == SHELL and not message["isError"]
-            if ran and count < len(job.commands) and commands.get(message["toolCallId"]) == job.commands[count]:
+            if not isinstance(message, ToolResultMessage) or message.tool_name != SHELL or message.is_error:
+                continue
+            if count < len(job.commands) and commands.get(message.tool_call_id) == job.commands[count]:
                 count += 1
         return count
 
-    def _failure(self, plan: Plan, conversation: Sequence[Message]) -> ModelFailure:
+    def _failure(self, plan: Plan, result: ToolResultMessage, call: ToolCall | None) -> ModelFailure:
         """Why the run ends here, and at which task."""
-        result = conversation[-1]
-        details = result.get("details") or {}
+        details = result.details or {}
         why = details.get("summary") or text_of(result)
-        if result["toolName"] != SHELL:
-            return ModelFailure(f"{result['toolName']} refused the plan of {self._script.name}: {why}", transient=False)
-        call = _last_call(conversation)
+        if result.tool_name != SHELL:
+            return ModelFailure(f"{result.tool_name} refused the plan of {self._script.name}: {why}", transient=False)
         command = call[1]["command"] if call else ""
         task = next(task for task in plan.tasks if task.status is Status.IN_PROGRESS)
         return ModelFailure(f"“{single_line(task.text)}” failed: {why}\n$ {command}", transient=False)
 
-    def _plan_in(self, message: Message) -> Plan | None:
+    def _plan_in(self, message: ModelMessage) -> Plan | None:
         """The plan that a result holds."""
-        if message["role"] != "toolResult" or message["isError"]:
+        if not isinstance(message, ToolResultMessage) or message.is_error:
             return None
-        return self._dialect.recover([{"type": "message", "message": message}])
+        return self._dialect.recover([{"type": "message", "message": encode_message(message)}])
 
 
-def _last_call(conversation: Sequence[Message]) -> ToolCall | None:
+def _last_call(conversation: Sequence[ModelMessage]) -> ToolCall | None:
     """The call that the newest message is the result of."""
-    if not conversation or conversation[-1]["role"] != "toolResult":
+    result = _last_result(conversation)
+    if result is None:
         return None
-    wanted = conversation[-1]["toolCallId"]
-    calls = [call for message in conversation for call in tool_calls(message) if call["id"] == wanted]
-    return calls[-1]["name"], calls[-1]["arguments"]
+    calls = [call for message in conversation for call in tool_calls(message) if call.id == result.tool_call_id]
+    return calls[-1].name, calls[-1].arguments
 
 
-def _is_reminder(message: Message) -> bool:
+def _last_result(conversation: Sequence[ModelMessage]) -> ToolResultMessage | None:
+    """The newest message, if it is a result."""
+    last = conversation[-1] if conversation else None
+    return last if isinstance(last, ToolResultMessage) else None
+
+
+def _is_reminder(message: ModelMessage) -> bool:
     """Whether an extension wrote this, and not the user."""
-    return message["role"] == "user" and text_of(message).startswith(REMINDER)
+    return isinstance(message, UserMessage) and text_of(message).startswith(REMINDER)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from signal import strsignal
 from time import monotonic
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.tools.command_output import CommandOutput, OutputExcerpt
@@ -13,10 +13,10 @@ from tildone.host.tools.result_view import argument, result_view
 from tildone.host.tools.shell_command import Ending, ShellCommand
 from tildone.host.tools.tool_failure import ToolFailure
 from tildone.kit.components import Component, Item, RenderOptions, Text, ToolCallHeader
-from tildone.kit.components.defaults import failure, waiting
-from tildone.kit.definition import OnUpdate, TextContent, ToolDefinition, ToolResult, text_result, update
+from tildone.kit.components.defaults import error_message, partial_message
+from tildone.kit.definition import OnUpdate, TextContent, ToolDefinition, ToolResult, send_update, text_result
+from tildone.kit.formatting import format_count, format_duration, format_size
 from tildone.kit.signal import AbortSignal
-from tildone.kit.sizes import format_count, format_duration, format_size
 from tildone.kit.theme import Role
 from tildone.kit.truncate import MAX_BYTES, MAX_LINES
 
@@ -60,7 +60,7 @@ def bash_tool(guard: PermissionGuard) -> ToolDefinition:
         began = monotonic()
         output = CommandOutput(guard.keep)
         command = ShellCommand(line, ctx.cwd, output)
-        ending = await command.over(seconds, signal, lambda: update(on_update, _so_far(output)))
+        ending = await command.over(seconds, signal, lambda: send_update(on_update, _so_far(output)))
         return _result(command, ending, output.told(), seconds, round((monotonic() - began) * 1000))
 
     return ToolDefinition(
@@ -81,7 +81,7 @@ def bash_tool(guard: PermissionGuard) -> ToolDefinition:
     )
 
 
-def render_call(args: Any) -> Component:
+def render_call(args: object) -> Component:
     """The command, below the first line where it is long."""
     seconds = argument(args, "timeout")
     options = (f"timeout={seconds}s",) if seconds else ()
@@ -91,10 +91,10 @@ def render_call(args: Any) -> Component:
 def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
     """How it ended, and the end of what it wrote."""
     if options.is_partial:
-        return waiting("Bash", "running")
+        return partial_message("Bash", "running")
     details = result.details
     if "ending" not in details:
-        return failure(result)
+        return error_message(result)
     figures = [Item("took", format_duration(details["durationMs"]))]
     if details["fullOutputPath"]:
         figures.append(Item("all of it", details["fullOutputPath"]))

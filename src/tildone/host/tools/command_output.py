@@ -8,7 +8,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import BinaryIO
 
-from tildone.kit.truncate import MAX_BYTES, MAX_LINES, last_part
+from tildone.kit.truncate import MAX_BYTES, MAX_LINES, keep_tail
 from tildone.value import value
 
 KEPT_AT_MOST = 100_000_000
@@ -78,7 +78,7 @@ class CommandOutput:
             closed = self._closed
         # A character may come in two parts: until the end, half a one waits for its other half.
         text = codecs.getincrementaldecoder("utf-8")("replace").decode(end, final=closed)
-        part = last_part(_CONTROLS.sub("\ufffd", _ESCAPES.sub("", text)))
+        part = keep_tail(_CONTROLS.sub("\ufffd", _ESCAPES.sub("", text)))
         total_lines = whole_lines + (not end.endswith(b"\n") and bool(end))
         return OutputExcerpt(part.content, total_lines, total, part.output_lines, path, kept)
 

@@ -7,7 +7,7 @@ import os
 import re
 from difflib import get_close_matches
 from itertools import islice
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.tools.diffs import Replacement, hunks, replaced, unified
@@ -17,12 +17,12 @@ from tildone.host.tools.result_view import argument, diff_view
 from tildone.host.tools.tool_failure import ToolFailure
 from tildone.host.tools.write import utf8
 from tildone.kit.components import Component, RenderOptions, Text, ToolCallHeader
-from tildone.kit.components.defaults import failure, waiting
+from tildone.kit.components.defaults import error_message, partial_message
 from tildone.kit.definition import OnUpdate, ToolDefinition, ToolResult, text_result
+from tildone.kit.formatting import format_count
 from tildone.kit.signal import AbortSignal
-from tildone.kit.sizes import format_count
-from tildone.kit.text import clipped
-from tildone.kit.truncate import first_part
+from tildone.kit.text import clip_text
+from tildone.kit.truncate import keep_head
 
 PARAMETERS = {
     "type": "object",
@@ -86,7 +86,7 @@ def edit_tool(guard: PermissionGuard, doors: FileLocks) -> ToolDefinition:
     )
 
 
-def render_call(args: Any) -> Component:
+def render_call(args: object) -> Component:
     """The path; what changes is shown when it has changed."""
     options = ("all=true",) if argument(args, "all") == "True" else ()
     return ToolCallHeader("Edit", main_arg=argument(args, "path"), option_args=options)
@@ -95,9 +95,9 @@ def render_call(args: Any) -> Component:
 def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
     """How much changed, and the difference."""
     if options.is_partial:
-        return waiting("Edit", "editing")
+        return partial_message("Edit", "editing")
     if options.is_error or "diff" not in result.details:
-        return failure(result)
+        return error_message(result)
     return diff_view(Text(result.details["summary"]), result.details["diff"], options)
 
 
@@ -161,7 +161,7 @@ def _hint(text: str, old: str) -> str:
     if not alike:
         return "Read the file, and copy the text from there."
     number = next(i for i, line in enumerate(lines) if line[:_LONGEST_LINE] == alike[0])
-    return f"Most like it is line {number + 1}: {clipped(text.split(chr(10))[number].rstrip(), _LONGEST_LINE)}"
+    return f"Most like it is line {number + 1}: {clip_text(text.split(chr(10))[number].rstrip(), _LONGEST_LINE)}"
 
 
 def _result(text: str, changes: list[Replacement], shown: str) -> ToolResult:
@@ -171,7 +171,7 @@ def _result(text: str, changes: list[Replacement], shown: str) -> ToolResult:
     summary = f"{places}, +{added} -{removed}"
     details = {
         "summary": summary,
-        "diff": first_part(_showable(unified(text, found, shown))).content,
+        "diff": keep_head(_showable(unified(text, found, shown))).content,
         "firstChangedLine": found[0].at + 1,
         "added": added,
         "removed": removed,

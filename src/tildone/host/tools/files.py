@@ -11,7 +11,7 @@ from threading import Lock
 from weakref import WeakValueDictionary
 
 from tildone.host.tools.tool_failure import ToolFailure, os_failure
-from tildone.kit.sizes import format_size
+from tildone.kit.formatting import format_size
 from tildone.value import value
 
 LARGEST = 50_000_000

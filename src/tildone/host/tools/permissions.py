@@ -90,7 +90,7 @@ class PermissionGuard:
             Denied: a part of it may not, and nobody allowed it.
             Aborted: the signal said stop before anybody had answered.
         """
-        granted = self._granted.get(ctx.session.id, ())
+        granted = self._granted.get(ctx.conversation.id, ())
         parts = not_allowed(line, self.policy.allow, windows=WINDOWS)
         missing = tuple(part for part in parts if f"run {part}" not in granted)
         if missing:
@@ -116,7 +116,7 @@ class PermissionGuard:
     async def _answer(self, what: str, question: str, ctx: ExtensionContext) -> PermissionAnswer | None:
         """One question at a time, so that an answer for the whole session spares the next one."""
         async with self._asking:
-            granted = self._granted.setdefault(ctx.session.id, set())
+            granted = self._granted.setdefault(ctx.conversation.id, set())
             if what in granted:
                 return PermissionAnswer.SESSION
             if self.policy.ask is None:

@@ -7,7 +7,7 @@ import base64
 import os
 import shlex
 from collections.abc import Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.tools.files import encoding_of, is_binary, read_file
@@ -16,11 +16,11 @@ from tildone.host.tools.result_view import argument, result_view
 from tildone.host.tools.similar_paths import similar_paths
 from tildone.host.tools.tool_failure import ToolFailure, os_failure
 from tildone.kit.components import Component, RenderOptions, Text, ToolCallHeader
-from tildone.kit.components.defaults import failure, waiting
+from tildone.kit.components.defaults import error_message, partial_message
 from tildone.kit.definition import ImageContent, OnUpdate, TextContent, ToolDefinition, ToolResult, text_result
+from tildone.kit.formatting import format_count, format_size
 from tildone.kit.signal import AbortSignal
-from tildone.kit.sizes import format_count, format_size
-from tildone.kit.truncate import MAX_BYTES, MAX_LINES, first_part
+from tildone.kit.truncate import MAX_BYTES, MAX_LINES, keep_head
 from tildone.views.sanitize import single_line
 
 LARGEST_IMAGE = 3_750_000
@@ -77,7 +77,7 @@ def read_tool(guard: PermissionGuard) -> ToolDefinition:
     )
 
 
-def render_call(args: Any) -> Component:
+def render_call(args: object) -> Component:
     """The path, and which part of the file."""
     options = (f"{name}={given}" for name in ("offset", "limit") if (given := argument(args, name)))
     return ToolCallHeader("Read", main_arg=argument(args, "path"), option_args=tuple(options))
@@ -86,9 +86,9 @@ def render_call(args: Any) -> Component:
 def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
     """What was read, at a glance or in full."""
     if options.is_partial:
-        return waiting("Read", "reading")
+        return partial_message("Read", "reading")
     if options.is_error or "summary" not in result.details:
-        return failure(result)
+        return error_message(result)
     return result_view(Text(result.details["summary"]), result.text, options)
 
 
@@ -164,7 +164,7 @@ def _windowed(
     if first > max(total, 1):
         raise ToolFailure(f"{shown} has only {format_count(total, 'line')}: there is no line {first}")
     behind = first - 1 + count
-    kept = first_part("\n".join(lines[first - 1 : behind]) + ("\n" if behind < len(lines) else ""))
+    kept = keep_head("\n".join(lines[first - 1 : behind]) + ("\n" if behind < len(lines) else ""))
     last = first - 1 + kept.output_lines
     told = list(notes)
     if kept.truncated and kept.output_lines == 1 and not kept.content.endswith("\n"):

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tildone.kit.components import Component, Field, Item, KeyHint, RenderOptions, Text, ToolBody, ToolFooter
-from tildone.kit.components.defaults import PREVIEW
-from tildone.kit.sizes import format_count
-from tildone.kit.theme import BREAK, Role, Span
+from tildone.kit.components.defaults import PREVIEW_LINES
+from tildone.kit.formatting import format_count
+from tildone.kit.theme import LINE_BREAK, Role, Span
 
 _DIFF = {"+": Role.SUCCESS, "-": Role.ERROR, "@": Role.ACCENT}
 
 
-def argument(args: Any, name: str) -> str:
+def argument(args: object, name: str) -> str:
     """An argument in words, as far as it has arrived."""
     given = args.get(name) if isinstance(args, Mapping) else None
     return "" if given is None else str(given)
@@ -32,12 +31,12 @@ def result_view(
 def diff_view(summary: Text, diff: str, options: RenderOptions) -> Component:
     """The summary, and a unified diff or the beginning of one, in its colours."""
     kept, hidden = _preview(diff.rstrip("\n").split("\n"), options, last=False)
-    spans = [span for line in kept for span in (BREAK, Span(line.rstrip("\r"), _DIFF.get(line[:1], Role.DIM)))]
+    spans = [span for line in kept for span in (LINE_BREAK, Span(line.rstrip("\r"), _DIFF.get(line[:1], Role.DIM)))]
     return _view(summary, Text(tuple(spans[1:])) if diff else None, hidden, options, ())
 
 
 def _preview(lines: list[str], options: RenderOptions, *, last: bool) -> tuple[list[str], int]:
-    hidden = 0 if options.expanded else max(len(lines) - PREVIEW, 0)
+    hidden = 0 if options.expanded else max(len(lines) - PREVIEW_LINES, 0)
     if not hidden:
         return lines, 0
     return lines[hidden:] if last else lines[:-hidden], hidden

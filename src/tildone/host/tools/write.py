@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.tools.files import FileLocks, replace_file
@@ -12,11 +12,11 @@ from tildone.host.tools.permissions import PermissionGuard, shown_path
 from tildone.host.tools.result_view import argument
 from tildone.host.tools.tool_failure import ToolFailure
 from tildone.kit.components import Component, Item, RenderOptions, Text, ToolCallHeader
-from tildone.kit.components.defaults import PREVIEW, failure, waiting
+from tildone.kit.components.defaults import PREVIEW_LINES, error_message, partial_message
 from tildone.kit.definition import OnUpdate, ToolDefinition, ToolResult, text_result
+from tildone.kit.formatting import format_count, format_size
 from tildone.kit.signal import AbortSignal
-from tildone.kit.sizes import format_count, format_size
-from tildone.kit.truncate import first_part
+from tildone.kit.truncate import keep_head
 
 PARAMETERS = {
     "type": "object",
@@ -55,7 +55,7 @@ def write_tool(guard: PermissionGuard, doors: FileLocks) -> ToolDefinition:
                 return existed
 
         existed = await asyncio.to_thread(put)
-        lines = first_part(params["content"]).total_lines
+        lines = keep_head(params["content"]).total_lines
         summary = f"{format_count(lines, 'line')}, {format_size(len(data))}"
         details = {"summary": f"{'Replaced' if existed else 'Created'}: {summary}", "lines": lines, "bytes": len(data)}
         return text_result(f"{'Replaced' if existed else 'Created'} {shown}: {summary}", details)
@@ -87,9 +87,9 @@ def utf8(text: str, name: str) -> bytes:
         raise ToolFailure(f"{name} holds half a character (U+{ord(text[error.start]):04X}) on line {line}") from error
 
 
-def render_call(args: Any) -> Component:
+def render_call(args: object) -> Component:
     """The path, and the beginning of what is to be written."""
-    kept = first_part(argument(args, "content"), PREVIEW, _EXCERPT)
+    kept = keep_head(argument(args, "content"), PREVIEW_LINES, _EXCERPT)
     more = f"\n… ({format_size(kept.total_bytes - kept.output_bytes)} more)" if kept.truncated else ""
     excerpt = (Item("", kept.content.rstrip() + more),) if kept.content else ()
     return ToolCallHeader("Write", main_arg=argument(args, "path"), long_args=excerpt)
@@ -98,7 +98,7 @@ def render_call(args: Any) -> Component:
 def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
     """Whether the file is new, and how much it holds."""
     if options.is_partial:
-        return waiting("Write", "writing")
+        return partial_message("Write", "writing")
     if options.is_error or "summary" not in result.details:
-        return failure(result)
+        return error_message(result)
     return Text(result.details["summary"])

@@ -1,4 +1,4 @@
-"""A component made to fit a terminal, and harmless to it."""
+"""Drawing of components: wrapped to the terminal's width, with sanitized text."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tildone.kit import theme
 from tildone.kit.components import Component
 from tildone.kit.components.layout import rows
 from tildone.kit.components.row import Row
-from tildone.kit.keys import BINDINGS, Keys
-from tildone.kit.text import clipped, width, wrapped
+from tildone.kit.keys import DEFAULT_BINDINGS, KeyBindings
+from tildone.kit.text import clip_text, display_width, wrap_text
 from tildone.kit.theme import Span
 
 Line = list[Span]
@@ -21,37 +21,40 @@ REPLACEMENT = "\ufffd"
 TAB = "   "
 
 
-def masked(text: str) -> str:
-    """The text with a sign in place of every character that is not plainly visible, line breaks among them."""
+def mask_unprintable(text: str) -> str:
+    """The text with every unprintable character, line breaks included, replaced by U+FFFD."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or category(char) == "Zs" else REPLACEMENT for char in text)
 
 
 def draw(
-    component: Component, columns: int, *, safe: Callable[[str], str] = masked, keys: Keys = BINDINGS
+    component: Component,
+    columns: int,
+    *,
+    safe: Callable[[str], str] = mask_unprintable,
+    keys: KeyBindings = DEFAULT_BINDINGS,
 ) -> list[Line]:
-    """The lines of a component, none wider than `columns`; none at all where there is no room.
+    """The lines of a component, none wider than `columns`; no lines if `columns` is less than 1.
 
-    `safe` makes one line harmless, and every text has passed through it when this is done: a second time would make
-    lines wider. `keys` says which key does what here.
+    `safe` sanitizes one line. It has been applied to all text of the result: applying it again could widen lines.
     """
     if columns < 1:
         return []
     return [line for row in rows(component, keys) for line in _fitted(row, columns, safe)]
 
 
-def markup(component: Component, *, keys: Keys = BINDINGS) -> str:
-    """The component with a tag for each trait, one row a line; nothing is fitted or made harmless."""
+def markup(component: Component, *, keys: KeyBindings = DEFAULT_BINDINGS) -> str:
+    """The component with a tag for each style, one line per row; neither wrapped nor sanitized."""
     return "\n".join(theme.markup((*row.lead, *row.body)) for row in rows(component, keys))
 
 
 def _fitted(row: Row, columns: int, safe: Callable[[str], str]) -> Iterator[Line]:
     [lead] = _lines(row.lead, safe)
     lines = _lines(row.body, safe)
-    taken = width(theme.plain(lead))
+    taken = display_width(theme.plain(lead))
     if taken > columns // 2:
-        # Too narrow to hang anything: the lead is the beginning of the first line, like any other words.
+        # Too narrow for a hanging indent: the lead is wrapped like other text.
         yield from _wrapped([*lead, *lines[0]], columns)
         for line in lines[1:]:
             yield from _wrapped(line, columns)
@@ -65,7 +68,7 @@ def _fitted(row: Row, columns: int, safe: Callable[[str], str]) -> Iterator[Line
 
 
 def _lines(spans: Iterable[Span], safe: Callable[[str], str]) -> list[Line]:
-    """The lines of these spans, every text harmless and with its traits on it; at least one."""
+    """The lines of these spans, sanitized, with flattened styles; at least one."""
     lines: list[Line] = [[]]
     for text, traits in _leaves(spans, Span("")):
         texts = text.replace("\r\n", "\n").split("\n") if traits.lines else [text]
@@ -79,7 +82,7 @@ def _lines(spans: Iterable[Span], safe: Callable[[str], str]) -> list[Line]:
 
 
 def _leaves(spans: Iterable[Span], around: Span) -> Iterator[tuple[str, Span]]:
-    """Every text, with its own traits and those of the spans around it."""
+    """Every text with its effective style, inherited from enclosing spans."""
     for span in spans:
         traits = Span(
             "",
@@ -100,14 +103,14 @@ def _wrapped(line: Line, columns: int) -> Iterator[Line]:
     starts = list(accumulate(map(len, texts), initial=0))
     whole = "".join(texts)
     end = 0
-    for part in wrapped(whole, columns):
+    for part in wrap_text(whole, columns):
         start = whole.index(part, end)
         end = start + len(part)
         first, last = bisect_right(starts, start) - 1, bisect_left(starts, end)
         spans = zip(texts[first:last], line[first:last], starts[first:last], strict=True)
         cut = [_styled(text[max(start - at, 0) : end - at], span) for text, span, at in spans]
-        # Only a character that is wider than the whole terminal is left too wide.
-        yield cut if width(part) <= columns else [_styled(clipped(part, columns), cut[0])]
+        # Only a single character that is wider than the terminal can still be too wide.
+        yield cut if display_width(part) <= columns else [_styled(clip_text(part, columns), cut[0])]
 
 
 def _styled(text: str, traits: Span) -> Span:

@@ -1,4 +1,4 @@
-"""What stands on which row of a component."""
+"""Layout of components into rows, independent of the terminal's width."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from tildone.kit.components import (
 )
 from tildone.kit.components.markdown import markdown_rows
 from tildone.kit.components.row import Row, Spans
-from tildone.kit.keys import Keys, key_of
-from tildone.kit.text import width
+from tildone.kit.keys import KeyBindings, key_of
+from tildone.kit.text import display_width
 from tildone.kit.theme import Role, Span
 
-INLINE = 72
-"""How many columns the arguments on the first line of a call may take."""
+MAX_INLINE_COLUMNS = 72
+"""Columns that the arguments on the first line of a call may take."""
 
 _INDENT = Span("  ")
 
 
-def rows(component: Component, keys: Keys) -> Iterator[Row]:
+def rows(component: Component, keys: KeyBindings) -> Iterator[Row]:
     """The rows of a component, top to bottom."""
     match component:
         case Text():
@@ -58,21 +58,21 @@ def _spans(text: Text) -> Spans:
     return (Span(text.content, text.role, bold=text.bold),)
 
 
-def _hint(hint: KeyHint, keys: Keys) -> Spans:
+def _hint(hint: KeyHint, keys: KeyBindings) -> Spans:
     key = key_of(hint.action, keys)
     return (Span(key, Role.DIM), Span(f" {hint.words}", Role.MUTED)) if key else ()
 
 
-def _header_rows(header: ToolCallHeader, keys: Keys) -> Iterator[Row]:
+def _header_rows(header: ToolCallHeader, keys: KeyBindings) -> Iterator[Row]:
     args = [(header.main_arg, Role.ACCENT), *((option, Role.MUTED) for option in header.option_args)]
     inline, below = [(header.action, Role.WARNING)] if header.action else [], []
-    room = INLINE
+    room = MAX_INLINE_COLUMNS
     for arg, role in args:
-        if width(arg) > room or "\n" in arg:
+        if display_width(arg) > room or "\n" in arg:
             below.append(Item("", arg))
         elif arg:
             inline.append((arg, role))
-            room -= width(arg) + 1
+            room -= display_width(arg) + 1
     colon = ":" if header.show_colon and inline else ""
     words = (span for text, role in inline for span in (Span(" "), Span(text, role)))
     yield Row((Span(f"{header.tool_name}{colon}", Role.TOOL_TITLE, bold=True), *words))
@@ -80,7 +80,7 @@ def _header_rows(header: ToolCallHeader, keys: Keys) -> Iterator[Row]:
         yield Row(_value(item, keys, Role.TOOL_OUTPUT), (_INDENT, *_label(item.label)))
 
 
-def _footer_rows(footer: ToolFooter, keys: Keys) -> Iterator[Row]:
+def _footer_rows(footer: ToolFooter, keys: KeyBindings) -> Iterator[Row]:
     shown = [(*_label(item.label), *value) for item in footer.items if (value := _value(item, keys, Role.MUTED))]
     spans: list[Span] = []
     for item in shown:
@@ -89,7 +89,7 @@ def _footer_rows(footer: ToolFooter, keys: Keys) -> Iterator[Row]:
         yield Row(tuple(spans))
 
 
-def _body_rows(body: ToolBody, keys: Keys) -> Iterator[Row]:
+def _body_rows(body: ToolBody, keys: KeyBindings) -> Iterator[Row]:
     shown = [row for each in body.fields if body.expanded or each.show_collapsed for row in _field_rows(each, keys)]
     footer = list(_footer_rows(body.footer, keys)) if body.footer else []
     yield from shown
@@ -98,7 +98,7 @@ def _body_rows(body: ToolBody, keys: Keys) -> Iterator[Row]:
     yield from footer
 
 
-def _field_rows(field: Field, keys: Keys) -> Iterator[Row]:
+def _field_rows(field: Field, keys: KeyBindings) -> Iterator[Row]:
     if isinstance(field.value, str):
         yield Row((Span(field.value, lines=True),), _label(field.label))
         return
@@ -111,7 +111,7 @@ def _label(label: str) -> Spans:
     return (Span(f"{label}: ", Role.MUTED),) if label else ()
 
 
-def _value(item: Item, keys: Keys, role: Role) -> Spans:
+def _value(item: Item, keys: KeyBindings, role: Role) -> Spans:
     if isinstance(item.value, KeyHint):
         return _hint(item.value, keys)
     return (Span(item.value, role, lines=True),) if item.value else ()

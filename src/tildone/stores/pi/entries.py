@@ -38,8 +38,8 @@ EDIT = "user_todo_edit"
 WHOLE = ',"whole":true}}'
 """How the custom entry of an event ends. A torn line does not: inside a string, quotes are escaped."""
 
-# oh-my-pi has no word for blocked tasks.
-_WORDS = {status: status.value for status in Status} | {Status.BLOCKED: "pending"}
+# oh-my-pi knows the basic statuses only.
+_WORDS = {status: status.basic.value for status in Status}
 
 # Entries of tools and custom types with other names hold no plan.
 _OF_PLANS = re.compile(rb"(?i)todo|tildone")

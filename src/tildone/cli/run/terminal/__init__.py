@@ -28,27 +28,27 @@ async def run(stage: RunSetup) -> int:
         raise UsageError("what is to be done? Nobody can type here: tildone run TASK, PLAN.md, or - for standard input")
     notices = Notices()
     host = stage.open(notices)
-    story = notices.story = EventRenderer(host, LineOutput(sys.stdout))
-    host.listen(story.hear)
-    return farewell(stage, host, story, await run_headless(stage, host))
+    renderer = notices.renderer = EventRenderer(host, LineOutput(sys.stdout))
+    host.listen(renderer.render)
+    return farewell(stage, host, renderer, await run_headless(stage, host))
 
 
 class Notices(NoUI):
     """Nobody can answer, but whoever reads along is told."""
 
-    story: EventRenderer | None = None
+    renderer: EventRenderer | None = None
 
     def notify(self, message: str, kind: str = "info") -> None:
         """Tell it."""
-        if self.story is not None:
-            self.story.put(Text(message, ROLES.get(kind, Role.MUTED)))
+        if self.renderer is not None:
+            self.renderer.put(Text(message, ROLES.get(kind, Role.MUTED)))
 
 
-def farewell(stage: RunSetup, host: Host, story: EventRenderer, verdict: RunOutcome) -> int:
+def farewell(stage: RunSetup, host: Host, renderer: EventRenderer, verdict: RunOutcome) -> int:
     """The last lines of a run, and its exit code."""
     if not verdict.heard:
-        story.put(Text(f"✗ {verdict.why}", Role.WARNING))
+        renderer.put(Text(f"✗ {verdict.why}", Role.WARNING))
     hint = stage.hint(host)
     if hint:
-        story.put(Text(hint, Role.DIM))
+        renderer.put(Text(hint, Role.DIM))
     return verdict.code

@@ -10,7 +10,7 @@ from tildone.cli.run.terminal.line_editor import LineEditor
 from tildone.cli.run.terminal.live_area import Footer
 from tildone.cli.run.terminal.ui import TerminalUI
 from tildone.kit.components.drawing import Line
-from tildone.kit.text import clipped
+from tildone.kit.text import clip_text
 from tildone.kit.theme import Role, Span
 from tildone.views.sanitize import printable
 
@@ -21,14 +21,14 @@ SHORTEST = 1.0
 """Seconds that a call runs before it is worth telling how long."""
 
 
-def footer(story: EventRenderer, ui: TerminalUI, line: LineEditor, *, typing: bool, columns: int) -> Footer:
+def footer(renderer: EventRenderer, ui: TerminalUI, line: LineEditor, *, typing: bool, columns: int) -> Footer:
     """The rows, top to bottom. `typing` says whether the line is to be seen although nothing is in it."""
-    rows: list[Line] = [*story.unfinished]
-    for call in story.running.values():
+    rows: list[Line] = [*renderer.unfinished]
+    for call in renderer.running.values():
         rows += _under_way(call, columns, waiting=ui.question is not None)
-    rows += [[Span(clipped(f"❯ {printable(text)} (waits)", columns), Role.DIM)] for text in story.waiting]
+    rows += [[Span(clip_text(f"❯ {printable(text)} (waits)", columns), Role.DIM)] for text in renderer.queued]
     for lines in ui.widgets.values():
-        rows += [[Span(clipped(printable(text), columns), Role.MUTED)] for text in lines]
+        rows += [[Span(clip_text(printable(text), columns), Role.MUTED)] for text in lines]
     rows += _status(ui, columns)
     typed = line
     if ui.question is not None:
@@ -42,16 +42,16 @@ def footer(story: EventRenderer, ui: TerminalUI, line: LineEditor, *, typing: bo
 
 def _under_way(call: RunningCall, columns: int, *, waiting: bool) -> Iterator[Line]:
     yield from call.header
-    for text in call.so_far.rstrip("\n").split("\n")[-LAST_LINES:]:
+    for text in call.output.rstrip("\n").split("\n")[-LAST_LINES:]:
         if text:
-            yield [Span("  "), Span(clipped(printable(text), max(columns - 2, 1)), Role.DIM)]
-    took = time.monotonic() - call.since
+            yield [Span("  "), Span(clip_text(printable(text), max(columns - 2, 1)), Role.DIM)]
+    took = time.monotonic() - call.started
     if took >= SHORTEST and not waiting:
-        yield [Span(clipped(f"  … {int(took)} s", columns), Role.DIM)]
+        yield [Span(clip_text(f"  … {int(took)} s", columns), Role.DIM)]
 
 
 def _status(ui: TerminalUI, columns: int) -> list[Line]:
     """One row for what is short, and one for every further line."""
     texts = [text.split("\n") for text in ui.statuses.values()]
     rows = ["  ".join(lines[0] for lines in texts), *(row for lines in texts for row in lines[1:])] if texts else []
-    return [[Span(clipped(printable(row), columns), Role.ACCENT)] for row in rows]
+    return [[Span(clip_text(printable(row), columns), Role.ACCENT)] for row in rows]

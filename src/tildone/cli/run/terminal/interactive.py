@@ -19,6 +19,7 @@ from tildone.cli.run.terminal.line_editor import LineEditor
 from tildone.cli.run.terminal.live_area import Footer, LiveArea
 from tildone.cli.run.terminal.tty import Tty
 from tildone.cli.run.terminal.ui import TerminalUI
+from tildone.host.runtime import Delivery
 from tildone.kit.components import Component, Text
 from tildone.kit.theme import Role
 
@@ -41,7 +42,7 @@ class InteractiveRun:
         self._ui = TerminalUI(self._tell, self._soon, self._edited)
         self.host = stage.open(self._ui)
         self._screen = LiveArea(sys.stdout, self._footer, self._soon)
-        self._story = EventRenderer(self.host, self._screen)
+        self._renderer = EventRenderer(self.host, self._screen)
         self._types_on = stage.prompt is None
         self._loop = asyncio.get_running_loop()
         self._leaving: asyncio.Future[int] = self._loop.create_future()
@@ -51,7 +52,7 @@ class InteractiveRun:
 
     async def watched(self) -> RunOutcome:
         """Everything from the first line to the last; how it ended."""
-        self.host.listen(self._story.hear)
+        self.host.listen(self._renderer.render)
         with self._tty.entered():
             self._loop.add_reader(self._tty.fd, self._read)
             self._loop.add_signal_handler(signal.SIGWINCH, self._screen.draw)
@@ -110,7 +111,7 @@ class InteractiveRun:
         if question is not None:
             question.press(key)
             if question.answer.done():
-                self._story.begin_now()
+                self._renderer.restart_timers()
         elif key.name == "ctrl+d" and not self._line.text:
             self._leave(0)
         elif key.name == "escape" and self.host.is_running:
@@ -123,9 +124,9 @@ class InteractiveRun:
 
     def _take_over(self) -> None:
         """Whoever types while the agent is about to go on by itself wants to say something first."""
-        if self.host.holds:
+        if self.host.pending:
             self._types_on = True
-            self._spawn(self.host.emit({"type": "interrupted"}))
+            self._spawn(self.host.interrupt())
 
     async def _deliver(self, text: str) -> None:
         """Do what a command says; tell everything else to the model, before its next step if it is at work."""
@@ -138,7 +139,7 @@ class InteractiveRun:
             case name if name and name not in self.host.commands:
                 self._tell(Text(f"There is no command /{name}; /help lists them", Role.WARNING))
             case _:
-                await self.host.prompt(text, behavior="steer")
+                await self.host.prompt(text, behavior=Delivery.STEER)
         self._said.set()
 
     def _help(self) -> None:
@@ -155,8 +156,8 @@ class InteractiveRun:
             return
         elif self._ui.question is not None or self.host.is_running:
             self._abort()
-        elif self.host.holds and self._types_on:
-            self._spawn(self.host.emit({"type": "interrupted"}))
+        elif self.host.pending and self._types_on:
+            self._spawn(self.host.interrupt())
         elif self._line.text:
             self._line.clear()
         else:
@@ -191,11 +192,11 @@ class InteractiveRun:
             self._screen.take_back()
 
     def _tell(self, component: Component) -> None:
-        self._story.put(component)
+        self._renderer.put(component)
 
     def _footer(self, columns: int, _rows: int) -> Footer:
-        idle = self._types_on and not self.host.is_running and not self.host.holds
-        return footer(self._story, self._ui, self._line, typing=idle, columns=columns)
+        idle = self._types_on and not self.host.is_running and not self.host.pending
+        return footer(self._renderer, self._ui, self._line, typing=idle, columns=columns)
 
     def _soon(self) -> None:
         if self._drawing is None:
@@ -209,7 +210,7 @@ class InteractiveRun:
         """How long a command has been running is shown while it runs."""
         while True:
             await asyncio.sleep(TICK)
-            if self._story.running:
+            if self._renderer.running:
                 self._soon()
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.cli.run.terminal.keys import Key
-from tildone.kit.text import width
+from tildone.kit.text import display_width
 from tildone.views.sanitize import printable
 
 PROMPT = "> "
@@ -52,13 +52,13 @@ class LineEditor:
 
     def shown(self, columns: int, prompt: str = PROMPT) -> tuple[str, int]:
         """As much of the line as fits, around the cursor, and the column that the cursor is in."""
-        room = max(columns - width(prompt) - 1, 1)
+        room = max(columns - display_width(prompt) - 1, 1)
         before, after = printable(self.text[: self.cursor]), printable(self.text[self.cursor :])
-        while width(before) > room:
+        while display_width(before) > room:
             before = before[1:]
-        while width(before) + width(after) > room:
+        while display_width(before) + display_width(after) > room:
             after = after[:-1]
-        return f"{prompt}{before}{after}", width(prompt) + width(before)
+        return f"{prompt}{before}{after}", display_width(prompt) + display_width(before)
 
     def _finished(self) -> str:
         text = self.text

@@ -9,7 +9,7 @@ from typing import TextIO
 
 from tildone.cli.output.screen import colored
 from tildone.kit.components.drawing import Line
-from tildone.kit.text import width
+from tildone.kit.text import display_width
 from tildone.kit.theme import ansi, plain
 from tildone.value import value
 
@@ -100,7 +100,7 @@ class LiveArea:
         cursor = "" if footer.cursor is None else f"\r\x1b[{footer.cursor}C{SHOW}" if footer.cursor else f"\r{SHOW}"
         hidden = HIDE if self._open else ""
         self._write(f"{hidden}{self._erased()}{above}{below}{cursor}")
-        self._drawn = [width(plain(line)) for line in kept]
+        self._drawn = [display_width(plain(line)) for line in kept]
 
     def _erase(self) -> None:
         self._write(f"{self._erased()}{SHOW}")

@@ -1,0 +1,51 @@
+"""Groups of benchmark rows: the module that measures each, and the arguments of its `rows`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from bench.measure import Row, Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A module of this package whose `rows` takes a scratch folder, if it `needs_folder`, and these arguments."""
+
+    module: str
+    full: tuple[int, ...]
+    quick: tuple[int, ...]
+    needs_folder: bool = True
+    options: dict[str, float] = field(default_factory=dict)
+    quick_options: dict[str, float] = field(default_factory=dict)
+
+    def call(self, folder: str, *, quick: bool) -> tuple[list[Any], dict[str, float]]:
+        """The arguments of `rows`, ready for JSON."""
+        numbers = self.quick if quick else self.full
+        options = self.quick_options if quick else self.options
+        return [*([folder] if self.needs_folder else []), *numbers], options
+
+    def rows(self, folder: Path, *, quick: bool) -> Iterator[Row | Tokens]:
+        """Measure the rows of this checkout."""
+        numbers, options = self.call("", quick=quick)
+        arguments = [folder, *numbers[1:]] if self.needs_folder else numbers
+        found: Iterator[Row | Tokens] = import_module(f"bench.{self.module}").rows(*arguments, **options)
+        return found
+
+
+GROUPS = (
+    Group("cold", (30,), (1,)),
+    Group("hooks", (30,), (1,)),
+    Group("calls", (2000,), (3,)),
+    Group("appending", (2000,), (3,)),
+    Group("mcp", (1000,), (3,)),
+    Group("reading", (2000, 1_000_000), (3, 1_000)),
+    Group("jsonl", (5, 100_000), (1, 1_000)),
+    Group(
+        "postgres", (2000, 100_000), (3, 1_000), needs_folder=False, options={"crowd": 1}, quick_options={"crowd": 0.1}
+    ),
+    Group("tokens", (), (), needs_folder=False),
+)

@@ -1,0 +1,180 @@
+"""Two plans compared for a person: what came, went and changed, phase by phase, in the plan's own order."""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from enum import Enum
+
+from tildone.core.plan import Plan
+from tildone.core.query import progress
+from tildone.history.changes import Change, ChangeKind, removed_locations, task_changes, task_differences
+from tildone.history.matching import longest_increasing, match_plans, task_at
+from tildone.typing import TYPE_CHECKING
+from tildone.value import value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tildone.core.plan import Task
+    from tildone.core.query import Progress
+    from tildone.history.matching import Location, PlanMatch
+
+    Happened = dict[Location, list[Change]]
+
+MIN_SIMILARITY = 0.6
+"""How much of two texts has to be the same for one to be the other in new words."""
+
+MAX_COMPARED_CHARS = 300
+"""How much of a text is looked at for that: comparing takes the square of it."""
+
+
+class DiffSign(Enum):
+    """What became of a task or a phase."""
+
+    ADDED = "+"
+    REMOVED = "-"
+    CHANGED = "~"
+
+
+@value
+class TaskDiff:
+    """A task that is not as it was: its text now and, if it was reworded, before; where it came from, if it moved.
+
+    `what` has neither notes nor the move: those have places of their own.
+    """
+
+    sign: DiffSign
+    text: str
+    was: str | None = None
+    what: tuple[ChangeKind, ...] = ()
+    moved: bool = False
+    origin: str | None = None
+    notes: tuple[tuple[DiffSign, str], ...] = ()
+
+
+@value
+class PhaseDiff:
+    """A phase with something new in it. No sign means that the phase itself is as it was, wherever it stands."""
+
+    name: str
+    entries: tuple[TaskDiff, ...]
+    sign: DiffSign | None = None
+    was: str | None = None
+    moved: bool = False
+    far: Progress | None = None
+
+
+def diff_plans(before: Plan, after: Plan) -> list[PhaseDiff]:
+    """The phases with something new in them, in the order of the later plan; what went stands where it was.
+
+    A task is known by its text. One that went is taken for one that came in its place if their texts are alike.
+    """
+    match = match_plans(before, after)
+    happened, lost = task_changes(match), removed_locations(match)
+    in_order = longest_increasing([i for i, _ in match.pairs])
+    sections = []
+    for i, j in _order(match):
+        leaving = [a for x, a in lost if x == i]
+        if j is None:
+            phase = before.phases[i or 0]
+            entries = [_removed(phase.tasks[a]) for a in leaving]
+            sections.append(PhaseDiff(phase.name, tuple(entries), DiffSign.REMOVED))
+            continue
+        phase = after.phases[j]
+        entries = list(_entries(match, happened, leaving, i, j))
+        moved = i is not None and i not in in_order
+        was = before.phases[i].name if i is not None and before.phases[i].name != phase.name else None
+        sign = DiffSign.ADDED if i is None else DiffSign.CHANGED if moved or was is not None else None
+        sections.append(PhaseDiff(phase.name, tuple(entries), sign, was, moved, progress(Plan((phase,)))))
+    return [section for section in sections if section.entries or section.sign]
+
+
+def _order(match: PlanMatch) -> list[tuple[int | None, int | None]]:
+    """The phases of both plans, each where a reader looks for it: as one of the earlier and one of the later plan."""
+    became = {j: i for i, j in match.pairs}
+    order: list[tuple[int | None, int | None]] = [(became.get(j), j) for j in range(len(match.after.phases))]
+    for i in range(len(match.before.phases)):
+        if i not in became.values():
+            earlier = [(other, place) for place, (other, _) in enumerate(order) if other is not None and other < i]
+            order.insert(max(earlier)[1] + 1 if earlier else 0, (i, None))
+    return order
+
+
+def _entries(match: PlanMatch, happened: Happened, leaving: Sequence[int], i: int | None, j: int) -> Iterator[TaskDiff]:
+    for departed, here in _gaps(match, happened, leaving, i, j):
+        old = [task_at(match.before, (i or 0, a)) for a in departed]
+        new = [b for b in here if _is(ChangeKind.ADDED, happened.get((j, b)))]
+        reworded = _reworded(old, [task_at(match.after, (j, b)) for b in new])
+        yield from (_removed(task) for number, task in enumerate(old) if number not in reworded.values())
+        former = {new[number]: old[earlier] for number, earlier in reworded.items()}
+        for b in here:
+            if b in former:
+                yield _changed(former[b], task_at(match.after, (j, b)))
+            elif (j, b) in happened:
+                yield _entry(match, (j, b), happened[j, b])
+
+
+def _gaps(
+    match: PlanMatch, happened: Happened, leaving: Sequence[int], i: int | None, j: int
+) -> Iterator[tuple[list[int], list[int]]]:
+    """A phase cut after each task that stayed in its place: what left before that, and what is there up to it."""
+    waiting, here = list(leaving), list[int]()
+    for b in range(len(match.after.phases[j].tasks)):
+        here.append(b)
+        origin = match.origins.get((j, b))
+        if origin and origin[0] == i and not _is(ChangeKind.MOVED, happened.get((j, b))):
+            yield [a for a in waiting if a < origin[1]], here
+            waiting, here = [a for a in waiting if a > origin[1]], []
+    yield waiting, here
+
+
+def _reworded(old: Sequence[Task], new: Sequence[Task]) -> dict[int, int]:
+    """Which of the new tasks is which of the old in other words."""
+    found: dict[int, int] = {}
+    for number, task in enumerate(new):
+        for earlier, former in enumerate(old):
+            if earlier not in found.values() and _alike(former.text, task.text):
+                found[number] = earlier
+                break
+    return found
+
+
+def _alike(one: str, other: str) -> bool:
+    pair = SequenceMatcher(None, one[:MAX_COMPARED_CHARS].lower(), other[:MAX_COMPARED_CHARS].lower(), autojunk=False)
+    return (
+        pair.real_quick_ratio() >= MIN_SIMILARITY
+        and pair.quick_ratio() >= MIN_SIMILARITY
+        and pair.ratio() >= MIN_SIMILARITY
+    )
+
+
+def _removed(task: Task) -> TaskDiff:
+    return TaskDiff(DiffSign.REMOVED, task.text)
+
+
+def _changed(before: Task, after: Task) -> TaskDiff:
+    found = list(task_differences(before, after))
+    return TaskDiff(DiffSign.CHANGED, after.text, before.text, _statuses(found), notes=_notes(found))
+
+
+def _entry(match: PlanMatch, spot: Location, found: list[Change]) -> TaskDiff:
+    sign = DiffSign.ADDED if _is(ChangeKind.ADDED, found) else DiffSign.CHANGED
+    moved = _is(ChangeKind.MOVED, found)
+    # A move to another phase says where to.
+    across = any(change.what is ChangeKind.MOVED and change.detail is not None for change in found)
+    origin = match.before.phases[match.origins[spot][0]].name if across else None
+    return TaskDiff(sign, task_at(match.after, spot).text, None, _statuses(found), moved, origin, _notes(found))
+
+
+def _is(what: ChangeKind, found: Sequence[Change] | None) -> bool:
+    return any(change.what is what for change in found or ())
+
+
+def _statuses(found: Sequence[Change]) -> tuple[ChangeKind, ...]:
+    apart = (ChangeKind.ADDED, ChangeKind.MOVED, ChangeKind.NOTED, ChangeKind.UNNOTED)
+    return tuple(change.what for change in found if change.what not in apart)
+
+
+def _notes(found: Sequence[Change]) -> tuple[tuple[DiffSign, str], ...]:
+    signs = {ChangeKind.NOTED: DiffSign.ADDED, ChangeKind.UNNOTED: DiffSign.REMOVED}
+    return tuple((signs[change.what], change.detail or "") for change in found if change.what in signs)

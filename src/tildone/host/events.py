@@ -1,0 +1,206 @@
+"""The events that a host publishes while an agent works.
+
+There are two audiences. *Listeners* (a terminal, the JSON and RPC modes) receive every `PublicEvent`. *Extensions*
+receive the `AgentEvent`s among them, and those of `extension_events`, which they may reply to. The class attribute
+`type` is the name that pi's records use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tildone.host.content import Usage
+from tildone.host.entries import Entry
+from tildone.host.messages import AssistantMessage, Message, ToolResultMessage
+from tildone.host.stream_events import BlockEvent
+from tildone.host.wire import JsonObject, JsonValue
+from tildone.kit.definition import ToolResult
+from tildone.value import value
+
+
+@value
+class AgentStart:
+    """The agent begins to work."""
+
+    type = "agent_start"
+
+
+@value
+class AgentEnd:
+    """The agent has stopped; `messages` are all that were added since the prompt."""
+
+    type = "agent_end"
+    messages: Sequence[Message]
+    will_retry: bool = False
+
+
+@value
+class AgentSettled:
+    """The run is over: nothing is queued, nothing will be retried."""
+
+    type = "agent_settled"
+
+
+@value
+class TurnStart:
+    """A request to the model is about to be made."""
+
+    type = "turn_start"
+
+
+@value
+class TurnEnd:
+    """The model has answered, and its tool calls have been executed."""
+
+    type = "turn_end"
+    message: AssistantMessage
+    tool_results: Sequence[ToolResultMessage]
+
+
+@value
+class MessageStart:
+    """A message begins; the model's is still empty."""
+
+    type = "message_start"
+    message: Message
+
+
+@value
+class MessageUpdate:
+    """The model's message has grown."""
+
+    type = "message_update"
+    usage: Usage
+    event: BlockEvent
+
+
+@value
+class MessageEnd:
+    """A message is complete."""
+
+    type = "message_end"
+    message: Message
+
+
+@value
+class ToolExecutionStart:
+    """A call is about to be executed."""
+
+    type = "tool_execution_start"
+    call_id: str
+    tool_name: str
+    args: JsonObject
+
+
+@value
+class ToolExecutionUpdate:
+    """A running tool has a partial result."""
+
+    type = "tool_execution_update"
+    call_id: str
+    tool_name: str
+    args: JsonValue
+    partial_result: ToolResult
+
+
+@value
+class ToolExecutionEnd:
+    """A call is done; the result is what the model will read."""
+
+    type = "tool_execution_end"
+    call_id: str
+    tool_name: str
+    result: ToolResult
+    is_error: bool
+
+
+@value
+class QueueUpdate:
+    """The texts of the messages that wait to be delivered."""
+
+    type = "queue_update"
+    steering: Sequence[str]
+    follow_up: Sequence[str]
+
+
+@value
+class RetryStart:
+    """A request failed, and will be repeated after a pause."""
+
+    type = "auto_retry_start"
+    attempt: int
+    max_attempts: int
+    delay_ms: int
+    error_message: str
+
+
+@value
+class RetryEnd:
+    """A request that was repeated has succeeded, or failed for good."""
+
+    type = "auto_retry_end"
+    attempt: int
+    final_error: str | None = None
+
+
+@value
+class EntryAppended:
+    """An extension has added an entry to the conversation."""
+
+    type = "entry_appended"
+    entry: Entry
+
+
+@value
+class ConversationRenamed:
+    """The person has named the conversation."""
+
+    type = "session_info_changed"
+    name: str
+
+
+@value
+class ExtensionError:
+    """A handler, a command or the loading of an extension has raised."""
+
+    type = "extension_error"
+    extension: str
+    event: str
+    error: str
+
+
+@value
+class CustomEvent:
+    """An extension's own event, for listeners only."""
+
+    type: str
+    fields: JsonObject
+
+
+AgentEvent = (
+    AgentStart
+    | AgentEnd
+    | AgentSettled
+    | TurnStart
+    | TurnEnd
+    | MessageStart
+    | MessageUpdate
+    | MessageEnd
+    | ToolExecutionStart
+    | ToolExecutionEnd
+)
+"""The course of a run, for extensions and listeners."""
+
+Report = (
+    ToolExecutionUpdate
+    | QueueUpdate
+    | RetryStart
+    | RetryEnd
+    | EntryAppended
+    | ConversationRenamed
+    | ExtensionError
+    | CustomEvent
+)
+"""For listeners only."""
+
+PublicEvent = AgentEvent | Report

@@ -1,0 +1,99 @@
+"""Writing to one session beside other processes: optimistic heads.
+
+A session is a tree of events and a head, the event that the next one follows. Agents, their hooks and people at
+terminals write to one session at the same time, from several processes, and none of them holds a lock while it
+decides what to write. Instead, each event names its parent, and a store appends it only if that parent is still the
+head; otherwise it raises `HeadMoved`. The writer then reads the new state and decides again.
+
+Guaranteed: every event was decided on the state that its parent leads to, so no writer overwrites what another
+wrote. Deciding has no effects, so it can be repeated. What can go wrong is a writer that always loses the race; each
+loss means that another writer succeeded, so the session as a whole always makes progress.
+
+The last state read is cached. It may be stale, which is harmless: an append on a stale state fails, and a decision
+to write nothing is confirmed against the store before it counts.
+"""
+
+from __future__ import annotations
+
+from tildone.errors import HeadMoved
+from tildone.log.events import Event, PlanChanged
+from tildone.log.state import State, apply_event, latest_state
+from tildone.log.tree import SessionHead
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from tildone.log.events import Actor, Fact
+    from tildone.log.store import Store
+
+    R = TypeVar("R")
+
+
+class SessionWriter:
+    """Reads and writes the head of the session `name`. `now` gives milliseconds since 1970, `new_id` an unused id."""
+
+    def __init__(self, store: Store, name: str, now: Callable[[], int], new_id: Callable[[], str]) -> None:
+        self.store = store
+        self.name = name
+        self._now = now
+        self._new_id = new_id
+        self.last_state = State()
+
+    @property
+    def state(self) -> State:
+        """The state at the session's head."""
+        head = self.store.session_head(self.name).head
+        if head != self.last_state.head:
+            self.last_state = latest_state(self.store.history(self.name, head)) if head else State()
+        return self.last_state
+
+    def record(self, actor: Actor, decide: Callable[[State], tuple[R, Fact | None]]) -> R:
+        """Append the fact that `decide` gives for the current state, if any; its other result is returned.
+
+        `decide` is called again for the new state whenever another writer was faster.
+        """
+        state = self.last_state if self.last_state.head else self.state
+        while True:
+            result, fact = decide(state)
+            if fact is None:
+                if self.state is state:
+                    return result
+            elif self._append(state, actor, fact):
+                return result
+            state = self.state
+
+    def move(self, choose: Callable[[SessionHead], SessionHead]) -> None:
+        """Move the head to where `choose` says, given where it is."""
+        while True:
+            current = self.store.session_head(self.name)
+            try:
+                self.store.move_head(self.name, choose(current), expected=current.head)
+            except HeadMoved:
+                continue
+            return
+
+    def _append(self, state: State, actor: Actor, fact: Fact) -> bool:
+        """Append a fact to the head that `state` was read at; False if the head has moved.
+
+        Only a change of the plan clears the redo stack.
+        """
+        before = SessionHead() if isinstance(fact, PlanChanged) else self.store.session_head(self.name)
+        event = Event(self._new_id(), state.head, self._now(), actor, fact)
+        try:
+            self.store.append(self.name, event)
+        except HeadMoved:
+            return False
+        self.last_state = apply_event(state, event)
+        if before.redo and before.head == state.head:
+            self._restore_redo(replace(before, head=event.id))
+        return True
+
+    def _restore_redo(self, to: SessionHead) -> None:
+        """Put back the redo stack, which `append` clears; a writer that came in between has cleared it anyway."""
+        try:
+            self.store.move_head(self.name, to, expected=to.head)
+        except HeadMoved:
+            return

@@ -1,0 +1,56 @@
+"""Lines of a history: what leads them, and what is said beside it or, where there is no room, below it."""
+
+from __future__ import annotations
+
+from tildone.kit.text import clip_text, display_width
+from tildone.kit.theme import Span, plain
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Line = tuple[Span, ...]
+    TextAndSuffix = tuple[Span, tuple[Span, ...]]
+
+MIN_TEXT_COLUMNS = 24
+"""How many columns a text needs beside what leads it."""
+
+GAP, INDENT = "  ", "  "
+
+
+def hanging_lines(lead: Line, said: Sequence[TextAndSuffix], columns: int | None = None) -> list[Line]:
+    """A lead with one line for each text, none wider than `columns`.
+
+    What stands aside of a text is kept when the text is cut.
+    """
+    words = plain(lead)
+    space = display_width(words) + len(GAP)
+    beside = columns is None or columns - space >= MIN_TEXT_COLUMNS
+    margin = space if beside else len(words) - len(words.lstrip(" ")) + len(INDENT)
+    room = None if columns is None else columns - margin
+    lines = [(Span(" " * margin), *_fitted(*each, room)) for each in said]
+    if beside:
+        lines[0] = (*lead, Span(GAP), *lines[0][1:])
+    else:
+        lines.insert(0, lead)
+    return lines if columns is None else [clip_line(line, columns) for line in lines]
+
+
+def clip_line(line: Line, columns: int) -> Line:
+    """As much of a line as fits."""
+    kept: list[Span] = []
+    for span in line:
+        text = plain((span,))
+        if display_width(text) > columns:
+            return (*kept, replace(span, text=clip_text(text, columns)))
+        columns -= display_width(text)
+        kept.append(span)
+    return tuple(kept)
+
+
+def _fitted(text: Span, aside: Line, room: int | None) -> Line:
+    words = plain((text,))
+    if room is None or display_width(words) + display_width(plain(aside)) <= room:
+        return text, *aside
+    return replace(text, text=clip_text(words, max(room - display_width(plain(aside)), 1))), *aside

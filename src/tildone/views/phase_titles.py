@@ -1,0 +1,36 @@
+"""Phases as people count them."""
+
+from __future__ import annotations
+
+from tildone.views.sanitize import single_line
+
+NUMERALS = (
+    (1000, "M"),
+    (900, "CM"),
+    (500, "D"),
+    (400, "CD"),
+    (100, "C"),
+    (90, "XC"),
+    (50, "L"),
+    (40, "XL"),
+    (10, "X"),
+    (9, "IX"),
+    (5, "V"),
+    (4, "IV"),
+    (1, "I"),
+)
+
+
+def roman_numeral(number: int) -> str:
+    """The number in Roman numerals; nothing for 0 and below."""
+    written = ""
+    for worth, letters in NUMERALS:
+        while number >= worth:
+            written += letters
+            number -= worth
+    return written
+
+
+def phase_title(number: int, name: str) -> str:
+    """The name of a phase with its place, counted from 1."""
+    return f"{roman_numeral(number)}. {single_line(name)}"

@@ -1,0 +1,30 @@
+"""Lists that models read: one task a line, whatever the text holds."""
+
+from __future__ import annotations
+
+from tildone.typing import TYPE_CHECKING
+from tildone.views.sanitize import single_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tildone.core.plan import Plan, Task
+
+NO_TODOS = "No todos"
+UNNAMED_PHASE = "(unnamed)"
+
+
+def numbered_list(plan: Plan) -> str:
+    """Every task with its position, or a word that there is none."""
+    return numbered_lines(enumerate(plan.tasks)) or NO_TODOS
+
+
+def numbered_at(plan: Plan, positions: Iterable[int]) -> str:
+    """The tasks at these positions, in the order given; a position that no task has is left out."""
+    tasks = plan.tasks
+    return numbered_lines((position, tasks[position]) for position in positions if 0 <= position < len(tasks))
+
+
+def numbered_lines(tasks: Iterable[tuple[int, Task]]) -> str:
+    """These tasks, each with the position it was given."""
+    return "\n".join([f"{task.status.icon} [{position}] {single_line(task.text)}" for position, task in tasks])

@@ -1,0 +1,241 @@
+"""Two plans compared for a person."""
+
+import pytest
+from hypothesis import given, settings
+
+from tests import plans
+from tests.plans import COMPLETED, IN_PROGRESS, PENDING, plan_of
+from tildone.core.plan import Phase, Plan, Status, Task, flat
+from tildone.history.changes import ChangeKind, changes
+from tildone.history.diff_lines import NARROWEST, diff_lines, diff_to_json
+from tildone.history.plan_diff import DiffSign, TaskDiff, diff_plans
+from tildone.kit.text import display_width
+from tildone.kit.theme import markup, plain
+
+
+def shown(before: Plan, after: Plan, columns: int | None = None) -> list[str]:
+    return [plain(line) for line in diff_lines(diff_plans(before, after), columns)]
+
+
+def test_what_came_went_and_changed_stands_in_the_plans_order() -> None:
+    """Below its phase; what went stands where it was, and what is as it was is left out."""
+    before = Plan(
+        (
+            Phase("Build", (Task("schema", COMPLETED), Task("cruft"), Task("parser", IN_PROGRESS), Task("same"))),
+            Phase("Ship", (Task("notes"),)),
+        )
+    )
+    after = Plan(
+        (
+            Phase(
+                "Build",
+                (Task("schema", COMPLETED), Task("lexer"), Task("parser", COMPLETED, ("by hand",)), Task("same")),
+            ),
+            Phase("Ship", (Task("notes"), Task("tag", IN_PROGRESS))),
+        )
+    )
+
+    assert shown(before, after) == [
+        "Build 2/4",
+        "  - cruft",
+        "  + lexer",
+        "  ~ parser: completed",
+        "    + │ by hand",
+        "",
+        "Ship 0/2",
+        "  + tag: started",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (Task("a"), Task("a", IN_PROGRESS), "~ a: started"),
+        (Task("a", IN_PROGRESS), Task("a"), "~ a: put back"),
+        (Task("a", COMPLETED), Task("a"), "~ a: reopened"),
+        (Task("a"), Task("a", Status.ABANDONED), "~ a: dropped"),
+        (Task("a"), Task("a", Status.BLOCKED), "~ a: blocked"),
+        (Task("Write the parser"), Task("Write the new parser"), "~ Write the new parser: was “Write the parser”"),
+        (
+            Task("Write the parser", IN_PROGRESS),
+            Task("Write a parser", COMPLETED),
+            "~ Write a parser: completed, was “Write the parser”",
+        ),
+    ],
+)
+def test_a_change_of_a_task_is_said_after_it(before: Task, after: Task, said: str) -> None:
+    """A flat list has no heading."""
+    assert shown(flat(before), flat(after)) == [said]
+
+
+def test_tasks_that_share_little_are_not_the_same_in_other_words() -> None:
+    """One went, the other came."""
+    assert shown(plan_of("Write the parser"), plan_of("Ship it")) == ["- Write the parser", "+ Ship it"]
+
+
+def test_a_text_is_reworded_only_in_its_place() -> None:
+    """One that went at the top is not one that came at the end."""
+    before = plan_of("Write the parser", "a")
+
+    assert shown(before, plan_of("a", "Write a parser")) == ["- Write the parser", "+ Write a parser"]
+
+
+def test_each_text_is_another_one_once() -> None:
+    """Of two that went, each may be one that came; the rest went or came."""
+    before, after = plan_of("step one", "step two", "end"), plan_of("step 1", "step 2", "step 3", "end")
+
+    assert shown(before, after) == ["~ step 1: was “step one”", "~ step 2: was “step two”", "+ step 3"]
+    assert shown(after, before)[:2] == ["- step 3", "~ step one: was “step 1”"]
+
+
+def test_a_move_is_said_where_the_task_is_now() -> None:
+    """With the phase it came from, if that is another."""
+    before = Plan((Phase("A", (Task("x"), Task("y"), Task("z"))), Phase("", (Task("w"),)), Phase("C", (Task("v"),))))
+    after = Plan((Phase("A", (Task("z"), Task("x"), Task("w"))), Phase("", ()), Phase("C", (Task("v"), Task("y")))))
+
+    assert shown(before, after) == [
+        "A 0/3",
+        "  ~ z: moved",
+        "  ~ w: moved from (unnamed)",
+        "",
+        "C 0/2",
+        "  ~ y: moved from A",
+    ]
+
+
+def test_what_went_stands_behind_what_it_stood_behind() -> None:
+    """Not behind one that was moved."""
+    assert shown(plan_of("a", "gone", "c"), plan_of("c", "a")) == ["~ c: moved", "- gone"]
+
+
+def test_phases_come_go_move_and_change_their_names() -> None:
+    """One that went stands where it was, with what went with it."""
+    before = Plan((Phase("A", (Task("a"),)), Phase("Old", (Task("o"),)), Phase("B", (Task("b"),)), Phase("C")))
+    after = Plan((Phase("C"), Phase("Alpha", (Task("a"),)), Phase("B", (Task("b"),)), Phase("New", (Task("n"),))))
+
+    assert shown(before, after) == [
+        "~ C 0/0 (moved)",
+        "",
+        "~ Alpha 0/1 (was “A”)",
+        "",
+        "- Old",
+        "  - o",
+        "",
+        "+ New 0/1",
+        "  + n",
+    ]
+
+
+def test_a_phase_may_get_its_first_name_and_lose_it() -> None:
+    """It is the same by its tasks."""
+    assert shown(plan_of("a"), Plan((Phase("A", (Task("a"),)),))) == ["~ A 0/1 (had no name)"]
+    assert shown(Plan((Phase("A", (Task("a"),)),)), plan_of("a")) == ["~ (unnamed) 0/1 (was “A”)"]
+
+
+def test_a_phase_that_went_first_stands_first() -> None:
+    """There is nothing that it stood after."""
+    assert shown(Plan((Phase("X"), Phase("B"))), Plan((Phase("B"), Phase("Y")))) == ["- X", "", "+ Y 0/0"]
+
+
+def test_notes_stand_below_their_task_line_by_line() -> None:
+    """Those that were taken off as well."""
+    before, after = flat(Task("a", PENDING, ("one",))), flat(Task("a", PENDING, ("two\nlines", "three")))
+
+    assert shown(before, after) == ["~ a", "  - │ one", "  + │ two", "  + │ lines", "  + │ three"]
+
+
+def test_the_same_is_told_as_data() -> None:
+    """Texts as they are, signs and words as they are shown."""
+    before = Plan((Phase("A", (Task("Write the parser"), Task("x"))), Phase("B")))
+    after = Plan((Phase("A", (Task("Write a parser", COMPLETED, ("n",)),)), Phase("Z", (Task("x"),))))
+
+    blank: dict[str, object] = {"was": None, "moved": False, "from": None, "what": [], "notes": []}
+    assert diff_to_json(diff_plans(before, after)) == [
+        {
+            "phase": "A",
+            "sign": None,
+            "was": None,
+            "moved": False,
+            "tasks": [
+                blank
+                | {
+                    "task": "Write a parser",
+                    "sign": "~",
+                    "was": "Write the parser",
+                    "what": ["completed"],
+                    "notes": [{"sign": "+", "note": "n"}],
+                }
+            ],
+        },
+        {"phase": "B", "sign": "-", "was": None, "moved": False, "tasks": []},
+        {
+            "phase": "Z",
+            "sign": "+",
+            "was": None,
+            "moved": False,
+            "tasks": [blank | {"task": "x", "sign": "~", "moved": True, "from": "A"}],
+        },
+    ]
+
+
+def test_signs_have_their_colours() -> None:
+    """What came is green, what went is red and dim, what changed is yellow."""
+    lines = diff_lines(diff_plans(plan_of("a", "b"), flat(Task("b", COMPLETED), Task("c"))))
+
+    assert [markup(line) for line in lines] == [
+        "<error>- </error><dim>a</dim>",
+        "<warning>~ </warning><text>b</text><muted>: completed</muted>",
+        "<success>+ </success><text>c</text>",
+    ]
+
+
+def test_lines_are_wrapped_to_the_terminal() -> None:
+    """What is said of a task goes below it where it does not fit beside it; texts cannot get out of their line."""
+    before = Plan((Phase("A long name of a phase", (Task("Write the parser of the language"), Task("b\x1b[2J"))),))
+    after = Plan(
+        (
+            Phase(
+                " ".join(["日本語"] * 8),
+                (Task("Write a parser of the language", COMPLETED, (" ".join(["why"] * 9),)), Task("b\x1b[2J")),
+            ),
+        )
+    )
+
+    assert shown(before, after, 24) == [
+        "~ 日本語 日本語 日本語",
+        "  日本語 日本語 日本語",
+        "  日本語 日本語",
+        "    1/2 (was “A long",
+        "    name of a phase”)",
+        "  ~ Write a parser of",
+        "    the language",
+        "      completed, was",
+        "      “Write the parser",
+        "      of the language”",
+        "    + │ why why why why",
+        "        why why why why",
+        "        why",
+    ]
+    for columns in range(100):
+        lines = shown(Plan((Phase("\x1b\n", (Task("\x1b\n"),)),)), after, columns)
+        assert all(display_width(line) <= max(columns, NARROWEST) for line in lines)
+        assert not any("\n" in line or "\x1b" in line for line in lines)
+
+
+@settings(max_examples=200, derandomize=True)
+@given(plans.plans, plans.plans)
+def test_something_differs_if_and_only_if_something_changed(before: Plan, after: Plan) -> None:
+    """And every task that came, went or changed is told once."""
+    sections = diff_plans(before, after)
+    entries = [entry for section in sections for entry in section.entries]
+
+    found = changes(before, after)
+    assert bool(sections) is bool(found)
+    reworded = sum(entry.was is not None for entry in entries)
+    assert counted(entries, DiffSign.ADDED) + reworded == sum(change.what is ChangeKind.ADDED for change in found)
+    assert counted(entries, DiffSign.REMOVED) + reworded == sum(change.what is ChangeKind.REMOVED for change in found)
+    assert sum(entry.moved for entry in entries) == sum(change.what is ChangeKind.MOVED for change in found)
+
+
+def counted(entries: list[TaskDiff], sign: DiffSign) -> int:
+    return sum(entry.sign is sign for entry in entries)

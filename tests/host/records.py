@@ -1,0 +1,124 @@
+"""Messages, entries and events as pi's JSON objects, for tests that say what goes over the wire.
+
+Everything passes through the codecs in both directions, so a comparison proves them as well.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tildone.host import content, messages
+from tildone.host.content_codec import decode_block, decode_blocks, decode_usage, encode_block, encode_usage
+from tildone.host.entry_codec import decode_body
+from tildone.host.event_codec import encode_block_event, encode_event
+from tildone.host.events import PublicEvent
+from tildone.host.message_codec import decode_message, encode_message
+from tildone.host.messages import ModelIdentity, ModelMessage
+from tildone.host.model_context import model_messages
+from tildone.host.stream_events import AnswerDone, StreamEvent
+from tildone.host.transcript import Transcript
+
+Json = dict[str, Any]
+Message = Json
+Content = str | Sequence[Json]
+
+
+def user(said: Content, at: int, images: Sequence[Json] = ()) -> Json:
+    """A message of the person."""
+    return {"role": "user", "content": [*blocks(said), *images], "timestamp": at}
+
+
+def assistant(
+    said: Sequence[Json], model: ModelIdentity, usage: Json, stop: str, at: int, *, error: str | None = None
+) -> Json:
+    """A model's message."""
+    made = messages.AssistantMessage(
+        decode_blocks(list(said)), model.api, model.provider, model.id, decode_usage(usage), stop, at, error
+    )
+    return encode_message(made)
+
+
+def tool_result(call_id: str, name: str, said: Content, details: Any = None, *, is_error: bool, at: int) -> Json:
+    """A tool's result."""
+    shown = decode_blocks(blocks(said))
+    return encode_message(messages.ToolResultMessage(call_id, name, shown, details, is_error, at))
+
+
+def text(words: str) -> Json:
+    """A block of text."""
+    return {"type": "text", "text": words}
+
+
+def tool_call(call_id: str, name: str, arguments: str | Json) -> Json:
+    """A call as a model wrote it."""
+    return encode_block(content.tool_call(call_id, name, arguments))
+
+
+def blocks(said: Content) -> list[Json]:
+    """Content as blocks."""
+    return [text(said)] if isinstance(said, str) else list(said)
+
+
+def empty_usage() -> Json:
+    """The usage of a request that used nothing."""
+    return encode_usage(content.Usage())
+
+
+def add_usage(one: Json, other: Json) -> Json:
+    """Two usages together."""
+    return encode_usage(content.add_usage(decode_usage(one), decode_usage(other)))
+
+
+def text_of(message: Json) -> str:
+    """The text of a message."""
+    return messages.text_of(decode_message(message))
+
+
+def tool_calls(message: Json) -> list[Json]:
+    """The calls of a message."""
+    return [encode_block(call) for call in messages.tool_calls(decode_message(message))]
+
+
+def arguments_of(call: Json) -> Any:
+    """The arguments of a call."""
+    block = decode_block(call)
+    assert isinstance(block, content.ToolCallBlock)
+    return content.arguments_of(block)
+
+
+def for_model(said: Iterable[Json]) -> list[Json]:
+    """What a model is shown of these messages."""
+    return [encode_message(message) for message in model_messages([decode_message(each) for each in said])]
+
+
+def model_message(message: Json) -> ModelMessage:
+    """A message that a model may be shown."""
+    decoded = decode_message(message)
+    assert isinstance(decoded, ModelMessage)
+    return decoded
+
+
+def said_in(transcript: Transcript) -> list[Json]:
+    """The messages of a conversation."""
+    return [encode_message(message) for message in transcript.messages()]
+
+
+def shown(request_messages: Iterable[ModelMessage]) -> list[Json]:
+    """The messages of a request."""
+    return [encode_message(message) for message in request_messages]
+
+
+def add(transcript: Transcript, kind: str, **fields: Any) -> Json:
+    """Append an entry; its record."""
+    return transcript.append(decode_body({"type": kind, **fields})).record
+
+
+def event(told: PublicEvent) -> Json:
+    """An event as listeners of the JSON mode receive it."""
+    return encode_event(told)
+
+
+def delta(told: StreamEvent) -> Json:
+    """A stream event, with the usage that comes beside it."""
+    if isinstance(told, AnswerDone):
+        return {"type": "done", "reason": told.message.stop_reason, "message": encode_message(told.message)}
+    return encode_block_event(told) | ({} if told.usage is None else {"usage": encode_usage(told.usage)})

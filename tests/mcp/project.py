@@ -1,0 +1,204 @@
+"""A project with agents in it: servers for them, in this process or in their own, and clients of those servers."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.session import IncomingMessage
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPDeprecationWarning
+from mcp.shared.subscriptions import ResourceUpdated
+from mcp_types import (
+    CallToolResult,
+    Implementation,
+    RequestParamsMeta,
+    ResourceUpdatedNotification,
+    TextContent,
+    TextResourceContents,
+)
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+from tildone.agents.registry import AgentRegistry
+from tildone.config import Settings, load
+from tildone.core.plan import Plan
+from tildone.dialects import dialect_named
+from tildone.log.state import latest_state
+from tildone.mcp.callers import stdio_callers
+from tildone.mcp.lifecycle import open_server
+from tildone.stores.sqlite.store import SqliteStore
+from tildone.wiring import open_agents, session_in
+
+PROGRAM = str(Path(sys.executable).with_name("tildone.exe" if os.name == "nt" else "tildone"))
+TIMEOUT_SECONDS = 60.0
+DIALECTS = ("brief", "indexed", "phased", "declared")
+MODES = ("legacy", "auto")
+CLAUDE = "CLAUDE_CODE_SESSION_ID"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project folder, a home folder, additional environment variables, and the process that an agent runs in."""
+
+    folder: Path
+    home: Path
+    environ: dict[str, str] = field(default_factory=dict)
+    process: int = field(default_factory=os.getpid)
+
+    @property
+    def store(self) -> SqliteStore:
+        """The store, opened as another process would."""
+        return SqliteStore(self.settings().store.location)
+
+    @property
+    def agents(self) -> AgentRegistry:
+        """The project's agents."""
+        return open_agents(self.settings())
+
+    def settings(self, dialect: str = "brief", session: str = "") -> Settings:
+        """The settings in this project."""
+        return load({"dialect": dialect, "session": session}, self.environment(), str(self.folder))
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """The whole environment of a program that runs here."""
+        kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TEMP") if name in os.environ}
+        homes = ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
+        return kept | dict.fromkeys(homes, str(self.home)) | self.environ | more
+
+    @contextmanager
+    def server(self, dialect: str = "brief", session: str = "") -> Iterator[Server[Any]]:
+        """A server in this process. Its agent is the one that the environment names."""
+        settings = self.settings(dialect, session)
+        resolve_caller = stdio_callers(settings, self.environ, self.process)
+        with open_server(settings, resolve_caller, all_sessions=True) as (server, _):
+            yield server
+
+    @asynccontextmanager
+    async def client(
+        self,
+        mode: str = "auto",
+        name: str = "test",
+        inbox: "Inbox | None" = None,
+        *,
+        dialect: str = "brief",
+        session: str = "",
+    ) -> AsyncIterator[Client]:
+        """A client of a server in this process."""
+        with self.server(dialect, session) as server:
+            async with Client(server, mode=mode, client_info=client_info(name), message_handler=inbox) as client:
+                yield client
+
+    @asynccontextmanager
+    async def started(self, *words: str, mode: str = "auto", **environ: str) -> AsyncIterator[Client]:
+        """A client of a server process that it has started itself, as agents do."""
+        program = StdioServerParameters(
+            command=PROGRAM, args=["mcp", *words], env=self.environment(**environ), cwd=self.folder
+        )
+        async with Client(program, mode=mode, client_info=client_info("test")) as client:
+            yield client
+
+    def ruin_store(self) -> Path:
+        """Replace the store by a file that is none."""
+        store = Path(self.settings().store.location)
+        for file in store.parent.glob(f"{store.name}*"):
+            file.unlink()
+        store.write_bytes(b"not a store" * 500)
+        return store
+
+    def plan(self, session: str | None = None) -> Plan:
+        """The plan of a session, or of the project's, as the store has it."""
+        with ExitStack() as stack:
+            store = self.store
+            stack.callback(store.close)
+            return latest_state(store.history(session or str(self.folder))).plan
+
+    def texts(self, session: str | None = None) -> list[str]:
+        """The texts of the tasks of a plan."""
+        return [task.text for task in self.plan(session).tasks]
+
+    def add(self, *texts: str, session: str | None = None) -> None:
+        """Add tasks through another connection to the store."""
+        store = self.store
+        try:
+            made = session_in(store, session or str(self.folder), dialect_named("brief"))
+            assert not made.call("todo", {"add": list(texts)}).is_error
+        finally:
+            store.close()
+
+
+class Inbox:
+    """The notifications that a client receives, in order."""
+
+    def __init__(self) -> None:
+        self._messages: asyncio.Queue[IncomingMessage] = asyncio.Queue()
+
+    async def __call__(self, message: IncomingMessage) -> None:
+        self._messages.put_nowait(message)
+
+    async def next_change(self) -> str:
+        """The URI of the next resource that changes."""
+        message = await asyncio.wait_for(self._messages.get(), TIMEOUT_SECONDS)
+        assert isinstance(message, ResourceUpdatedNotification)
+        return message.params.uri
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has been received."""
+        return self._messages.empty()
+
+
+@asynccontextmanager
+async def subscribed(client: Client, inbox: Inbox, *uris: str) -> AsyncIterator[Callable[[], Awaitable[str]]]:
+    """Subscribes a client to URIs in the way of its protocol version; yields a function that waits for a change."""
+    if client.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
+        for uri in uris:
+            with pytest.warns(MCPDeprecationWarning):
+                await client.subscribe_resource(uri)
+        yield inbox.next_change
+        return
+    async with client.listen(resource_subscriptions=uris) as stream:
+        assert stream.honored is not None
+        assert stream.honored.resource_subscriptions == list(uris)
+        events = aiter(stream)
+
+        async def next_change() -> str:
+            event = await asyncio.wait_for(anext(events), TIMEOUT_SECONDS)
+            assert isinstance(event, ResourceUpdated)
+            return event.uri
+
+        yield next_change
+
+
+def client_info(name: str) -> Implementation:
+    """The `clientInfo` of a client of that name."""
+    return Implementation(name=name, version="1")
+
+
+def text_of(result: CallToolResult) -> str:
+    """The text of a result."""
+    [block] = result.content
+    assert isinstance(block, TextContent)
+    return block.text
+
+
+async def read(client: Client, uri: str = "plan://current") -> str:
+    """The text of a resource."""
+    [content] = (await client.read_resource(uri)).contents
+    assert isinstance(content, TextResourceContents)
+    return content.text
+
+
+def meta(**fields: object) -> RequestParamsMeta:
+    """The `_meta` of a request."""
+    return cast("RequestParamsMeta", fields)
+
+
+async def until_saved(client: Client) -> None:
+    """Wait until everything is saved that a call saves after its reply."""
+    await read(client)

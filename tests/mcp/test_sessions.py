@@ -1,0 +1,307 @@
+"""Which session a call works on: each agent has its own, and shares one only if it names it."""
+
+import asyncio
+import dataclasses
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from mcp import Client
+
+from tests.mcp.project import CLAUDE, MODES, TIMEOUT_SECONDS, Project, meta, text_of, until_saved
+from tildone.agents.assignment import assign_session
+from tildone.agents.identity import AgentId, digest
+from tildone.agents.registry import CALLER_NOTE, Agent
+from tildone.ids import now
+from tildone.value import replace
+
+every_mode = pytest.mark.parametrize("mode", MODES)
+OURS, ANOTHER = os.getpid(), os.getppid()
+"""Two processes that run as long as the tests do."""
+
+
+def agent(project: Project, key: str) -> Agent:
+    """The record of an agent."""
+    known = project.agents.get(AgentId.parse(key))
+    assert known is not None
+    return known
+
+
+def head(project: Project, session: str | None = None) -> str | None:
+    store = project.store
+    try:
+        return store.session_head(session or str(project.folder)).head
+    finally:
+        store.close()
+
+
+def in_claude(project: Project, session_id: str, process: int = OURS) -> Project:
+    """The project of an agent of Claude Code."""
+    return dataclasses.replace(project, environ={CLAUDE: session_id}, process=process)
+
+
+async def add(project: Project, text: str, mode: str = "auto", name: str = "test", *, session: str = "") -> str:
+    """Connect, add a task and disconnect; the text of the result."""
+    async with project.client(mode, name, session=session) as client:
+        return text_of(await client.call_tool("todo", {"add": [text]}))
+
+
+@every_mode
+async def test_the_first_agent_gets_the_project_session(project: Project, mode: str) -> None:
+    """Its record names the session and the head that its model has seen, for its hooks."""
+    await add(in_claude(project, "1"), "One", mode)
+
+    assert project.texts() == ["One"]
+    known = agent(project, "claude:1")
+    assert (known.session, known.seen_head, known.pid) == (str(project.folder), head(project), OURS)
+
+
+@every_mode
+async def test_a_second_agent_gets_its_own_session(project: Project, mode: str) -> None:
+    """While the first is active, so that neither overwrites the other's plan."""
+    await add(in_claude(project, "1"), "One", mode)
+
+    told = await add(in_claude(project, "2", ANOTHER), "Two", mode)
+
+    assert told == "1"
+    assert (project.texts(), project.texts(f"{project.folder}#claude:2")) == (["One"], ["Two"])
+
+
+@every_mode
+async def test_agents_that_share_a_session_see_each_others_changes(project: Project, mode: str) -> None:
+    """No change is lost, and each is told what the other changed."""
+    first_place, second_place = in_claude(project, "1"), in_claude(project, "2", ANOTHER)
+    async with first_place.client(mode, session="ours") as one, second_place.client(mode, session="ours") as two:
+        first = text_of(await one.call_tool("todo", {"add": ["One"]}))
+        second = text_of(await two.call_tool("todo", {"add": ["Two"]}))
+        third = text_of(await one.call_tool("todo", {"done": 1}))
+
+    assert project.texts("ours") == ["One", "Two"]
+    assert (first, second) == ("1", "2\nPlan:\n1 One\n2 Two")
+    assert third == "ok\nChanged by others meanwhile; now:\n2 Two\ndone 1"
+
+
+@every_mode
+async def test_one_server_of_codex_serves_several_conversations(project: Project, mode: str) -> None:
+    """Each call names its conversation; the process says nothing, because it runs many."""
+    async with project.client(mode, "codex-mcp-client") as client:
+        calls = [("A", "One"), ("B", "Two"), ("A", "Three"), ("B", "Four")]
+        told = [
+            text_of(await client.call_tool("todo", {"add": [text]}, meta=meta(**{key: name})))
+            for (name, text), key in zip(calls, ("sessionId", "threadId", "sessionId", "sessionId"), strict=True)
+        ]
+
+    assert told == ["1", "1", "2", "2"]
+    assert (project.texts(), project.texts(f"{project.folder}#codex:B")) == (["One", "Three"], ["Two", "Four"])
+
+
+async def test_the_number_of_open_connections_is_limited(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A conversation whose connection was closed finds its session and what it has seen again."""
+    monkeypatch.setattr("tildone.mcp.connections.MAX_CONNECTIONS", 2)
+    async with project.client("auto", "codex-mcp-client") as client:
+        for text in ("One", "Two"):
+            for session in "ABCDE":
+                await client.call_tool("todo", {"add": [text]}, meta=meta(sessionId=session))
+        told = text_of(await client.call_tool("todo", {"done": 1}, meta=meta(sessionId="A")))
+        for thread in connection_threads():
+            if thread.name not in {"codex:E", "codex:A"}:
+                await asyncio.to_thread(thread.join, TIMEOUT_SECONDS)
+        open_names = sorted(thread.name for thread in connection_threads())
+
+    assert (told, project.texts()) == ("ok", ["One", "Two"])
+    assert open_names == ["codex:A", "codex:E"]
+
+
+async def test_a_conversation_registered_by_hooks_is_the_same_agent(project: Project) -> None:
+    """Also beside another conversation of the same process."""
+    assign_session(project.agents, AgentId.parse("codex:A"), OURS, now())
+    written = agent(project, "codex:A")
+    async with project.client("auto", "codex-mcp-client") as client:
+        await client.call_tool("todo", {"add": ["One"]}, meta=meta(sessionId="A"))
+        await client.call_tool("todo", {"add": ["Two"]}, meta=meta(sessionId="B"))
+        await client.call_tool("todo", {"done": 1}, meta=meta(sessionId="A"))
+
+    assert (project.texts(), project.texts(f"{project.folder}#codex:B")) == (["One"], ["Two"])
+    assert agent(project, "codex:A") == replace(written, seen_head=head(project))
+
+
+async def test_codex_keeps_the_session_it_got_before_it_named_its_conversation(project: Project) -> None:
+    """It may read resources first, and such requests name none."""
+    async with project.client("auto", "codex-mcp-client") as client:
+        await client.call_tool("todo", {"add": ["One"]})
+        told = text_of(await client.call_tool("todo", {"add": ["Two"]}, meta=meta(sessionId="A")))
+
+    assert (told, project.texts()) == ("2", ["One", "Two"])
+    assert [str(known.id) for known in project.agents.all()] == ["codex:A"]
+
+
+async def test_a_conversation_id_that_is_not_text_is_ignored(project: Project) -> None:
+    async with project.client("auto") as client:
+        await client.call_tool("todo", {"add": ["One"]}, meta=meta(sessionId=7))
+        await until_saved(client)
+
+        assert [str(known.id) for known in project.agents.all()] == [f"pid:{OURS}"]
+
+
+async def test_an_agent_of_opencode_is_identified_by_its_process(project: Project) -> None:
+    await add(dataclasses.replace(project, environ={"OPENCODE_PID": "1"}), "One")
+
+    assert (agent(project, "opencode:pid:1").pid, project.texts()) == (1, ["One"])
+
+
+async def test_one_process_of_opencode_may_run_several_agents(project: Project) -> None:
+    """Its plugin notes which of them is about to call."""
+    project = dataclasses.replace(project, environ={"OPENCODE_PID": str(OURS)})
+    process = AgentId("opencode", pid=OURS)
+    async with project.client("auto", "opencode") as client:
+        for session, text in (("A", "One"), ("B", "Two"), ("A", "Three")):
+            project.agents.set_note(process, CALLER_NOTE, f"opencode:{session}")
+            await client.call_tool("todo", {"add": [text]})
+        await until_saved(client)
+
+    assert (project.texts(), project.texts(f"{project.folder}#opencode:B")) == (["One", "Three"], ["Two"])
+
+
+@pytest.mark.parametrize("odd", ["", "x", "-1", "１２x"])
+async def test_an_invalid_process_id_is_ignored(project: Project, odd: str) -> None:
+    async with dataclasses.replace(project, environ={"OPENCODE_PID": odd}).client() as client:
+        await until_saved(client)
+
+        assert [str(known.id) for known in project.agents.all()] == [f"pid:{OURS}"]
+
+
+@pytest.mark.parametrize("name", ["gemini-cli-mcp-client", "codex-mcp-client", "opencode"])
+async def test_an_agent_started_by_another_is_not_taken_for_it(project: Project, name: str) -> None:
+    """It inherits the environment of the other, but its client name differs."""
+    async with in_claude(project, "1").client("auto", name) as client:
+        await until_saved(client)
+
+        assert [str(known.id) for known in project.agents.all()] == [f"pid:{OURS}"]
+
+
+@every_mode
+async def test_hooks_and_server_meet_by_the_process(project: Project, mode: str) -> None:
+    """Gemini tells only its hooks the conversation id; the server takes over the identity they register."""
+    async with project.client(mode, "gemini-cli-mcp-client") as client:
+        await client.call_tool("todo", {"add": ["One"]})
+        await until_saved(client)
+        before = [str(known.id) for known in project.agents.all()]
+        assign_session(project.agents, AgentId.parse("gemini:S"), OURS, now())
+        told = text_of(await client.call_tool("todo", {"add": ["Two"]}))
+
+    assert (before, told) == ([f"pid:{OURS}"], "2")
+    assert [str(known.id) for known in project.agents.all()] == ["gemini:S"]
+    assert (agent(project, "gemini:S").seen_head, project.texts()) == (head(project), ["One", "Two"])
+
+
+async def test_a_cleared_conversation_keeps_its_session(project: Project) -> None:
+    """After `/clear` the hooks of Claude Code report a new id; the server's environment has the old one."""
+    async with in_claude(project, "old").client() as client:
+        await client.call_tool("todo", {"add": ["One"]})
+        await until_saved(client)
+        assign_session(project.agents, AgentId.parse("claude:new"), OURS, now(), successor=True)
+        await client.call_tool("todo", {"add": ["Two"]})
+
+    assert [str(known.id) for known in project.agents.all()] == ["claude:new"]
+    assert project.texts() == ["One", "Two"]
+
+
+@every_mode
+async def test_a_model_that_has_forgotten_the_plan_is_told_again(project: Project, mode: str) -> None:
+    """Hooks record when its context was compacted, and when they have shown it the plan."""
+    project = in_claude(project, "1")
+    async with project.client(mode) as client:
+        await client.call_tool("todo", {"add": ["One", "Two"]})
+        await until_saved(client)
+        project.agents.save(replace(agent(project, "claude:1"), seen_head=None))
+        forgotten = text_of(await client.call_tool("todo", {"done": 1}))
+        await until_saved(client)
+        project.add("By hand")
+        project.agents.save(replace(agent(project, "claude:1"), seen_head=head(project)))
+        known = text_of(await client.call_tool("todo", {"done": 2}))
+
+    assert forgotten == "ok\nPlan:\n2 Two\ndone 1"
+    assert known == "ok"
+
+
+async def test_what_a_model_has_seen_survives_a_restart(project: Project) -> None:
+    project = in_claude(project, "1")
+    await add(project, "One")
+
+    told = await add(project, "Two")
+
+    assert (told, project.texts()) == ("2", ["One", "Two"])
+
+
+async def test_concurrent_calls_are_carried_out_in_order(project: Project) -> None:
+    """None is told what the one before it has already reported."""
+    async with in_claude(project, "1").client("auto") as client:
+        answers = await gathered(client, 20)
+
+    assert answers == [str(number) for number in range(1, 21)]
+
+
+async def test_a_record_is_written_only_if_it_changes(project: Project) -> None:
+    async with in_claude(project, "1").client() as client:
+        await client.call_tool("todo", {"add": ["One"]})
+        await client.call_tool("todo", {})
+        await until_saved(client)
+        [file] = (project.home / "tildone" / "agents").rglob("*.json")
+        before = file.stat()
+        await client.call_tool("todo", {})
+        await client.call_tool("todo", {"done": 7})
+        await until_saved(client)
+        after = file.stat()
+
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+async def test_an_unwritable_registry_does_not_stop_the_server(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = blocked_registry(project)
+
+    told = [await add(in_claude(project, "1"), "One"), await add(in_claude(project, "2"), "Two", session="named")]
+
+    assert told == ["1", "1"]
+    assert (project.texts(), project.texts("named")) == (["One"], ["Two"])
+    assert str(folder) in capsys.readouterr().err
+
+
+async def test_an_anonymous_agent_is_removed_when_its_server_ends(project: Project) -> None:
+    """Its process may be a terminal that stays open for days. It finds its session again."""
+    anonymous, another = dataclasses.replace(project, process=OURS), dataclasses.replace(project, process=ANOTHER)
+    async with another.client() as first, anonymous.client() as second:
+        for client, text in ((first, "First"), (second, "Second")):
+            await client.call_tool("todo", {"add": [text]})
+    left = list(project.agents.all())
+    async with another.client() as first, anonymous.client() as second:
+        told = [text_of(await client.call_tool("todo", {})) for client in (first, second)]
+
+    assert (left, told) == ([], ["1 First", "1 Second"])
+
+
+async def test_a_conversation_id_may_have_any_length(project: Project) -> None:
+    """Long ones are replaced by a digest, as in hooks."""
+    await add(in_claude(project, "x" * 5000), "One")
+
+    assert [str(known.id) for known in project.agents.all()] == [f"claude:{digest('x' * 5000)}"]
+
+
+def connection_threads() -> list[threading.Thread]:
+    """The threads of Codex connections."""
+    return [thread for thread in threading.enumerate() if thread.name.startswith("codex:")]
+
+
+def blocked_registry(project: Project) -> Path:
+    """A file in place of the registry's folder."""
+    folder = Path(project.settings().agents_dir)
+    folder.parent.mkdir(parents=True)
+    folder.write_text("in the way")
+    return folder
+
+
+async def gathered(client: Client, count: int) -> list[str]:
+    calls = [client.call_tool("todo", {"add": [f"Task {number}"]}) for number in range(count)]
+    return [text_of(result) for result in await asyncio.gather(*calls)]

@@ -1,0 +1,34 @@
+"""Toy, a coding agent that a test adds."""
+
+from __future__ import annotations
+
+import os
+
+from tildone.integrations.hook_protocol import BLOCK, FIELDS
+from tildone.integrations.record import HookPoint, Hooks, Integration, McpClient
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.integrations.settings.installation import Installation
+
+
+def _configure(installation: Installation) -> None:
+    file = os.path.join(installation.site.home, ".toy", "settings.json")
+    installation.set_member(file, ("mcpServers", "tildone"), installation.site.mcp_server)
+
+
+INTEGRATION = Integration(
+    name="toy",
+    title="Toy",
+    executable="toy",
+    folder=lambda site: os.path.join(site.home, ".toy"),
+    configure=_configure,
+    hooks=Hooks(
+        points={"Halted": HookPoint.STOP},
+        fields=FIELDS,
+        continue_reply=BLOCK,
+        context_replies={},
+        halt_replies={},
+    ),
+    mcp=McpClient(names=("toy",)),
+)

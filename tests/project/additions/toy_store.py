@@ -1,0 +1,8 @@
+"""A store that a test adds: a SQLite file with another scheme."""
+
+from __future__ import annotations
+
+from tildone.stores.base import StoreKind
+from tildone.stores.sqlite.store import SqliteStore
+
+STORE = StoreKind(open=lambda address, options: SqliteStore(f"{address.location}.toy", timeout=options.timeout))

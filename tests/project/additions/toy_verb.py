@@ -1,0 +1,12 @@
+"""`tildone toy`: a verb that a test adds."""
+
+from __future__ import annotations
+
+from tildone.cli.output.screen import put
+from tildone.cli.parsing.args import ParsedArgs
+
+
+def run(args: ParsedArgs) -> int:
+    """Print its arguments in reverse order."""
+    put(" ".join(reversed(args.positional)))
+    return 0

@@ -1,0 +1,185 @@
+"""Adding a thing of each kind that grows: one new module or folder and one line, in a copy of the source.
+
+This is the proof of the table in docs/contributing.md. Each addition is written as a contributor would write it, and
+used through the command line, MCP and the generated documentation.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.project.source import ROOT
+
+ADDITIONS = Path(__file__).parent / "additions"
+TIMEOUT_SECONDS = 60
+
+pytestmark = pytest.mark.slow
+
+
+class Checkout:
+    """A copy of the source, and an empty project and home to use it in."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.project = root / "project"
+        self.home = root / "home"
+        self.project.mkdir()
+        self.home.mkdir()
+
+    @property
+    def environ(self) -> dict[str, str]:
+        # HOME and the XDG folders, so that nothing of this machine's is read or written.
+        folders = dict.fromkeys(("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"), str(self.home))
+        paths = os.pathsep.join([str(self.root / "src"), str(self.root)])
+        return {**os.environ, **folders, "PYTHONPATH": paths, "NO_COLOR": "1", "COLUMNS": "100"}
+
+    def add(self, name: str, to: str) -> None:
+        """Copy a module or folder of `additions/` into the source."""
+        source, target = ADDITIONS / name, self.root / "src" / "tildone" / to
+        shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
+
+    def insert(self, line: str, *, before: str, into: str) -> None:
+        """Insert one line into a file of the source, before the line that begins with a text."""
+        path = self.root / "src" / "tildone" / into
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        [at] = [number for number, each in enumerate(lines) if each.startswith(before)]
+        path.write_text("".join([*lines[:at], f"{line}\n", *lines[at:]]), encoding="utf-8")
+
+    def tildone(self, *words: str, stdin: str = "", status: int = 0) -> str:
+        """Run the command line and return what it printed."""
+        return self.python("-m", "tildone", *words, stdin=stdin, status=status)
+
+    def python(self, *words: str, stdin: str = "", status: int = 0, cwd: Path | None = None) -> str:
+        answer = subprocess.run(
+            [sys.executable, *words],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            cwd=cwd or self.project,
+            env=self.environ,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+        assert answer.returncode == status, answer.stdout + answer.stderr
+        return answer.stdout
+
+    def generated(self, page: str) -> str:
+        """Return a generated page of the documentation, as `python3 do.py docs` would write it."""
+        return self.python("-c", f"import {page}; print({page}.page())", cwd=self.root)
+
+    def mcp(self, *requests: tuple[str, dict[str, Any]], words: tuple[str, ...] = ()) -> list[Any]:
+        """Send requests to `tildone mcp` on its standard input and return their results."""
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        asked = [("initialize", hello), *requests]
+        lines: list[dict[str, Any]] = [
+            {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            for number, (method, params) in enumerate(asked)
+        ]
+        lines.insert(1, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+        command = [sys.executable, "-m", "tildone", "mcp", *words]
+        results: dict[int, Any] = {}
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=self.project, env=self.environ, text=True
+        ) as server:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            server.stdin.write("".join(f"{json.dumps(line)}\n" for line in lines))
+            server.stdin.flush()
+            while len(results) < len(asked):
+                answer = json.loads(server.stdout.readline())
+                if "id" in answer:
+                    results[answer["id"]] = answer["result"]
+            server.stdin.close()
+        return [results[number] for number in range(1, len(asked))]
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The parts of the checkout that the program and its generated documentation are made from."""
+    scratch = tmp_path_factory.mktemp("source")
+    unwanted = shutil.ignore_patterns("__pycache__", "vectors", "golden", ".venv", ".clients")
+    for folder in ("src", "docs", "tests", "bench", "examples"):
+        shutil.copytree(ROOT / folder, scratch / folder, ignore=unwanted)
+    for file in ("pyproject.toml", "README.md", "CHANGELOG.md", "do.py"):
+        shutil.copy(ROOT / file, scratch)
+    return scratch
+
+
+@pytest.fixture
+def checkout(copied: Path, tmp_path: Path) -> Iterator[Checkout]:
+    root = tmp_path / "checkout"
+    shutil.copytree(copied, root, copy_function=os.link)
+    # Hard links are quick to make; what a test changes is written anew.
+    for path in (root / "src").rglob("*.py"):
+        text = path.read_bytes()
+        path.unlink()
+        path.write_bytes(text)
+    yield Checkout(root)
+    shutil.rmtree(root)
+
+
+def test_a_coding_agent_is_a_module_and_a_line(checkout: Checkout) -> None:
+    checkout.add("toy_integration.py", "integrations/toy.py")
+    checkout.insert('        "toy": HOOKS,', before='        "zed"', into="integrations/__init__.py")
+    settings = checkout.home / ".toy" / "settings.json"
+    settings.parent.mkdir()
+    checkout.tildone("todo", "append", "Work", "Write the parser")
+
+    assert "Toy" in checkout.tildone("install", "toy")
+    assert "tildone" in json.loads(settings.read_text())["mcpServers"]
+    assert "toy" in checkout.tildone("install", "--help")
+    assert "Toy" in checkout.tildone("doctor")
+    event = json.dumps({"session_id": "s", "cwd": str(checkout.project), "hook_event_name": "Halted"})
+    assert json.loads(checkout.tildone("hook", "toy", "Halted", stdin=event))["decision"] == "block"
+    assert "| Toy |" in checkout.generated("tests.clients.integrations_page")
+
+
+def test_a_dialect_is_a_folder_and_a_line(checkout: Checkout) -> None:
+    checkout.add("toy_dialect", "dialects/toy")
+    checkout.insert('        "toy": Listing(("toy_plan",)),', before='        "brief"', into="dialects/__init__.py")
+    plan = checkout.project / "plan.md"
+    plan.write_text("- [ ] Say hello: `echo hello > said`\n- [ ] Check: `grep hello said`\n")
+
+    assert "2 lines" in checkout.tildone("call", "toy_plan", '{"lines": ["One", "x Two"]}')
+    assert "toy" in checkout.tildone("--help")
+    [tools] = checkout.mcp(("tools/list", {}), words=("--dialect", "toy"))
+    [tool] = tools["tools"]
+    assert tool["name"] == "toy_plan"
+    assert tool["annotations"]["idempotentHint"] is True
+    assert tool["outputSchema"]["required"] == ["lines"]
+    assert "All 2 tasks" in checkout.tildone("run", "plan.md", "--dialect", "toy", "--allow", "*", "--mode", "print")
+
+
+def test_a_store_is_a_module_and_a_line(checkout: Checkout) -> None:
+    checkout.add("toy_store.py", "stores/toy.py")
+    line = '        "toy": AddressForm(("toy",), "toy:FILE", "a file that a test adds"),'
+    checkout.insert(line, before='        "pi"', into="stores/__init__.py")
+
+    checkout.tildone("todo", "append", "Work", "Write the parser", "--store", "toy:plans")
+
+    assert (checkout.project / "plans.toy").exists()
+    assert "Write the parser" in checkout.tildone("todo", "--store", "toy:plans")
+    assert "toy:FILE" in checkout.tildone("--help")
+    assert "plans" in checkout.tildone("doctor", "--store", "toy:plans")
+    call = ("tools/call", {"name": "todo", "arguments": {}})
+    [result] = checkout.mcp(call, words=("--store", f"toy:{checkout.project / 'plans'}"))
+    assert "Write the parser" in result["content"][0]["text"]
+
+
+def test_a_verb_is_a_module_and_a_row(checkout: Checkout) -> None:
+    checkout.add("toy_verb.py", "cli/maintenance/toy.py")
+    row = '        "toy": Verb("toy", "WORD…", "Print words in reverse order.", min_args=1, max_args=9),'
+    checkout.insert(row, before='        "doctor"', into="cli/maintenance/__init__.py")
+
+    assert checkout.tildone("toy", "one", "two") == "two one\n"
+    assert "Print words in reverse order." in checkout.tildone("--help")
+    assert "tildone toy WORD…" in checkout.tildone("help", "toy")
+    checkout.tildone("toy", status=2)

@@ -1,0 +1,21 @@
+"""Phases as people count them."""
+
+import pytest
+
+from tildone.views.phase_titles import phase_title, roman_numeral
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [(0, ""), (-3, ""), (1, "I"), (4, "IV"), (8, "VIII"), (49, "XLIX"), (944, "CMXLIV"), (3999, "MMMCMXCIX")],
+)
+def test_a_number_is_written_as_the_romans_did(number: int, written: str) -> None:
+    assert roman_numeral(number) == written
+
+
+def test_every_number_has_a_numeral_of_its_own() -> None:
+    assert len({roman_numeral(number) for number in range(1, 4000)}) == 3999
+
+
+def test_a_title_is_one_line() -> None:
+    assert phase_title(2, "Auth\nII. Forged") == "II. Auth⏎II. Forged"

@@ -11,6 +11,7 @@ from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tildone.history.task_history import TaskHistory
+    from tildone.history.timeline import TimelineRow
     from tildone.log.events import Event
     from tildone.session import Session
 

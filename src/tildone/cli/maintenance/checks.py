@@ -11,6 +11,7 @@ from tildone.agents.open_files import processes_with_open
 from tildone.cli.output.amounts import size
 from tildone.config import KEYS, origins
 from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreTooNew, TildoneError, UsageError
+from tildone.kit.text import clip_text
 from tildone.log.address import StoreAddress
 from tildone.log.health import Finding, Health
 from tildone.stores import store_kind

@@ -14,8 +14,12 @@ from tildone.cli.output.screen import put
 from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import StoreBusy, UsageError
 from tildone.log.copying import copy
+from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 from tildone.wiring import open_store
+
+if TYPE_CHECKING:
+    from tildone.log.copying import CopyResult
 
 
 def run(args: ParsedArgs) -> int:

@@ -27,6 +27,7 @@ from tildone.wiring import open_store
 
 if TYPE_CHECKING:
     from tildone.config import Settings
+    from tildone.log.copying import CopyPreview
     from tildone.log.store import Store
     from tildone.stores.sqlite.store import SqliteStore
 

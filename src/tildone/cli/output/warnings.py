@@ -10,6 +10,8 @@ from tildone.views.sanitize import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tildone.formats.conversion import ConversionWarning
+
 
 MAX_LISTED = 5
 

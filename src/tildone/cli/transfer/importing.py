@@ -17,6 +17,7 @@ from tildone.log.state import latest_state
 from tildone.log.tree import by_id
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
+from tildone.views.faults import describe_fault
 from tildone.wiring import open_store
 
 if TYPE_CHECKING:

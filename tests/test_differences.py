@@ -18,7 +18,7 @@ from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.differences import DIFFERENCES
 from tildone.errors import Refused
-from tildone.extensions.indexed import til_done
+from tildone.extensions.indexed import indexed
 from tildone.formats import markdown
 from tildone.host.events import AgentEnd
 from tildone.host.extension_events import BranchChange
@@ -109,7 +109,7 @@ def test_no_nudge_after_error() -> None:
 async def test_one_countdown() -> None:
     """The end of an aborted turn cancels the countdown of the turn before it, and its widget."""
     stage = Stage(INDEXED)
-    await stage.start(til_done(stage.open_session))
+    await stage.start(indexed(stage.open_session))
     stage.open_session("conversation").call("write_todos", replace("a"))
     for reason in ("stop", "stop", "aborted"):
         last = AssistantMessage((), stop_reason=reason)
@@ -124,7 +124,7 @@ async def test_one_countdown() -> None:
 async def test_prompt_at_send() -> None:
     """It lists the task that was added during the countdown; a plan finished meanwhile gets none."""
     stage = Stage(INDEXED)
-    await stage.start(til_done(stage.open_session))
+    await stage.start(indexed(stage.open_session))
     session = stage.open_session("conversation")
     session.call("write_todos", replace("a"))
     for act in ({"mode": "append", "todos": [{"text": "b"}]}, {"action": "complete", "indices": [0, 1]}):
@@ -141,7 +141,7 @@ async def test_countdown_ends_with_branch() -> None:
     """Without a screen as well."""
     stage = Stage(INDEXED)
     stage.screen.has_ui = False
-    await stage.start(til_done(stage.open_session))
+    await stage.start(indexed(stage.open_session))
     stage.open_session("conversation").call("write_todos", replace("a"))
     await stage.host.dispatcher.emit(AgentEnd([]))
 
@@ -323,7 +323,7 @@ def test_empty_file_keeps_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 async def test_list_is_drawn() -> None:
     """Through the renderer that a screen would use."""
     stage = Stage(INDEXED)
-    await stage.start(til_done(stage.open_session))
+    await stage.start(indexed(stage.open_session))
     stage.open_session("conversation").call("write_todos", replace("a", "b"))
     tool = stage.host.tools["list_todos"]
     result = await tool.execute("1", {}, None, None, stage.host.ctx)

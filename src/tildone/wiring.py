@@ -11,6 +11,7 @@ from tildone.config import Settings
 from tildone.dialects import dialect_named, dialect_of_tool, plan_in_entry
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import TildoneError, UsageError
+from tildone.extensions import extension_of
 from tildone.ids import id_maker, new_conversation_id, now
 from tildone.log.events import PlanChanged
 from tildone.loop.decision import Patience
@@ -149,24 +150,7 @@ def _extension(settings: Settings, name: str, store: Store) -> Extension:
     def session(conversation: str) -> Session:
         return open_session(replace(settings, session=conversation), dialect, store)
 
-    match name:
-        case "indexed":
-            from tildone.extensions.indexed import til_done  # noqa: PLC0415  only the one that is needed
-            from tildone.loop.countdown import countdown  # noqa: PLC0415  the same
-
-            return til_done(session, countdown(settings.countdown))
-        case "phased":
-            from tildone.extensions.phased import phases  # noqa: PLC0415  only the one that is needed
-            from tildone.extensions.phased.settings import Settings as Phases  # noqa: PLC0415  the same
-
-            bound = {} if settings.max_nudges is None else {"todo.reminders.max": settings.max_nudges}
-            return phases(session, Phases.from_mapping(dict(settings.phases) | bound))
-        case "declared":
-            from tildone.extensions.declared import declared  # noqa: PLC0415  only the one that is needed
-
-            return declared(session, settings.project)
-        case _:
-            raise UsageError(f"tildone run does not speak {name}; choose indexed, phased or declared")
+    return extension_of(dialect, session, settings)
 
 
 def _steering(settings: Settings, store: Store) -> Extension:

@@ -204,7 +204,7 @@ class Phases:
 
     def _plug_in(self, api: Any) -> None:
         self.extension = Extension(api, self.stage.open_session, self.settings, self._copy)
-        self.extension.plug_in()
+        self.extension.register()
 
     def _copy(self, text: str) -> bool:
         self.clipboard.append(text)

@@ -10,7 +10,7 @@ from tildone.core.plan import Plan, Task, flat
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.indexed.entries import STATUSES, is_item
 from tildone.dialects.indexed.words import WORDS
-from tildone.extensions.indexed import til_done
+from tildone.extensions.indexed import indexed
 from tildone.host.entries import Entry, UnknownEntry
 from tildone.host.events import AgentEnd
 from tildone.host.extension_events import BeforeAgentStart, BranchChange, ConversationStart
@@ -48,7 +48,7 @@ class TilDone:
         self.effects: list[Json] = []
         self.failing: dict[str, int] = {}
         self.host = RecordingHost(self, has_ui=setup.get("hasUI", True))
-        self.host.load([("til-done", til_done(self._open))])
+        self.host.load([("til-done", indexed(self._open))])
 
     def step(self, call: Json, _vector: Json) -> Json:
         """What the recorded call gives here, and what reached the host meanwhile."""

@@ -10,7 +10,7 @@ from tildone.dialects import DEFAULT_DIALECT, DIALECTS, dialect_named, dialect_o
 from tildone.dialects.phased.entries import EDIT, SNAPSHOT
 from tildone.errors import UsageError
 
-every_dialect = pytest.mark.parametrize("name", DIALECTS)
+every_dialect = pytest.mark.parametrize("name", list(DIALECTS))
 
 
 @every_dialect

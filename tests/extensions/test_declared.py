@@ -11,7 +11,8 @@ from tildone.core.ops import Append
 from tildone.core.plan import Plan, Status, Task, flat
 from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.errors import StoreBusy
-from tildone.extensions.declared import STATUS, declared
+from tildone.extensions.declared import declared
+from tildone.extensions.skeleton import STATUS
 from tildone.host.extension_events import BranchChange
 from tildone.kit.components import RenderOptions, Text
 from tildone.kit.definition import text_result

@@ -10,7 +10,7 @@ from tests.plans import plan_of
 from tildone.core.ops import Append
 from tildone.core.plan import Plan, Task
 from tildone.dialects.indexed import DIALECT as INDEXED
-from tildone.extensions.indexed import til_done
+from tildone.extensions.indexed import indexed
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.kit.definition import TextContent, ToolResult
@@ -23,7 +23,7 @@ def written(*texts: str) -> dict[str, object]:
 async def test_another_branch_has_another_plan() -> None:
     """The list and the status bar follow the conversation."""
     stage = Stage(INDEXED, written("one"), {"text": "ok"}, written("two", "three"), {"text": "ok"})
-    await stage.start(til_done(stage.open_session))
+    await stage.start(indexed(stage.open_session))
     await stage.says("first")
     leaf = stage.host.transcript.leaf
     await stage.says("second")
@@ -41,7 +41,7 @@ async def test_another_branch_has_another_plan() -> None:
 async def test_what_was_done_to_the_plan_meanwhile_stands() -> None:
     """A person added a task while the agent was away."""
     stage = Stage(INDEXED, written("one"), {"text": "ok"})
-    await stage.start(til_done(stage.open_session))
+    await stage.start(indexed(stage.open_session))
     await stage.says("go")
     stage.open_session("conversation").change([Append((Task("two"),))])
 
@@ -54,7 +54,7 @@ async def test_what_was_done_to_the_plan_meanwhile_stands() -> None:
 async def test_the_order_to_go_on_is_made_when_it_is_given() -> None:
     """From the plan as it is then; not at all when another plan has come, or nothing is left."""
     stage = Stage(INDEXED, written("one", "two"), {"text": "I stop."}, {"text": "Still here."})
-    await stage.start(til_done(stage.open_session))
+    await stage.start(indexed(stage.open_session))
     await stage.says("go")
     stage.open_session("conversation").change([Append((Task("three"),))])
 
@@ -72,7 +72,7 @@ async def test_the_order_to_go_on_is_made_when_it_is_given() -> None:
 async def test_an_abort_ends_a_countdown_that_runs() -> None:
     """Nothing is said in the person's place after they said stop."""
     stage = Stage(INDEXED, written("one"), {"text": "I stop."}, {"text": "stopped", "stopReason": "aborted"})
-    await stage.start(til_done(stage.open_session))
+    await stage.start(indexed(stage.open_session))
     await stage.says("go")
 
     await stage.says("wait")
@@ -86,7 +86,7 @@ async def test_an_abort_ends_a_countdown_that_runs() -> None:
 async def test_a_result_with_any_details_is_drawn(details: Any) -> None:
     """A failed call of another host has none, or empty ones: its text is drawn."""
     stage = Stage(INDEXED)
-    await stage.start(til_done(stage.open_session))
+    await stage.start(indexed(stage.open_session))
     render = stage.host.tools["write_todos"].render_result
     assert render
 

@@ -14,7 +14,7 @@ from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.native import STOPPED
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.extensions.declared import declared
-from tildone.extensions.indexed import til_done
+from tildone.extensions.indexed import indexed
 from tildone.extensions.phased import phases
 from tildone.extensions.steering import NOTICE, steering
 from tildone.log.events import Directive
@@ -37,7 +37,7 @@ def users(stage: Stage) -> list[str]:
 async def on_stage(*script: Answer, agents: AgentRegistry | None = None) -> Stage:
     stage = Stage(INDEXED, *script)
     stage.host.load([("steering", steering(stage.open_session, agents))])
-    await stage.start(til_done(stage.open_session))
+    await stage.start(indexed(stage.open_session))
     return stage
 
 
@@ -51,7 +51,7 @@ async def test_an_agent_that_is_to_stop_ends_its_turn_before_the_next_tool_call(
 
     stage.model.script[:] = [WRITE, meanwhile]
     stage.host.load([("steering", steering(stage.open_session, None))])
-    await stage.start(til_done(stage.open_session))
+    await stage.start(indexed(stage.open_session))
 
     await stage.says("go")
 

@@ -123,3 +123,15 @@ def test_what_is_allowed_runs(person: Person) -> None:
 
     assert answer.code == 0
     assert (person.folder / "proof").exists()
+
+
+def test_the_brief_dialect_is_continued_until_the_plan_is_done(person: Person) -> None:
+    """It has no extension of its own: the skeleton nudges in the words of the dialect."""
+    add: Turn = {"tool": "todo", "args": {"add": ["One", "Two"]}}
+    done: Turn = {"tool": "todo", "args": {"done": [1, 2]}}
+    script = (add, {"text": "Enough for today."}, done, {"text": "All done after all."})
+    answer, wire = run(person, "--dialect", "brief", "--mode", "print", script=script)
+
+    told = json.dumps(wire.asked[-1].messages)
+    assert (answer.code, answer.out) == (0, "All done after all.\n")
+    assert told.count("Your plan is not done:") == 1

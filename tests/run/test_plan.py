@@ -7,12 +7,13 @@ import pytest
 
 from tests.cli.person import Person
 from tests.run.scenes import EVERYTHING, conversations, entries, plan, records, statuses
+from tildone.dialects import DIALECTS
 
 ROOT = Path(__file__).parents[2]
 
 THREE = "- [ ] First: `echo one`\n- [ ] Second: `sh second.sh`\n- [ ] Third: `echo three`\n"
 
-every_dialect = pytest.mark.parametrize("dialect", ["indexed", "phased", "declared"])
+every_dialect = pytest.mark.parametrize("dialect", list(DIALECTS))
 
 
 @every_dialect
@@ -214,13 +215,3 @@ def test_what_makes_no_sense_is_said(person: Person, argv: tuple[str, ...], comp
 
     assert answer.code in {2, 4}
     assert complaint in answer.err
-
-
-def test_a_dialect_that_a_run_does_not_speak_is_told_with_those_it_does(person: Person) -> None:
-    """Brief is for agents of others: a run keeps its plan in the conversation, which brief answers leave out."""
-    (person.folder / "plan.md").write_text("- [ ] say it `echo it`\n")
-
-    answer = person.run("run", "plan.md", *EVERYTHING, "--dialect", "brief")
-
-    assert answer.code == 2
-    assert "tildone run does not speak brief; choose indexed, phased or declared" in answer.err

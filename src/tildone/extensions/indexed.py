@@ -1,4 +1,7 @@
-"""til-done in a host: the indexed tools, a status bar, hidden context, and a countdown before the agent goes on."""
+"""til-done in a host: the indexed tools, a status bar, hidden context, and a countdown before each nudge.
+
+Custom types and status keys are those of the original, so that its conversations and screens are understood.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,14 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from tildone.core.ops import Write
+from tildone.config import Settings
 from tildone.core.plan import Plan
 from tildone.core.query import open_tasks
-from tildone.dialects.base import Reply, Tool
+from tildone.dialects.base import Dialect, Reply, Tool
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.indexed.entries import STATUSES
-from tildone.extensions.memory import OpenSession, overtaken
+from tildone.extensions.memory import OpenSession
+from tildone.extensions.skeleton import DialectExtension, limit_notice
 from tildone.extensions.tools import definition
 from tildone.host.events import AgentEnd
 from tildone.host.extension_api import ExtensionAPI
@@ -28,13 +32,11 @@ from tildone.host.extension_events import (
 from tildone.host.messages import CustomMessage, StopReason, last_answer, text_of
 from tildone.host.runtime import Delivery
 from tildone.kit.components import RenderOptions, Text
-from tildone.kit.definition import ToolResult
-from tildone.log.events import Actor, Bound, Directive
+from tildone.kit.definition import ToolDefinition, ToolResult
+from tildone.log.events import Bound, Directive
 from tildone.loop.countdown import Tick, countdown
 from tildone.loop.decision import GiveUp, GoOn, Rest, Turn
-from tildone.session import Session
 from tildone.views import themed, widget
-from tildone.views.bounds import describe_bound
 from tildone.views.plain_list import NO_TODOS
 
 CONTEXT, COMPLETE, COUNTING = "til-done-context", "til-done-complete", "til-done-countdown"
@@ -46,47 +48,36 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def til_done(open_session: OpenSession, ticks: Sequence[Tick] = countdown()) -> Callable[[ExtensionAPI], None]:
-    """The extension, keeping its plan in the session that `open_session` gives for a conversation's id."""
-    return lambda api: TilDone(api, open_session, ticks).plug_in()
+def indexed(open_session: OpenSession, ticks: Sequence[Tick] = countdown()) -> Callable[[ExtensionAPI], None]:
+    """The extension; `open_session` opens the plan's session for a conversation's id."""
+    return lambda api: IndexedExtension(api, open_session, ticks).register()
 
 
-class TilDone:
+class IndexedExtension(DialectExtension):
     """One host's til-done."""
 
     def __init__(self, api: ExtensionAPI, open_session: OpenSession, ticks: Sequence[Tick]) -> None:
-        self.api = api
+        super().__init__(api, INDEXED, open_session)
         self._ticks = ticks
-        self._open_session = open_session
-        self._session: Session | None = None
         self._timers: list[Callable[[], None]] = []
 
-    def plug_in(self) -> None:
-        """Tools, handlers and renderers."""
-        for tool in INDEXED.tools:
-            self.api.register_tool(
-                definition(tool, self.carry_out, render_call=_call_renderer(tool.name), render_result=self.render)
-            )
-        self.api.on(ConversationStart, self.read_again)
-        self.api.on(BranchChange, self.read_again)
-        self.api.on(BeforeAgentStart, self.remind)
+    def register_hooks(self) -> None:
+        """Register what happens around a turn, and how custom messages are drawn."""
+        self.api.on(BeforeAgentStart, self.add_context)
         self.api.on(AgentEnd, self.turn_ended)
-        self.api.on(Interruption, self.leave_it)
-        for kind in (CONTEXT, COMPLETE, COUNTING):
-            self.api.register_message_renderer(kind, _message_renderer(kind))
+        self.api.on(Interruption, self.cancel)
+        for custom_type in (CONTEXT, COMPLETE, COUNTING):
+            self.api.register_message_renderer(custom_type, _message_renderer(custom_type))
 
-    @property
-    def session(self) -> Session:
-        """The plan's session; the one of this conversation once it has started."""
-        if self._session is None:
-            self._session = self._open_session("")
-        return self._session
+    def definition(self, tool: Tool) -> ToolDefinition:
+        """A tool with its renderers."""
+        return definition(tool, self.execute, render_call=_call_renderer(tool.name), render_result=self.render)
 
-    def carry_out(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
-        """A tool call; the status bar follows a change that was made."""
+    def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
+        """Carry out a model's call; the status bar follows changes only."""
         reply = self.session.execute(tool, params)
-        if "error" not in reply.details and tool.name != "list_todos":
-            self._show_status(ctx)
+        if "error" not in reply.details and not tool.hints.read_only:
+            self.show_status(ctx)
         return reply
 
     def render(self, result: ToolResult, _options: RenderOptions) -> Text:
@@ -98,28 +89,23 @@ class TilDone:
             return Text(result.text)
         return Text(themed.result(result.text, result.details, STATUSES))
 
-    def read_again(self, event: ConversationStart | BranchChange, ctx: ExtensionContext) -> None:
-        """Another conversation, or another branch of it: the plan is what that remembers.
+    def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
+        """Cancel a countdown of the conversation before, and restore the plan of this one."""
+        self.cancel(event, ctx)
+        super().conversation_opened(event, ctx)
 
-        A conversation that is opened again may have been overtaken: what was done to its plan meanwhile stands.
-        """
-        self._stop_counting()
-        if ctx.has_ui:
-            ctx.ui.set_widget(COUNTING, None)
-        self._session = self._open_session(ctx.conversation.id)
-        remembered = INDEXED.recover(ctx.conversation.branch_records())
-        if isinstance(event, BranchChange) or not overtaken(self._session, remembered):
-            plan = remembered or Plan()
-            self._session.change([Write(plan.phases)], Actor.IMPORT)
-        self._show_status(ctx)
+    def branch_chosen(self, event: BranchChange, ctx: ExtensionContext) -> None:
+        """Cancel a countdown of the branch before, and restore the plan of this one."""
+        self.cancel(event, ctx)
+        super().branch_chosen(event, ctx)
 
-    def remind(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
-        """The plan, hidden from the person, before the model begins."""
+    def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
+        """Put the plan before the model, hidden from the person."""
         content = self.session.context()
         return AgentStartReply(CustomMessage(CONTEXT, content)) if content else None
 
     def turn_ended(self, event: AgentEnd, ctx: ExtensionContext) -> None:
-        """Let the agent rest, let it go, or count down to its next turn. A new end of a turn ends what it counts."""
+        """Count down to the next turn of an agent that stops with work left. The end of a turn cancels a countdown."""
         if event.will_retry:
             return
         last = last_answer(event.messages)
@@ -138,16 +124,14 @@ class TilDone:
         if was_counting and ctx.has_ui:
             ctx.ui.set_widget(COUNTING, None)
 
-    def leave_it(self, _event: Interruption, ctx: ExtensionContext) -> None:
-        """The person has taken over: what was about to be said in their place is not said."""
+    def cancel(self, _event: Interruption | ConversationStart | BranchChange, ctx: ExtensionContext) -> None:
+        """Cancel the countdown: the person has taken over, or another plan has come."""
         self._stop_counting()
         if ctx.has_ui:
             ctx.ui.set_widget(COUNTING, None)
 
     def _announce(self, bound: Bound, limit: int) -> None:
-        why = f"{limit} iterations" if bound is Bound.NUDGES else describe_bound(bound, limit)
-        content = f"Auto-continue limit reached ({why}). Remaining todos were not completed. Take over manually."
-        self.api.send_message(CustomMessage(COMPLETE, content, display=True))
+        self.api.send_message(CustomMessage(COMPLETE, limit_notice(bound, limit), display=True))
 
     def _count_down(self, ctx: ExtensionContext) -> None:
         """Tick by tick where somebody watches, and in one wait where nobody does."""
@@ -200,7 +184,8 @@ class TilDone:
             self._timers.pop()()
         return was_counting
 
-    def _show_status(self, ctx: ExtensionContext) -> None:
+    def show_status(self, ctx: ExtensionContext) -> None:
+        """Show the person how far the plan is, and the task in progress."""
         if ctx.has_ui:
             ctx.ui.set_status(SUMMARY, widget.status_text(self.session.plan))
             ctx.ui.set_status(ACTIVE, widget.active_tasks(self.session.plan))
@@ -221,3 +206,11 @@ def _is_listing(details: object) -> bool:
 
 def _texts(plan: Plan) -> list[str]:
     return [task.text for task in plan.tasks]
+
+
+def from_settings(_dialect: Dialect, open_session: OpenSession, settings: Settings) -> Callable[[ExtensionAPI], None]:
+    """The extension as `tildone run` loads it."""
+    return indexed(open_session, countdown(settings.countdown))
+
+
+EXTENSION = from_settings

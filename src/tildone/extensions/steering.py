@@ -27,7 +27,7 @@ NOTICE = "Stopped (tildone stop). To go on: tildone resume"
 
 def steering(open_session: OpenSession, agents: AgentRegistry | None) -> Callable[[ExtensionAPI], None]:
     """The extension. Without a place where agents are written down, only this process can steer its own."""
-    return lambda api: Steering(api, open_session, agents).plug_in()
+    return lambda api: Steering(api, open_session, agents).register()
 
 
 class Steering:
@@ -40,8 +40,8 @@ class Steering:
         self._session: Session | None = None
         self._id: AgentId | None = None
 
-    def plug_in(self) -> None:
-        """Handlers."""
+    def register(self) -> None:
+        """Register the handlers."""
         self.api.on(ConversationStart, self.appear)
         self.api.on(TurnStart, self.hold)
         self.api.on(ToolCallRequest, self.hold)

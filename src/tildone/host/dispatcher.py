@@ -16,6 +16,7 @@ from tildone.host.extension_events import ExtensionEvent, Reply
 
 E = TypeVar("E", bound=ExtensionEvent)
 Handler = Callable[[E, ExtensionContext], Awaitable[Reply | None] | Reply | None]
+AnyHandler = Handler[Any]
 Listener = Callable[[PublicEvent], None]
 
 
@@ -24,7 +25,7 @@ class Dispatcher:
 
     def __init__(self, ctx: ExtensionContext) -> None:
         self._ctx = ctx
-        self._handlers: dict[type, list[tuple[str, Handler[Any]]]] = {}
+        self._handlers: dict[type, list[tuple[str, AnyHandler]]] = {}
         self._listeners: list[Listener] = []
 
     def on(self, extension: str, kind: type[E], handler: Handler[E]) -> None:
@@ -62,10 +63,10 @@ class Dispatcher:
         self.publish(report)
         return report
 
-    def _handlers_of(self, event: ExtensionEvent) -> Sequence[tuple[str, Handler[Any]]]:
+    def _handlers_of(self, event: ExtensionEvent) -> Sequence[tuple[str, AnyHandler]]:
         return self._handlers.get(type(event), ())
 
-    async def _reply(self, extension: str, handler: Handler[Any], event: ExtensionEvent) -> Reply | None:
+    async def _reply(self, extension: str, handler: AnyHandler, event: ExtensionEvent) -> Reply | None:
         try:
             reply = handler(event, self._ctx)
             return await reply if inspect.isawaitable(reply) else reply

@@ -7,10 +7,8 @@ survive unchanged.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tildone.host.messages import CustomMessage, Message
-from tildone.host.wire import JsonObject
+from tildone.host.wire import JsonObject, JsonValue
 from tildone.value import value
 
 
@@ -26,7 +24,7 @@ class CustomEntry:
     """Data of an extension that the model does not see."""
 
     custom_type: str
-    data: Any = None
+    data: JsonValue = None
 
 
 @value
@@ -81,7 +79,7 @@ class ContextEditEntry:
     """Other content for the message of another entry in what models are shown; None hides the message."""
 
     target_id: str
-    replacement: Any = None
+    replacement: JsonValue = None
 
 
 @value

@@ -8,13 +8,12 @@ receive the `AgentEvent`s among them, and those of `extension_events`, which the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tildone.host.content import Usage
 from tildone.host.entries import Entry
 from tildone.host.messages import AssistantMessage, Message, ToolResultMessage
 from tildone.host.stream_events import BlockEvent
-from tildone.host.wire import JsonObject
+from tildone.host.wire import JsonObject, JsonValue
 from tildone.kit.definition import ToolResult
 from tildone.value import value
 
@@ -100,7 +99,7 @@ class ToolExecutionUpdate:
     type = "tool_execution_update"
     call_id: str
     tool_name: str
-    args: Any
+    args: JsonValue
     partial_result: ToolResult
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from tildone.host.dispatcher import Dispatcher, E, Handler
 from tildone.host.events import CustomEvent
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.messages import CustomMessage, DeveloperMessage
 from tildone.host.runtime import Delivery, Runtime
+from tildone.host.wire import JsonValue
 from tildone.kit.components import Component
 from tildone.kit.definition import ToolDefinition
 from tildone.value import value
@@ -38,7 +39,7 @@ class Outbox(Protocol):
     ) -> None:
         """Add a message to the conversation, now or when it is due."""
 
-    def append_custom_entry(self, custom_type: str, data: Any) -> None:
+    def append_custom_entry(self, custom_type: str, data: JsonValue) -> None:
         """Add an entry that the model does not see."""
 
 
@@ -108,10 +109,10 @@ class ExtensionAPI:
         """
         self._outbox.send_user(text, deliver_as=deliver_as)
 
-    def publish(self, kind: str, **fields: Any) -> None:
+    def publish(self, kind: str, **fields: JsonValue) -> None:
         """Tell listeners of an event of the extension's own."""
         self._dispatcher.publish(CustomEvent(kind, fields))
 
-    def append_entry(self, custom_type: str, data: Any) -> None:
+    def append_entry(self, custom_type: str, data: JsonValue) -> None:
         """Remember something in the conversation that the model does not see."""
         self._outbox.append_custom_entry(custom_type, data)

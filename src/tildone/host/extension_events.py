@@ -6,10 +6,10 @@ A handler returns None to leave everything as it is. Replies that do not belong 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tildone.host.events import AgentEvent
 from tildone.host.messages import CustomMessage, DeveloperMessage, Message
+from tildone.host.wire import JsonValue
 from tildone.kit.definition import ToolResult
 from tildone.value import value
 
@@ -68,7 +68,7 @@ class ToolCallRequest:
     type = "tool_call"
     call_id: str
     tool_name: str
-    arguments: Any
+    arguments: JsonValue
 
 
 @value
@@ -131,7 +131,7 @@ class BlockCall:
 class ChangeArguments:
     """Run the tool with other arguments."""
 
-    arguments: Any
+    arguments: JsonValue
 
 
 @value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from tildone.errors import TildoneError
 from tildone.host.content import ImageBlock, TextBlock
@@ -23,6 +22,7 @@ from tildone.host.tool_execution import ToolExecutor
 from tildone.host.transcript import Transcript
 from tildone.host.turn_loop import Run, remember
 from tildone.host.ui import UI, NoUI
+from tildone.host.wire import JsonValue
 from tildone.kit.definition import ToolDefinition
 from tildone.kit.signal import AbortController, AbortSignal
 
@@ -184,7 +184,7 @@ class Host:
         else:
             self._begin(dated)
 
-    def append_custom_entry(self, custom_type: str, data: Any) -> None:
+    def append_custom_entry(self, custom_type: str, data: JsonValue) -> None:
         """Add an entry that the model does not see."""
         self.publish(EntryAppended(self.transcript.append(CustomEntry(custom_type, data))))
 

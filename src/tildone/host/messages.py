@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, Protocol, assert_never
+from typing import Protocol, assert_never
 
 from tildone.host.content import Block, Content, TextBlock, ToolCallBlock, Usage, blocks, result_blocks
-from tildone.host.wire import NO_EXTRA, Extra, JsonObject
+from tildone.host.wire import NO_EXTRA, Extra, JsonObject, JsonValue
 from tildone.kit.definition import ToolResult
 from tildone.value import replace, value
 
@@ -77,7 +77,7 @@ class ToolResultMessage:
     tool_call_id: str
     tool_name: str
     content: tuple[Block, ...]
-    details: Any = None
+    details: JsonValue = None
     is_error: bool = False
     timestamp: int | None = None
     extra: Extra = NO_EXTRA
@@ -90,7 +90,7 @@ class CustomMessage:
     custom_type: str
     content: Content
     display: bool = False
-    details: Any = None
+    details: JsonValue = None
     timestamp: int | None = None
     extra: Extra = NO_EXTRA
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
 
 from tildone.host.content import ToolCallBlock, arguments_of
 from tildone.host.dispatcher import Dispatcher
@@ -19,6 +18,7 @@ from tildone.host.extension_context import ExtensionContext
 from tildone.host.extension_events import BlockCall, ChangeArguments, ReplaceResult, ToolCallRequest, ToolResultReady
 from tildone.host.messages import ToolResultMessage, tool_result_message
 from tildone.host.runtime import Runtime
+from tildone.host.wire import JsonValue
 from tildone.kit.definition import ToolDefinition, ToolResult, error_result
 from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems
 from tildone.kit.signal import Aborted, AbortSignal
@@ -72,7 +72,7 @@ class ToolExecutor:
         return await self._executed(tool, call.id, arguments, signal)
 
     async def _executed(
-        self, tool: ToolDefinition, call_id: str, arguments: Any, signal: AbortSignal
+        self, tool: ToolDefinition, call_id: str, arguments: JsonValue, signal: AbortSignal
     ) -> tuple[ToolResult, bool]:
         def on_update(partial: ToolResult) -> None:
             self._dispatcher.publish(ToolExecutionUpdate(call_id, tool.name, arguments, partial))
@@ -87,7 +87,7 @@ class ToolExecutor:
         return result, result.is_error
 
 
-def _read(tool: ToolDefinition, arguments: Any) -> tuple[Any, Sequence[SchemaProblem]]:
+def _read(tool: ToolDefinition, arguments: JsonValue) -> tuple[JsonValue, Sequence[SchemaProblem]]:
     """The arguments as the tool takes them, and what is wrong with them."""
     if tool.meant is not None:
         return tool.meant(arguments)

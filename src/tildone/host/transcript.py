@@ -9,7 +9,7 @@ the last one that is in the file, and the path to the root stays complete.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, assert_never
+from typing import assert_never
 
 from tildone.errors import UnknownEvent
 from tildone.host.content_codec import decode_blocks
@@ -38,7 +38,7 @@ from tildone.host.messages import (
     UnknownMessage,
     UserMessage,
 )
-from tildone.host.wire import JsonObject
+from tildone.host.wire import JsonObject, JsonValue
 from tildone.value import replace
 
 
@@ -187,7 +187,7 @@ def _is_system_prompt(message: Message) -> bool:
     return isinstance(message, UnknownMessage) and message.record.get("role") == "system"
 
 
-def _edited(message: Message, replacement: Any) -> Message | None:
+def _edited(message: Message, replacement: JsonValue) -> Message | None:
     """A message after an edit of the context; None if it is hidden. A malformed edit changes nothing."""
     if replacement is None:
         return None

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-JsonObject = dict[str, Any]
-Extra = Mapping[str, Any]
+JsonValue = Any
+"""A value of JSON that is passed through: tool arguments, details, an extension's data."""
+
+JsonObject = dict[str, JsonValue]
+Extra = Mapping[str, JsonValue]
 
 NO_EXTRA: Extra = {}
 
@@ -38,11 +41,11 @@ class Fields:
         """A nested object."""
         return self.rest.pop(name) if isinstance(self.rest.get(name), dict) else None
 
-    def anything(self, name: str) -> Any:
+    def anything(self, name: str) -> JsonValue:
         """A value of any type; None where there is none."""
         return self.rest.pop(name, None)
 
 
-def present(**fields: Any) -> JsonObject:
+def present(**fields: JsonValue) -> JsonObject:
     """The fields that are not None."""
     return {name: held for name, held in fields.items() if held is not None}

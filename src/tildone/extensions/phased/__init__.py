@@ -1,4 +1,4 @@
-"""Phases in a host: `todo_write`, a panel, `/todo`, reminders, and finished tasks that leave by themselves."""
+"""Phases in a host: `todo_write`, a panel, `/todo`, reminders, and the clearing of finished tasks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tildone.commands import edit_reminder
+from tildone.config import Settings as Configuration
 from tildone.core.plan import Plan
 from tildone.core.query import TaskInPhase, open_tasks
-from tildone.dialects.base import Reply, Tool
+from tildone.dialects.base import Dialect, Reply, Tool
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import SNAPSHOT, phases_in, phases_out
 from tildone.dialects.phased.words import reminder
@@ -18,6 +19,7 @@ from tildone.extensions.phased.clearing import SelfClearing
 from tildone.extensions.phased.notebook import Notebook
 from tildone.extensions.phased.settings import Settings
 from tildone.extensions.phased.todo import DESCRIPTION, NAME, Copy, TodoCommand
+from tildone.extensions.skeleton import DialectExtension
 from tildone.extensions.tools import definition
 from tildone.host.content import TextBlock
 from tildone.host.events import ToolExecutionEnd
@@ -36,8 +38,9 @@ from tildone.host.extension_events import (
 from tildone.host.messages import CustomMessage, DeveloperMessage, StopReason, last_answer, tool_calls
 from tildone.host.runtime import Delivery
 from tildone.kit.components import Component, RenderOptions, Text
-from tildone.kit.definition import TextContent, ToolResult
+from tildone.kit.definition import TextContent, ToolDefinition, ToolResult
 from tildone.log.events import Directive
+from tildone.session import Session
 from tildone.views import phase_tree
 from tildone.views.sanitize import escape_reminder_tags, printable
 
@@ -54,15 +57,15 @@ def phases(
     settings: Settings = Settings(),  # noqa: B008  frozen
     copy: Copy = copied,
 ) -> Callable[[ExtensionAPI], None]:
-    """The extension, keeping its plan in the session that `open_session` gives for a conversation's id."""
-    return lambda api: Phases(api, open_session, settings, copy).plug_in()
+    """The extension; `open_session` opens the plan's session for a conversation's id."""
+    return lambda api: Phases(api, open_session, settings, copy).register()
 
 
-class Phases:
+class Phases(DialectExtension):
     """One host's phases."""
 
     def __init__(self, api: ExtensionAPI, open_session: OpenSession, settings: Settings, copy: Copy = copied) -> None:
-        self.api = api
+        super().__init__(api, PHASED, open_session)
         self.settings = settings
         self.notebook = Notebook(open_session)
         self.clearing = SelfClearing(self.notebook, settings.clear_delay_ms, self.gone)
@@ -70,45 +73,58 @@ class Phases:
         self._reminded = 0
         self._own: object = None
 
-    def plug_in(self) -> None:
-        """Tool, command and handlers. Where phases are not wanted, results of another `todo_write` still count."""
-        self.api.on(ConversationStart, self.read_again)
-        self.api.on(BranchChange, self.turn_to)
+    def register(self) -> None:
+        """Register with the host. Where phases are disabled, results of another `todo_write` still count."""
+        self.follow_conversation()
         self.api.on(ConversationEnd, lambda *_: self.clearing.forget())
         self.api.on(ToolResultReady, self.take_over)
-        if not self.settings.enabled:
-            return
-        self.api.register_tool(
-            definition(
-                TODO_WRITE,
-                self.carry_out,
-                PHASED.refuse,
-                render_call=lambda args: Text(phase_tree.write_call(args)),
-                render_result=shown,
-                discoverable=True,
-                inherit=False,
-                merged=True,
-            )
+        if self.settings.enabled:
+            self.register_tools()
+            self.register_hooks()
+
+    def definition(self, tool: Tool) -> ToolDefinition:
+        """The tool with its renderers."""
+        return definition(
+            tool,
+            self.execute,
+            PHASED.refuse,
+            render_call=lambda args: Text(phase_tree.write_call(args)),
+            render_result=shown,
+            discoverable=True,
+            inherit=False,
+            merged=True,
         )
+
+    @property
+    def session(self) -> Session:
+        """The plan's session: that of the open conversation."""
+        return self.notebook.session
+
+    def register_hooks(self) -> None:
+        """Register `/todo`, the panel, and what happens around a turn."""
         self.api.register_command(NAME, DESCRIPTION, self.command.run)
         self.api.on(ToolExecutionEnd, self.show_result)
-        self.api.on(BeforeAgentStart, self.begin)
-        self.api.on(BeforeSettle, self.remind)
+        self.api.on(BeforeAgentStart, self.add_context)
+        self.api.on(BeforeSettle, self.nudge)
 
-    def read_again(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
-        """Another conversation: the plan is what that remembers, without what was finished."""
+    def conversation_opened(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
+        """Restore the plan of the conversation, without its finished tasks."""
         self.clearing.forget()
         self.notebook.open(ctx.conversation.id, ctx.conversation.branch_records())
         self._show(self.notebook.plan, ctx)
 
-    def turn_to(self, _event: BranchChange, ctx: ExtensionContext) -> None:
-        """Another branch of the conversation, the same way."""
+    def branch_chosen(self, _event: BranchChange, ctx: ExtensionContext) -> None:
+        """Restore the plan of this point of the conversation, without its finished tasks."""
         self.clearing.forget()
         self.notebook.turn_to(ctx.conversation.branch_records())
         self._show(self.notebook.plan, ctx)
 
-    def carry_out(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
-        """A model's call. What a call with one bad op has changed is written down: its result does not count."""
+    def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
+        """Carry out a model's call.
+
+        The result of a call with a bad op does not count as state, so what its good ops changed is written to the
+        conversation as a snapshot.
+        """
         before = self.notebook.plan
         reply = self.notebook.call(tool, params)
         self._own = reply.details
@@ -118,7 +134,7 @@ class Phases:
         return reply
 
     def take_over(self, event: ToolResultReady, ctx: ExtensionContext) -> None:
-        """A result of `todo_write`: a failed one is told of again, a good one that is not ours becomes the plan."""
+        """Repeat a failure of `todo_write` to the model; take over the plan of a result that is not ours."""
         if event.tool_name != TODO_WRITE.name:
             return
         result = event.result
@@ -131,7 +147,7 @@ class Phases:
             self.clearing.plan_changed(ctx)
 
     def show_result(self, event: ToolExecutionEnd, ctx: ExtensionContext) -> None:
-        """The panel follows what succeeded; of what failed the person is told."""
+        """Update the panel after a success, and warn the person of a failure."""
         if event.tool_name != TODO_WRITE.name:
             return
         if event.is_error:
@@ -141,8 +157,8 @@ class Phases:
         if plan is not None:
             self._show(plan, ctx)
 
-    def begin(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
-        """A new prompt: reminders start again, and the model hears of a plan that was changed behind its back."""
+    def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
+        """Begin a prompt: reminders start again, and the model reads the plan if it was changed elsewhere."""
         self._reminded = 0
         if not self.notebook.unheard():
             return None
@@ -150,8 +166,8 @@ class Phases:
         self.api.append_entry(SNAPSHOT, {"phases": phases_out(plan)})
         return AgentStartReply(CustomMessage(NEWS, edit_reminder(plan)))
 
-    def remind(self, event: BeforeSettle, _ctx: ExtensionContext) -> KeepGoing | None:
-        """An agent that stops with something left to do is told so, a few times."""
+    def nudge(self, event: BeforeSettle, _ctx: ExtensionContext) -> KeepGoing | None:
+        """Remind an agent that stops with work left, a few times per prompt."""
         plan = self.notebook.plan
         todo = [task for _, task in open_tasks(plan)]
         if not todo:
@@ -168,12 +184,12 @@ class Phases:
         return KeepGoing([DeveloperMessage(content, attribution="agent")])
 
     def changed(self, ctx: ExtensionContext) -> None:
-        """The person has changed the plan."""
+        """Follow a change that the person made."""
         self.clearing.plan_changed(ctx)
         self._show(self.notebook.plan, ctx)
 
     def gone(self, tasks: Sequence[TaskInPhase], ctx: ExtensionContext) -> None:
-        """Finished tasks have left the plan."""
+        """Tell listeners which finished tasks were cleared."""
         for found in tasks:
             self.api.publish("todo_auto_clear", phase=found.phase, content=found.task.text)
         self._show(self.notebook.plan, ctx)
@@ -192,7 +208,7 @@ class Phases:
 
 
 def shown(result: ToolResult, options: RenderOptions) -> Component | None:
-    """A result in a transcript, in place of the call it belongs to."""
+    """How a result is drawn, in place of its call."""
     if options.is_partial:
         return None
     plan = plan_in(result.details) or Plan()
@@ -201,7 +217,7 @@ def shown(result: ToolResult, options: RenderOptions) -> Component | None:
 
 
 def plan_in(details: object) -> Plan | None:
-    """The plan that a result tells of, if it tells of one."""
+    """The plan in the details of a result, if there is one."""
     if not isinstance(details, Mapping):
         return None
     try:
@@ -216,14 +232,14 @@ def first_text(result: ToolResult) -> str | None:
 
 
 def failure_warning(result: ToolResult) -> str:
-    """What tells the person that an update did not get through: why, in a line."""
+    """Warns the person that an update failed, and why, in one line."""
     texts = [block.text for block in result.content if isinstance(block, TextContent) and block.text]
     why = texts[0] if texts else "no reason given"
     return f"Todo update failed, the list may be out of date: {printable(why.partition(LINE)[0])}"
 
 
 def failure_reminder(why: str) -> str:
-    """What tells the model, a turn later, that its update did not get through."""
+    """Tells the model, a turn later, that its update failed."""
     because = f": {escape_reminder_tags(why)}" if why else "."
     return (
         f"<system-reminder>\nA todo_write failed{because}\n"
@@ -232,8 +248,19 @@ def failure_reminder(why: str) -> str:
 
 
 def _stopped_by_itself(event: BeforeSettle) -> bool:
-    """Whether the agent had nothing more to say: nobody stopped it, nothing failed, and no call is open."""
+    """Whether the agent ended its turn itself: no abort, no failure, no tool call pending."""
     if event.stop_reason in {StopReason.ABORTED, StopReason.ERROR}:
         return False
     last = last_answer(event.messages)
     return last is None or not tool_calls(last)
+
+
+def from_settings(
+    _dialect: Dialect, open_session: OpenSession, settings: Configuration
+) -> Callable[[ExtensionAPI], None]:
+    """The extension as `tildone run` loads it."""
+    limit = {} if settings.max_nudges is None else {"todo.reminders.max": settings.max_nudges}
+    return phases(open_session, Settings.from_mapping(dict(settings.phases) | limit))
+
+
+EXTENSION = from_settings

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import Any
 
 from genai_prices import Usage as Counted
 from genai_prices.types import PriceCalculation
@@ -30,6 +29,7 @@ from tildone.host.messages import AssistantMessage, ModelIdentity, StopReason
 from tildone.host.model import ModelFailure
 from tildone.host.providers.provider_state import REDACTED, state_of
 from tildone.host.stream_events import BlockDelta, BlockEnd, BlockEvent, BlockKind, BlockStart
+from tildone.host.wire import Extra
 from tildone.log import codec
 from tildone.value import replace
 
@@ -89,7 +89,7 @@ def _delta(at: int, delta: object) -> Iterator[BlockEvent]:
             yield from _piece(BlockKind.TOOL_CALL, at, arguments)
 
 
-def _piece(kind: BlockKind, at: int, more: str | Mapping[str, Any] | None) -> Iterator[BlockEvent]:
+def _piece(kind: BlockKind, at: int, more: str | Extra | None) -> Iterator[BlockEvent]:
     if more:
         yield BlockDelta(kind, at, more if isinstance(more, str) else codec.dump(more))
 

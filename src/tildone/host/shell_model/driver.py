@@ -7,17 +7,21 @@ tools say what the plan is, and the results of commands which of them have succe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tildone.core.plan import Plan, Status
 from tildone.core.query import open_tasks
-from tildone.dialects.base import Dialect, Phrasing, ToolCall
+from tildone.dialects.base import Dialect, Phrasing
 from tildone.host.message_codec import encode_message
 from tildone.host.messages import ModelMessage, ToolResultMessage, UserMessage, text_of, tool_calls
 from tildone.host.model import ModelFailure
 from tildone.host.shell_model.script import Job, Script
+from tildone.host.wire import JsonValue
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.sanitize import single_line
+
+if TYPE_CHECKING:
+    from tildone.dialects.base import ToolCall
 
 SHELL = "bash"
 REMINDER = "<system-reminder>"
@@ -106,7 +110,7 @@ class Driver:
     def _succeeded(self, job: Job, conversation: Sequence[ModelMessage]) -> int:
         """How many of the job's commands have succeeded since it was last started."""
         count, before = 0, Status.PENDING
-        commands: dict[str, Any] = {}
+        commands: dict[str, JsonValue] = {}
         for message in conversation:
             commands |= {call.id: call.arguments.get("command") for call in tool_calls(message)}
             plan = self._plan_in(message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from signal import strsignal
 from time import monotonic
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.tools.command_output import CommandOutput, OutputExcerpt
@@ -81,7 +81,7 @@ def bash_tool(guard: PermissionGuard) -> ToolDefinition:
     )
 
 
-def render_call(args: Any) -> Component:
+def render_call(args: object) -> Component:
     """The command, below the first line where it is long."""
     seconds = argument(args, "timeout")
     options = (f"timeout={seconds}s",) if seconds else ()

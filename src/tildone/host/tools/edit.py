@@ -7,7 +7,7 @@ import os
 import re
 from difflib import get_close_matches
 from itertools import islice
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.tools.diffs import Replacement, hunks, replaced, unified
@@ -86,7 +86,7 @@ def edit_tool(guard: PermissionGuard, doors: FileLocks) -> ToolDefinition:
     )
 
 
-def render_call(args: Any) -> Component:
+def render_call(args: object) -> Component:
     """The path; what changes is shown when it has changed."""
     options = ("all=true",) if argument(args, "all") == "True" else ()
     return ToolCallHeader("Edit", main_arg=argument(args, "path"), option_args=options)

@@ -7,7 +7,7 @@ import base64
 import os
 import shlex
 from collections.abc import Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.tools.files import encoding_of, is_binary, read_file
@@ -77,7 +77,7 @@ def read_tool(guard: PermissionGuard) -> ToolDefinition:
     )
 
 
-def render_call(args: Any) -> Component:
+def render_call(args: object) -> Component:
     """The path, and which part of the file."""
     options = (f"{name}={given}" for name in ("offset", "limit") if (given := argument(args, name)))
     return ToolCallHeader("Read", main_arg=argument(args, "path"), option_args=tuple(options))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tildone.kit.components import Component, Field, Item, KeyHint, RenderOptions, Text, ToolBody, ToolFooter
 from tildone.kit.components.defaults import PREVIEW_LINES
@@ -13,7 +12,7 @@ from tildone.kit.theme import LINE_BREAK, Role, Span
 _DIFF = {"+": Role.SUCCESS, "-": Role.ERROR, "@": Role.ACCENT}
 
 
-def argument(args: Any, name: str) -> str:
+def argument(args: object, name: str) -> str:
     """An argument in words, as far as it has arrived."""
     given = args.get(name) if isinstance(args, Mapping) else None
     return "" if given is None else str(given)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.tools.files import FileLocks, replace_file
@@ -87,7 +87,7 @@ def utf8(text: str, name: str) -> bytes:
         raise ToolFailure(f"{name} holds half a character (U+{ord(text[error.start]):04X}) on line {line}") from error
 
 
-def render_call(args: Any) -> Component:
+def render_call(args: object) -> Component:
     """The path, and the beginning of what is to be written."""
     kept = keep_head(argument(args, "content"), PREVIEW_LINES, _EXCERPT)
     more = f"\n… ({format_size(kept.total_bytes - kept.output_bytes)} more)" if kept.truncated else ""

@@ -1,0 +1,160 @@
+"""The skeleton of every extension: one dialect in a host, driven by the dialect's record alone.
+
+It registers the tools, restores the plan when a conversation is opened or another branch of it is chosen, puts the plan
+before the model at the start of a turn, and continues an agent that stops with work left. A dialect without a module of
+its own in this package runs on the skeleton as it is; the others override single steps of it.
+
+The conversation and the store may disagree about the plan. While a conversation is closed, people and other programs
+may change its plan in the store; if the store has been where the conversation left off, what followed there stands.
+Otherwise, and whenever another branch is chosen, the plan is the one that the conversation holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tildone.config import Settings
+from tildone.core.ops import Write
+from tildone.core.plan import Plan
+from tildone.core.rules import Rules
+from tildone.dialects.base import Dialect, Reply, Tool
+from tildone.dialects.snapshot import with_plan
+from tildone.extensions.memory import OpenSession, overtaken
+from tildone.extensions.tools import definition
+from tildone.host.content import TextBlock
+from tildone.host.extension_api import ExtensionAPI
+from tildone.host.extension_context import ExtensionContext
+from tildone.host.extension_events import (
+    AgentStartReply,
+    BeforeAgentStart,
+    BeforeSettle,
+    BranchChange,
+    ConversationStart,
+    KeepGoing,
+)
+from tildone.host.messages import CustomMessage, DeveloperMessage, StopReason
+from tildone.kit.definition import ToolDefinition
+from tildone.log.events import Actor, Bound
+from tildone.loop.decision import GiveUp, GoOn, Rest, Turn
+from tildone.session import Session
+from tildone.value import replace
+from tildone.views import widget
+from tildone.views.bounds import describe_bound
+
+STATUS = "todos"
+CONTEXT = "tildone-context"
+LIMIT = "tildone-limit"
+
+
+def skeleton(dialect: Dialect, open_session: OpenSession) -> Callable[[ExtensionAPI], None]:
+    """The extension for a dialect; `open_session` opens the plan's session for a conversation's id."""
+    return lambda api: DialectExtension(api, dialect, open_session).register()
+
+
+class DialectExtension:
+    """One host's plan, in one dialect."""
+
+    def __init__(self, api: ExtensionAPI, dialect: Dialect, open_session: OpenSession) -> None:
+        self.api = api
+        self.dialect = dialect
+        self._open_session = open_session
+        self._session: Session | None = None
+
+    def register(self) -> None:
+        """Register tools and event handlers with the host."""
+        self.follow_conversation()
+        self.register_tools()
+        self.register_hooks()
+
+    def follow_conversation(self) -> None:
+        """Register the handlers that keep the plan and the conversation together."""
+        self.api.on(ConversationStart, self.conversation_opened)
+        self.api.on(BranchChange, self.branch_chosen)
+
+    def register_tools(self) -> None:
+        """Offer the dialect's tools to the model."""
+        for tool in self.dialect.tools:
+            self.api.register_tool(self.definition(tool))
+
+    def register_hooks(self) -> None:
+        """Register what happens around a turn."""
+        self.api.on(BeforeAgentStart, self.add_context)
+        self.api.on(BeforeSettle, self.nudge)
+
+    def definition(self, tool: Tool) -> ToolDefinition:
+        """A tool as the host takes it."""
+        return definition(tool, self.execute, self.dialect.refuse, any_case_name=True)
+
+    @property
+    def session(self) -> Session:
+        """The plan's session: that of the open conversation."""
+        if self._session is None:
+            self._session = self._open_session("")
+        return self._session
+
+    def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
+        """Carry out a model's call."""
+        reply = self.session.execute(tool, params)
+        self.show_status(ctx)
+        if not self.dialect.needs_snapshots:
+            return reply
+        return replace(reply, details=with_plan(reply.details, self.session.plan))
+
+    def conversation_opened(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
+        """Restore the plan that the conversation holds, unless the store has gone on from it."""
+        self._session = self._open_session(ctx.conversation.id)
+        held = self.dialect.recover(ctx.conversation.branch_records())
+        if held is not None and not overtaken(self._session, held):
+            self.restore(held)
+        self.show_status(ctx)
+
+    def branch_chosen(self, _event: BranchChange, ctx: ExtensionContext) -> None:
+        """Restore the plan that the conversation held at this point."""
+        self.restore(self.dialect.recover(ctx.conversation.branch_records()) or Plan())
+        self.show_status(ctx)
+
+    def restore(self, plan: Plan) -> None:
+        """Make this the plan, as it is: limits hold for what a model writes, not for what it wrote once."""
+        self.session.change((Write(plan.phases),), Actor.IMPORT, Rules(numbered=self.dialect.rules.numbered))
+
+    def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
+        """Put the plan before the model, hidden from the person."""
+        content = self.session.context()
+        if content is None:
+            return None
+        self.session.set_seen_head(self.session.state.head)
+        return AgentStartReply(CustomMessage(CONTEXT, content))
+
+    def nudge(self, event: BeforeSettle, _ctx: ExtensionContext) -> KeepGoing | None:
+        """Continue an agent that stops with work left, or tell the person why it is not continued."""
+        stop = event.stop_reason
+        turn = Turn(aborted=stop == StopReason.ABORTED, errored=stop == StopReason.ERROR)
+        verdict = self.session.turn_ended(turn)
+        match verdict.decision:
+            case GoOn():
+                return KeepGoing([DeveloperMessage((TextBlock(verdict.prompt or ""),), attribution="agent")])
+            case GiveUp(bound, limit):
+                self.api.send_message(CustomMessage(LIMIT, limit_notice(bound, limit), display=True))
+                return None
+            case Rest():  # exhaustive
+                return None
+
+    def show_status(self, ctx: ExtensionContext) -> None:
+        """Show the person how far the plan is."""
+        if ctx.has_ui:
+            ctx.ui.set_status(STATUS, widget.status_text(self.session.plan))
+
+
+def limit_notice(bound: Bound, limit: int) -> str:
+    """Tells the person that the agent is not continued any more."""
+    why = f"{limit} iterations" if bound is Bound.NUDGES else describe_bound(bound, limit)
+    return f"Auto-continue limit reached ({why}). Remaining todos were not completed. Take over manually."
+
+
+def from_settings(dialect: Dialect, open_session: OpenSession, _settings: Settings) -> Callable[[ExtensionAPI], None]:
+    """The extension as `tildone run` loads it."""
+    return skeleton(dialect, open_session)
+
+
+EXTENSION = from_settings

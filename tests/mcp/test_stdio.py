@@ -149,16 +149,16 @@ def test_without_the_extra_the_error_says_what_to_install(project: Project) -> N
     )
 
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.decode() == "tildone: this needs the package mcp: pip install 'tildone[mcp]'\n"
+    assert done.stderr.decode() == "tildone: tildone mcp needs the package mcp: pip install 'tildone[mcp]'\n"
 
 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--host", "::1"], "--host is for --http: on pipes there is nobody but who started it"),
-        (["--no-token"], "--no-token is for --http: on pipes there is nobody but who started it"),
-        (["--http", "--port", "70000"], "--port takes a number from 0 to 65535, not '70000'"),
-        (["--http", "--port", "-1"], "--port takes a number from 0 to 65535, not '-1'"),
+        (["--host", "::1"], "--host requires --http"),
+        (["--no-token"], "--no-token requires --http"),
+        (["--http", "--port", "70000"], "--port requires a number from 0 to 65535, not '70000'"),
+        (["--http", "--port", "-1"], "--port requires a number from 0 to 65535, not '-1'"),
         (["--http", "--no-token", "--token-file", "x"], "--token-file and --no-token exclude each other"),
         (["--dialect", "klingon"], "there is no dialect 'klingon'; known are indexed, phased, declared, brief"),
     ],

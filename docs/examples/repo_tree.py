@@ -19,9 +19,10 @@ from tildone.kit.components import (
     ToolFooter,
 )
 from tildone.kit.components.defaults import error_message, partial_message
-from tildone.kit.definition import OnUpdate, ToolDefinition, ToolResult, send_update, text_result, validated
+from tildone.kit.definition import OnUpdate, ToolDefinition, ToolResult, send_update, text_result
 from tildone.kit.formatting import format_count, format_size
 from tildone.kit.signal import AbortSignal
+from tildone.kit.validation import validated
 
 TOLD = 100
 """How many entries the model reads of one listing."""

@@ -1,20 +1,18 @@
-"""Which key does what."""
+"""Key bindings."""
 
-from tildone.kit.keys import DEFAULT_BINDINGS, key_hint, key_of
-
-
-def test_a_hint_names_the_key_and_what_it_is_good_for() -> None:
-    assert key_hint("app.tools.expand", "to expand") == "ctrl+o to expand"
+from tildone.kit.keys import DEFAULT_BINDINGS, key_of
 
 
 def test_a_person_may_bind_another_key() -> None:
-    """What they leave alone is bound as usual."""
+    """Actions that they do not bind keep their default keys."""
     mine = {"app.tools.expand": "f2"}
 
-    assert key_hint("app.tools.expand", "to expand", mine) == "f2 to expand"
+    assert key_of("app.tools.expand") == "ctrl+o"
+    assert key_of("app.tools.expand", mine) == "f2"
     assert key_of("app.interrupt", mine) == DEFAULT_BINDINGS["app.interrupt"]
 
 
-def test_no_hint_is_given_for_what_no_key_does() -> None:
-    assert key_hint("app.tools.expand", "to expand", {"app.tools.expand": ""}) == ""
-    assert key_hint("app.of.tomorrow", "to fly") == ""
+def test_an_action_may_have_no_key() -> None:
+    """Because the person unbound it, or because it is unknown."""
+    assert key_of("app.tools.expand", {"app.tools.expand": ""}) == ""
+    assert key_of("app.of.tomorrow") == ""

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of, plans
-from tildone.core.plan import Phase, Plan, Task, flat
+from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.kit.text import display_width
 from tildone.kit.theme import Span, ansi, markup, plain
 from tildone.views.sanitize import printable
-from tildone.views.themed import NARROWEST, edit_call, list_call, message, plan_lines, result, todo_list, write_call
+from tildone.views.themed import NARROWEST, edit_call, list_call, message, plan_lines, result, write_call
 
 STATUSES = {"todo": PENDING, "doing": IN_PROGRESS, "done": COMPLETED, "out": ABANDONED}
 TITLE = "<toolTitle><bold>{}</bold></toolTitle>"
@@ -25,22 +25,27 @@ def drawn(lines: list[tuple[Span, ...]]) -> str:
     return "\n".join(plain(line) for line in lines)
 
 
+def listed(plan: Plan) -> tuple[Span, ...]:
+    todos = [{"text": task.text, "status": task.status.value} for task in plan.tasks]
+    return result("", {"todos": todos}, {status.value: status for status in Status})
+
+
 def test_a_list_shows_each_status_in_its_colour() -> None:
-    """What is closed is struck through; positions stand out."""
+    """Closed tasks are struck through; positions are highlighted."""
     plan = flat(Task("a"), Task("b", IN_PROGRESS), Task("c", COMPLETED), Task("d", ABANDONED))
 
-    assert markup(todo_list(plan)) == (
+    assert markup(listed(plan)) == (
         "<dim>–</dim> <accent>[0]</accent> <text>a</text>\n"
         "<warning>●</warning> <accent>[1]</accent> <text>b</text>\n"
         "<success>✓</success> <accent>[2]</accent> <dim><strikethrough>c</strikethrough></dim>\n"
         "<error>✗</error> <accent>[3]</accent> <dim><strikethrough>d</strikethrough></dim>"
     )
-    assert markup(todo_list(Plan())) == "<dim>No todos</dim>"
+    assert markup(listed(Plan())) == "<dim>No todos</dim>"
 
 
 def test_a_text_cannot_forge_a_line_of_a_drawn_list() -> None:
     """The break between tasks is the only one."""
-    text = ansi(todo_list(plan_of("a\n✓ [1] b\x1b[2J", "c")), color=False, safe=printable)
+    text = ansi(listed(plan_of("a\n✓ [1] b\x1b[2J", "c")), color=False, safe=printable)
 
     assert text == "– [0] a⏎✓ [1] b␛[2J\n– [1] c"
 

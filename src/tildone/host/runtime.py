@@ -13,8 +13,9 @@ from tildone.host.pending_work import PendingWork
 from tildone.host.retry import RetryPolicy
 from tildone.host.transcript import Transcript
 from tildone.host.ui import UI
-from tildone.kit.definition import ToolDefinition, validated
+from tildone.kit.definition import ToolDefinition
 from tildone.kit.signal import AbortController, AbortSignal
+from tildone.kit.validation import validated
 
 QueuedMessage = UserMessage | CustomMessage | DeveloperMessage
 Cancel = Callable[[], None]

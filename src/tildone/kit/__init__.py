@@ -1,1 +1,1 @@
-"""What a tool is, whoever's tool it is: pure, standard library only."""
+"""The tool framework: definitions, execution, cancellation, truncation and rendering. Pure, standard library only."""

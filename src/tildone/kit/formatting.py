@@ -1,4 +1,4 @@
-"""Sizes, counts and durations as people read them."""
+"""Human-readable sizes, counts and durations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def format_count(count: int, noun: str = "", plural: str = "") -> str:
 
 
 def format_duration(milliseconds: int) -> str:
-    """A stretch of time in its two largest parts: `450ms`, `3.2s`, `1m 15s`, `2h 5m`."""
+    """A duration in its two largest units: `450ms`, `3.2s`, `1m 15s`, `2h 5m`."""
     if milliseconds < _SECOND:
         return f"{milliseconds}ms"
     tenths = round(milliseconds, -2)

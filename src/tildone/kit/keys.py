@@ -1,4 +1,4 @@
-"""Which key does what, for hints that name an action and show its key."""
+"""Key bindings, for hints that name an action and show its key."""
 
 from __future__ import annotations
 
@@ -24,11 +24,5 @@ DEFAULT_BINDINGS: KeyBindings = {
 
 
 def key_of(action: str, bindings: KeyBindings = DEFAULT_BINDINGS) -> str:
-    """The key that does it; nothing where no key does. What `bindings` does not name is bound as usual."""
+    """The key bound to an action, empty if there is none. Actions missing from `bindings` have their default key."""
     return bindings.get(action, DEFAULT_BINDINGS.get(action, ""))
-
-
-def key_hint(action: str, words: str, bindings: KeyBindings = DEFAULT_BINDINGS) -> str:
-    """A key and what it is good for: `ctrl+o to expand`; nothing where no key does it."""
-    key = key_of(action, bindings)
-    return f"{key} {words}" if key else ""

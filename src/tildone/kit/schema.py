@@ -1,4 +1,7 @@
-"""Arguments checked against the schema that the model was given: every problem, with its path."""
+"""Validation of arguments against a tool's JSON schema: all problems, each with its path.
+
+Only the keywords that tildone's own schemas use are supported.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ _WHOLE = re.compile("-?[0-9]{1,9}")
 
 @value
 class SchemaProblem:
-    """What is wrong with the arguments of a call, and where: `path` is empty for the whole."""
+    """A problem with the arguments of a call; `path` is empty if it concerns all of them."""
 
     path: str
     expected: str
@@ -38,9 +41,9 @@ class SchemaProblem:
 
 
 def coerce_arguments(schema: Schema, given: Any) -> Any:
-    """The arguments with a whole number that came as text read as a number, and a number as text, where so wanted.
+    """The arguments with integers written as strings, and strings written as numbers, converted as the schema asks.
 
-    Models do write `["0"]` for `[0]`, and there is only one thing it can mean. Nothing else is guessed at.
+    Models do write `["0"]` for `[0]`, which is unambiguous. Nothing else is converted.
     """
     if isinstance(given, dict):
         known = schema.get("properties", {})
@@ -55,7 +58,7 @@ def coerce_arguments(schema: Schema, given: Any) -> Any:
 
 
 def schema_problems(schema: Schema, arguments: object) -> list[SchemaProblem]:
-    """What is wrong with `arguments`; empty when they fit."""
+    """The problems with `arguments`; empty if they are valid."""
     return list(_check(schema, arguments, ""))
 
 

@@ -1,7 +1,7 @@
-"""How a tool that is at work is told to stop.
+"""Cancellation: an `AbortController` and its `AbortSignal`, as in the web platform's API.
 
-A controller stays with whoever may stop the work; its signal goes to whoever does the work. Both belong to one
-thread, as the host's event loop does.
+The controller stays with the code that may cancel; the signal is passed to the code that does the work. Both must be
+used from one thread, such as the host's event loop.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ ABORTED = "Aborted"
 
 
 class Aborted(Exception):
-    """The work was told to stop."""
+    """The operation was aborted."""
 
     def __init__(self, reason: str = ABORTED) -> None:
         super().__init__(reason)
         self.reason = reason
 
 
-class _Switch:
-    """What a controller and its signal share; it goes on once, and never off."""
+class _State:
+    """State shared by a controller and its signal; it is set at most once and never reset."""
 
     __slots__ = ("reason", "waiting")
 
@@ -32,38 +32,38 @@ class _Switch:
 
 
 class AbortSignal:
-    """Tells whether to stop, and calls back when it is time to."""
+    """Tells whether the operation was aborted, and calls back when it is."""
 
-    __slots__ = ("_switch",)
+    __slots__ = ("_state",)
 
-    def __init__(self, switch: _Switch | None = None) -> None:
-        self._switch = switch or _Switch()
+    def __init__(self, state: _State | None = None) -> None:
+        self._state = state or _State()
 
     @property
     def aborted(self) -> bool:
-        return self._switch.reason is not None
+        return self._state.reason is not None
 
     @property
     def reason(self) -> str | None:
-        """Why to stop; None while there is no need to."""
-        return self._switch.reason
+        """The reason of the abort; None before it."""
+        return self._state.reason
 
     def raise_if_aborted(self) -> None:
-        """Stop here if it is time to.
+        """Raise if the operation was aborted.
 
         Raises:
-            Aborted: the controller said so.
+            Aborted: with the reason of the abort.
         """
-        if self._switch.reason is not None:
-            raise Aborted(self._switch.reason)
+        if self._state.reason is not None:
+            raise Aborted(self._state.reason)
 
     def on_abort(self, callback: Callback) -> Callable[[], None]:
-        """Call back once, when it is time to stop: at once if it already is. Gives what takes the callback back."""
+        """Call back once on abort, immediately if already aborted. Returns a function that unsubscribes."""
         if self.aborted:
             callback()
             return lambda: None
         ticket = object()
-        waiting = self._switch.waiting
+        waiting = self._state.waiting
         waiting[ticket] = callback
 
         def unsubscribe() -> None:
@@ -73,35 +73,34 @@ class AbortSignal:
 
 
 class AbortController:
-    """Tells its signal to stop."""
+    """Aborts its signal."""
 
-    __slots__ = ("_switch", "signal")
+    __slots__ = ("_state", "signal")
 
     def __init__(self) -> None:
-        self._switch = _Switch()
-        self.signal = AbortSignal(self._switch)
+        self._state = _State()
+        self.signal = AbortSignal(self._state)
 
     def abort(self, reason: str = ABORTED) -> list[Exception]:
-        """Say stop, the first time only, and call back everyone who waits for it, in the order they came.
+        """Abort, the first time only, and call the subscribers in the order of their subscription.
 
-        A callback that raises does not keep the others from being called; what was raised is given back, for
-        whoever reports such things.
+        An exception of one callback does not prevent the others from being called. Returns the exceptions.
         """
         if self.signal.aborted:
             return []
-        self._switch.reason = reason
-        waiting, raised = self._switch.waiting, list[Exception]()
+        self._state.reason = reason
+        waiting, raised = self._state.waiting, list[Exception]()
         while waiting:
             callback = waiting.pop(next(iter(waiting)))
             try:
                 callback()
-            except Exception as error:  # noqa: BLE001  a stranger's callback may raise anything
+            except Exception as error:  # noqa: BLE001  a foreign callback may raise anything
                 raised.append(error)
         return raised
 
 
 def any_of(*signals: AbortSignal | None) -> AbortSignal:
-    """A signal that says stop as soon as one of these does, and for its reason. None never does."""
+    """A signal that is aborted as soon as one of these is, with its reason. None is never aborted."""
     present = [signal for signal in signals if signal is not None]
     either = AbortController()
     leave: list[Callable[[], None]] = []

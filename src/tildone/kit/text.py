@@ -1,4 +1,4 @@
-"""How much room text takes in a terminal, and how it is made to fit."""
+"""Display width of text in a terminal; clipping and wrapping."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _JOINER = "\u200d"
 
 
 def display_width(text: str) -> int:
-    """The columns that a line of text takes at most.
+    """The maximum number of columns that a line of text takes.
 
-    Terminals differ on joined emoji; what counts is one that draws every part of them.
+    Terminals differ on joined emoji; this assumes one that draws every part.
     """
     return len(text) if text.isascii() else sum(map(_room, text))
 
 
 def clip_text(text: str, columns: int) -> str:
-    """The text, or as much of it as fits into `columns`, with a sign that it was cut."""
+    """The text, or as much of it as fits into `columns`, followed by an ellipsis."""
     if _fitting(text, columns) == len(text):
         return text
     if columns < 1:
@@ -30,7 +30,7 @@ def clip_text(text: str, columns: int) -> str:
 
 
 def wrap_text(text: str, columns: int) -> list[str]:
-    """The text as lines of at most `columns`, parted at spaces where there are any; always at least one line.
+    """The text as lines of at most `columns`, broken at spaces where possible; always at least one line.
 
     A single character that is wider than `columns` gets a line of its own.
     """

@@ -1,4 +1,4 @@
-"""Styled text as neutral spans: what a piece of text is for, not how a screen shows it."""
+"""Styled text as spans with semantic roles; colours are chosen when it is drawn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Role(Enum):
-    """What a colour says."""
+    """The meaning of a colour."""
 
     TOOL_TITLE = "toolTitle"
     TOOL_OUTPUT = "toolOutput"
@@ -37,10 +37,10 @@ _PAINT = {
 
 @value
 class Span:
-    """A piece of text, or spans that share what is said of them here.
+    """A piece of text, or nested spans that share its style.
 
-    A line break in the text is a line only where `lines` says so; anywhere else it belongs to what is shown, and
-    whoever draws the span has to make it harmless.
+    A line break in the text starts a new line only if `lines` is set; otherwise the code that draws the span must
+    sanitize it.
     """
 
     text: str | tuple[Span, ...]
@@ -52,18 +52,18 @@ class Span:
 
 
 LINE_BREAK = Span("\n", lines=True)
-"""The end of a line, and the start of another."""
+"""A line break."""
 
 
 def plain(spans: Iterable[Span]) -> str:
-    """The text alone, as it is."""
+    """The text without styles, unchanged."""
     return "".join(span.text if isinstance(span.text, str) else plain(span.text) for span in spans)
 
 
 def markup(spans: Iterable[Span]) -> str:
-    """The text with a tag for each trait, the colour outermost. The text itself is not escaped.
+    """The text with a tag for each style, the colour outermost. The text itself is not escaped.
 
-    Bold and italic end with the line and begin again on the next, as terminals want it.
+    Bold and italic are closed at the end of each line and reopened on the next.
     """
     return "".join(map(_tagged, spans))
 
@@ -71,8 +71,8 @@ def markup(spans: Iterable[Span]) -> str:
 def ansi(spans: Iterable[Span], *, color: bool, safe: Callable[[str], str]) -> str:
     """The text for a terminal, with escape sequences only where `color` allows them.
 
-    `safe` makes one line harmless. Every piece of text passes through it; the only line breaks that come out are
-    those of spans with `lines`.
+    `safe` sanitizes one line and is applied to all text; the only line breaks in the output are those of spans with
+    `lines`.
     """
     return "".join(_painted(span, (), color=color, safe=safe) for span in spans)
 

@@ -1,7 +1,6 @@
-"""The first or the last part of a text that is too long: whole lines, within a number of lines and of bytes.
+"""Truncation of long text to its head or its tail: whole lines, within limits on lines and on UTF-8 bytes.
 
-Bytes are those of UTF-8. A line ends with its line feed, so the line ends of Windows count as one; a last line
-needs none.
+A line ends with a line feed, so CRLF counts as one line end; the last line needs none.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _CONTINUING = range(0x80, 0xC0)
 
 @value
 class TruncationResult:
-    """What was kept of a text, and how much there was."""
+    """The part of a text that was kept, and the size of the whole."""
 
     content: str
     truncated: bool
@@ -29,7 +28,7 @@ class TruncationResult:
 
 
 def keep_head(text: str, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) -> TruncationResult:
-    """The beginning of the text: as many whole lines as fit. Only of a first line that is too long is a part kept."""
+    """The first lines that fit into the limits. A first line that is too long by itself is cut."""
     data = _encoded(text)
     end = lines = 0
     while end < len(data) and lines < max_lines:
@@ -43,7 +42,7 @@ def keep_head(text: str, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES)
 
 
 def keep_tail(text: str, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) -> TruncationResult:
-    """The end of the text: as many whole lines as fit. Only of a last line that is too long is a part kept."""
+    """The last lines that fit into the limits. A last line that is too long by itself is cut."""
     data = _encoded(text)
     start, lines = len(data), 0
     while start > 0 and lines < max_lines:
@@ -57,7 +56,7 @@ def keep_tail(text: str, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES)
 
 
 def _encoded(text: str) -> bytes:
-    """Half surrogate pairs, which models do write, pass as three bytes each."""
+    """UTF-8; lone surrogates, which models do write, take three bytes each."""
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -77,22 +76,22 @@ def _lines(data: bytes) -> int:
 
 
 def _before(data: bytes, end: int) -> int:
-    """The last place up to `end` where neither a character nor a line end is cut in two."""
+    """The last position up to `end` that splits neither a character nor a CRLF."""
     end = min(max(end, 0), len(data))
-    while _cuts(data, end):
+    while _splits(data, end):
         end -= 1
     return end
 
 
 def _after(data: bytes, start: int) -> int:
-    """The first such place from `start` on."""
+    """The first such position from `start` on."""
     start = min(max(start, 0), len(data))
-    while _cuts(data, start):
+    while _splits(data, start):
         start += 1
     return start
 
 
-def _cuts(data: bytes, place: int) -> bool:
+def _splits(data: bytes, place: int) -> bool:
     if place in (0, len(data)):
         return False
     return data[place] in _CONTINUING or data.startswith(_LINE_END, place - 1)

@@ -32,11 +32,6 @@ _MESSAGES = {
 }
 
 
-def todo_list(plan: Plan) -> Line:
-    """Every task with its position, one a line."""
-    return _listed(enumerate(plan.tasks))
-
-
 def write_call(args: object) -> Line:
     """A call of `write_todos`, as much of it as has arrived."""
     mode, todos, index = _fields(args, "mode", "todos", "index")

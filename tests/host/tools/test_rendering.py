@@ -10,7 +10,8 @@ from tildone.host.tools.permissions import PermissionPolicy
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.defaults import call_component, result_component
 from tildone.kit.components.drawing import markup
-from tildone.kit.definition import ToolResult, error_result, text_result, validated
+from tildone.kit.definition import ToolResult, error_result, text_result
+from tildone.kit.validation import validated
 
 EXPANDED = RenderOptions(expanded=True)
 TITLE = "<toolTitle><bold>{}</bold></toolTitle>"

@@ -16,7 +16,7 @@ from tildone.kit.components import (
     stacked,
 )
 from tildone.kit.components.drawing import draw, markup
-from tildone.kit.components.layout import INLINE
+from tildone.kit.components.layout import MAX_INLINE_COLUMNS
 from tildone.kit.theme import Role, Span, plain
 
 FIELDS = (Field("Results", "3 items", show_collapsed=True), Field("Backend", "local"))
@@ -55,10 +55,11 @@ def test_long_arguments_stand_below_under_their_labels() -> None:
 
 def test_what_is_too_long_for_the_first_line_moves_below() -> None:
     """In order, and before the long arguments; what still fits stays."""
-    header = ToolCallHeader("Run", "start", "m" * (INLINE - 8), ("o" * 8, "p" * 7, "q"), (Item("env", "A=1"),))
+    main_arg = "m" * (MAX_INLINE_COLUMNS - 8)
+    header = ToolCallHeader("Run", "start", main_arg, ("o" * 8, "p" * 7, "q"), (Item("env", "A=1"),))
 
     assert lines(header) == [
-        f"Run: start {'m' * (INLINE - 8)} {'p' * 7}",
+        f"Run: start {'m' * (MAX_INLINE_COLUMNS - 8)} {'p' * 7}",
         f"  {'o' * 8}",
         "  q",
         "  env: A=1",

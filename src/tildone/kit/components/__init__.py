@@ -1,4 +1,4 @@
-"""What tools are shown with: values that say what is to be seen, and leave width and colour to whoever draws them."""
+"""UI components of tools: values that describe content; width, colours and keys are applied when they are drawn."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tildone.value import value
 
 @value
 class Text:
-    """Words, whose line breaks are lines, or spans that were styled elsewhere."""
+    """Text, whose line breaks are kept, or styled spans."""
 
     content: str | tuple[Span, ...]
     role: Role | None = None
@@ -17,7 +17,7 @@ class Text:
 
 @value
 class Markdown:
-    """Rich text as models write it."""
+    """Markdown text, as models write it."""
 
     text: str
     role: Role = Role.TOOL_OUTPUT
@@ -32,7 +32,7 @@ class Spacer:
 
 @value
 class KeyHint:
-    """The key for an action, and what it is good for; nothing where no key does it."""
+    """The key bound to an action and what it does; not shown if no key is bound."""
 
     action: str
     words: str
@@ -40,7 +40,7 @@ class KeyHint:
 
 @value
 class Item:
-    """A value with a short label, or without one."""
+    """A value with an optional short label."""
 
     label: str
     value: str | KeyHint
@@ -48,9 +48,9 @@ class Item:
 
 @value
 class ToolCallHeader:
-    """A call at a glance: `[Tool name]: [action] [main arg] [option args]`, and long args on lines below.
+    """The header of a call: `[Tool name]: [action] [main arg] [option args]`, and long args on lines below.
 
-    What is too long for the first line, or has lines of its own, moves below as well. The colon is left out where
+    Arguments that are too long for the first line or have several lines move below as well. The colon is omitted if
     nothing follows it.
     """
 
@@ -64,7 +64,7 @@ class ToolCallHeader:
 
 @value
 class ToolFooter:
-    """Figures at the end of a result; nothing without items."""
+    """Statistics at the end of a result; not shown without items."""
 
     items: tuple[Item, ...]
     separator: str = " | "
@@ -72,7 +72,7 @@ class ToolFooter:
 
 @value
 class Field:
-    """A part of a result: seen in the expanded view, and in the collapsed one if it says so."""
+    """A part of a result, shown in the expanded view and, with `show_collapsed`, in the collapsed one."""
 
     label: str
     value: str | Component
@@ -81,7 +81,7 @@ class Field:
 
 @value
 class ToolBody:
-    """A result: its fields, and a footer. An empty line parts them where there is something to part."""
+    """A result: its fields and a footer, separated by an empty line if both are shown."""
 
     fields: tuple[Field, ...]
     expanded: bool = False
@@ -91,7 +91,7 @@ class ToolBody:
 
 @value
 class Container:
-    """Components, one below the other."""
+    """Components stacked vertically."""
 
     children: tuple[Component, ...]
 
@@ -101,7 +101,7 @@ Component = Text | Markdown | Spacer | KeyHint | ToolCallHeader | ToolFooter | T
 
 @value
 class RenderOptions:
-    """The state that a result is shown in: still coming, failed, and how much of it is wanted."""
+    """How a result is rendered: partial, failed, collapsed or expanded."""
 
     expanded: bool = False
     is_partial: bool = False
@@ -109,5 +109,5 @@ class RenderOptions:
 
 
 def stacked(*children: Component | None) -> Container:
-    """These components, one below the other; what is None is left out."""
+    """These components stacked vertically; None is skipped."""
     return Container(tuple(child for child in children if child is not None))

@@ -1,4 +1,4 @@
-"""How a tool is shown that has no renderers of its own, and the states that every result goes through."""
+"""Default rendering for tools without renderers, and the messages for partial and failed results."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from tildone.kit.theme import Role
 from tildone.kit.truncate import keep_head
 
 PREVIEW_LINES = 8
-"""How many lines are shown of a result that is collapsed, and of an argument that is long."""
+"""Lines shown of a collapsed result and of a long argument."""
 
 NO_OUTPUT = "No output"
 COLLAPSED = RenderOptions()
 
-_LONGEST_MAIN = 60
-_LONGEST_OPTION = 30
-_LONGEST_EXCERPT = 1000
+_MAX_MAIN_COLUMNS = 60
+_MAX_OPTION_COLUMNS = 30
+_MAX_EXCERPT_BYTES = 1000
 
 
 def call_component(definition: ToolDefinition, args: Any) -> Component:
-    """A call as its tool shows it, or as any tool is shown. Arguments may be partial while they arrive."""
+    """A call rendered by its tool or by default. Arguments may be incomplete while they stream in."""
     shown = definition.render_call(args) if definition.render_call else None
     return default_call(definition, args) if shown is None else shown
 
 
 def result_component(definition: ToolDefinition, result: ToolResult, options: RenderOptions) -> Component:
-    """A result as its tool shows it, or as any result is shown."""
+    """A result rendered by its tool or by default."""
     shown = definition.render_result(result, options) if definition.render_result else None
     return default_result(result, options, definition.label) if shown is None else shown
 
 
 def partial_message(label: str, doing: str = "working") -> Text:
-    """What stands where a result will be: the same words all the time, whatever arrives."""
+    """The placeholder for a partial result: constant text, whatever has arrived."""
     return Text(f"{label}: {doing}...", Role.MUTED)
 
 
 def error_message(result: ToolResult, otherwise: str = DEFAULT_ERROR) -> Text:
-    """Why a call failed, or `otherwise` if the result does not say."""
+    """The error text of a failed call, or `otherwise` if it has none."""
     return Text(result.text or otherwise, Role.ERROR)
 
 
 def default_call(definition: ToolDefinition, args: Any) -> ToolCallHeader:
     """A call under the tool's label: the action, one main argument, short options, and the rest below.
 
-    The order is that of the schema, not that in which a model happened to write.
+    Arguments are in the order of the schema, whatever order the model wrote them in.
     """
     schema = definition.parameters.get("properties", {})
     given = _in_order(schema, args if isinstance(args, Mapping) else {})
@@ -56,7 +56,7 @@ def default_call(definition: ToolDefinition, args: Any) -> ToolCallHeader:
     main = next((name for name, arg in given.items() if _is_main(schema.get(name), arg)), None)
     main_arg = "" if main is None else f'"{given.pop(main)}"'
     words = {name: _words(arg) for name, arg in given.items()}
-    short = {name for name, arg in words.items() if _fits(arg, _LONGEST_OPTION)}
+    short = {name for name, arg in words.items() if _fits(arg, _MAX_OPTION_COLUMNS)}
     return ToolCallHeader(
         definition.label,
         action,
@@ -67,7 +67,7 @@ def default_call(definition: ToolDefinition, args: Any) -> ToolCallHeader:
 
 
 def default_result(result: ToolResult, options: RenderOptions = COLLAPSED, label: str = "Tool") -> Component:
-    """A result as its content says it: collapsed, the first lines and how many there are more."""
+    """The text of a result; collapsed, its first lines and the number of hidden ones."""
     if options.is_partial:
         return partial_message(label)
     if options.is_error or result.is_error:
@@ -84,15 +84,15 @@ def default_result(result: ToolResult, options: RenderOptions = COLLAPSED, label
 
 
 def _in_order(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as the schema orders them, then those it does not know, by name."""
+    """The arguments in the order of the schema, then unknown ones sorted by name."""
     names = [*(name for name in schema if name in args), *sorted(name for name in args if name not in schema)]
     return {name: args[name] for name in names}
 
 
 def _is_main(schema: Any, arg: Any) -> bool:
-    """Whether people look for this argument first: short words that were not chosen from a list."""
+    """Whether this can be the main argument: a short string that is not an enum value."""
     chosen = isinstance(schema, Mapping) and "enum" in schema
-    return isinstance(arg, str) and arg != "" and not chosen and _fits(arg, _LONGEST_MAIN)
+    return isinstance(arg, str) and arg != "" and not chosen and _fits(arg, _MAX_MAIN_COLUMNS)
 
 
 def _words(arg: Any) -> str:
@@ -120,8 +120,8 @@ def _fits(text: str, columns: int) -> bool:
 
 
 def _excerpt(text: str) -> str:
-    """As much of a long argument as a header should show."""
-    kept = keep_head(text, PREVIEW_LINES, _LONGEST_EXCERPT)
+    """The beginning of a long argument."""
+    kept = keep_head(text, PREVIEW_LINES, _MAX_EXCERPT_BYTES)
     left = format_size(kept.total_bytes - kept.output_bytes)
     return f"{kept.content.rstrip()} … ({left} more)" if kept.truncated else text
 

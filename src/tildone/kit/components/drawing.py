@@ -1,4 +1,4 @@
-"""A component made to fit a terminal, and harmless to it."""
+"""Drawing of components: wrapped to the terminal's width, with sanitized text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TAB = "   "
 
 
 def mask_unprintable(text: str) -> str:
-    """The text with a sign in place of every character that is not plainly visible, line breaks among them."""
+    """The text with every unprintable character, line breaks included, replaced by U+FFFD."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or category(char) == "Zs" else REPLACEMENT for char in text)
@@ -35,10 +35,9 @@ def draw(
     safe: Callable[[str], str] = mask_unprintable,
     keys: KeyBindings = DEFAULT_BINDINGS,
 ) -> list[Line]:
-    """The lines of a component, none wider than `columns`; none at all where there is no room.
+    """The lines of a component, none wider than `columns`; no lines if `columns` is less than 1.
 
-    `safe` makes one line harmless, and every text has passed through it when this is done: a second time would make
-    lines wider. `keys` says which key does what here.
+    `safe` sanitizes one line. It has been applied to all text of the result: applying it again could widen lines.
     """
     if columns < 1:
         return []
@@ -46,7 +45,7 @@ def draw(
 
 
 def markup(component: Component, *, keys: KeyBindings = DEFAULT_BINDINGS) -> str:
-    """The component with a tag for each trait, one row a line; nothing is fitted or made harmless."""
+    """The component with a tag for each style, one line per row; neither wrapped nor sanitized."""
     return "\n".join(theme.markup((*row.lead, *row.body)) for row in rows(component, keys))
 
 
@@ -55,7 +54,7 @@ def _fitted(row: Row, columns: int, safe: Callable[[str], str]) -> Iterator[Line
     lines = _lines(row.body, safe)
     taken = display_width(theme.plain(lead))
     if taken > columns // 2:
-        # Too narrow to hang anything: the lead is the beginning of the first line, like any other words.
+        # Too narrow for a hanging indent: the lead is wrapped like other text.
         yield from _wrapped([*lead, *lines[0]], columns)
         for line in lines[1:]:
             yield from _wrapped(line, columns)
@@ -69,7 +68,7 @@ def _fitted(row: Row, columns: int, safe: Callable[[str], str]) -> Iterator[Line
 
 
 def _lines(spans: Iterable[Span], safe: Callable[[str], str]) -> list[Line]:
-    """The lines of these spans, every text harmless and with its traits on it; at least one."""
+    """The lines of these spans, sanitized, with flattened styles; at least one."""
     lines: list[Line] = [[]]
     for text, traits in _leaves(spans, Span("")):
         texts = text.replace("\r\n", "\n").split("\n") if traits.lines else [text]
@@ -83,7 +82,7 @@ def _lines(spans: Iterable[Span], safe: Callable[[str], str]) -> list[Line]:
 
 
 def _leaves(spans: Iterable[Span], around: Span) -> Iterator[tuple[str, Span]]:
-    """Every text, with its own traits and those of the spans around it."""
+    """Every text with its effective style, inherited from enclosing spans."""
     for span in spans:
         traits = Span(
             "",
@@ -110,7 +109,7 @@ def _wrapped(line: Line, columns: int) -> Iterator[Line]:
         first, last = bisect_right(starts, start) - 1, bisect_left(starts, end)
         spans = zip(texts[first:last], line[first:last], starts[first:last], strict=True)
         cut = [_styled(text[max(start - at, 0) : end - at], span) for text, span, at in spans]
-        # Only a character that is wider than the whole terminal is left too wide.
+        # Only a single character that is wider than the terminal can still be too wide.
         yield cut if display_width(part) <= columns else [_styled(clip_text(part, columns), cut[0])]
 
 

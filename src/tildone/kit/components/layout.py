@@ -1,4 +1,4 @@
-"""What stands on which row of a component."""
+"""Layout of components into rows, independent of the terminal's width."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tildone.kit.keys import KeyBindings, key_of
 from tildone.kit.text import display_width
 from tildone.kit.theme import Role, Span
 
-INLINE = 72
-"""How many columns the arguments on the first line of a call may take."""
+MAX_INLINE_COLUMNS = 72
+"""Columns that the arguments on the first line of a call may take."""
 
 _INDENT = Span("  ")
 
@@ -66,7 +66,7 @@ def _hint(hint: KeyHint, keys: KeyBindings) -> Spans:
 def _header_rows(header: ToolCallHeader, keys: KeyBindings) -> Iterator[Row]:
     args = [(header.main_arg, Role.ACCENT), *((option, Role.MUTED) for option in header.option_args)]
     inline, below = [(header.action, Role.WARNING)] if header.action else [], []
-    room = INLINE
+    room = MAX_INLINE_COLUMNS
     for arg, role in args:
         if display_width(arg) > room or "\n" in arg:
             below.append(Item("", arg))

@@ -1,4 +1,4 @@
-"""Markdown as rows: the part of it that models write in results. Every line of the source stays a line."""
+"""Markdown as rows: the subset that models use in results. Every source line stays a line."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _BAR = Span("│ ", Role.DIM)
 _INDENT = Span("  ")
 _RULE = Span("─" * 8, Role.DIM)
 _BOXES = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
-_SHORTEST_RULE = 3
-_DEEPEST = 3
+_MIN_RULE_LENGTH = 3
+_MAX_DEPTH = 3
 
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<info>.*)")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?P<text>.*)")
@@ -21,7 +21,7 @@ _QUOTE = re.compile(r" {0,3}> ?(?P<text>.*)")
 _BULLET = re.compile(r"(?P<indent>[ \t]*)[-*+][ \t]+(?P<box>\[[ xX]\] )?(?P<text>.*)")
 _NUMBER = re.compile(r"(?P<indent>[ \t]*)(?P<number>[0-9]{1,9}[.)])[ \t]+(?P<text>.*)")
 
-# What is between two marks is bounded, so that marks without a partner cost little however long the line is.
+# The text between two delimiters is bounded, so that unpaired delimiters stay cheap on long lines.
 _INLINE = re.compile(
     r"(?<!`)(?P<ticks>`{1,2})(?!`)(?P<code>.{1,500}?)(?<!`)(?P=ticks)(?!`)"
     r"|\*\*(?=\S)(?P<bold>.{1,500}?)(?<=\S)\*\*"
@@ -35,7 +35,7 @@ _INLINE = re.compile(
 
 
 def markdown_rows(text: str, role: Role) -> Iterator[Row]:
-    """The rows of a text, in `role` where nothing else is said."""
+    """The rows of a text, with `role` as the default style."""
     fence = ""
     for line in text.replace("\r\n", "\n").split("\n"):
         mark = _FENCE.fullmatch(line)
@@ -67,12 +67,12 @@ def _row(line: str, role: Role) -> Row:
 
 def _is_rule(line: str) -> bool:
     marks = line.replace(" ", "")
-    return len(marks) >= _SHORTEST_RULE and marks[0] in "-*_" and not marks.strip(marks[0])
+    return len(marks) >= _MIN_RULE_LENGTH and marks[0] in "-*_" and not marks.strip(marks[0])
 
 
 def _inline(text: str, depth: int = 0) -> Spans:
-    """The text with what is marked in it; marks deeper than anyone writes are shown as they stand."""
-    if depth == _DEEPEST:
+    """The text with its inline markup; delimiters nested deeper than `_MAX_DEPTH` are shown literally."""
+    if depth == _MAX_DEPTH:
         return (Span(text),)
     spans: list[Span] = []
     end = 0

@@ -1,4 +1,4 @@
-"""A row: what components are laid out in before anything is made to fit a terminal."""
+"""Rows: the result of layout, before wrapping."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ Spans = tuple[Span, ...]
 
 @value
 class Row:
-    """A line, or as many as its spans have.
+    """One or more lines.
 
-    `lead` stands before the first; those below are indented as far, or led the same way where it `repeats`.
+    `lead` precedes the first line; the following lines are indented to its width or, if it `repeats`, preceded by it.
     """
 
     body: Spans = ()

@@ -1,0 +1,79 @@
+"""Checks of a tool definition before it is registered: every problem at once, instead of one at the first call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from inspect import signature
+
+from tildone.kit.definition import Execute, ToolDefinition
+
+MAX_NAME_LENGTH = 64
+
+_SNAKE_CASE = re.compile("[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
+_ANY_CASE = re.compile("[A-Za-z][A-Za-z0-9_-]*")
+_ARGUMENTS = ("tool_call_id", "params", "signal", "on_update", "ctx")
+
+
+class InvalidDefinition(ValueError):
+    """The definition of a tool is not valid."""
+
+
+def validated(definition: ToolDefinition) -> ToolDefinition:
+    """The same definition, if it is valid.
+
+    Raises:
+        InvalidDefinition: it is not; the message lists every problem.
+    """
+    wrong = list(_problems(definition))
+    if wrong:
+        raise InvalidDefinition(f"tool {definition.name!r}: {'; '.join(wrong)}")
+    return definition
+
+
+def _problems(definition: ToolDefinition) -> Iterator[str]:
+    yield from _name_problems(definition)
+    if not definition.label.strip():
+        yield "the label is empty"
+    if not definition.description.strip():
+        yield "the description is empty"
+    yield from _schema_problems(definition.parameters)
+    if _is_text(definition.prompt_guidelines):
+        yield "prompt_guidelines is one text; it must be a tuple of texts"
+    if not _takes_five(definition.execute):
+        yield f"execute must be called with {', '.join(_ARGUMENTS)}"
+
+
+def _name_problems(definition: ToolDefinition) -> Iterator[str]:
+    if len(definition.name) > MAX_NAME_LENGTH:
+        yield f"the name is longer than {MAX_NAME_LENGTH} characters"
+    if definition.any_case_name and not _ANY_CASE.fullmatch(definition.name):
+        yield "the name must be letters, digits, _ and -, a letter first"
+    if not definition.any_case_name and not _SNAKE_CASE.fullmatch(definition.name):
+        yield "the name must be in snake_case, like web_search (any_case_name=True allows others)"
+
+
+def _schema_problems(schema: object) -> Iterator[str]:
+    if not isinstance(schema, Mapping) or schema.get("type") != "object":
+        yield 'parameters must be the schema of an object: {"type": "object", "properties": {…}}'
+        return
+    properties = schema.get("properties", {})
+    if not isinstance(properties, Mapping):
+        yield "the properties of parameters must be an object"
+        return
+    unknown = [name for name in schema.get("required", ()) if name not in properties]
+    if unknown:
+        yield f"parameters requires properties that it does not describe: {', '.join(unknown)}"
+
+
+def _is_text(given: object) -> bool:
+    """A string passes for a sequence of strings, so it has to be told apart."""
+    return isinstance(given, str)
+
+
+def _takes_five(execute: Execute) -> bool:
+    try:
+        signature(execute).bind(*_ARGUMENTS)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""A desk for a client to be put at."""
+"""A workspace for a client."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.clients.model import Model
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Callable[[Model], Desk]:
-    """Gives an empty home and an empty working folder, and this model to ask."""
+    """Makes a workspace with an empty home, an empty working folder, and this model."""
 
     def laid(model: Model) -> Desk:
         home, work = tmp_path / "home", tmp_path / "work"

@@ -1,4 +1,4 @@
-"""Tildone inside a real client, put there by `tildone install` alone; all else it is told is where its model is."""
+"""tildone in a real client, installed by `tildone install`; its only other setting is the address of its model."""
 
 import contextlib
 import json
@@ -23,17 +23,17 @@ from tildone.stores.sqlite.store import SqliteStore
 CLIENTS = ("claude", "codex", "gemini", "opencode", "pi")
 TASK = "Do all of it."
 GO_ON = "is not done"
-"""What every way of telling a model to go on has in it."""
+"""Part of every text that tells a model to continue."""
 
 MOST_WAITS = 40
 WAIT: Mapping[str, Turn] = {"codex": {"tool": "exec_command", "args": {"cmd": "sleep 0.5"}}}
-"""What a model does whose tool is not there yet: Codex asks it before the tool servers have answered."""
+"""What a model does while its tool is missing: Codex asks it before the MCP servers have answered."""
 
 Tasks = list[tuple[str, str]]
 
 
 class Waiting(Model):
-    """A model that takes its turn only when the tools are there that it is about to call."""
+    """A model that takes its turn only when the tools that it is about to call are offered."""
 
     def __init__(self, *script: Turn, wait: Turn | None = None) -> None:
         super().__init__(*script)
@@ -50,7 +50,7 @@ class Waiting(Model):
 
 
 class Two(Model):
-    """A model of two agents at once, told apart by their tasks; in a turn that `waits` it waits to be let go on."""
+    """A model for two agents at once, told apart by their tasks; a turn that `waits` blocks until `go` is set."""
 
     def __init__(self, scripts: Mapping[str, Sequence[Turn]], wait: Turn | None = None) -> None:
         super().__init__()
@@ -74,14 +74,14 @@ class Two(Model):
 
 
 def is_ready(asked: Asked, turn: Turn) -> bool:
-    """Whether all is there that a turn calls; where nothing is offered, nothing is called."""
+    """Whether every tool that a turn calls is offered, or none is offered at all."""
     names = offered(asked.body)
     return not names or all(any(one.endswith(name) for one in names) for name, _ in calls_of(turn))
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A client in which tildone is installed, at a desk of its own."""
+    """A client with tildone installed, in a workspace of its own."""
 
     name: str
     desk: Desk
@@ -93,7 +93,7 @@ class Inside:
         return environment(self.name, self.desk) | self.start.environ
 
     def run(self, task: str = TASK, *, resume: bool = False, seconds: float = SECONDS) -> Ended:
-        """Let the client do a task to its end, in a new session or in the one before."""
+        """Let the client do a task to its end, in a new conversation or the last one."""
         with self.running(task, resume=resume, seconds=seconds) as process:
             out, err = process.communicate()
         return Ended(process.returncode, out.decode(), err.decode())
@@ -107,14 +107,14 @@ class Inside:
     def leashed(
         self, command: Sequence[str], seconds: float = SECONDS
     ) -> contextlib.AbstractContextManager["subprocess.Popen[bytes]"]:
-        """Any command, as the client is run."""
+        """Run a command in the environment of the client."""
         pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
         return leashed(
             command, seconds=seconds, cwd=self.desk.work, env=self.environ, stdin=nothing, stdout=pipe, stderr=pipe
         )
 
     def tildone(self, *words: str, given: str = "") -> str:
-        """What a person is told who types a command in the client's folder."""
+        """The output of a tildone command in the folder of the client."""
         done = subprocess.run(
             [PROGRAM, *words],
             cwd=self.desk.work,
@@ -129,7 +129,7 @@ class Inside:
         return done.stdout
 
     def files(self) -> Iterator[Path]:
-        """The files of the client's that an installation has put something into."""
+        """The files of the client that an installation changed."""
         for folder in (self.desk.home, self.desk.work):
             for path in folder.rglob("*"):
                 ours = path.suffix in {".json", ".jsonc", ".toml", ".js", ".ts"} and path.is_file()
@@ -137,7 +137,7 @@ class Inside:
                     yield path
 
     def rewrite(self, old: str, new: str) -> None:
-        """Write something else wherever an installation has written this."""
+        """Replace a text in all files that an installation changed."""
         found = [path for path in self.files() if old in path.read_text(encoding="utf-8")]
         assert found, f"{old} is nowhere"
         for path in found:
@@ -171,7 +171,7 @@ class Inside:
 
 
 def install(name: str, desk: Desk, scope: str = "user") -> Inside:
-    """Have tildone in a client that knows where its model is and nothing else."""
+    """Install tildone into a client that only knows the address of its model."""
     start = AGENTS[name](desk, TASK)
     inside = Inside(name, desk, start, scope)
     if name == "opencode":
@@ -182,14 +182,14 @@ def install(name: str, desk: Desk, scope: str = "user") -> Inside:
 
 
 def _as_after_a_first_start(folder: Path) -> None:
-    """When it is first started, opencode fetches the types of its plugins from the network; this says that it has."""
+    """On its first start opencode downloads the types of its plugins; this pretends that it has."""
     (folder / "node_modules").mkdir(parents=True)
     lock = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
     (folder / "package-lock.json").write_text(json.dumps(lock), encoding="utf-8")
 
 
 def typed(name: str, command: Sequence[str], task: str, *, resume: bool) -> list[str]:
-    """The command line of a client, with this task, for a new session or for the one before."""
+    """The command line of a client for this task, in a new conversation or the last one."""
     words = [task if word == TASK else word for word in command]
     if name == "claude":
         # The servers are those of the installation.
@@ -204,12 +204,12 @@ def typed(name: str, command: Sequence[str], task: str, *, resume: bool) -> list
 
 
 def shown(asked: Asked) -> str:
-    """Everything that a model was shown but the tools."""
+    """Everything in a request except for the tools."""
     return json.dumps({key: held for key, held in asked.body.items() if key != "tools"}, ensure_ascii=False)
 
 
 def newest(asked: Asked) -> str:
-    """What a model was shown last."""
+    """The last message of a request."""
     for key in ("messages", "input", "contents"):
         if key in asked.body:
             return json.dumps(asked.body[key][-1], ensure_ascii=False)
@@ -218,7 +218,7 @@ def newest(asked: Asked) -> str:
 
 @contextlib.contextmanager
 def serving(inside: Inside) -> Iterator["Server"]:
-    """The server of opencode, which its terminal, its desktop and its web pages are clients of."""
+    """The server of opencode, as its terminal, desktop and web clients use it."""
     assert inside.name == "opencode"
     with inside.leashed(["opencode", "serve", "--port", "0"]) as process:
         assert process.stdout
@@ -239,11 +239,11 @@ class Server:
         self.session = self.begin()
 
     def say(self, text: str) -> None:
-        """Say something, and leave the answer to whoever listens."""
+        """Send a prompt without waiting for the reply."""
         self._post(f"/session/{self.session}/prompt_async", {"parts": [{"type": "text", "text": text}]})
 
     def until(self, kind: str) -> None:
-        """Listen until something happens: in this session, if it happens in one."""
+        """Wait for an event, in this conversation if it belongs to one."""
         for line in self._events:
             if line.startswith(b"data:"):
                 event = json.loads(line.removeprefix(b"data:"))
@@ -253,7 +253,7 @@ class Server:
         raise AssertionError("the server has gone")
 
     def begin(self) -> str:
-        """Begin another session."""
+        """Start another conversation."""
         made: str = self._post("/session", {})["id"]
         return made
 
@@ -267,7 +267,7 @@ class Server:
 
 
 def program(folder: Path, script: str) -> Path:
-    """Something else that is called tildone."""
+    """Another program named tildone."""
     path = folder / "tildone"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")

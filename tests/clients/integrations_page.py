@@ -28,7 +28,7 @@ COLUMNS = {
     "status line": ("status_line_of_claude", "in_its_footer"),
     "works when tildone is broken": ("works_with_a_tildone_that_is", "works_where_plans_cannot_be_kept"),
 }
-"""What the table tells of each client, and the tests that it is taken from, by a part of their names."""
+"""The columns of the table, and the tests that decide each, by a part of their names."""
 
 NOTES = {
     (client, column): INTEGRATIONS[client].notes[column]
@@ -90,7 +90,7 @@ def _capabilities(integration: Integration) -> tuple[bool, bool, bool, bool]:
 
 
 def cells_of(text: str) -> Cells:
-    """What a page says in its cells."""
+    """The cells of the first table of a page."""
     rows = {row[0]: row[2:] for row in _rows(text)}
     return {
         (client, column): rows.get(INTEGRATIONS[client].title, [""] * len(COLUMNS))[number].partition(" ")[0]
@@ -111,7 +111,7 @@ def _cell(said: str, note: int | None) -> str:
 
 
 class Seen:
-    """What became of the tests, by client and column."""
+    """The outcomes of the tests, by client and column."""
 
     def __init__(self) -> None:
         self.found: dict[tuple[str, str], set[str]] = {}
@@ -136,7 +136,7 @@ class Seen:
 
 
 def main() -> int:
-    """Run the clients and write the page; nothing is written where one of them is not there."""
+    """Run the clients and write the page, unless one of them is missing."""
     seen = Seen()
     files = sorted(str(path) for path in Path(__file__).parent.glob("test_inside_*.py"))
     code = pytest.main([*files, "-q", "-n", "auto", "-p", "no:cacheprovider"], plugins=[seen])

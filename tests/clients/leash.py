@@ -20,7 +20,7 @@ from typing import Any
 
 LATE, LET_GO = 124, 125
 ADOPT_ORPHANS = 36
-"""Linux: what a dying process has started becomes ours, whatever group or session it has put itself into."""
+"""Linux: orphaned descendants are reparented to this process, whatever group or session they are in."""
 PATIENCE = 20.0
 
 
@@ -51,7 +51,7 @@ def leashed(
 
 
 def main(seconds: float, lifeline: int, command: list[str]) -> int:
-    """Hold the leash until there is nothing left on it."""
+    """Run the program, and return when none of its descendants is left."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(ADOPT_ORPHANS, 1, 0, 0, 0)
     try:

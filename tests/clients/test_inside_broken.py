@@ -1,4 +1,4 @@
-"""Inside a client, a tildone that is broken is a tildone that is not there: the client does its work and ends."""
+"""A broken tildone does not disturb the client it is installed in."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +26,7 @@ SECONDS = {
     "opencode": {"const SECONDS = 10": "const SECONDS = 1", '"timeout": 10000': '"timeout": 1000'},
     "pi": {"const SECONDS = 10": "const SECONDS = 1"},
 }
-"""How long a client waits for tildone, as it is installed, and as long as a test can wait."""
+"""The timeouts that an installation sets, and shorter ones for the tests."""
 
 in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
@@ -36,7 +36,7 @@ in_every_client = pytest.mark.parametrize("name", CLIENTS)
 def test_a_client_works_with_a_tildone_that_is_something_else(
     name: str, wrong: str, desk: Laid, tmp_path: Path
 ) -> None:
-    """A command that fails, one that says nonsense, one that never ends."""
+    """A command that fails, prints garbage, or never ends."""
     with Model({"text": "Hello from the script."}) as model:
         inside = install(name, desk(model))
         inside.rewrite(str(PROGRAM), str(program(tmp_path / "bin", WRONG[wrong])))
@@ -47,7 +47,7 @@ def test_a_client_works_with_a_tildone_that_is_something_else(
 
 @in_every_client
 def test_a_client_works_where_plans_cannot_be_kept(name: str, desk: Laid) -> None:
-    """The tool says so when it is called, if it is there at all; hooks say nothing."""
+    """A tool call reports it, if the tool is there at all; hooks stay silent."""
     with Model({"text": "Hello from the script."}) as model:
         inside = install(name, desk(model))
         (inside.data / "tildone.db").mkdir(parents=True)
@@ -55,7 +55,7 @@ def test_a_client_works_where_plans_cannot_be_kept(name: str, desk: Laid) -> Non
 
 
 def hurried(inside: Inside) -> Inside:
-    """The same, with less patience."""
+    """The same client with shorter timeouts."""
     for installed, short in SECONDS[inside.name].items():
         inside.rewrite(installed, short)
     # What the tests set besides makes Claude Code wait for its servers; a person's does not.
@@ -64,7 +64,7 @@ def hurried(inside: Inside) -> Inside:
 
 
 def unaffected(inside: Inside, model: Model) -> None:
-    """The client does what it does without tildone."""
+    """Check that the client works as it does without tildone."""
     ended = inside.run()
 
     assert ended.code == 0, ended

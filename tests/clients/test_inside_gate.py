@@ -1,4 +1,4 @@
-"""Inside a client, tildone holds the agent to its plan: until it is done, and not for ever."""
+"""In a real client, the gate holds the agent to its plan until that is done, and not for ever."""
 
 import json
 from collections.abc import Callable
@@ -25,7 +25,7 @@ in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
 @in_every_client
 def test_an_agent_that_stops_early_is_held_until_its_plan_is_done(name: str, desk: Laid) -> None:
-    """The model is given the tool, is told to go on, and the client ends by itself when nothing is open."""
+    """The model gets the tool, is told to continue, and the client ends by itself when nothing is open."""
     with Waiting(PLAN, STOP, FINISH, ALL, wait=WAIT.get(name)) as model:
         inside = install(name, desk(model))
         said = worked(inside, stops=2)
@@ -39,7 +39,7 @@ def test_an_agent_that_stops_early_is_held_until_its_plan_is_done(name: str, des
 
 @in_every_client
 def test_an_agent_that_never_gets_on_is_let_go(name: str, desk: Laid) -> None:
-    """After a few times; put into the project's own files, for all who work on it."""
+    """After a few nudges; installed with the scope of the project."""
     with Waiting(PLAN, {**STOP, "repeat": True}, wait=WAIT.get(name)) as model:
         inside = install(name, trusted(name, desk(model)), "project")
         worked(inside, stops=1 + NUDGES, told=True)
@@ -69,7 +69,7 @@ def worked(inside: Inside, stops: int, *, told: bool = False) -> str:
 
 
 def trusted(name: str, desk: Desk) -> Desk:
-    """A folder of which a person has said, in the client's own way, that its settings may be used."""
+    """A folder that the client is configured to trust."""
     said = {
         "codex": (".codex/config.toml", f'[projects."{desk.work}"]\ntrust_level = "trusted"\n'),
         "gemini": (".gemini/trustedFolders.json", json.dumps({str(desk.work): "TRUST_FOLDER"})),

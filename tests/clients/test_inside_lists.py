@@ -1,4 +1,4 @@
-"""Inside a client that has a todo list of its own, the plan follows that list, and the person sees it."""
+"""In a real client, the plan mirrors the client's own todo list."""
 
 import json
 import shlex
@@ -66,7 +66,7 @@ LISTS: dict[str, tuple[Turn, Turn]] = {
 
 @pytest.mark.parametrize("case", LISTS)
 def test_the_plan_follows_the_clients_own_list_and_the_agent_is_held_to_it(case: str, desk: Laid) -> None:
-    """The model calls no tool of ours, and is told in words that name none."""
+    """The model calls no tool of ours, and the nudge names none."""
     name = case.partition("-")[0]
     write, tick = LISTS[case]
     with Model(write, {"text": "I stop here."}, tick, {"text": "All of it is done."}) as model:
@@ -81,7 +81,7 @@ def test_the_plan_follows_the_clients_own_list_and_the_agent_is_held_to_it(case:
 
 
 def test_the_status_line_of_claude_code_is_the_plan(desk: Laid) -> None:
-    """The command that is installed, given what Claude Code tells it; without a screen it is not called."""
+    """The installed command with the input of Claude Code, which calls it only at a terminal."""
     with Model({"tool": "todo", "args": {"add": [PARSER, WIRE]}}, {"text": "Which one first?"}) as model:
         inside = install("claude", desk(model))
         ended = inside.run()
@@ -109,7 +109,7 @@ def test_pi_shows_the_plan_in_its_footer(desk: Laid) -> None:
 
 
 def with_its_list(inside: Inside, case: str) -> Inside:
-    """The client, with the list that it has only if somebody asks for it."""
+    """The client with its own list enabled."""
     if case == "codex":
         inside.rewrite('model = "scripted"', 'model = "scripted"\ntools.update_plan = {enabled = true}')
     if case == "claude-todos":

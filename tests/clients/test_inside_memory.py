@@ -1,4 +1,4 @@
-"""Inside a client, a plan outlives the session that made it, and sessions do not get into each other's."""
+"""In a real client, a plan outlives the conversation that made it, and conversations have separate plans."""
 
 from collections.abc import Callable
 
@@ -42,7 +42,7 @@ def test_a_plan_is_there_again_after_a_restart_and_after_a_resume(name: str, des
 
 @in_every_client
 def test_two_sessions_in_one_folder_have_plans_of_their_own(name: str, desk: Laid) -> None:
-    """While one is at work another comes, plans something else, and finishes it: neither sees the other's."""
+    """A second one starts, plans and finishes while the first is at work; neither sees the other's plan."""
     scripts = {
         "First errand.": [{"tool": "todo", "args": {"add": ["Ours"]}}, {"waits": True, **ASKS}],
         "Second errand.": [{"tool": "todo", "args": {"add": ["Theirs"]}}, {"tool": "todo", "args": {"done": 1}}],
@@ -63,7 +63,7 @@ def test_two_sessions_in_one_folder_have_plans_of_their_own(name: str, desk: Lai
 
 
 def test_two_sessions_in_one_server_of_opencode_have_plans_of_their_own(desk: Laid) -> None:
-    """One process, one tool server: the plugin says whose call comes next."""
+    """One process and one MCP server: the plugin tells which conversation calls next."""
     script: list[Turn] = [
         {"tool": "todo", "args": {"add": ["Ours"]}},
         ASKS,
@@ -86,7 +86,7 @@ def test_two_sessions_in_one_server_of_opencode_have_plans_of_their_own(desk: La
 
 
 def recalled(told: str) -> str:
-    """The plan in what a model was shown, as it was last told it."""
+    """The last plan in the text of a request."""
     start = "Your plan (todo tool):\\n"
     lines = told.rpartition(start)[2].split("\\n")
     assert lines != [""], told[-3000:]

@@ -1,4 +1,4 @@
-"""A coding agent whose host calls our hooks: in this process, where there are many, or as its host does it."""
+"""A coding agent that calls our hooks: in this process, which is fast, or in a process of its own, as real ones do."""
 
 import contextlib
 import json
@@ -42,14 +42,14 @@ VARIABLES = [
     if variable
 ]
 NOBODYS = dict.fromkeys([*VARIABLES, "TILDONE_STORE", "TILDONE_SESSION", "TILDONE_DIALECT"], "")
-"""What would make a hook take somebody else's session for its own."""
+"""Variables that would make a hook use the conversation or store of whoever runs the tests."""
 
 Tasks = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """A project, and a home for what is kept."""
+class Workspace:
+    """A project, and a home with settings and stores."""
 
     project: Path
     home: Path
@@ -71,7 +71,7 @@ class Desk:
 
     @property
     def session(self) -> Session:
-        """The project's plan, as a person has it before them."""
+        """The session of the project, as a person edits it."""
         return self.session_of(self.settings.session)
 
     def session_of(self, name: str) -> Session:
@@ -80,7 +80,7 @@ class Desk:
         return open_session(Settings(settings.store, name, settings.project), BY_HAND, store)
 
     def plan(self, *tasks: tuple[str, str]) -> None:
-        """Put a plan in place of the one there is."""
+        """Replace the plan."""
         self.session.change((Write(plan_of(tasks).phases),))
 
     @property
@@ -89,10 +89,10 @@ class Desk:
 
 
 @dataclass(frozen=True, slots=True)
-class Hooked:
-    """An agent at a desk: its host, and the host's id for the session."""
+class HookedAgent:
+    """An agent in a workspace: its integration, and its conversation id."""
 
-    desk: Desk
+    workspace: Workspace
     integration: Integration = CLAUDE
     id: str = "s1"
 
@@ -102,15 +102,15 @@ class Hooked:
 
     @property
     def record(self) -> Agent | None:
-        return self.desk.agents.get(AgentId.parse(self.key))
+        return self.workspace.agents.get(AgentId.parse(self.key))
 
     def event(self, point: HookPoint) -> str:
-        """What the host calls it."""
+        """The agent's own name of an event at that point."""
         return next(event for event, meant in hooks_of(self.integration).points.items() if meant == point)
 
     def words(self, event: str, said: Mapping[str, Any]) -> dict[str, Any]:
-        """What the host says: the usual fields, under its own names, and what is to be said beside them."""
-        fields, folder = hooks_of(self.integration).fields, str(self.desk.project)
+        """What the agent sends: the usual fields under its own names, and those in `said`."""
+        fields, folder = hooks_of(self.integration).fields, str(self.workspace.project)
         where = {"workspace_roots": [folder]} if self.integration is CURSOR else {fields["cwd"].split()[0]: folder}
         return {fields["conversation"].split()[0]: self.id, fields["event"]: event, **where, **said}
 
@@ -119,16 +119,16 @@ class Hooked:
         return self.tell_of(self.event(point), **said)
 
     def tell_of(self, event: str, **said: Any) -> Answer:
-        """The same, for an event by the host's own name."""
-        return in_process([self.integration.name, event], dumped(self.words(event, said)), self.desk.environ)
+        """Call a hook in this process, for an event by the agent's own name."""
+        return in_process([self.integration.name, event], dumped(self.words(event, said)), self.workspace.environ)
 
     def call(self, point: HookPoint, **said: Any) -> Answer:
-        """Call a hook as the host does: a process of its own."""
+        """Call a hook in a process of its own, as the agent does."""
         event = self.event(point)
-        return in_subprocess([self.integration.name, event], dumped(self.words(event, said)), self.desk.environ)
+        return in_subprocess([self.integration.name, event], dumped(self.words(event, said)), self.workspace.environ)
 
     def stops(self, words: str = "I stop here.", **said: Any) -> str:
-        """Let it stop; the words that keep it going, or nothing."""
+        """Report a stop; the text that continues the agent, or nothing."""
         answer = self.tell(HookPoint.STOP, **{hooks_of(self.integration).fields["last_message"]: words, **said})
         assert answer.code == 0
         assert not answer.err or (
@@ -139,7 +139,7 @@ class Hooked:
 
 
 def in_process(argv: list[str], given: bytes, environ: Mapping[str, str]) -> Answer:
-    """Answer a hook here, with standard streams of its own."""
+    """Run a hook in this process, with standard streams of its own."""
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         source.write(given)
         source.seek(0)
@@ -151,7 +151,7 @@ def in_process(argv: list[str], given: bytes, environ: Mapping[str, str]) -> Ans
 
 
 def in_subprocess(argv: list[str], given: bytes, environ: Mapping[str, str], **more: Any) -> Answer:
-    """Answer a hook in the installed program."""
+    """Run a hook with the installed program."""
     done = subprocess.run(
         [PROGRAM, "hook", *argv],
         input=given,

@@ -1,11 +1,11 @@
-"""A desk for agents: a project that is a git repository with a commit, and nobody's plans."""
+"""A workspace for agents: a project that is a git repository, and a home without plans."""
 
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.hooks.agent import Desk, Hooked
+from tests.hooks.agent import HookedAgent, Workspace
 
 ALONE = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -29,20 +29,20 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the program's modules are kept compiled, as they are in any installation."""
+    """A cache for compiled modules, as any installation has one."""
     return tmp_path_factory.mktemp("compiled")
 
 
 @pytest.fixture
-def desk(tmp_path: Path, compiled: Path) -> Desk:
-    """A project that git knows nothing of but its name."""
+def workspace(tmp_path: Path, compiled: Path) -> Workspace:
+    """A project with an empty `.git` folder, and an empty home."""
     project, home = tmp_path / "project", tmp_path / "home"
     (project / ".git").mkdir(parents=True)
     home.mkdir()
-    return Desk(project, home, {"PYTHONPYCACHEPREFIX": str(compiled)})
+    return Workspace(project, home, {"PYTHONPYCACHEPREFIX": str(compiled)})
 
 
 @pytest.fixture
-def agent(desk: Desk) -> Hooked:
-    """Claude Code, at that desk."""
-    return Hooked(desk)
+def agent(workspace: Workspace) -> HookedAgent:
+    """Claude Code in that workspace."""
+    return HookedAgent(workspace)

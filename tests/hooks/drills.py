@@ -1,6 +1,6 @@
-"""Agents that would run for ever, each let loose at a hook: how often it is told to go on, and why no more.
+"""Simulated agents that would run for ever: how often the gate continues each, and which bound ends it.
 
-The table is kept in the documentation; `python3 do.py docs` counts anew.
+`python3 do.py docs` writes the table into the documentation.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.hooks.agent import Desk, Hooked
+from tests.hooks.agent import HookedAgent, Workspace
 from tests.project.source import ROOT
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.integrations.claude import INTEGRATION as CLAUDE
@@ -31,7 +31,7 @@ class Drill:
     """An agent: what it is like, and what it does, and then says, when it is about to stop for the so-many-th time."""
 
     like: str
-    acts: Callable[[Hooked, int], Said]
+    acts: Callable[[HookedAgent, int], Said]
     integration: Integration = CLAUDE
 
 
@@ -44,58 +44,58 @@ class Counted:
     why: str
 
 
-def idles(_agent: Hooked, turn: int) -> Said:
+def idles(_agent: HookedAgent, turn: int) -> Said:
     return {"last_assistant_message": f"I looked at it again ({turn})."}
 
 
-def repeats(_agent: Hooked, _turn: int) -> Said:
+def repeats(_agent: HookedAgent, _turn: int) -> Said:
     return {"last_assistant_message": "I cannot go on."}
 
 
-def lies(_agent: Hooked, _turn: int) -> Said:
+def lies(_agent: HookedAgent, _turn: int) -> Said:
     return {"last_assistant_message": "All tasks are done. Let me know if you have any questions!"}
 
 
-def toggles(agent: Hooked, turn: int) -> Said:
+def toggles(agent: HookedAgent, turn: int) -> Said:
     todos = [{"content": "Write the parser", "status": "in_progress" if turn % 2 else "pending"}]
     _writes(agent, [*todos, {"content": "Wire it up", "status": "pending"}])
     return {"last_assistant_message": f"On it ({turn})."}
 
 
-def rewords(agent: Hooked, turn: int) -> Said:
+def rewords(agent: HookedAgent, turn: int) -> Said:
     _writes(agent, [{"content": f"Write the parser, attempt {turn}", "status": "in_progress"}])
     return {"last_assistant_message": f"Next attempt ({turn})."}
 
 
-def plans(agent: Hooked, turn: int) -> Said:
-    session = agent.desk.session
+def plans(agent: HookedAgent, turn: int) -> Said:
+    session = agent.workspace.session
     session.dialect = INDEXED
     session.call("write_todos", {"mode": "append", "todos": [{"text": f"Think about it, part {turn}"}]})
     return {"last_assistant_message": f"The plan is better now ({turn})."}
 
 
-def touches(agent: Hooked, turn: int) -> Said:
-    (agent.desk.project / "notes.txt").write_text(f"{turn}\n", encoding="utf-8")
+def touches(agent: HookedAgent, turn: int) -> Said:
+    (agent.workspace.project / "notes.txt").write_text(f"{turn}\n", encoding="utf-8")
     return {"last_assistant_message": "I made a change."}
 
 
-def fails(_agent: Hooked, _turn: int) -> Said:
+def fails(_agent: HookedAgent, _turn: int) -> Said:
     return {"status": "error"}
 
 
-def asks(_agent: Hooked, _turn: int) -> Said:
+def asks(_agent: HookedAgent, _turn: int) -> Said:
     return {"last_assistant_message": "Which of the two do you want?"}
 
 
-def delegates(_agent: Hooked, _turn: int) -> Said:
+def delegates(_agent: HookedAgent, _turn: int) -> Said:
     return {"last_assistant_message": "Done.", "agent_id": "a1"}
 
 
-def waits(_agent: Hooked, _turn: int) -> Said:
+def waits(_agent: HookedAgent, _turn: int) -> Said:
     return {"last_assistant_message": "The build runs.", "background_tasks": [{"id": "b1", "status": "running"}]}
 
 
-def _writes(agent: Hooked, todos: list[dict[str, str]]) -> None:
+def _writes(agent: HookedAgent, todos: list[dict[str, str]]) -> None:
     agent.tell(HookPoint.AFTER_TOOL, tool_name="TodoWrite", tool_input={"todos": todos})
 
 
@@ -119,16 +119,16 @@ def counted(drill: Drill, folder: Path) -> Counted:
     project, home = folder / "project", folder / "home"
     (project / ".git").mkdir(parents=True)
     home.mkdir()
-    desk = Desk(project, home)
-    agent = Hooked(desk, drill.integration)
+    workspace = Workspace(project, home)
+    agent = HookedAgent(workspace, drill.integration)
     if drill.acts in (toggles, rewords):
         _writes(agent, [{"content": "Write the parser", "status": "pending"}])
     else:
-        desk.plan(("Write the parser", "in_progress"), ("Wire it up", "pending"))
+        workspace.plan(("Write the parser", "in_progress"), ("Wire it up", "pending"))
     told = 0
     while told < FOR_EVER and _is_told(agent.tell(HookPoint.STOP, **drill.acts(agent, told)).out):
         told += 1
-    newest = next(desk.session.store.history(desk.session.name)).fact
+    newest = next(workspace.session.store.history(workspace.session.name)).fact
     why = describe_bound(newest.bound, newest.limit) if isinstance(newest, Tripped) else "left alone"
     return Counted(drill.like, told, why)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.person import Answer
-from tests.hooks.agent import WITH_HOOKS, Desk, Tasks, dumped, hooks_of, in_subprocess
+from tests.hooks.agent import WITH_HOOKS, Tasks, Workspace, dumped, hooks_of, in_subprocess
 from tildone.agents.assignment import assign_session
 from tildone.agents.identity import AgentId
 from tildone.ids import now
@@ -30,7 +30,7 @@ HERE = "<project>"
 
 @dataclass(frozen=True, slots=True)
 class Golden:
-    """One file."""
+    """One case."""
 
     path: Path
     said: dict[str, Any]
@@ -41,35 +41,35 @@ class Golden:
 
     @property
     def event(self) -> str:
-        """What the host calls it, wherever it says so."""
+        """The agent's own name of the event, from the command line or the JSON."""
         return str(self.said["event"] or self.said["stdin"][hooks_of(self.integration).fields["event"]])
 
-    def answered(self, desk: Desk) -> tuple[Any, str, Tasks]:
-        """What a real hook prints, what it complains of, and the plan after it."""
-        self._lay(desk)
+    def answered(self, workspace: Workspace) -> tuple[Any, str, Tasks]:
+        """The standard output and standard error of a real hook, and the plan after it."""
+        self._lay(workspace)
         answer: Answer = in_subprocess(
             [self.integration.name, *([self.said["event"]] if self.said["event"] else [])],
-            dumped(self.said["stdin"]).replace(HERE.encode(), str(desk.project).encode()),
-            desk.environ,
+            dumped(self.said["stdin"]).replace(HERE.encode(), str(workspace.project).encode()),
+            workspace.environ,
         )
         assert answer.code == 0
         try:
-            return json.loads(answer.out), answer.err, desk.tasks
+            return json.loads(answer.out), answer.err, workspace.tasks
         except ValueError:
-            return answer.out, answer.err, desk.tasks
+            return answer.out, answer.err, workspace.tasks
 
-    def _lay(self, desk: Desk) -> None:
-        """Have everything as the file says it was."""
+    def _lay(self, workspace: Workspace) -> None:
+        """Set up what the file describes."""
         said = self.said
         if "seen" in said:
-            desk.plan(*map(tuple, said["seen"]))
+            workspace.plan(*map(tuple, said["seen"]))
             key = (
                 f"{self.integration.name}:{said['stdin'][hooks_of(self.integration).fields['conversation'].split()[0]]}"
             )
-            agent = assign_session(desk.agents, AgentId.parse(key), os.getpid(), now())
-            desk.agents.save(replace(agent, seen_head=desk.session.state.head))
-        desk.plan(*map(tuple, said.get("plan", said.get("seen", []))))
-        desk.session.set_directive(Directive(said.get("course", "go")))
+            agent = assign_session(workspace.agents, AgentId.parse(key), os.getpid(), now())
+            workspace.agents.save(replace(agent, seen_head=workspace.session.state.head))
+        workspace.plan(*map(tuple, said.get("plan", said.get("seen", []))))
+        workspace.session.set_directive(Directive(said.get("course", "go")))
 
 
 def golden(path: Path) -> Golden:
@@ -77,13 +77,13 @@ def golden(path: Path) -> Golden:
 
 
 def rewrite(path: Path) -> None:
-    """Write down what is answered now."""
+    """Rewrite the file with today's reply."""
     each = golden(path)
     with tempfile.TemporaryDirectory() as folder:
         project, home = Path(folder) / "project", Path(folder) / "home"
         (project / ".git").mkdir(parents=True)
         home.mkdir()
-        out, _, after = each.answered(Desk(project, home))
+        out, _, after = each.answered(Workspace(project, home))
     said = {**each.said, "stdout": out}
     if "after" in said:
         said["after"] = after

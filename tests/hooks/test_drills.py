@@ -1,4 +1,4 @@
-"""Agents that would run for ever have an end, and the documentation says which."""
+"""The gate ends every simulated agent that would run for ever, as the documentation says."""
 
 import pytest
 

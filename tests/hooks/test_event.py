@@ -1,4 +1,4 @@
-"""The tables of hosts: what they say is found, wherever they put it and whatever else is there."""
+"""Reading events: fields are found wherever a coding agent puts them, whatever else it sends."""
 
 import os
 import threading
@@ -32,8 +32,8 @@ def heard(
 @pytest.mark.parametrize("integration", WITH_HOOKS.values(), ids=WITH_HOOKS)
 @settings(max_examples=30)
 @given(data=st.data())
-def test_whatever_a_host_says_every_question_has_an_answer(integration: Integration, data: st.DataObject) -> None:
-    """Wrong types, missing fields, the fields of other versions."""
+def test_whatever_an_agent_sends_every_field_has_a_value(integration: Integration, data: st.DataObject) -> None:
+    """Also with wrong types, missing fields, and fields of other versions."""
     names = [path.split(".")[0] for paths in hooks_of(integration).fields.values() for path in paths.split()]
     said = data.draw(st.dictionaries(st.sampled_from(names) | st.text(max_size=3), JSON, max_size=6))
     one = heard(said, integration)
@@ -45,7 +45,7 @@ def test_whatever_a_host_says_every_question_has_an_answer(integration: Integrat
     assert one.agent_id(7).integration == integration.name
 
 
-def test_fields_may_be_deep_in_what_is_said_and_have_several_names() -> None:
+def test_a_field_may_be_nested_and_have_several_names() -> None:
     line = heard({"workspace": {"current_dir": "/here"}, "cost": {"total_cost_usd": 1.5}})
     cursor = heard({"workspace_roots": ["/there"], "session_id": "s"}, CURSOR)
 
@@ -54,23 +54,23 @@ def test_fields_may_be_deep_in_what_is_said_and_have_several_names() -> None:
 
 
 @pytest.mark.parametrize("said", [{"workspace_roots": []}, {"workspace_roots": "x"}, {"workspace_roots": [1]}])
-def test_what_is_not_there_is_nothing(said: dict[str, object]) -> None:
+def test_a_missing_field_is_empty(said: dict[str, object]) -> None:
     assert heard(said, CURSOR).text("cwd") == ""
 
 
-def test_a_session_without_an_id_is_that_of_its_process() -> None:
-    """Some versions leave it empty; an id that all would share would trap every session there is."""
+def test_an_agent_without_a_conversation_id_is_identified_by_its_process() -> None:
+    """Some versions send an empty id; agents must not share one."""
     assert heard({"session_id": ""}).agent_id(7) == AgentId("claude", pid=7)
     assert heard({}, CLAUDE_CODE_SESSION_ID="x").agent_id(7) == AgentId("claude", "x")
     assert heard({}, GEMINI, GEMINI_SESSION_ID="y").agent_id(7) == AgentId("gemini", "y")
 
 
-def test_an_id_of_any_length_makes_a_short_key() -> None:
+def test_a_long_conversation_id_is_shortened() -> None:
     assert len(str(heard({"session_id": "x" * 10_000}).agent_id(7))) < 100
 
 
-def test_an_agent_in_a_folder_of_the_project_is_in_the_project(tmp_path: Path) -> None:
-    """It may be in another repository there; one that works somewhere else altogether is there."""
+def test_an_agent_in_a_subfolder_works_on_the_project(tmp_path: Path) -> None:
+    """Also if that folder is a repository of its own; outside the project, the working folder counts."""
     below = tmp_path / "project" / "vendored"
     below.mkdir(parents=True)
     (tmp_path / "project2").mkdir()
@@ -91,13 +91,13 @@ def test_an_agent_in_a_folder_of_the_project_is_in_the_project(tmp_path: Path) -
         ({}, False),
     ],
 )
-def test_a_prompt_may_be_somebody_elses(said: dict[str, object], *, person: bool) -> None:
-    """A timer's, or nobody's: some hosts tell of one at every step."""
+def test_a_prompt_may_not_come_from_a_person(said: dict[str, object], *, person: bool) -> None:
+    """But from a timer, or be empty: some agents report a prompt at every step."""
     assert heard(said, point=HookPoint.PROMPT).from_person is person
 
 
 def pipe(*pieces: bytes, close: bool = True) -> int:
-    """A pipe with these bytes in it, which may stay open for more."""
+    """A pipe that holds these bytes, and may stay open."""
     ours, theirs = os.pipe()
     for piece in pieces:
         os.write(theirs, piece)
@@ -106,7 +106,7 @@ def pipe(*pieces: bytes, close: bool = True) -> int:
     return ours
 
 
-def test_a_host_that_keeps_the_pipe_open_is_not_waited_for() -> None:
+def test_reading_ends_with_the_object_even_if_the_pipe_stays_open() -> None:
     said: list[object] = []
     reading = threading.Thread(target=lambda: said.append(read(pipe(b'{"a": {"b": 1}}\n', close=False))), daemon=True)
 
@@ -116,8 +116,8 @@ def test_a_host_that_keeps_the_pipe_open_is_not_waited_for() -> None:
     assert said == [{"a": {"b": 1}}]
 
 
-def test_an_object_may_come_in_pieces_that_look_whole(tmp_path: Path) -> None:
-    """The end of a piece is tried, and then more is read."""
+def test_an_object_may_arrive_in_chunks_that_look_complete(tmp_path: Path) -> None:
+    """A failed parse at the end of a chunk makes it read on."""
     file = tmp_path / "said"
     brace = b'{"a": "' + b"x" * (CHUNK_BYTES - 8) + b"}"
     file.write_bytes(brace + b'"}')
@@ -131,22 +131,22 @@ def test_an_object_may_come_in_pieces_that_look_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("given_bytes", [b"", b" \r\n"])
-def test_nothing_said_is_nothing(given_bytes: bytes) -> None:
+def test_empty_input_is_no_event(given_bytes: bytes) -> None:
     assert read(pipe(given_bytes)) is None
 
 
 @pytest.mark.parametrize("given_bytes", [b"{", b"[1]", b"null", b"}", b"{} {}", b"\xff\xfe", b"{" * 60_000])
-def test_what_is_no_object_is_refused(given_bytes: bytes) -> None:
+def test_input_that_is_not_a_json_object_is_refused(given_bytes: bytes) -> None:
     with pytest.raises(ValueError, match="JSON"):
         read(pipe(given_bytes))
 
 
-def test_a_mark_before_the_json_and_bytes_that_are_no_text_do_no_harm() -> None:
+def test_a_byte_order_mark_and_invalid_utf_8_are_accepted() -> None:
     assert read(pipe(b'\xef\xbb\xbf{"a": "\xff"}')) == {"a": "\ufffd"}
 
 
-def test_too_much_is_read_to_its_end_and_refused(tmp_path: Path) -> None:
-    """So that whoever writes it does not fail."""
+def test_input_that_is_too_long_is_read_to_its_end_and_refused(tmp_path: Path) -> None:
+    """So that the writer does not fail on a closed pipe."""
     file = tmp_path / "said"
     with file.open("wb") as out:
         out.truncate(MAX_STDIN_BYTES + 1)

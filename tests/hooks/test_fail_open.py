@@ -1,4 +1,4 @@
-"""A broken tildone lets the agent go: exit code 0, an answer or nothing, one line of complaint at most, and an end."""
+"""Hooks fail open: exit code 0, a reply or nothing, at most one line on standard error, within a time limit."""
 
 import os
 import socket
@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from tests.cli.person import PROGRAM, Answer
-from tests.hooks.agent import WITH_HOOKS, Desk, Hooked, dumped, in_process, in_subprocess, plan_of
+from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace, dumped, in_process, in_subprocess, plan_of
 from tildone.core.ops import Write
 from tildone.hooks import answers
 from tildone.integrations.record import HookPoint
@@ -21,7 +21,7 @@ SAID = {"session_id": "s1", "hook_event_name": "Stop", "last_assistant_message":
 
 
 def lets_go(answer: Answer) -> str:
-    """Nothing is said to the agent; what is said to whoever looks."""
+    """Check that there is no reply; the line on standard error."""
     assert (answer.code, answer.out) == (0, ""), answer
     assert answer.err.count("\n") == 1
     assert answer.err.startswith("tildone: ")
@@ -30,91 +30,91 @@ def lets_go(answer: Answer) -> str:
     return answer.err
 
 
-def test_a_store_that_is_a_folder(desk: Desk) -> None:
-    Path(desk.settings.store.location).mkdir(parents=True)
+def test_a_store_that_is_a_folder(workspace: Workspace) -> None:
+    Path(workspace.settings.store.location).mkdir(parents=True)
 
-    assert "it is a directory" in lets_go(Hooked(desk).call(HookPoint.STOP))
+    assert "it is a directory" in lets_go(HookedAgent(workspace).call(HookPoint.STOP))
 
 
-def test_a_store_that_is_damaged(desk: Desk) -> None:
-    store = Path(desk.settings.store.location)
+def test_a_store_that_is_damaged(workspace: Workspace) -> None:
+    store = Path(workspace.settings.store.location)
     store.parent.mkdir(parents=True)
     store.write_bytes(b"not a database, but long enough to be taken for one. " * 100)
 
-    assert "is not a tildone store" in lets_go(Hooked(desk).call(HookPoint.STOP))
+    assert "is not a tildone store" in lets_go(HookedAgent(workspace).call(HookPoint.STOP))
 
 
-def test_a_store_with_a_hole_in_it(desk: Desk) -> None:
-    desk.plan(*OPEN)
-    store = Path(desk.settings.store.location)
+def test_a_store_with_a_hole_in_it(workspace: Workspace) -> None:
+    workspace.plan(*OPEN)
+    store = Path(workspace.settings.store.location)
     content = bytearray(store.read_bytes() or b"")
     for leftover in store.parent.glob("*-wal"):
         leftover.unlink()
     content[4096:] = b"\xff" * (len(content) - 4096)
     store.write_bytes(content)
 
-    answer = Hooked(desk).call(HookPoint.STOP)
+    answer = HookedAgent(workspace).call(HookPoint.STOP)
 
     assert answer.code == 0
     assert answer.err.count("\n") <= 1
 
 
 @pytest.mark.slow
-def test_a_store_that_somebody_keeps_locked(desk: Desk) -> None:
-    """Neither reading nor writing is waited for longer than a moment."""
-    desk.plan(*OPEN)
-    holder = apsw.Connection(desk.settings.store.location)
+def test_a_store_that_somebody_keeps_locked(workspace: Workspace) -> None:
+    """The hook waits for the lock only briefly, for reading and for writing."""
+    workspace.plan(*OPEN)
+    holder = apsw.Connection(workspace.settings.store.location)
     holder.execute("PRAGMA locking_mode = EXCLUSIVE")
     holder.execute("BEGIN EXCLUSIVE")
     holder.execute("UPDATE sessions SET updated = updated + 1")
 
-    said = lets_go(Hooked(desk).call(HookPoint.STOP))
+    said = lets_go(HookedAgent(workspace).call(HookPoint.STOP))
 
     holder.close()
     assert "in use by another process" in said
-    assert Hooked(desk).call(HookPoint.STOP).out
+    assert HookedAgent(workspace).call(HookPoint.STOP).out
 
 
 @pytest.mark.slow
-def test_a_store_that_somebody_keeps_writing_to(desk: Desk) -> None:
-    """What can not be remembered is not said: a nudge that is not counted has no end."""
-    desk.plan(*OPEN)
-    Hooked(desk).call(HookPoint.STOP)
-    holder = apsw.Connection(desk.settings.store.location)
+def test_a_store_that_somebody_keeps_writing_to(workspace: Workspace) -> None:
+    """A nudge that can't be stored is not sent: nudges that are not counted would never end."""
+    workspace.plan(*OPEN)
+    HookedAgent(workspace).call(HookPoint.STOP)
+    holder = apsw.Connection(workspace.settings.store.location)
     holder.execute("BEGIN IMMEDIATE")
 
-    said = lets_go(Hooked(desk).call(HookPoint.STOP))
+    said = lets_go(HookedAgent(workspace).call(HookPoint.STOP))
 
     holder.close()
     assert "in use by another process" in said
 
 
-def test_a_home_where_nothing_can_be_written(desk: Desk) -> None:
-    """As good as one that may not be written to, which nobody can keep root from."""
-    broken = Desk(desk.project, desk.home / "file", desk.more)
+def test_a_home_where_nothing_can_be_written(workspace: Workspace) -> None:
+    """A file in place of the folder: permissions would not stop root."""
+    broken = Workspace(workspace.project, workspace.home / "file", workspace.more)
     broken.home.write_text("a file\n", encoding="utf-8")
 
-    answer = Hooked(broken).call(HookPoint.STOP)
+    answer = HookedAgent(broken).call(HookPoint.STOP)
 
     assert (answer.code, answer.out) == (0, "")
     assert answer.err.count("\n") <= 1
 
 
-def test_a_folder_of_agents_that_can_not_be_written(desk: Desk) -> None:
-    desk.plan(*OPEN)
-    Path(desk.settings.agents_dir).write_text("a file\n", encoding="utf-8")
+def test_a_folder_of_agents_that_can_not_be_written(workspace: Workspace) -> None:
+    workspace.plan(*OPEN)
+    Path(workspace.settings.agents_dir).write_text("a file\n", encoding="utf-8")
 
-    lets_go(Hooked(desk).call(HookPoint.STOP))
+    lets_go(HookedAgent(workspace).call(HookPoint.STOP))
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="nobody can keep root from writing")
-def test_a_store_that_is_read_only(desk: Desk) -> None:
-    desk.plan(*OPEN)
-    store = Path(desk.settings.store.location)
+def test_a_store_that_is_read_only(workspace: Workspace) -> None:
+    workspace.plan(*OPEN)
+    store = Path(workspace.settings.store.location)
     store.chmod(0o400)
     store.parent.chmod(0o500)
 
-    answer = Hooked(desk).call(HookPoint.STOP)
+    answer = HookedAgent(workspace).call(HookPoint.STOP)
 
     store.parent.chmod(0o700)
     assert (answer.code, answer.out) == (0, "")
@@ -122,7 +122,7 @@ def test_a_store_that_is_read_only(desk: Desk) -> None:
 
 @pytest.fixture
 def black_hole() -> Iterator[int]:
-    """A port where somebody listens, and never answers."""
+    """A port with a listener that never answers."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(1)
@@ -130,32 +130,40 @@ def black_hole() -> Iterator[int]:
 
 
 @pytest.mark.slow
-def test_a_database_that_is_out_of_reach(desk: Desk) -> None:
+def test_a_database_that_is_out_of_reach(workspace: Workspace) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         port = nobody.getsockname()[1]
         url = f"postgresql://me:secret@127.0.0.1:{port}/plans"
 
-        said = lets_go(Hooked(Desk(desk.project, desk.home, {**desk.more, "TILDONE_STORE": url})).call(HookPoint.STOP))
+        said = lets_go(
+            HookedAgent(Workspace(workspace.project, workspace.home, {**workspace.more, "TILDONE_STORE": url})).call(
+                HookPoint.STOP
+            )
+        )
 
     assert "secret" not in said
 
 
 @pytest.mark.slow
-def test_a_database_that_never_answers(desk: Desk, black_hole: int) -> None:
+def test_a_database_that_never_answers(workspace: Workspace, black_hole: int) -> None:
     url = f"postgresql://me:secret@127.0.0.1:{black_hole}/plans"
 
-    said = lets_go(Hooked(Desk(desk.project, desk.home, {**desk.more, "TILDONE_STORE": url})).call(HookPoint.STOP))
+    said = lets_go(
+        HookedAgent(Workspace(workspace.project, workspace.home, {**workspace.more, "TILDONE_STORE": url})).call(
+            HookPoint.STOP
+        )
+    )
 
     assert "secret" not in said
 
 
-def test_no_home_at_all(desk: Desk) -> None:
-    """Nothing of the environment but where programs are."""
+def test_no_home_at_all(workspace: Workspace) -> None:
+    """With an environment of little more than PATH."""
     done = subprocess.run(
         [PROGRAM, "hook", "claude"],
-        input=dumped({**SAID, "cwd": str(desk.project)}),
-        env={"PATH": os.environ["PATH"], "XDG_DATA_HOME": str(desk.home)},
+        input=dumped({**SAID, "cwd": str(workspace.project)}),
+        env={"PATH": os.environ["PATH"], "XDG_DATA_HOME": str(workspace.home)},
         capture_output=True,
         timeout=60,
         check=False,
@@ -164,7 +172,7 @@ def test_no_home_at_all(desk: Desk) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def test_a_folder_that_is_gone(desk: Desk, tmp_path: Path) -> None:
+def test_a_working_folder_that_was_deleted(workspace: Workspace, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     run = f"import os, sys; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); from tildone.cli import main; "
@@ -173,7 +181,7 @@ def test_a_folder_that_is_gone(desk: Desk, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", run],
         input=b'{"x": 1}',
-        env={**os.environ, **desk.environ},
+        env={**os.environ, **workspace.environ},
         capture_output=True,
         check=True,
     )
@@ -183,63 +191,63 @@ def test_a_folder_that_is_gone(desk: Desk, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cwd", ["/no/such/folder", "a\0b", 7, None, "\ud800", ""])
-def test_a_folder_that_makes_no_sense(desk: Desk, cwd: object) -> None:
-    answer = in_process(["claude"], dumped({**SAID, "cwd": cwd}), desk.environ)
+def test_a_working_folder_that_is_invalid(workspace: Workspace, cwd: object) -> None:
+    answer = in_process(["claude"], dumped({**SAID, "cwd": cwd}), workspace.environ)
 
     assert (answer.code, answer.out) == (0, "")
     assert answer.err.count("\n") <= 1
 
 
-def test_settings_that_make_no_sense(desk: Desk) -> None:
-    (desk.project / "tildone.toml").write_text("max_nudges = [", encoding="utf-8")
+def test_settings_that_can_not_be_parsed(workspace: Workspace) -> None:
+    (workspace.project / "tildone.toml").write_text("max_nudges = [", encoding="utf-8")
 
-    lets_go(Hooked(desk).tell(HookPoint.STOP))
+    lets_go(HookedAgent(workspace).tell(HookPoint.STOP))
 
 
 @pytest.mark.parametrize("text", ['gate = "maybe"', "max_cost = -1", "max_same = 1.5", "max_minutes = true"])
-def test_a_setting_of_the_wrong_kind(desk: Desk, text: str) -> None:
-    (desk.project / "tildone.toml").write_text(text, encoding="utf-8")
+def test_a_setting_of_the_wrong_type(workspace: Workspace, text: str) -> None:
+    (workspace.project / "tildone.toml").write_text(text, encoding="utf-8")
 
-    assert text.split(" ", maxsplit=1)[0] in lets_go(Hooked(desk).tell(HookPoint.STOP))
+    assert text.split(" ", maxsplit=1)[0] in lets_go(HookedAgent(workspace).tell(HookPoint.STOP))
 
 
 @pytest.mark.parametrize("words", [[], ["nobody"], ["nobody", "Stop"], ["--store"], [""]])
-def test_a_host_that_is_not_known(desk: Desk, words: list[str]) -> None:
-    said = lets_go(in_subprocess(words, dumped(SAID), desk.environ))
+def test_a_coding_agent_that_is_not_known(workspace: Workspace, words: list[str]) -> None:
+    said = lets_go(in_subprocess(words, dumped(SAID), workspace.environ))
 
     assert all(name in said for name in WITH_HOOKS)
 
 
-def test_words_that_make_no_sense_are_not_heeded(desk: Desk) -> None:
-    """Whatever is wrong in a host's settings must not hold its agent up."""
-    desk.plan(*OPEN)
-    said = {**SAID, "cwd": str(desk.project)}
+def test_unknown_arguments_are_ignored(workspace: Workspace) -> None:
+    """A mistake in the agent's settings must not hold it up."""
+    workspace.plan(*OPEN)
+    said = {**SAID, "cwd": str(workspace.project)}
 
-    answer = in_process(["claude", "Stop", "too", "many", "--verbose", "--colour=no"], dumped(said), desk.environ)
+    answer = in_process(["claude", "Stop", "too", "many", "--verbose", "--colour=no"], dumped(said), workspace.environ)
 
     assert "is not done" in answer.out
 
 
-def test_options_of_ours_are_heeded(desk: Desk) -> None:
-    desk.session_of("ours").change((Write(plan_of(OPEN).phases),))
-    store = str(desk.settings.store)
-    said = dumped({**SAID, "cwd": str(desk.home)})
+def test_options_are_applied_before_and_after_the_verb(workspace: Workspace) -> None:
+    workspace.session_of("ours").change((Write(plan_of(OPEN).phases),))
+    store = str(workspace.settings.store)
+    said = dumped({**SAID, "cwd": str(workspace.home)})
 
     both = [["claude", "--session", "ours", f"--store={store}"], ["claude", "Stop", "--session=ours", "--store", store]]
 
-    assert all("Write the parser" in in_process(words, said, desk.environ).out for words in both)
+    assert all("Write the parser" in in_process(words, said, workspace.environ).out for words in both)
     before = subprocess.run(
         [PROGRAM, "--store", store, "--session", "ours", "hook", "claude"],
         input=said,
-        env={**os.environ, **desk.environ},
+        env={**os.environ, **workspace.environ},
         capture_output=True,
         check=True,
     )
     assert b"Write the parser" in before.stdout
 
 
-def test_a_bug_of_ours(agent: Hooked, monkeypatch: pytest.MonkeyPatch) -> None:
-    agent.desk.plan(*OPEN)
+def test_a_bug_is_reported_with_its_type(agent: HookedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent.workspace.plan(*OPEN)
 
     def broken(*_: object) -> str:
         raise KeyError("who\nknows")
@@ -250,8 +258,10 @@ def test_a_bug_of_ours(agent: Hooked, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError, RecursionError, BrokenPipeError])
-def test_whatever_is_raised(agent: Hooked, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]) -> None:
-    agent.desk.plan(*OPEN)
+def test_any_exception_is_caught(
+    agent: HookedAgent, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    agent.workspace.plan(*OPEN)
 
     def broken(*_: object) -> str:
         raise error
@@ -261,24 +271,24 @@ def test_whatever_is_raised(agent: Hooked, monkeypatch: pytest.MonkeyPatch, erro
     lets_go(agent.tell(HookPoint.STOP))
 
 
-def test_a_package_that_is_missing(desk: Desk, tmp_path: Path) -> None:
-    desk.plan(*OPEN)
+def test_a_package_that_is_missing(workspace: Workspace, tmp_path: Path) -> None:
+    workspace.plan(*OPEN)
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "apsw.py").write_text("raise ImportError('no such library')\n", encoding="utf-8")
-    broken = Desk(desk.project, desk.home, {**desk.more, "PYTHONPATH": str(tmp_path / "broken")})
+    broken = Workspace(workspace.project, workspace.home, {**workspace.more, "PYTHONPATH": str(tmp_path / "broken")})
 
-    assert "no such library" in lets_go(Hooked(broken).call(HookPoint.STOP))
+    assert "no such library" in lets_go(HookedAgent(broken).call(HookPoint.STOP))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_a_stream_that_is_closed(desk: Desk, closed: str) -> None:
-    desk.plan(*OPEN)
-    said = {**SAID, "cwd": str(desk.project)}
+def test_a_stream_that_is_closed(workspace: Workspace, closed: str) -> None:
+    workspace.plan(*OPEN)
+    said = {**SAID, "cwd": str(workspace.project)}
     done = subprocess.run(
         ["sh", "-c", f'"$0" hook claude {closed}', PROGRAM],
         input=dumped(said),
-        env={**os.environ, **desk.environ},
+        env={**os.environ, **workspace.environ},
         capture_output=True,
         timeout=60,
         check=False,
@@ -289,15 +299,15 @@ def test_a_stream_that_is_closed(desk: Desk, closed: str) -> None:
     assert b"Traceback" not in done.stderr
 
 
-def test_a_reader_that_is_gone(desk: Desk) -> None:
-    desk.plan(*OPEN)
+def test_a_closed_standard_output_pipe(workspace: Workspace) -> None:
+    workspace.plan(*OPEN)
     ours, theirs = os.pipe()
     os.close(ours)
 
     done = subprocess.run(
         [PROGRAM, "hook", "claude"],
-        input=dumped({**SAID, "cwd": str(desk.project)}),
-        env={**os.environ, **desk.environ},
+        input=dumped({**SAID, "cwd": str(workspace.project)}),
+        env={**os.environ, **workspace.environ},
         stdout=theirs,
         stderr=subprocess.PIPE,
         check=False,
@@ -310,12 +320,12 @@ def test_a_reader_that_is_gone(desk: Desk) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="there is no endless file")
-def test_somebody_who_never_stops_talking(desk: Desk) -> None:
+def test_endless_input(workspace: Workspace) -> None:
     with Path("/dev/zero").open("rb") as endless:
         done = subprocess.run(
             [PROGRAM, "hook", "claude"],
             stdin=endless,
-            env={**os.environ, **desk.environ},
+            env={**os.environ, **workspace.environ},
             capture_output=True,
             check=False,
         )
@@ -325,11 +335,15 @@ def test_somebody_who_never_stops_talking(desk: Desk) -> None:
 
 
 @pytest.mark.slow
-def test_somebody_who_never_says_anything(desk: Desk) -> None:
+def test_input_that_never_comes(workspace: Workspace) -> None:
     ours, theirs = os.pipe()
 
     done = subprocess.run(
-        [PROGRAM, "hook", "claude"], stdin=ours, env={**os.environ, **desk.environ}, capture_output=True, check=False
+        [PROGRAM, "hook", "claude"],
+        stdin=ours,
+        env={**os.environ, **workspace.environ},
+        capture_output=True,
+        check=False,
     )
 
     os.close(theirs)
@@ -338,12 +352,16 @@ def test_somebody_who_never_says_anything(desk: Desk) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
-def test_a_person_at_a_terminal_is_told_what_it_is_for(desk: Desk) -> None:
+def test_a_person_at_a_terminal_is_referred_to_the_help(workspace: Workspace) -> None:
     import pty  # noqa: PLC0415  Windows has none
 
     ours, theirs = pty.openpty()
     done = subprocess.run(
-        [PROGRAM, "hook", "claude"], stdin=theirs, env={**os.environ, **desk.environ}, capture_output=True, check=False
+        [PROGRAM, "hook", "claude"],
+        stdin=theirs,
+        env={**os.environ, **workspace.environ},
+        capture_output=True,
+        check=False,
     )
 
     os.close(ours)
@@ -352,8 +370,8 @@ def test_a_person_at_a_terminal_is_told_what_it_is_for(desk: Desk) -> None:
     assert done.returncode == 0
 
 
-def test_its_help_is_like_any_other(desk: Desk) -> None:
-    answer = in_subprocess(["--help"], b"", desk.environ)
+def test_help_lists_the_coding_agents_with_hooks(workspace: Workspace) -> None:
+    answer = in_subprocess(["--help"], b"", workspace.environ)
 
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith("tildone hook AGENT [EVENT]\n")

@@ -1,4 +1,4 @@
-"""A hook that has nothing to say loads nothing to say it with, and is never wrong about it."""
+"""The fast path loads next to nothing, and never misses that there is something to say."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.hooks.agent import Desk, Hooked, dumped
+from tests.hooks.agent import HookedAgent, Workspace, dumped
 from tests.test_imports import HEAVY
 from tildone.agents.assignment import assign_session
 from tildone.agents.identity import AgentId
@@ -45,13 +45,13 @@ sys.exit(main({words!r}))
 """
 
 
-def loaded(agent: Hooked, point: HookPoint, *, speaks: bool = False, **said: Any) -> set[str]:
-    """What a hook loads."""
+def loaded(agent: HookedAgent, point: HookPoint, *, speaks: bool = False, **said: Any) -> set[str]:
+    """The modules that a hook imports."""
     event = agent.event(point)
     done = subprocess.run(
         [sys.executable, "-I", "-c", SHOW.format(words=["hook", agent.integration.name, event])],
         input=dumped(agent.words(event, said)),
-        env={**os.environ, **agent.desk.environ},
+        env={**os.environ, **agent.workspace.environ},
         capture_output=True,
         check=True,
     )
@@ -72,12 +72,12 @@ def loaded(agent: Hooked, point: HookPoint, *, speaks: bool = False, **said: Any
     ],
 )
 @pytest.mark.parametrize("begun", [False, True], ids=["no plan", "all done"])
-def test_a_hook_with_nothing_to_say_loads_next_to_nothing(
-    agent: Hooked, point: HookPoint, said: dict[str, Any], *, begun: bool
+def test_a_silent_hook_loads_nothing_but_what_is_listed(
+    agent: HookedAgent, point: HookPoint, said: dict[str, Any], *, begun: bool
 ) -> None:
-    """Imports are all that such a hook costs."""
+    """Imports are most of what a hook costs."""
     if begun:
-        agent.desk.plan(("One", "completed"))
+        agent.workspace.plan(("One", "completed"))
         agent.call(HookPoint.SESSION_START)
 
     modules = loaded(agent, point, **said)
@@ -89,9 +89,9 @@ def test_a_hook_with_nothing_to_say_loads_next_to_nothing(
 
 
 @pytest.mark.parametrize("name", names_with_hooks())
-def test_a_hook_imports_the_one_integration_that_it_serves(desk: Desk, name: str) -> None:
+def test_a_hook_imports_the_one_integration_that_it_serves(workspace: Workspace, name: str) -> None:
     """Not the others, and nothing that edits settings files."""
-    agent = Hooked(desk, INTEGRATIONS[name])
+    agent = HookedAgent(workspace, INTEGRATIONS[name])
 
     modules = loaded(agent, HookPoint.STOP)
 
@@ -100,8 +100,8 @@ def test_a_hook_imports_the_one_integration_that_it_serves(desk: Desk, name: str
     assert imported == shared | {f"tildone.integrations.{name}"}
 
 
-def test_a_hook_that_speaks_loads_nothing_heavy(agent: Hooked) -> None:
-    agent.desk.plan(("One", "pending"))
+def test_a_hook_that_speaks_loads_nothing_heavy(agent: HookedAgent) -> None:
+    agent.workspace.plan(("One", "pending"))
 
     modules = loaded(agent, HookPoint.STOP, speaks=True, last_assistant_message="I stop.")
 
@@ -109,12 +109,12 @@ def test_a_hook_that_speaks_loads_nothing_heavy(agent: Hooked) -> None:
     assert "subprocess" not in modules
 
 
-def test_the_hooks_of_an_agent_that_is_not_known_yet_do_not_miss_its_plan(desk: Desk) -> None:
-    """Its tool server may have been there first, under the number of the process."""
+def test_the_first_hook_of_an_agent_finds_the_plan_that_its_mcp_server_began(workspace: Workspace) -> None:
+    """The server knows the agent by its process only."""
     pid = agent_process()
-    assign_session(desk.agents, AgentId("claude", "other"), os.getpid(), now())
-    server = assign_session(desk.agents, AgentId("claude", pid=pid), pid, now())
-    desk.session_of(server.session).change((Write((Phase("", (Task("One"),)),)),))
+    assign_session(workspace.agents, AgentId("claude", "other"), os.getpid(), now())
+    server = assign_session(workspace.agents, AgentId("claude", pid=pid), pid, now())
+    workspace.session_of(server.session).change((Write((Phase("", (Task("One"),)),)),))
 
-    assert server.session != desk.settings.session
-    assert "One" in Hooked(desk, id="new").stops()
+    assert server.session != workspace.settings.session
+    assert "One" in HookedAgent(workspace, id="new").stops()

@@ -1,4 +1,4 @@
-"""Whatever comes in, what goes out is an answer or nothing, and the exit code is 0."""
+"""Whatever a hook reads, it prints a JSON object or nothing, and exits with 0."""
 
 import json
 import random
@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.person import Answer
-from tests.hooks.agent import WITH_HOOKS, Desk, dumped, hooks_of, in_process, in_subprocess
+from tests.hooks.agent import WITH_HOOKS, Workspace, dumped, hooks_of, in_process, in_subprocess
 from tests.hooks.golden import FILES, HERE, golden
 from tildone.integrations.record import HookPoint, Integration
 
@@ -63,7 +63,7 @@ CORPUS = {
 
 
 def is_fine(answer: Answer, *, line: bool = False) -> bool:
-    """What every answer has to be, whatever was asked."""
+    """Check what holds for every hook, whatever its input."""
     assert answer.code == 0
     assert answer.err.count("\n") <= 1
     assert "Traceback" not in answer.err
@@ -72,47 +72,47 @@ def is_fine(answer: Answer, *, line: bool = False) -> bool:
 
 @pytest.mark.parametrize("integration", WITH_HOOKS)
 @pytest.mark.parametrize("name", CORPUS)
-def test_what_makes_no_sense_does_no_harm(desk: Desk, integration: str, name: str) -> None:
-    desk.plan(*OPEN)
+def test_malformed_input_does_no_harm(workspace: Workspace, integration: str, name: str) -> None:
+    workspace.plan(*OPEN)
 
     assert is_fine(
-        in_process([integration, next(iter(hooks_of(WITH_HOOKS[integration]).points))], CORPUS[name], desk.environ)
+        in_process([integration, next(iter(hooks_of(WITH_HOOKS[integration]).points))], CORPUS[name], workspace.environ)
     )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CORPUS)
-def test_the_same_in_real_processes(desk: Desk, name: str) -> None:
-    desk.plan(*OPEN)
+def test_malformed_input_does_no_harm_in_real_processes(workspace: Workspace, name: str) -> None:
+    workspace.plan(*OPEN)
 
-    assert is_fine(in_subprocess(["claude", "Stop"], CORPUS[name], {**desk.environ}))
+    assert is_fine(in_subprocess(["claude", "Stop"], CORPUS[name], {**workspace.environ}))
 
 
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(integration=st.sampled_from(sorted(WITH_HOOKS)), event=st.sampled_from(EVENTS), said=SAID)
-def test_anything_that_is_json(desk: Desk, integration: str, event: str, said: dict[str, Any]) -> None:
-    """Any event of any host, with any fields of any kind."""
-    desk.plan(*OPEN)
-    here = {**said, hooks_of(WITH_HOOKS[integration]).fields["cwd"].split()[0]: str(desk.project)}
+def test_any_json_does_no_harm(workspace: Workspace, integration: str, event: str, said: dict[str, Any]) -> None:
+    """Any event of any coding agent, with any fields of any type."""
+    workspace.plan(*OPEN)
+    here = {**said, hooks_of(WITH_HOOKS[integration]).fields["cwd"].split()[0]: str(workspace.project)}
 
-    answer = in_process([integration, event], dumped(here), desk.environ)
+    answer = in_process([integration, event], dumped(here), workspace.environ)
 
     assert is_fine(answer, line=hooks_of(WITH_HOOKS[integration]).points.get(event) == HookPoint.STATUS_LINE)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(integration=st.sampled_from(sorted(WITH_HOOKS)), given_bytes=st.binary(max_size=200))
-def test_anything_at_all(desk: Desk, integration: str, given_bytes: bytes) -> None:
-    assert is_fine(in_process([integration], given_bytes, desk.environ))
+def test_any_bytes_do_no_harm(workspace: Workspace, integration: str, given_bytes: bytes) -> None:
+    assert is_fine(in_process([integration], given_bytes, workspace.environ))
 
 
 @pytest.mark.parametrize("integration", WITH_HOOKS.values(), ids=WITH_HOOKS)
-def test_what_real_hosts_say_cut_and_bent(desk: Desk, integration: Integration) -> None:
-    """Fields of another kind, and bytes changed. The same every time: the seed is the host's name."""
+def test_real_events_with_changed_fields_and_bytes_do_no_harm(workspace: Workspace, integration: Integration) -> None:
+    """Reproducible: the seed is the name of the coding agent."""
     chance = random.Random(integration.name)  # noqa: S311  nothing is kept secret with it
     files = [golden(path) for path in FILES if path.parent.name == integration.name]
     for each in chance.sample(files, min(len(files), 12)):
-        said = json.loads(json.dumps(each.said["stdin"]).replace(HERE, str(desk.project)))
+        said = json.loads(json.dumps(each.said["stdin"]).replace(HERE, str(workspace.project)))
         event = each.event
         for name in chance.sample(sorted(said), min(len(said), 3)):
             said[name] = chance.choice([None, 7, "", [], {}, [said[name]], {"x": said[name]}])
@@ -120,6 +120,6 @@ def test_what_real_hosts_say_cut_and_bent(desk: Desk, integration: Integration) 
         for _ in range(chance.choice([0, 0, 1, 3])):
             bent[chance.randrange(len(bent))] = chance.randrange(256)
 
-        answer = in_process([integration.name, event], bytes(bent), desk.environ)
+        answer = in_process([integration.name, event], bytes(bent), workspace.environ)
 
         assert is_fine(answer, line=hooks_of(integration).points.get(event) == HookPoint.STATUS_LINE)

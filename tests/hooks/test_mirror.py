@@ -1,4 +1,4 @@
-"""Hosts' own todo lists, followed in the plan: all of them, never against anybody's will, and never in the way."""
+"""The mirror: native todo lists of coding agents, followed in the plan without overriding what people changed."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import plans
-from tests.hooks.agent import Desk, Hooked, hooks_of, plan_of, tasks_of
+from tests.hooks.agent import HookedAgent, Workspace, hooks_of, plan_of, tasks_of
 from tildone.core.ops import Append, Mark, Named, Note, Remove
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.dialects.brief import DIALECT as BRIEF
@@ -26,8 +26,8 @@ from tildone.log.events import Actor, Call, PlanChanged
 TASKS = [("Parse", "completed"), ("Wire", "in_progress"), ("Measure", "pending")]
 
 
-def wrote(agent: Hooked, *items: tuple[str, str], **more: Any) -> None:
-    """The model writes its host's own list."""
+def wrote(agent: HookedAgent, *items: tuple[str, str], **more: Any) -> None:
+    """The model writes its native list."""
     ((tool, (where, text)), *_) = agent.integration.list_tools.items()
     given_list = {where: [{text: content, "status": status} for content, status in items], **more}
     fields = hooks_of(agent.integration).fields
@@ -35,35 +35,37 @@ def wrote(agent: Hooked, *items: tuple[str, str], **more: Any) -> None:
     assert (answer.code, answer.out, answer.err) == (0, "", "")
 
 
-def used(agent: Hooked, tool: str, given_input: dict[str, Any], response: Any = None) -> None:
+def used(agent: HookedAgent, tool: str, given_input: dict[str, Any], response: Any = None) -> None:
     answer = agent.tell(
         HookPoint.AFTER_TOOL, tool_name=tool, tool_input=given_input, tool_response=response or {"success": True}
     )
     assert (answer.code, answer.out, answer.err) == (0, "", "")
 
 
-def created(agent: Hooked, number: str, subject: str) -> None:
+def created(agent: HookedAgent, number: str, subject: str) -> None:
     used(agent, "TaskCreate", {"subject": subject}, {"task": {"id": number, "subject": subject}})
 
 
 @pytest.mark.parametrize(
     "integration", [CLAUDE, CODEX, GEMINI, CURSOR, QWEN, OPENCODE], ids=lambda integration: integration.name
 )
-def test_a_list_becomes_the_plan_and_the_plan_follows_it(desk: Desk, integration: Integration) -> None:
-    agent = Hooked(desk, integration)
+def test_a_native_list_becomes_the_plan_and_later_lists_update_it(
+    workspace: Workspace, integration: Integration
+) -> None:
+    agent = HookedAgent(workspace, integration)
 
     wrote(agent, ("Parse", "in_progress"), ("Wire", "pending"))
     wrote(agent, *TASKS)
 
-    (event, _) = desk.session.store.history(desk.session.name)
-    assert desk.tasks == TASKS
+    (event, _) = workspace.session.store.history(workspace.session.name)
+    assert workspace.tasks == TASKS
     assert event.actor is Actor.AGENT
     assert isinstance(event.fact, PlanChanged)
     assert event.fact.call is not None
     assert event.fact.call.tool == f"{integration.name}/{next(iter(integration.list_tools))}"
 
 
-def test_the_gate_holds_a_model_to_its_hosts_list_in_words_that_name_no_tool_of_ours(agent: Hooked) -> None:
+def test_the_gate_holds_a_model_to_its_native_list_without_naming_our_tools(agent: HookedAgent) -> None:
     wrote(agent, *TASKS)
 
     told = agent.stops()
@@ -84,32 +86,32 @@ def test_the_gate_holds_a_model_to_its_hosts_list_in_words_that_name_no_tool_of_
         ("whatever", "pending"),
     ],
 )
-def test_every_hosts_word_for_a_status_is_known(agent: Hooked, word: str, status: str) -> None:
-    """One that is not is taken for pending: nothing is lost."""
+def test_every_coding_agents_word_for_a_status_is_known(agent: HookedAgent, word: str, status: str) -> None:
+    """An unknown one counts as pending, so that no task is lost."""
     wrote(agent, ("Parse", word))
 
-    assert agent.desk.tasks == [("Parse", status)]
+    assert agent.workspace.tasks == [("Parse", status)]
 
 
-def test_a_list_in_which_nothing_is_left_lets_the_agent_go(agent: Hooked) -> None:
+def test_a_finished_native_list_lets_the_agent_stop(agent: HookedAgent) -> None:
     wrote(agent, ("Parse", "completed"), ("Wire", "cancelled"))
 
     assert agent.stops() == ""
 
 
-def test_what_a_model_knows_because_it_wrote_it_is_not_news_to_it(agent: Hooked) -> None:
+def test_a_list_that_the_model_wrote_counts_as_seen(agent: HookedAgent) -> None:
     wrote(agent, *TASKS)
 
     record = agent.record
 
     assert record is not None
-    assert record.seen_head == agent.desk.session.state.head
+    assert record.seen_head == agent.workspace.session.state.head
 
 
-def test_people_may_change_the_plan_meanwhile(agent: Hooked) -> None:
-    """What they added stays, what they dropped stays dropped, what they took out stays out; and so do their notes."""
+def test_changes_by_people_survive_the_next_native_list(agent: HookedAgent) -> None:
+    """Added tasks, abandoned tasks, removed tasks and notes."""
     wrote(agent, ("Parse", "pending"), ("Wire", "pending"), ("Measure", "pending"))
-    agent.desk.session.change(
+    agent.workspace.session.change(
         (
             Append((Task("By hand"),)),
             Mark(Named("Wire"), Status.ABANDONED),
@@ -119,12 +121,12 @@ def test_people_may_change_the_plan_meanwhile(agent: Hooked) -> None:
     )
 
     wrote(agent, ("Parse", "completed"), ("Wire", "pending"), ("Measure", "pending"), ("Ship", "pending"))
-    assert ("Wire", "abandoned") in agent.desk.tasks
-    agent.desk.session.change((Append((Task("More"),)),))
+    assert ("Wire", "abandoned") in agent.workspace.tasks
+    agent.workspace.session.change((Append((Task("More"),)),))
     wrote(agent, ("Parse", "completed"), ("Wire", "completed"), ("Ship", "completed"))
 
-    tasks = agent.desk.session.plan.tasks
-    assert tasks_of(agent.desk.session.plan) == [
+    tasks = agent.workspace.session.plan.tasks
+    assert tasks_of(agent.workspace.session.plan) == [
         ("Parse", "completed"),
         ("Wire", "completed"),
         ("Ship", "completed"),
@@ -135,8 +137,8 @@ def test_people_may_change_the_plan_meanwhile(agent: Hooked) -> None:
 
 
 @pytest.mark.parametrize("dialect", [INDEXED, BRIEF], ids=lambda dialect: dialect.name)
-def test_a_plan_that_the_model_keeps_with_our_tools_is_left_alone(agent: Hooked, dialect: Any) -> None:
-    session = agent.desk.session
+def test_a_plan_that_the_model_keeps_with_our_tools_is_left_alone(agent: HookedAgent, dialect: Any) -> None:
+    session = agent.workspace.session
     session.dialect = dialect
     tool, call = (
         ("todo", {"add": ["Ours"]})
@@ -148,32 +150,32 @@ def test_a_plan_that_the_model_keeps_with_our_tools_is_left_alone(agent: Hooked,
     wrote(agent, *TASKS)
     created(agent, "1", "Theirs")
 
-    assert agent.desk.tasks == [("Ours", "pending")]
+    assert agent.workspace.tasks == [("Ours", "pending")]
 
 
-def test_a_plan_of_ours_that_is_done_makes_way(agent: Hooked) -> None:
-    session = agent.desk.session
+def test_a_finished_plan_of_our_tools_is_replaced(agent: HookedAgent) -> None:
+    session = agent.workspace.session
     session.dialect = BRIEF
     session.call("todo", {"add": ["Ours"]})
     session.call("todo", {"done": 1})
 
     wrote(agent, *TASKS)
 
-    assert agent.desk.tasks == TASKS
+    assert agent.workspace.tasks == TASKS
 
 
-def test_a_plan_that_people_made_is_ticked_off_and_nothing_else(agent: Hooked) -> None:
-    agent.desk.plan(("Parse", "pending"), ("Wire", "pending"), ("Ship", "completed"))
+def test_a_plan_that_people_made_is_ticked_off_and_nothing_else(agent: HookedAgent) -> None:
+    agent.workspace.plan(("Parse", "pending"), ("Wire", "pending"), ("Ship", "completed"))
 
     wrote(agent, ("Parse", "completed"), ("Wire", "in_progress"), ("Ship", "pending"), ("A detail", "pending"))
 
-    assert agent.desk.tasks == [("Parse", "completed"), ("Wire", "in_progress"), ("Ship", "completed")]
+    assert agent.workspace.tasks == [("Parse", "completed"), ("Wire", "in_progress"), ("Ship", "completed")]
     wrote(agent, ("Parse", "pending"), ("Wire", "pending"))
-    assert agent.desk.tasks == [("Parse", "completed"), ("Wire", "in_progress"), ("Ship", "completed")]
+    assert agent.workspace.tasks == [("Parse", "completed"), ("Wire", "in_progress"), ("Ship", "completed")]
 
 
-def test_tasks_one_by_one_are_followed_by_their_numbers(agent: Hooked) -> None:
-    """Created twice over: once by an event, and once by the call. A number finds its task under its newest name."""
+def test_single_tasks_are_identified_by_their_numbers(agent: HookedAgent) -> None:
+    """Also if event and tool call both report the creation, and if a task was renamed."""
     for number, subject in (("1", "Parse"), ("2", "Wire")):
         agent.tell(HookPoint.TASK_CREATED, task_id=number, task_subject=subject)
         created(agent, number, subject)
@@ -182,14 +184,14 @@ def test_tasks_one_by_one_are_followed_by_their_numbers(agent: Hooked) -> None:
     used(agent, "TaskUpdate", {"taskId": "2", "status": "completed", "subject": "Wired"})
     used(agent, "TaskUpdate", {"taskId": "1", "status": "in_progress"})
 
-    assert agent.desk.tasks == [("Parse", "in_progress"), ("Wired", "completed")]
+    assert agent.workspace.tasks == [("Parse", "in_progress"), ("Wired", "completed")]
     used(agent, "TaskUpdate", {"taskId": "1", "status": "deleted"})
     used(agent, "TaskUpdate", {"taskId": "2", "status": "pending"})
-    assert agent.desk.tasks == [("Wired", "pending")]
+    assert agent.workspace.tasks == [("Wired", "pending")]
 
 
-def test_a_listing_brings_what_was_missed(agent: Hooked) -> None:
-    """Hooks that were installed in the middle of a session."""
+def test_a_listing_adds_tasks_that_no_hook_reported(agent: HookedAgent) -> None:
+    """As after an installation in the middle of a conversation."""
     created(agent, "2", "Wire")
     tasks = [
         {"id": "1", "subject": "Parse", "status": "completed", "blockedBy": []},
@@ -202,24 +204,24 @@ def test_a_listing_brings_what_was_missed(agent: Hooked) -> None:
     used(agent, "TaskList", {}, {"tasks": "none"})
     used(agent, "TaskUpdate", {"taskId": "3", "status": "completed"})
 
-    assert agent.desk.tasks == [("Wire", "in_progress"), ("Parse", "completed"), ("Ship", "completed")]
+    assert agent.workspace.tasks == [("Wire", "in_progress"), ("Parse", "completed"), ("Ship", "completed")]
 
 
-def test_the_event_of_a_finished_task_will_do(agent: Hooked) -> None:
+def test_the_event_of_a_completed_task_completes_it(agent: HookedAgent) -> None:
     created(agent, "1", "Parse")
 
     answer = agent.tell_of("TaskCompleted", task_id="1", task_subject="Parse")
 
     assert (answer.out, answer.err) == ("", "")
-    assert agent.desk.tasks == [("Parse", "completed")]
+    assert agent.workspace.tasks == [("Parse", "completed")]
 
 
-def test_a_finished_task_of_a_plan_that_people_made_is_ticked_off_by_its_name(agent: Hooked) -> None:
-    agent.desk.plan(("Parse", "pending"))
+def test_a_completed_task_ticks_off_the_same_text_in_a_persons_plan(agent: HookedAgent) -> None:
+    agent.workspace.plan(("Parse", "pending"))
 
     agent.tell_of("TaskCompleted", task_id="9", task_subject="Parse")
 
-    assert agent.desk.tasks == [("Parse", "completed")]
+    assert agent.workspace.tasks == [("Parse", "completed")]
 
 
 @pytest.mark.parametrize(
@@ -238,36 +240,34 @@ def test_a_finished_task_of_a_plan_that_people_made_is_ticked_off_by_its_name(ag
         ("TodoWrite", "{", None),
     ],
 )
-def test_what_failed_or_makes_no_sense_is_not_followed(
-    agent: Hooked, tool: str, given_input: Any, response: Any
-) -> None:
+def test_failed_and_malformed_calls_are_ignored(agent: HookedAgent, tool: str, given_input: Any, response: Any) -> None:
     created(agent, "1", "Parse")
 
     used(agent, tool, given_input, response)
 
-    assert agent.desk.tasks == [("Parse", "pending")]
+    assert agent.workspace.tasks == [("Parse", "pending")]
 
 
-def test_a_subagents_list_is_its_own_affair(agent: Hooked) -> None:
+def test_a_subagents_list_is_ignored(agent: HookedAgent) -> None:
     todos = {"todos": [{"content": "Mine", "status": "pending"}]}
 
     agent.tell(HookPoint.AFTER_TOOL, tool_name="TodoWrite", tool_input=todos, agent_id="a1")
 
-    assert agent.desk.tasks == []
+    assert agent.workspace.tasks == []
 
 
-def test_arguments_may_come_as_text() -> None:
+def test_arguments_may_be_json_text() -> None:
     assert arguments('{"a": 1}') == {"a": 1}
     assert arguments("[1]") == arguments(None) == arguments("{") == {}
 
 
-def test_a_host_without_lists_of_its_own_has_none() -> None:
+def test_only_native_list_tools_write_lists() -> None:
     assert native_tasks(COPILOT, "bash", {"todos": []}) is None
     assert native_tasks(CLAUDE, "TodoWrite", {"todos": [{"content": " "}, {}, 3, {"content": 1}]}) == []
 
 
 @given(st.lists(plans.tasks, max_size=4), st.lists(plans.tasks, max_size=4))
-def test_where_nobody_else_changed_anything_the_plan_is_the_list(before: list[Task], after: list[Task]) -> None:
+def test_without_changes_by_people_the_merge_is_the_native_list(before: list[Task], after: list[Task]) -> None:
     """In its order, with its statuses."""
     base = [Task(task.text, task.status) for task in unlike(before)]
     theirs = [Task(task.text, task.status) for task in unlike(after)]
@@ -276,7 +276,7 @@ def test_where_nobody_else_changed_anything_the_plan_is_the_list(before: list[Ta
 
 
 @given(plans.plans, st.lists(plans.tasks, max_size=4))
-def test_following_adds_nothing_takes_nothing_away_and_opens_nothing_again(plan: Plan, theirs: list[Task]) -> None:
+def test_ticking_off_adds_removes_and_reopens_nothing(plan: Plan, theirs: list[Task]) -> None:
     after = tick_off(plan, theirs)
 
     assert [task.text for task in after.tasks] == [task.text for task in plan.tasks]
@@ -296,7 +296,7 @@ def test_a_list_is_merged_into_phases_that_people_made() -> None:
     ]
 
 
-def test_the_open_one_of_two_tasks_of_a_name_is_meant() -> None:
+def test_of_two_tasks_with_the_same_text_the_open_one_changes() -> None:
     plan = flat(Task("Parse", Status.COMPLETED), Task("Parse"), Task("Other"))
 
     after = change_task(plan, "Parse", None, "in_progress")
@@ -305,18 +305,18 @@ def test_the_open_one_of_two_tasks_of_a_name_is_meant() -> None:
     assert change_task(plan, "None", None, "completed") == plan
 
 
-def test_a_call_that_was_followed_can_not_be_taken_for_one_of_ours(agent: Hooked) -> None:
+def test_a_mirrored_call_is_told_apart_from_our_own_tools(agent: HookedAgent) -> None:
     wrote(agent, *TASKS)
 
-    (event,) = agent.desk.session.store.events(agent.desk.session.name)
+    (event,) = agent.workspace.session.store.events(agent.workspace.session.name)
 
     assert isinstance(event.fact, PlanChanged)
     assert isinstance(event.fact.call, Call)
     assert "/" in event.fact.call.tool
 
 
-def test_nothing_is_ever_said_about_a_list(agent: Hooked) -> None:
-    """A mirror never blocks."""
+def test_the_mirror_never_replies(agent: HookedAgent) -> None:
+    """A question stays a question."""
     wrote(agent, *TASKS)
 
     assert agent.tell(HookPoint.STOP, last_assistant_message="Which one?").out == ""

@@ -1,11 +1,11 @@
-"""Hosts that ours run inside of: they call our tools through hooks, and say whose call comes next."""
+"""Coding agents that run our shims: tool calls through hooks, and which conversation calls next."""
 
 import json
 import os
 
 import pytest
 
-from tests.hooks.agent import Desk, Hooked
+from tests.hooks.agent import HookedAgent, Workspace
 from tildone.agents.identity import AgentId
 from tildone.agents.processes import agent_process
 from tildone.agents.registry import CALLER_NOTE
@@ -17,20 +17,20 @@ from tildone.integrations.record import HookPoint
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 
 
-def called(agent: Hooked, tool: str = "todo", **args: object) -> dict[str, object]:
+def called(agent: HookedAgent, tool: str = "todo", **args: object) -> dict[str, object]:
     answer = agent.tell(HookPoint.CALL_TOOL, tool=tool, args=args)
     assert (answer.code, answer.err) == (0, ""), answer
     told: dict[str, object] = json.loads(answer.out)
     return told
 
 
-def test_a_call_changes_the_plan_and_the_model_knows_it_then(desk: Desk) -> None:
-    """It is told nothing twice, and told what others did meanwhile."""
-    agent = Hooked(desk, PI)
+def test_a_call_changes_the_plan_and_marks_it_as_seen(workspace: Workspace) -> None:
+    """The result says what others changed meanwhile, and nothing twice."""
+    agent = HookedAgent(workspace, PI)
 
     first = called(agent, add=["Write the parser", "Wire it up"])
     second = called(agent, done=1)
-    desk.plan(("Write the parser", "completed"), ("Wire it up", "pending"), ("Measure it", "pending"))
+    workspace.plan(("Write the parser", "completed"), ("Wire it up", "pending"), ("Measure it", "pending"))
     third = called(agent, done=2)
 
     assert [told["text"] for told in (first, second)] == ["1-2", "ok"]
@@ -39,10 +39,10 @@ def test_a_call_changes_the_plan_and_the_model_knows_it_then(desk: Desk) -> None
     assert agent.stops()
 
 
-def test_a_call_that_is_refused_tells_the_model_nothing_of_the_plan(desk: Desk) -> None:
-    """So it still has to be told, when it next asks for something that can be done."""
-    desk.plan(*OPEN)
-    agent = Hooked(desk, PI)
+def test_a_refused_call_does_not_mark_the_plan_as_seen(workspace: Workspace) -> None:
+    """The next call that succeeds shows the whole plan."""
+    workspace.plan(*OPEN)
+    agent = HookedAgent(workspace, PI)
 
     refused = called(agent, dun=1)
     done = called(agent, done=1)
@@ -51,42 +51,42 @@ def test_a_call_that_is_refused_tells_the_model_nothing_of_the_plan(desk: Desk) 
     assert done["text"] == "ok\nPlan:\n2 Wire it up\ndone 1"
 
 
-def test_there_are_the_tools_of_the_dialect_that_was_settled(desk: Desk) -> None:
-    (desk.project / "tildone.toml").write_text('dialect = "phased"\n', encoding="utf-8")
-    agent = Hooked(desk, PI)
+def test_the_tools_of_the_configured_dialect_are_offered(workspace: Workspace) -> None:
+    (workspace.project / "tildone.toml").write_text('dialect = "phased"\n', encoding="utf-8")
+    agent = HookedAgent(workspace, PI)
 
     offered = json.loads(agent.tell(HookPoint.OFFER_TOOLS).out)["tools"]
     told = called(agent, "todo_write", ops=[{"op": "init", "list": [{"phase": "A", "items": ["One"]}]}])
 
     assert [tool["name"] for tool in offered] == ["todo_write"]
     assert told["failed"] is False
-    assert desk.tasks == [("One", "in_progress")]
+    assert workspace.tasks == [("One", "in_progress")]
 
 
 @pytest.mark.parametrize("tool", ["", "bash", 7])
-def test_a_tool_that_there_is_not_is_said_on_standard_error(desk: Desk, tool: object) -> None:
-    """Whoever called it gets no answer then, and can tell."""
-    answer = Hooked(desk, PI).tell(HookPoint.CALL_TOOL, tool=tool, args={})
+def test_an_unknown_tool_is_reported_on_standard_error(workspace: Workspace, tool: object) -> None:
+    """Standard output stays empty, by which the shim knows."""
+    answer = HookedAgent(workspace, PI).tell(HookPoint.CALL_TOOL, tool=tool, args={})
 
     assert (answer.code, answer.out) == (0, "")
     assert "there is no tool" in answer.err
 
 
-def test_a_host_with_many_sessions_says_which_of_them_is_about_to_call_us(desk: Desk) -> None:
-    """And says nothing when it is about to call somebody else."""
-    ours, other = Hooked(desk, OPENCODE, "A"), Hooked(desk, OPENCODE, "B")
+def test_an_agent_with_several_conversations_notes_which_one_calls_our_tool_next(workspace: Workspace) -> None:
+    """A call of another tool changes nothing."""
+    ours, other = HookedAgent(workspace, OPENCODE, "A"), HookedAgent(workspace, OPENCODE, "B")
 
     ours.tell(HookPoint.BEFORE_TOOL, tool="tildone_todo", args={})
     other.tell(HookPoint.BEFORE_TOOL, tool="bash", args={})
 
-    assert desk.agents.note(AgentId("opencode", pid=agent_process()), CALLER_NOTE) == "opencode:A"
+    assert workspace.agents.note(AgentId("opencode", pid=agent_process()), CALLER_NOTE) == "opencode:A"
     assert os.getpid() != agent_process()
 
 
-def test_words_that_a_host_adds_up_are_taken_one_by_one(desk: Desk) -> None:
-    """An agent of Gemini's that says the same each time is let go like any other."""
-    desk.plan(*OPEN)
-    agent = Hooked(desk, GEMINI)
+def test_cumulative_messages_are_compared_turn_by_turn(workspace: Workspace) -> None:
+    """Gemini CLI repeats all earlier messages; one that always says the same is still let go."""
+    workspace.plan(*OPEN)
+    agent = HookedAgent(workspace, GEMINI)
 
     held = [bool(agent.stops("\n".join(["Same."] * count), stop_hook_active=count > 1)) for count in range(1, 6)]
     asked = agent.stops("\n".join(["Same."] * 5 + ["Which one?"]), stop_hook_active=True)
@@ -95,19 +95,21 @@ def test_words_that_a_host_adds_up_are_taken_one_by_one(desk: Desk) -> None:
     assert asked == ""
 
 
-def test_words_are_counted_anew_after_a_prompt(desk: Desk) -> None:
-    desk.plan(*OPEN)
-    agent = Hooked(desk, GEMINI)
+def test_cumulative_messages_start_again_after_a_prompt(workspace: Workspace) -> None:
+    workspace.plan(*OPEN)
+    agent = HookedAgent(workspace, GEMINI)
 
     held = [bool(agent.stops("Same.", stop_hook_active=False)) for _ in range(5)]
 
     assert held == [True, True, True, False, False]
 
 
-def test_a_host_that_cannot_be_told_at_the_start_is_told_with_the_first_prompt(desk: Desk) -> None:
-    """Also in a session that goes on, whose model knew the plan before."""
-    desk.plan(*OPEN)
-    agent = Hooked(desk, GEMINI)
+def test_an_agent_that_accepts_no_context_at_the_start_gets_the_plan_with_the_first_prompt(
+    workspace: Workspace,
+) -> None:
+    """Also in a resumed conversation, whose model has seen the plan before."""
+    workspace.plan(*OPEN)
+    agent = HookedAgent(workspace, GEMINI)
     agent.tell(HookPoint.PROMPT, prompt="Begin")
 
     started = agent.tell(HookPoint.SESSION_START, source="resume")

@@ -1,5 +1,5 @@
-// Hosts for the two files that `tildone install` writes in JavaScript: `node shim_agents.mjs HOST FILE`.
-// Standard input is a list of what happens, standard output what came of each, and what the host was asked for.
+// Simulated coding agents for the shims that `tildone install` writes: `node shim_agents.mjs AGENT FILE`.
+// Standard input is a list of steps, standard output the result of each and the calls that the shim made to the agent.
 
 import { pathToFileURL } from "node:url"
 

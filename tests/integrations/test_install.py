@@ -1,4 +1,4 @@
-"""The plan put into the agents that people already use, and taken out again."""
+"""Installing tildone into the settings of coding agents, and removing it again."""
 
 import json
 import os
@@ -22,7 +22,7 @@ EVERY = pytest.mark.parametrize("name", tuple(INTEGRATIONS))
 
 @pytest.fixture
 def settled(person: Person, name: str) -> Person:
-    """Somebody who has used the name for a while."""
+    """A person whose home has settings of the coding agent."""
     if (CONFIGS / name).exists():
         shutil.copytree(CONFIGS / name, person.home, dirs_exist_ok=True)
     return person
@@ -42,8 +42,8 @@ def held(path: Path) -> Any:
 
 
 @EVERY
-def test_installing_twice_and_taking_out_leaves_every_file_as_it_was(settled: Person, name: str) -> None:
-    """To the byte, comments, line ends and permissions included; the second installation finds nothing to do."""
+def test_install_is_idempotent_and_uninstall_restores_every_file(settled: Person, name: str) -> None:
+    """To the byte, comments, line ends and permissions included."""
     before = files(settled.home)
 
     settled.says("install", name)
@@ -59,8 +59,8 @@ def test_installing_twice_and_taking_out_leaves_every_file_as_it_was(settled: Pe
 
 
 @EVERY
-def test_a_host_that_was_never_used_is_as_it_was_too(person: Person, name: str) -> None:
-    """Files that an installation made are gone, and folders that hold nothing else."""
+def test_uninstall_removes_the_files_and_folders_that_install_made(person: Person, name: str) -> None:
+    """Where the coding agent had no settings before."""
     person.says("install", name)
     made = files(person.home)
     person.says("uninstall", name)
@@ -70,8 +70,8 @@ def test_a_host_that_was_never_used_is_as_it_was_too(person: Person, name: str) 
 
 
 @pytest.mark.parametrize("name", [name for name in INTEGRATIONS if name != "claude-desktop"])
-def test_a_project_can_have_it_alone(settled: Person, name: str) -> None:
-    """In files of the project, which can be shared; nothing of the person's own changes."""
+def test_project_scope_changes_only_files_of_the_project(settled: Person, name: str) -> None:
+    """These can be shared; the person's own settings stay as they are."""
     before = files(settled.home)
     (settled.folder / "README").write_text("theirs")
 
@@ -85,8 +85,8 @@ def test_a_project_can_have_it_alone(settled: Person, name: str) -> None:
 
 
 @EVERY
-def test_a_rehearsal_writes_nothing(settled: Person, name: str) -> None:
-    """And shows what would be written."""
+def test_a_dry_run_writes_nothing(settled: Person, name: str) -> None:
+    """It shows what would be written."""
     before = files(settled.home)
 
     shown = settled.says("install", name, "--dry-run")
@@ -96,8 +96,8 @@ def test_a_rehearsal_writes_nothing(settled: Person, name: str) -> None:
     assert files(settled.home) == before
 
 
-def test_what_others_put_in_meanwhile_stays(person: Person) -> None:
-    """Then only what is ours is taken out."""
+def test_uninstall_keeps_what_others_added_meanwhile(person: Person) -> None:
+    """Only our entries are removed."""
     settings = person.home / ".gemini" / "settings.json"
     settings.parent.mkdir()
     settings.write_text('{\n  "a": 1\n}\n')
@@ -110,8 +110,8 @@ def test_what_others_put_in_meanwhile_stays(person: Person) -> None:
     assert settings.read_text() == '{\n  "a": 1,\n  // mine\n  "b": {"hooks": "say tildone"}\n}\n'
 
 
-def test_hosts_are_told_to_run_this_very_program(person: Person) -> None:
-    """By its whole path: what is on PATH when a name starts is anybody's guess."""
+def test_coding_agents_run_the_program_that_installed(person: Person) -> None:
+    """By its absolute path: a coding agent may have another PATH."""
     person.says("install", "claude", "codex", "opencode")
 
     server = held(person.home / ".claude.json")["mcpServers"]["tildone"]
@@ -125,8 +125,8 @@ def test_hosts_are_told_to_run_this_very_program(person: Person) -> None:
     assert opencode["mcp"]["tildone"]["command"] == [str(PROGRAM), "mcp"]
 
 
-def test_what_was_asked_for_is_what_they_run(person: Person) -> None:
-    """A dialect, a shared plan, the tools or the hooks alone."""
+def test_options_of_install_are_options_of_the_server(person: Person) -> None:
+    """The dialect and the session; --no-hooks and --no-mcp leave a part out."""
     person.says("install", "cursor", "--dialect", "phased", "--session", "team", "--no-hooks")
     servers = held(person.home / ".cursor" / "mcp.json")
     assert servers["mcpServers"]["tildone"]["args"] == ["mcp", "--dialect", "phased", "--session", "team"]
@@ -136,8 +136,8 @@ def test_what_was_asked_for_is_what_they_run(person: Person) -> None:
     assert "mcpServers" not in held(person.home / ".gemini" / "settings.json")
 
 
-def test_another_path_takes_the_place_of_the_first(person: Person) -> None:
-    """As after tildone was installed anew elsewhere: there is one entry, not two."""
+def test_a_second_installation_replaces_the_path_of_the_first(person: Person) -> None:
+    """As after tildone moved: there is one entry, not two."""
     person.says("install", "claude")
     settings = person.home / ".claude" / "settings.json"
     settings.write_text(settings.read_text().replace(str(PROGRAM), "/old/bin/tildone"))
@@ -164,8 +164,10 @@ def test_another_path_takes_the_place_of_the_first(person: Person) -> None:
         ("cursor", ".cursor/hooks.json", b"\xff\xfe{}"),
     ],
 )
-def test_what_can_not_be_read_is_left_alone(person: Person, name: str, file: str, text: str | bytes) -> None:
-    """It is named with what is wrong, and nothing at all is written."""
+def test_settings_that_can_not_be_parsed_or_are_not_ours_are_left_alone(
+    person: Person, name: str, file: str, text: str | bytes
+) -> None:
+    """The error names the file and the reason, and nothing is written."""
     path = person.home / file
     path.parent.mkdir(parents=True)
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -178,8 +180,8 @@ def test_what_can_not_be_read_is_left_alone(person: Person, name: str, file: str
     assert files(person.home) == before
 
 
-def test_a_link_is_followed(person: Person) -> None:
-    """Many keep such files elsewhere, and link to them."""
+def test_a_symbolic_link_is_followed(person: Person) -> None:
+    """Settings are often links into a repository of dotfiles."""
     real = person.home / "dotfiles" / "claude.json"
     real.parent.mkdir()
     real.write_text('{"a": 1}\n')
@@ -192,8 +194,8 @@ def test_a_link_is_followed(person: Person) -> None:
     assert "tildone" in real.read_text()
 
 
-def test_a_copy_of_what_was_is_kept_beside(person: Person) -> None:
-    """Of what was there before the first installation, with its permissions, whatever comes later."""
+def test_the_original_is_kept_beside_the_file(person: Person) -> None:
+    """As it was before the first installation, with its permissions."""
     settings = person.home / ".qwen" / "settings.json"
     settings.parent.mkdir()
     settings.write_text('{"a": 1}')
@@ -207,8 +209,8 @@ def test_a_copy_of_what_was_is_kept_beside(person: Person) -> None:
     assert stat.S_IMODE(backup.stat().st_mode) == stat.S_IMODE(settings.stat().st_mode) == 0o640
 
 
-def test_without_a_host_they_are_listed(person: Person) -> None:
-    """With what is known of each here."""
+def test_without_a_name_the_coding_agents_are_listed(person: Person) -> None:
+    """Each as installed, found or not found."""
     (person.home / ".gemini").mkdir()
     person.says("install", "pi")
 
@@ -221,7 +223,7 @@ def test_without_a_host_they_are_listed(person: Person) -> None:
     assert "not found" in found["qwen"]
 
 
-def test_all_means_those_that_are_here(person: Person) -> None:
+def test_all_means_every_coding_agent_that_is_found(person: Person) -> None:
     (person.home / ".qwen").mkdir()
     nothing = ["/nowhere"]
 
@@ -231,7 +233,7 @@ def test_all_means_those_that_are_here(person: Person) -> None:
     assert [path.name for path in person.home.iterdir() if path.name.startswith(".")] == [".qwen"]
 
 
-def test_where_there_is_no_host_that_is_said(person: Person) -> None:
+def test_all_says_so_where_none_is_found(person: Person) -> None:
     out = person.says("install", "all", PATH="/nowhere")
 
     assert out.startswith("None of the coding agents that tildone supports was found here.")
@@ -248,7 +250,7 @@ def test_where_there_is_no_host_that_is_said(person: Person) -> None:
         (("uninstall",), "requires AGENT"),
     ],
 )
-def test_what_makes_no_sense_is_said(person: Person, argv: tuple[str, ...], why: str) -> None:
+def test_wrong_arguments_are_usage_errors(person: Person, argv: tuple[str, ...], why: str) -> None:
     answer = person.run(*argv)
 
     assert answer.code == 2
@@ -256,8 +258,8 @@ def test_what_makes_no_sense_is_said(person: Person, argv: tuple[str, ...], why:
     assert files(person.home) == {}
 
 
-def test_a_plugin_folder_for_claude_holds_everything(person: Person) -> None:
-    """Written twice it is the same."""
+def test_a_plugin_folder_holds_server_hooks_and_command(person: Person) -> None:
+    """Writing it twice gives the same."""
     person.says("install", "claude", "--as-plugin", "plugin")
     out = person.says("install", "claude", "--as-plugin", "plugin")
 
@@ -271,8 +273,8 @@ def test_a_plugin_folder_for_claude_holds_everything(person: Person) -> None:
 
 @pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
 @EVERY
-def test_every_platform_has_its_places(name: str, platform: str) -> None:
-    """A program whose path has a space in it is still one word, and commands are quoted as the platform does."""
+def test_settings_are_below_the_home_on_every_platform(name: str, platform: str) -> None:
+    """A program with a space in its path is quoted as the platform's shell wants it."""
     site = Site("/home/ada", "/home/ada/app", USER, {}, "/opt/my tools/tildone", platform=platform)
 
     edits = edits_for(INTEGRATIONS[name], site)
@@ -283,8 +285,8 @@ def test_every_platform_has_its_places(name: str, platform: str) -> None:
     assert site.hook_command("claude").startswith(quoted)
 
 
-def test_homes_that_were_moved_are_found() -> None:
-    """By the variables that the hosts themselves heed."""
+def test_variables_that_move_the_settings_are_respected() -> None:
+    """The same ones that the coding agents use themselves."""
     moved = {"CLAUDE_CONFIG_DIR": "/cfg/claude", "CODEX_HOME": "/cfg/codex", "XDG_CONFIG_HOME": "/cfg/xdg"}
     site = Site("/home/ada", "/app", USER, moved, "/bin/tildone", platform="linux")
 
@@ -299,8 +301,8 @@ def test_homes_that_were_moved_are_found() -> None:
         edits_for(INTEGRATIONS["claude-desktop"], Site("/home/ada", "/app", PROJECT, {}, "/bin/tildone"))
 
 
-def test_the_doctor_looks_at_agents_too(person: Person) -> None:
-    """Whether the plan is in them, and whether what they run is there; each with what to do."""
+def test_doctor_reports_on_coding_agents(person: Person) -> None:
+    """Whether tildone is installed, whether the program exists, and what to do."""
     (person.home / ".qwen").mkdir()
     for name in ("claude", "gemini", "codex"):
         person.says("install", name)

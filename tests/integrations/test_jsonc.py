@@ -1,4 +1,4 @@
-"""JSON that people write by hand, edited without touching what is theirs."""
+"""Editing JSON with comments: everything but the edited entry keeps its bytes."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ scalars = st.sampled_from(["1", "-2.5e3", "true", "null", '"x"', '"\\u00e9 // no
 
 @st.composite
 def documents(draw: st.DrawFn) -> str:
-    """An object as somebody might write it, with white space and comments wherever they may be."""
+    """The text of an object, with white space and comments wherever they are allowed."""
 
     def gap() -> str:
         return str(draw(blanks))
@@ -44,8 +44,8 @@ def stripped(text: str) -> str:
 
 
 @given(documents())
-def test_what_is_put_in_is_there_and_all_else_stays(text: str) -> None:
-    """Every character of the original is still there, in its order; and the data is the old with ours added."""
+def test_put_adds_the_value_and_keeps_every_character(text: str) -> None:
+    """In order; and the data is the old data with ours added."""
     before = scan(text).data
 
     after = put(text, PATH, HELD)
@@ -57,8 +57,8 @@ def test_what_is_put_in_is_there_and_all_else_stays(text: str) -> None:
 
 
 @given(documents())
-def test_what_was_put_in_can_be_taken_out(text: str) -> None:
-    """What is left differs in white space at most."""
+def test_remove_undoes_put(text: str) -> None:
+    """Except for white space."""
     after = append(put(text, PATH, HELD), ("hooks", "Stop"), HELD)
 
     back = prune(remove(after, PATH), PATH[:1])
@@ -69,8 +69,8 @@ def test_what_was_put_in_can_be_taken_out(text: str) -> None:
 
 
 @given(documents(), st.sampled_from("abcd"))
-def test_any_member_can_be_taken_out(text: str, name: str) -> None:
-    """What is left is JSON, without it."""
+def test_any_member_can_be_removed(text: str, name: str) -> None:
+    """The rest is still JSON."""
     before = scan(text).data
 
     after = remove(text, (name,), lambda _: True)
@@ -82,7 +82,7 @@ def test_any_member_can_be_taken_out(text: str, name: str) -> None:
 
 
 @given(st.dictionaries(st.text(max_size=3), st.recursive(st.integers() | st.text(max_size=4), st.lists, max_leaves=4)))
-def test_plain_json_is_read_as_ever(held: dict[str, Any]) -> None:
+def test_plain_json_is_parsed_as_json_does(held: dict[str, Any]) -> None:
     for indent in (None, 2):
         assert scan(json.dumps(held, indent=indent)).data == held
 
@@ -105,21 +105,21 @@ def test_plain_json_is_read_as_ever(held: dict[str, Any]) -> None:
         "[" * 999,
     ],
 )
-def test_what_is_not_json_is_refused(text: str) -> None:
-    """With the line where it stops being so."""
+def test_invalid_json_is_refused(text: str) -> None:
+    """The message names the line."""
     with pytest.raises(InvalidJson, match="line "):
         scan(text)
 
 
-def test_the_last_of_two_members_of_a_name_counts() -> None:
-    """As every reader of JSON has it."""
+def test_of_duplicate_members_the_last_counts() -> None:
+    """As in `json`."""
     text = '{"a": 1, "a": 2}'
 
     assert get(text, ("a",)) == 2
     assert put(text, ("a",), 3) == '{"a": 1, "a": 3}'
 
 
-def test_what_is_in_the_way_is_named() -> None:
+def test_a_value_of_the_wrong_type_on_the_path_is_named() -> None:
     with pytest.raises(InvalidJson, match=r"a\.b is not an object"):
         put('{"a": {"b": 1}}', ("a", "b", "c"), 1)
     with pytest.raises(InvalidJson, match=r"a is not an array"):

@@ -1,4 +1,4 @@
-"""The two files of `tildone install` that are programs: what they hand on, what they carry out, what they survive."""
+"""The shims for opencode and pi: the events they report, the replies they carry out, the failures they survive."""
 
 import json
 import os
@@ -25,19 +25,19 @@ both = pytest.mark.parametrize("host", FILES)
 
 @dataclass(frozen=True, slots=True)
 class Shim:
-    """A file of ours in a host, and a program that it takes for tildone, which keeps what it is told."""
+    """An installed shim, and a program in place of tildone that records its input."""
 
     host: str
     file: Path
     program: Path
 
     def answers(self, event: str, said: object) -> None:
-        """Have the program answer so."""
+        """Set the reply of the program to an event."""
         text = said if isinstance(said, str) else json.dumps(said)
         self.program.with_name(f"{event}.answer").write_text(text, encoding="utf-8")
 
     def hear(self, *steps: dict[str, Any]) -> tuple[list[Any], list[Any]]:
-        """Let things happen in the host: what came of each, and what the host was asked for."""
+        """Run steps in a simulated coding agent: the result of each, and the calls that the shim made to the agent."""
         done = subprocess.run(
             [node(), HOSTS, self.host, self.file],
             input=json.dumps(steps).encode(),
@@ -51,14 +51,14 @@ class Shim:
 
     @property
     def told(self) -> list[tuple[str, dict[str, Any]]]:
-        """What the program was started with, and what it was given."""
+        """The arguments and the input of each run of the program."""
         kept = self.program.with_name("told")
         lines = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
         return [(line.partition(" {")[0], json.loads("{" + line.partition(" {")[2])) for line in lines]
 
 
 def node() -> str:
-    """A node that runs TypeScript as it stands."""
+    """A node that runs TypeScript without a build."""
     for found in (str(programs("node") / "node"), shutil.which("node") or ""):
         if os.access(found, os.X_OK):
             version = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
@@ -70,12 +70,12 @@ def node() -> str:
 
 @pytest.fixture
 def shim(person: Person, host: str) -> Shim:
-    """What an installation writes, with another program in it."""
+    """An installed shim that runs another program."""
     return installed(person, host)
 
 
 def installed(person: Person, host: str, *options: str) -> Shim:
-    """The same, of an installation with options."""
+    """A shim installed with options."""
     if os.name == "nt":
         pytest.skip("the program in the place of tildone is a shell script")
     person.says("install", host, *options)
@@ -93,15 +93,15 @@ def installed(person: Person, host: str, *options: str) -> Shim:
 
 
 def idle(**info: Any) -> dict[str, Any]:
-    """A stop of opencode's, after this message."""
+    """A stop of opencode, after this message."""
     parts = [{"type": "text", "text": "I stop."}, {"type": "text", "text": "aside", "synthetic": True}]
     model = {"providerID": "local", "modelID": "scripted"}
     return {**STOP, "last": {"info": {"role": "assistant", "mode": "build", **model, **info}, "parts": parts}}
 
 
 @pytest.mark.parametrize("host", ["opencode"])
-def test_opencode_goes_on_when_it_is_told_to_with_the_same_agent_and_model(shim: Shim) -> None:
-    """And its own words are not handed on as a person's."""
+def test_opencode_continues_with_the_same_agent_and_model(shim: Shim) -> None:
+    """And our prompt is not reported as the person's."""
     shim.answers("session.idle", {"prompt": "Go on."})
     ours = {"parts": [{"type": "text", "text": "Go on.", "id": "prt_1"}], "message": {"id": "m"}}
 
@@ -117,14 +117,14 @@ def test_opencode_goes_on_when_it_is_told_to_with_the_same_agent_and_model(shim:
 
 @pytest.mark.parametrize(("error", "status"), [("MessageAbortedError", "aborted"), ("APIError", "error")])
 @pytest.mark.parametrize("host", ["opencode"])
-def test_opencode_says_how_a_turn_ended(shim: Shim, error: str, status: str) -> None:
+def test_opencode_reports_how_a_turn_ended(shim: Shim, error: str, status: str) -> None:
     shim.hear(idle(error={"name": error}))
 
     assert [said["status"] for _, said in shim.told] == [status]
 
 
 @pytest.mark.parametrize("host", ["opencode"])
-def test_a_session_of_a_subagent_is_not_held_and_its_calls_are_those_of_its_master(shim: Shim) -> None:
+def test_a_subagent_is_not_continued_and_its_calls_count_for_its_parent(shim: Shim) -> None:
     shim.answers("session.idle", {"prompt": "Go on."})
     stops = {"type": "session.idle", "properties": {"sessionID": "child"}}
     call = {"hook": "tool.execute.before", "given": [{"tool": "tildone_todo", "sessionID": "child"}, {"args": {}}]}
@@ -136,8 +136,8 @@ def test_a_session_of_a_subagent_is_not_held_and_its_calls_are_those_of_its_mast
 
 
 @pytest.mark.parametrize("host", ["opencode"])
-def test_a_prompt_in_opencode_brings_the_plan_once_and_then_what_is_new(shim: Shim) -> None:
-    """As a part of the message that the person does not see, after what the person said."""
+def test_a_prompt_in_opencode_adds_the_plan_once_and_then_what_changed(shim: Shim) -> None:
+    """As a hidden part of the message, after the person's text."""
     shim.answers("session.created", {"context": "The plan."})
     shim.answers("chat.message", {"context": "The news."})
     message = {"parts": [{"type": "text", "text": "Hello", "id": "prt_1"}], "message": {"id": "m"}}
@@ -151,7 +151,7 @@ def test_a_prompt_in_opencode_brings_the_plan_once_and_then_what_is_new(shim: Sh
 
 
 @pytest.mark.parametrize("host", ["opencode"])
-def test_a_tool_is_refused_where_the_person_has_said_stop(shim: Shim) -> None:
+def test_tool_calls_are_refused_after_tildone_stop(shim: Shim) -> None:
     shim.answers("tool.execute.before", {"halt": "Stopped."})
 
     [came], _ = shim.hear(
@@ -162,7 +162,7 @@ def test_a_tool_is_refused_where_the_person_has_said_stop(shim: Shim) -> None:
 
 
 @pytest.mark.parametrize("host", ["pi"])
-def test_pi_goes_on_when_it_is_told_to(shim: Shim) -> None:
+def test_pi_continues_when_told_to(shim: Shim) -> None:
     shim.answers("agent_before_settle", {"prompt": "Go on.", "notice": "A notice."})
     messages = [{"role": "assistant", "content": [{"type": "text", "text": "I stop."}]}, {"role": "user"}]
     before = {"type": "custom", "customType": "x"}
@@ -186,8 +186,8 @@ def test_pi_goes_on_when_it_is_told_to(shim: Shim) -> None:
     ],
 )
 @pytest.mark.parametrize("host", ["pi"])
-def test_pi_is_not_held_after_an_interruption_or_where_it_goes_on_anyway(shim: Shim, more: dict[str, Any]) -> None:
-    """Nobody is even asked."""
+def test_pi_is_left_alone_after_an_interruption_or_if_it_continues_anyway(shim: Shim, more: dict[str, Any]) -> None:
+    """No hook is called."""
     shim.answers("agent_before_settle", {"prompt": "Go on."})
 
     came, _ = shim.hear({"hook": "agent_before_settle", **more})
@@ -196,7 +196,7 @@ def test_pi_is_not_held_after_an_interruption_or_where_it_goes_on_anyway(shim: S
 
 
 @pytest.mark.parametrize("host", ["pi"])
-def test_the_tools_of_pi_are_those_that_tildone_says_and_the_line_is_shown(shim: Shim) -> None:
+def test_pi_registers_the_offered_tools_and_shows_the_status_line(shim: Shim) -> None:
     shim.answers("tools", {"tools": [TOOL]})
     shim.answers("status", "✓ 0/2 · One\n")
     shim.answers("call", {"text": "ok", "failed": False, "line": "✓ 1/2 · Two"})
@@ -212,8 +212,8 @@ def test_the_tools_of_pi_are_those_that_tildone_says_and_the_line_is_shown(shim:
 
 @both
 @pytest.mark.parametrize("wrong", ["nothing", "garbage", "list", "none"])
-def test_nothing_goes_wrong_in_a_host_when_tildone_does(shim: Shim, wrong: str) -> None:
-    """It is not there, says nothing, says nonsense."""
+def test_a_broken_tildone_does_not_disturb_the_coding_agent(shim: Shim, wrong: str) -> None:
+    """The program is missing, prints nothing, or prints garbage."""
     if wrong == "none":
         shim.program.unlink()
     for event in ("session.idle", "session.created", "chat.message", "tool.execute.before", "tools", "status"):
@@ -245,8 +245,8 @@ def test_nothing_goes_wrong_in_a_host_when_tildone_does(shim: Shim, wrong: str) 
 
 
 @pytest.mark.parametrize("host", ["pi"])
-def test_a_call_that_tildone_does_not_answer_is_told_the_model(shim: Shim) -> None:
-    """It is the one thing in which to be silent would be to lie."""
+def test_a_tool_call_without_a_result_is_an_error_for_the_model(shim: Shim) -> None:
+    """Here silence would pass for success."""
     shim.answers("tools", {"tools": [TOOL]})
     shim.answers("call", "")
 
@@ -256,8 +256,8 @@ def test_a_call_that_tildone_does_not_answer_is_told_the_model(shim: Shim) -> No
 
 
 @both
-def test_what_was_settled_at_the_installation_is_handed_on(person: Person, host: str) -> None:
-    """The dialect, and the session for all."""
+def test_options_of_install_are_passed_to_the_hooks(person: Person, host: str) -> None:
+    """The dialect and the session."""
     person.says("install", host, "--dialect", "phased", "--session", 'o"urs')
 
     text = (person.home / FILES[host]).read_text(encoding="utf-8")
@@ -266,8 +266,8 @@ def test_what_was_settled_at_the_installation_is_handed_on(person: Person, host:
 
 
 @pytest.mark.parametrize(("without", "came"), [("--no-mcp", [True, False]), ("--no-hooks", [False, True])])
-def test_pi_has_the_parts_that_were_asked_for(person: Person, without: str, came: list[bool]) -> None:
-    """Its tools and its hooks are in one file."""
+def test_pi_has_the_parts_that_were_installed(person: Person, without: str, came: list[bool]) -> None:
+    """Tools and hooks are in one file, so --no-mcp and --no-hooks are read by the shim."""
     shim = installed(person, "pi", without)
     shim.answers("tools", {"tools": [TOOL]})
     shim.answers("call", {"text": "ok", "failed": False, "line": ""})

@@ -1,15 +1,15 @@
-// tildone for opencode: hands on what happens to `tildone hook opencode`, and carries out what that answers.
-// `tildone install opencode` wrote this file; `tildone uninstall opencode` takes it out again.
-// Whatever goes wrong in here, opencode goes on as if it were not there.
+// tildone for opencode: reports opencode's events to `tildone hook opencode` and carries out the replies.
+// `tildone install opencode` wrote this file; `tildone uninstall opencode` removes it.
+// Errors in here never disturb opencode.
 
 import { spawn } from "node:child_process"
 
 const PROGRAM = "%PROGRAM%"
 const ARGUMENTS = "%ARGUMENTS%"
-const OPTIONS = ARGUMENTS.slice(1) // the first says what the tool server is
+const OPTIONS = ARGUMENTS.slice(1) // the first starts the MCP server
 const SECONDS = 10
 
-/** What tildone answers to an event: an object, and an empty one where it has nothing to say. */
+/** The reply of tildone to an event; an empty object where there is none. */
 function answered(event, said) {
   return new Promise((resolve) => {
     try {
@@ -24,7 +24,7 @@ function answered(event, said) {
       }
       const timer = setTimeout(() => {
         child.kill("SIGKILL")
-        child.stdout.destroy() // what it has started may still hold the other end
+        child.stdout.destroy() // its children may still hold the other end open
         child.unref()
         end("")
       }, SECONDS * 1000)
@@ -59,14 +59,14 @@ function words(parts) {
 }
 
 export const Tildone = async ({ client, directory }) => {
-  const parents = new Map() // of every session that was heard of: the one it works for, if there is one
-  const begun = new Set() // the sessions that were told their plan since opencode was started
+  const parents = new Map() // by session: the session that started it as a subagent, if any
+  const begun = new Set() // the sessions that were given their plan since opencode was started
   const busy = new Set()
-  const nudges = new Map() // what we have said ourselves, by session
+  const nudges = new Map() // the prompts that we sent ourselves, by session
 
   const tell = (event, sessionID, said = {}) => answered(event, { sessionID, directory, event, ...said })
 
-  /** The session that a subagent's works for in the end; any other is its own. */
+  /** The session of the person that a subagent's session belongs to; any other session is its own root. */
   async function root(sessionID) {
     if (!parents.has(sessionID)) {
       const found = await client.session.get({ path: { id: sessionID } }).catch(() => undefined)
@@ -76,10 +76,10 @@ export const Tildone = async ({ client, directory }) => {
     return parent ? root(parent) : sessionID
   }
 
-  /** Whether a session is a person's: those of subagents have no part in the plan. */
+  /** Whether a session is a person's: subagents do not work on the plan. */
   const persons = async (sessionID) => (await root(sessionID)) === sessionID
 
-  /** What became of the turn that has ended: its last words, and whether it was ended by somebody, or failed. */
+  /** How the last turn ended: its last message, and whether it was aborted or failed. */
   async function ended(sessionID) {
     const found = await client.session.messages({ path: { id: sessionID } })
     const last = (found.data ?? []).findLast((message) => message.info.role === "assistant")
@@ -97,7 +97,7 @@ export const Tildone = async ({ client, directory }) => {
     const { text, status, mode, model } = turn
     const { prompt, notice } = await tell("session.idle", sessionID, { text, status, permission_mode: mode })
     if (notice) await client.tui.showToast({ body: { message: notice, variant: "warning" } })
-    // Somebody else may have said something meanwhile.
+    // The person may have sent a prompt meanwhile.
     if (!prompt || busy.has(sessionID)) return
     nudges.set(sessionID, prompt)
     await client.session.prompt({
@@ -114,7 +114,7 @@ export const Tildone = async ({ client, directory }) => {
     "session.deleted": ({ info }) => tell("session.deleted", info.id),
   }
 
-  /** A hook in which nothing goes wrong. */
+  /** Wraps a hook so that its errors are ignored. */
   const quietly =
     (hook) =>
     async (...given) => {
@@ -137,7 +137,7 @@ export const Tildone = async ({ client, directory }) => {
       begun.add(sessionID)
       const { context } = await tell("chat.message", sessionID, { text })
       const told = [first.context, context].filter(Boolean).join("\n")
-      // Parts are kept in the order of their ids.
+      // opencode sorts the parts of a message by id.
       const id = `${parts.at(-1)?.id ?? "prt"}_tildone`
       if (told) parts.push({ id, sessionID, messageID: message.id, type: "text", text: told, synthetic: true })
     }),
@@ -148,10 +148,10 @@ export const Tildone = async ({ client, directory }) => {
     }),
 
     "tool.execute.before": async ({ tool, sessionID }, { args }) => {
-      // It is also how the tool server gets to know whose call comes next.
+      // This also tells the MCP server which session calls next.
       const asked = quietly(async () => tell("tool.execute.before", await root(sessionID), { tool, args }))
       const { halt } = (await asked()) ?? {}
-      if (halt) throw new Error(halt) // how opencode wants a tool to be refused
+      if (halt) throw new Error(halt) // opencode refuses a tool call when the hook throws
     },
 
     "tool.execute.after": quietly(async ({ tool, sessionID, args }, output) => {

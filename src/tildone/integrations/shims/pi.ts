@@ -1,19 +1,19 @@
-// tildone for pi: hands on what happens to `tildone hook pi`, and carries out what that answers.
-// `tildone install pi` wrote this file; `tildone uninstall pi` takes it out again.
-// Whatever goes wrong in here, pi goes on as if it were not there; only a call of our tool says that it failed.
+// tildone for pi: reports pi's events to `tildone hook pi` and carries out the replies.
+// `tildone install pi` wrote this file; `tildone uninstall pi` removes it.
+// Errors in here never disturb pi; only a failed call of one of our tools is reported.
 
 import { spawn } from "node:child_process";
 
 const PROGRAM: string = "%PROGRAM%";
 const ARGUMENTS: any = "%ARGUMENTS%";
-const OPTIONS: string[] = ARGUMENTS.slice(1); // the first is for hosts that have tool servers
-const PARTS: any = "%PARTS%"; // what was asked for: our tools, our hooks, or both
+const OPTIONS: string[] = ARGUMENTS.slice(1); // the first starts the MCP server, which pi does not use
+const PARTS: any = "%PARTS%"; // which parts were installed: our tools, our hooks, or both
 const SECONDS = 10;
 const KIND = "tildone";
 
 type Answer = { said: any; text: string; wrong: string };
 
-/** What tildone answers to an event: an object (an empty one where it has nothing to say), the text, and complaints. */
+/** The reply of tildone to an event: parsed (empty where there is none), as text, and any error message. */
 function answered(event: string, given: object, signal?: AbortSignal): Promise<Answer> {
   return new Promise((resolve) => {
     try {
@@ -27,7 +27,7 @@ function answered(event: string, given: object, signal?: AbortSignal): Promise<A
       };
       const give_up = (wrong: string) => {
         child.kill("SIGKILL");
-        child.stdout.destroy(); // what it has started may still hold the other ends
+        child.stdout.destroy(); // its children may still hold the other ends open
         child.stderr.destroy();
         child.unref();
         out = "";
@@ -58,22 +58,22 @@ function parsed(text: string): any {
   }
 }
 
-/** The words that a model has said last. */
-function last_words(messages: any[]): string {
+/** The text of the last message of the model. */
+function last_message(messages: any[]): string {
   const last = messages.findLast((message) => message.role === "assistant");
   const parts = Array.isArray(last?.content) ? last.content : [];
   return parts.filter((part: any) => part.type === "text").map((part: any) => part.text).join("\n");
 }
 
 export default function (pi: any) {
-  let begun = false; // whether this session's model was told its plan
+  let begun = false; // whether the model of this conversation was given its plan
 
   const tell = (event: string, ctx: any, said: object = {}, signal?: AbortSignal) => {
     const sessionID = ctx.sessionManager.getSessionId();
     return answered(event, { sessionID, directory: ctx.cwd, event, ...said }, signal);
   };
 
-  /** A handler in which nothing goes wrong. */
+  /** Registers a handler whose errors are ignored. */
   const on = (event: string, handler: (event: any, ctx: any) => Promise<any>, wanted: boolean = PARTS.hooks) =>
     wanted &&
     pi.on(event, async (given: any, ctx: any) => {
@@ -99,7 +99,7 @@ export default function (pi: any) {
         const { said, wrong } = await tell("call", ctx, { tool: tool.name, args }, signal);
         if (typeof said.text !== "string") throw new Error(wrong || "tildone does not answer");
         show(ctx, said.line);
-        if (said.failed) throw new Error(said.text); // how pi wants a failure to be told
+        if (said.failed) throw new Error(said.text); // pi expects a failed tool call to throw
         return { content: [{ type: "text", text: said.text }], details: undefined };
       },
     });
@@ -122,9 +122,9 @@ export default function (pi: any) {
   });
 
   on("agent_before_settle", async (event, ctx) => {
-    // What was interrupted, failed, or goes on anyway is not held up.
+    // A turn that was interrupted, failed, or continues anyway is left alone.
     if (event.outcome !== "completed" || event.continue || ctx.hasPendingMessages()) return undefined;
-    const text = last_words(event.context.contextMessages);
+    const text = last_message(event.context.contextMessages);
     const { prompt, notice } = (await tell("agent_before_settle", ctx, { text })).said;
     if (notice && ctx.hasUI) ctx.ui.notify(notice, "warning");
     if (!prompt || ctx.hasPendingMessages()) return undefined;

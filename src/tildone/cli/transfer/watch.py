@@ -19,7 +19,8 @@ from tildone.cli.transfer.importing import Imported, amount, as_data, import_his
 from tildone.cli.transfer.reading import STREAM, read_file
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.formats.detection import HistoryFile
-from tildone.history.changes import change_sentences, changes
+from tildone.history.changes import changes
+from tildone.history.sentences import change_sentences
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable

@@ -37,6 +37,7 @@ _HOMES = {
     "tildone.stores.sqlite.store": "SqliteStore",
     "tildone.wiring": "session_in",
 }
+_DIALECTS = ("DECLARED", "INDEXED", "PHASED")
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
@@ -75,7 +76,8 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'tildone' has no attribute {name!r}")
-    found: object = getattr(__import__(_HOME[name], fromlist=[name]), name)
+    attribute = "DIALECT" if name in _DIALECTS else name
+    found: object = getattr(__import__(_HOME[name], fromlist=[attribute]), attribute)
     return found
 
 

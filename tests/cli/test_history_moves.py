@@ -70,9 +70,9 @@ def test_what_follows_a_checkout_is_a_branch_of_its_own(person: Person) -> None:
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("nope", "no event is called 'nope', and no id begins with it"),
+        ("nope", "no event has the label or id 'nope', and no id begins with it"),
         ("head~4", "'head~4' goes back too far: 3 changes lead there"),
-        ("", "an empty word names no event"),
+        ("", "an empty name names no event"),
     ],
 )
 def test_what_names_no_event_is_not_found(person: Person, word: str, said: str) -> None:
@@ -90,7 +90,7 @@ def test_an_id_that_fits_several_events_names_them(person: Person) -> None:
 
     answer = person.run("checkout", "01")
 
-    assert (answer.code, answer.err) == (4, f"tildone: '01' fits 2 events: {ids[1][:10]}, {ids[0][:10]}\n")
+    assert (answer.code, answer.err) == (4, f"tildone: '01' matches 2 events: {ids[1][:10]}, {ids[0][:10]}\n")
     assert person.says("checkout", ids[1][:10]).startswith(f"Went to {ids[1][:10]}, ")
 
 
@@ -155,13 +155,13 @@ def test_a_name_given_after_an_undo_leaves_redo_open(person: Person) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("label", "head"), 2, "'head' means a place already"),
-        (("label", "a~1"), 2, "'a~1' would be taken for a way back: a name has no ~ in it"),
-        (("label", " "), 2, "a name needs a letter"),
+        (("label", "head"), 2, "'head' is a reserved name"),
+        (("label", "a~1"), 2, "a label must not contain ~, which counts changes back: 'a~1'"),
+        (("label", " "), 2, "a label must not be empty"),
         (("label", "two\nlines"), 2, "a name is one line of letters that can be seen"),
         (("branch", named("b")), 2, f"'{named('b')}' is the id of an event"),
         (("label", "x", "root"), 3, "there is no event to name before the first change"),
-        (("label", "x", "nope"), 4, "no event is called 'nope', and no id begins with it"),
+        (("label", "x", "nope"), 4, "no event has the label or id 'nope', and no id begins with it"),
         (("label", "x", "--remove"), 4, "no event is called 'x'"),
         (("label", "--remove"), 2, "which name is to be taken off? tildone label NAME --remove"),
         (

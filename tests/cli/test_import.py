@@ -141,7 +141,7 @@ def test_a_format_that_is_named_counts(person: Person) -> None:
         (["-", "--from", "todo.text"], "", 2, "there is no format 'todo.text'; did you mean 'todo.txt'?"),
         (["-", "--from", "claude"], "{", 3, "could not read standard input as claude: Expecting property name"),
         (["-", "--from", "claude"], "{}", 3, "could not read standard input as claude: not a list of todos"),
-        (["-", "--from", "json"], "[]", 3, "could not read standard input as json: not a session that tildone wrote"),
+        (["-", "--from", "json"], "[]", 3, "could not read standard input as json: not a session archive of tildone"),
         (["-", "--from", "json"], "[" * 5000, 3, "could not read standard input as json: nested too deeply"),
         (["x.json"], "{", 3, "could not read x.json: Expecting property name"),
         (["x.json"], "{}", 3, "could not read x.json: it holds neither a session nor a list of tasks"),

@@ -242,7 +242,7 @@ def test_one_session_can_be_put_back_alone(person: Person, plans: Path) -> None:
     unknown = person.run("restore", "copy.db", "--session", "three")
 
     assert [info.name for info in SqliteStore(plans).sessions()] == ["two"]
-    assert (unknown.code, unknown.err) == (4, "tildone: there is no session 'three' to be copied\n")
+    assert (unknown.code, unknown.err) == (4, "tildone: there is no session 'three' to copy\n")
 
 
 def test_what_would_be_put_back_can_be_known_before(person: Person, plans: Path) -> None:
@@ -318,7 +318,7 @@ def test_a_database_of_somebody_else_is_not_moved(person: Person, plans: Path) -
         ("nowhere.db", 4, "there is no store at {path}"),
         ("plans.db", 2, "{path} is the store itself"),
         ("text.db", 5, "{path} is not a tildone store"),
-        ("broken.db", 5, "{path} is damaged: event 'y' of session 'two' is not what was written"),
+        ("broken.db", 5, "{path} is damaged: event 'y' of session 'two' does not match its checksum"),
     ],
 )
 def test_what_is_no_backup_is_not_put_back(person: Person, plans: Path, name: str, code: int, why: str) -> None:

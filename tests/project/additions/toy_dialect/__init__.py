@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tildone.core.plan import Plan
     from tildone.dialects.base import Params, ToolCall
 
-DONE = "x "
+PREFIXES = {Status.IN_PROGRESS: "> ", Status.COMPLETED: "x "}
 
 
 def _steps(params: Params) -> Sequence[Op]:
@@ -23,12 +23,14 @@ def _steps(params: Params) -> Sequence[Op]:
 
 
 def _task(line: str) -> Task:
-    status = Status.COMPLETED if line.startswith(DONE) else Status.PENDING
-    return Task(line.removeprefix(DONE), status)
+    for status, prefix in PREFIXES.items():
+        if line.startswith(prefix):
+            return Task(line.removeprefix(prefix), status)
+    return Task(line)
 
 
 def _line(task: Task) -> str:
-    return f"{'' if task.status.is_open else DONE}{task.text}"
+    return f"{PREFIXES.get(task.status, '')}{task.text}"
 
 
 def _call(tasks: Sequence[Task]) -> ToolCall:
@@ -50,7 +52,7 @@ DIALECT = Dialect(
         Tool(
             name="toy_plan",
             label="Toy plan",
-            description="Write the whole plan, one line for each task; a done one begins with 'x '.",
+            description="Write the whole plan, one line for each task; '> ' begins one in progress, 'x ' a done one.",
             parameters={
                 "type": "object",
                 "properties": {"lines": {"type": "array", "items": {"type": "string"}}},

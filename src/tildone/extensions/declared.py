@@ -11,8 +11,8 @@ from tildone.agents.completion_log import CompletionLog
 from tildone.config import Settings
 from tildone.dialects.base import Dialect, Reply, Tool
 from tildone.dialects.declared import DIALECT as DECLARED
-from tildone.dialects.declared.envelope import broken
-from tildone.extensions.memory import OpenSession
+from tildone.dialects.declared.envelope import internal_error
+from tildone.extensions.restoring import OpenSession
 from tildone.extensions.skeleton import DialectExtension
 from tildone.extensions.tools import definition
 from tildone.host.extension_api import ExtensionAPI
@@ -58,7 +58,7 @@ class DeclaredExtension(DialectExtension):
             reply = self.session.execute(tool, params)
         except Exception as error:  # noqa: BLE001  the envelope is the contract, whatever happened
             self._take_back(head)
-            return broken(f"{type(error).__name__}: {error}", params)
+            return internal_error(f"{type(error).__name__}: {error}", params)
         self.show_status(ctx)
         return reply
 

@@ -20,7 +20,7 @@ from tildone.core.plan import Plan
 from tildone.core.rules import Rules
 from tildone.dialects.base import Dialect, Reply, Tool
 from tildone.dialects.snapshot import with_plan
-from tildone.extensions.memory import OpenSession, overtaken
+from tildone.extensions.restoring import OpenSession, store_is_ahead
 from tildone.extensions.tools import definition
 from tildone.host.content import TextBlock
 from tildone.host.extension_api import ExtensionAPI
@@ -105,7 +105,7 @@ class DialectExtension:
         """Restore the plan that the conversation holds, unless the store has gone on from it."""
         self._session = self._open_session(ctx.conversation.id)
         held = self.dialect.recover(ctx.conversation.branch_records())
-        if held is not None and not overtaken(self._session, held):
+        if held is not None and not store_is_ahead(self._session, held):
             self.restore(held)
         self.show_status(ctx)
 

@@ -8,7 +8,8 @@ from tildone.cli.opening import open_for_reading
 from tildone.cli.output.screen import columns, moment, put, put_spans
 from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import UsageError
-from tildone.history.branches import branch_lines, branches
+from tildone.history.branch_lines import branch_lines
+from tildone.history.branches import branches
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 

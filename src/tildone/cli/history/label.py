@@ -78,7 +78,8 @@ def _take_off(session: Session, name: str) -> int:
 
 def _list(args: ParsedArgs, session: Session) -> int:
     # Late, because giving a name does not need it.
-    from tildone.history.timeline import row_lines, timeline  # noqa: PLC0415  see above
+    from tildone.history.timeline import timeline  # noqa: PLC0415  see above
+    from tildone.history.timeline_lines import row_lines  # noqa: PLC0415  see above
 
     events = list(session.store.events(session.name))
     rows = timeline(events, session.store.session_head(session.name).head, moment)

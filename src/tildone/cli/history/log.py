@@ -38,7 +38,8 @@ def nothing_happened(session: Session) -> None:
 
 def _events(args: ParsedArgs, session: Session, limit: int) -> int:
     # Late, here and below: each of the two ways needs its own.
-    from tildone.history.timeline import newest_events, row_lines, timeline  # noqa: PLC0415  see above
+    from tildone.history.timeline import newest_events, timeline  # noqa: PLC0415  see above
+    from tildone.history.timeline_lines import row_lines  # noqa: PLC0415  see above
 
     store, name = session.store, session.name
     head = store.session_head(name).head
@@ -63,7 +64,7 @@ def _tasks(args: ParsedArgs, session: Session) -> int:
     events = list(session.store.history(session.name))
     found = task_histories(reversed(events))
     if args.has("json"):
-        put(codec.dump([_life_data(life, at) for life in found]))
+        put(codec.dump([_task_data(entry, at) for entry in found]))
     elif found:
         put_spans(duration_lines(found, at, columns()))
     elif events:
@@ -79,16 +80,16 @@ def _event_data(event: Event, row: TimelineRow) -> dict[str, object]:
     return stored | {"what": row.what, "took": row.took, "place": row.mark.name.lower(), "label": row.label}
 
 
-def _life_data(life: TaskHistory, at: int) -> dict[str, object]:
-    closed = life.closed
+def _task_data(entry: TaskHistory, at: int) -> dict[str, object]:
+    closed = entry.closed
     return {
-        "task": life.task.text,
-        "phase": life.phase,
-        "position": life.position,
-        "status": life.task.status.value,
-        "worked_on": life.worked_on(at),
-        "added": life.added.event.at,
+        "task": entry.task.text,
+        "phase": entry.phase,
+        "position": entry.position,
+        "status": entry.task.status.value,
+        "worked_on": entry.worked_on(at),
+        "added": entry.added.event.at,
         "closed": closed and closed.event.at,
-        "in_all": life.lasted,
+        "in_all": entry.lasted,
         "closed_by": closed and closed.event.actor.value,
     }

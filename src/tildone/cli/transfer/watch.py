@@ -11,7 +11,8 @@ from tildone.cli.parsing.args import ParsedArgs
 from tildone.cli.transfer.importing import Imported, as_data, counted, replace_plan, said_of, take_over
 from tildone.cli.transfer.reading import STREAM, FoundHistory, find
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
-from tildone.history.changes import change_sentences, changes
+from tildone.history.changes import changes
+from tildone.history.sentences import change_sentences
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable

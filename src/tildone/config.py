@@ -1,7 +1,7 @@
-"""What a person has settled: where plans are kept, which session this is, how an agent is run.
+"""Settings: where plans are kept, which session this is, how an agent is run.
 
-What is said nearest counts: a flag, then the environment, then the project's `tildone.toml`, then the person's own
-`config.toml`, then what suits most.
+Precedence, highest first: flags, environment variables (`TILDONE_…`), the project's `tildone.toml`, the user's
+`config.toml`, defaults.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ AMOUNTS = ("max_cost",)
 CHOICES = {"gate": ("on", "off")}
 KEYS = (*TEXTS, *NUMBERS, *AMOUNTS, *CHOICES)
 PHASES = ("todo.enabled", "todo.reminders", "todo.reminders.max", "tasks.todoClearDelay")
-"""What the extension of that name makes of these is its own affair; they stand in files only."""
+"""Settings of the phased extension, which checks their values itself. They can be set in files only."""
 
 PROJECT_FILE = "tildone.toml"
-COUNTDOWN = 3
-MOST = float("inf")
+DEFAULT_COUNTDOWN_SECONDS = 3
+_INFINITY = float("inf")
 
 _SEPARATORS = str.maketrans("/\\:", "---")
 
@@ -37,12 +37,11 @@ _SEPARATORS = str.maketrans("/\\:", "---")
 class Settings:
     """Everything a shell needs to open a session or a host.
 
-    No dialect means: the one the session was written in. `session_dir` holds the conversations of `tildone run`.
-    `max_nudges` bounds how often an agent is told to go on, where the dialect's own bound is not meant; `countdown`
-    is how many seconds pass before it is told. `agents_dir` is where it is written down which agent works on which
-    plan; `named_session` is the session if somebody named one, rather than leaving it to be the project's. `max_same`,
-    `max_minutes` and `max_cost` are the other bounds of an agent that is held to its plan by hooks; without a `gate`
-    it is not held.
+    Without `dialect`, the one that the session was written in is used. `session_dir` holds the conversations of
+    `tildone run`. `agents_dir` holds the registry of agents. `named_session` is `session` if it was set explicitly, and
+    None if it is the project's by default. `max_nudges`, `max_same`, `max_minutes` (also `max_cost`, in dollars) bound
+    how long an agent is kept going; `countdown` is how many seconds pass before each nudge of `tildone run`. Without
+    `gate`, hooks never keep an agent from stopping.
     """
 
     store: StoreAddress
@@ -52,7 +51,7 @@ class Settings:
     model: str | None = None
     session_dir: str = ""
     max_nudges: int | None = None
-    countdown: int = COUNTDOWN
+    countdown: int = DEFAULT_COUNTDOWN_SECONDS
     phases: tuple[tuple[str, Any], ...] = ()
     agents_dir: str = ""
     named_session: str | None = None
@@ -63,17 +62,17 @@ class Settings:
 
 
 def load(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> Settings:
-    """The settings that hold in `folder`.
+    """The settings in force in `folder`.
 
     Raises:
-        UsageError: a file of settings cannot be read, or says something unknown.
+        UsageError: a settings file cannot be read, or a setting is unknown or invalid.
     """
     project = project_root(folder)
     said = _from_file(os.path.join(_config_home(environ), "tildone", "config.toml"))
     said |= _from_file(os.path.join(project, PROJECT_FILE))
     nearer = {key: environ[f"TILDONE_{key.upper()}"] for key in KEYS if environ.get(f"TILDONE_{key.upper()}")}
     nearer |= {key: flags[_flag(key)] for key in KEYS if flags.get(_flag(key))}
-    said |= {key: _worded(key, held) for key, held in nearer.items()}
+    said |= {key: _parsed(key, held) for key, held in nearer.items()}
     data = data_folder(environ)
     return Settings(
         store=store_address(said.get("store", os.path.join(data, "tildone.db")), folder),
@@ -83,7 +82,7 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> S
         model=said.get("model"),
         session_dir=_absolute(said.get("session_dir", os.path.join(data, "sessions", folder_name(folder))), folder),
         max_nudges=said.get("max_nudges"),
-        countdown=said.get("countdown", COUNTDOWN),
+        countdown=said.get("countdown", DEFAULT_COUNTDOWN_SECONDS),
         phases=tuple((key, said[key]) for key in PHASES if key in said),
         agents_dir=os.path.join(data, "agents"),
         named_session=said.get("session"),
@@ -95,7 +94,7 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> S
 
 
 def origins(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> dict[str, str]:
-    """Where each setting that somebody has settled comes from: a file, a variable or a flag, as `load` heeds them."""
+    """Where each setting that is not a default comes from: a file, a variable or a flag."""
     found: dict[str, str] = {}
     for file in (
         os.path.join(_config_home(environ), "tildone", "config.toml"),
@@ -107,18 +106,18 @@ def origins(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -
 
 
 def data_folder(environ: Mapping[str, str]) -> str:
-    """Where plans are kept unless somebody has settled otherwise."""
+    """The folder in which plans are kept by default."""
     return os.path.join(_data_home(environ), "tildone")
 
 
 def folder_name(folder: str) -> str:
-    """A working folder as the name of the folder that its conversations are kept in."""
+    """The name of the folder that keeps the conversations of a working folder."""
     path = folder.removeprefix("/").removeprefix("\\")
     return f"--{path.translate(_SEPARATORS)}--"
 
 
 def project_root(folder: str) -> str:
-    """The nearest folder above that holds a git repository, else the folder itself; links resolved."""
+    """The root of the git repository that contains `folder`, else the folder itself; symbolic links resolved."""
     folder = here = os.path.realpath(folder)
     while not os.path.exists(os.path.join(here, ".git")):
         above = os.path.dirname(here)
@@ -150,7 +149,7 @@ def _from_file(path: str) -> dict[str, Any]:
         return {}
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
-    # Parsing TOML takes longer than a whole command without it, so it is loaded only for a file that is there.
+    # Late, because loading it takes longer than a whole command; most people have no such file.
     import tomllib  # noqa: PLC0415  see above
 
     try:
@@ -181,14 +180,14 @@ def _check(path: str, key: str, held: object) -> None:
         raise UsageError(f"{path}: {key} must be some text in quotes")
     if key in NUMBERS and (not isinstance(held, int) or isinstance(held, bool) or held < 0):
         raise UsageError(f"{path}: {key} must be a whole number, 0 or more")
-    if key in AMOUNTS and (not isinstance(held, int | float) or isinstance(held, bool) or not 0 <= held < MOST):
+    if key in AMOUNTS and (not isinstance(held, int | float) or isinstance(held, bool) or not 0 <= held < _INFINITY):
         raise UsageError(f"{path}: {key} must be a number of dollars, 0 or more")
     if key in CHOICES and held not in CHOICES[key]:
         raise UsageError(f"{path}: {key} must be {_either(key)}")
 
 
-def _worded(key: str, said: str) -> Any:
-    """What was said in words: in the environment, or by a flag."""
+def _parsed(key: str, said: str) -> Any:
+    """Parse the text of an environment variable or a flag."""
     if key in CHOICES and said not in CHOICES[key]:
         raise UsageError(f"{_flag(key)} must be {_either(key)}, not {said!r}")
     if key in AMOUNTS:
@@ -204,8 +203,8 @@ def _amount(key: str, said: str) -> float:
     try:
         amount = float(said)
     except ValueError:
-        amount = MOST
-    if not 0 <= amount < MOST:
+        amount = _INFINITY
+    if not 0 <= amount < _INFINITY:
         raise UsageError(f"{_flag(key)} must be a number of dollars, 0 or more, not {said!r}")
     return amount
 
@@ -219,8 +218,8 @@ def _flag(key: str) -> str:
 
 
 def nearest(word: str, known: tuple[str, ...]) -> str:
-    """What may have been meant by a word that is not known."""
-    # Only a mistake pays for this import.
+    """A hint for an unknown word: the closest known one, else all of them."""
+    # Late, because only a mistake needs it.
     from difflib import get_close_matches  # noqa: PLC0415  see above
 
     close = get_close_matches(word, known, 1)

@@ -17,7 +17,8 @@ from tests.host.models.wire import Turn
 from tests.rpc.client import PROGRAM, Client, Record
 from tildone.config import Settings
 from tildone.log.address import parse_address
-from tildone.wiring import open_conversations, open_host, open_store
+from tildone.wiring import open_store
+from tildone.wiring.hosting import open_conversations, open_host
 
 Entry = dict[str, Any]
 Message = dict[str, Any]

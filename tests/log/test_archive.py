@@ -80,16 +80,16 @@ def test_a_plan_that_was_edited_by_hand_is_noticed() -> None:
 
 REFUSED = {
     "another format": ({"format": "other"}, "not a session"),
-    "another version": ({"version": 2}, "it is of version 2; this tildone reads version 1"),
-    "no name": ({"session": ""}, "no session, place and events"),
-    "a name that is none": ({"session": 5}, "no session, place and events"),
-    "events that are no list": ({"events": {}}, "no session, place and events"),
-    "a place that is none": ({"place": {"head": 1, "ahead": []}}, "no session, place and events"),
-    "a way forward that is none": ({"place": {"head": None, "ahead": [1]}}, "no session, place and events"),
-    "a place elsewhere": ({"place": {"head": "z", "ahead": []}}, "stands at an event that is not in it"),
-    "a way elsewhere": ({"place": {"head": "a", "ahead": ["z"]}}, "stands at an event that is not in it"),
-    "a child before its parent": ({"events": EVENTS[::-1]}, "comes before the one that it follows"),
-    "an event twice": ({"events": EVENTS * 2}, "is in it twice"),
+    "another version": ({"version": 2}, "the archive has version 2; this tildone reads version 1"),
+    "no name": ({"session": ""}, "the fields session, place and events"),
+    "a name that is none": ({"session": 5}, "the fields session, place and events"),
+    "events that are no list": ({"events": {}}, "the fields session, place and events"),
+    "a place that is none": ({"place": {"head": 1, "ahead": []}}, "the fields session, place and events"),
+    "a way forward that is none": ({"place": {"head": None, "ahead": [1]}}, "the fields session, place and events"),
+    "a place elsewhere": ({"place": {"head": "z", "ahead": []}}, "the head is an event that is not in the archive"),
+    "a way elsewhere": ({"place": {"head": "a", "ahead": ["z"]}}, "the head is an event that is not in the archive"),
+    "a child before its parent": ({"events": EVENTS[::-1]}, "is missing or comes after it"),
+    "an event twice": ({"events": EVENTS * 2}, "occurs twice"),
     "an event that is none": ({"events": [1]}, "not an event"),
 }
 

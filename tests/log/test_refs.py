@@ -82,17 +82,17 @@ def test_an_event_has_many_names(word: str, event: str | None) -> None:
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("nope", "no event is called 'nope', and no id begins with it"),
-        ("0a", "'0a' fits 2 events: 0aa1, 0aa2"),
-        ("0bb~1", "'0bb' fits 2 events: 0bb1, 0bb2"),
-        ("0", "'0' fits 5 events: 0aa1, 0aa2, 0bb1, 0bb2, 0cc1"),
+        ("nope", "no event has the label or id 'nope', and no id begins with it"),
+        ("0a", "'0a' matches 2 events: 0aa1, 0aa2"),
+        ("0bb~1", "'0bb' matches 2 events: 0bb1, 0bb2"),
+        ("0", "'0' matches 5 events: 0aa1, 0aa2, 0bb1, 0bb2, 0cc1"),
         ("head~4", "'head~4' goes back too far: 3 changes lead there"),
         ("0aa1~2", "'0aa1~2' goes back too far: 1 change leads there"),
         ("root~1", "'root~1' goes back too far: 0 changes lead there"),
         (f"~{'9' * 5000}", "goes back too far: 3 changes lead there"),
-        ("head~x", "no event is called 'head~x'"),
-        ("", "an empty word names no event"),
-        (" ", "an empty word names no event"),
+        ("head~x", "no event has the label or id 'head~x'"),
+        ("", "an empty name names no event"),
+        (" ", "an empty name names no event"),
     ],
 )
 def test_what_names_no_event_or_several_is_told(word: str, said: str) -> None:
@@ -105,7 +105,7 @@ def test_many_candidates_are_told_by_some_of_them() -> None:
     """Each by as much of its id as tells it from every other that fits."""
     chain = [(f"0123456789{n:02}", f"0123456789{n - 1:02}" if n else None, changed("a")) for n in range(12)]
 
-    with pytest.raises(NotFound, match=r"fits 12 events: 012345678900, 012345678901, .*, 012345678904, …"):
+    with pytest.raises(NotFound, match=r"matches 12 events: 012345678900, 012345678901, .*, 012345678904, …"):
         resolve(written(*chain), "s", "01")
 
 
@@ -142,7 +142,7 @@ def test_a_label_means_the_event_that_got_it_last() -> None:
     assert events_by_label(store.events("s")) == {"here": "a", "far": "gone"}
     assert resolve(store, "s", "here") == "a"
     for word in ("there", "far"):
-        with pytest.raises(NotFound, match="no event is called"):
+        with pytest.raises(NotFound, match="no event has the label or id"):
             resolve(store, "s", word)
 
 
@@ -150,7 +150,7 @@ def test_a_session_that_was_never_written_has_only_its_beginning() -> None:
     """Which is its head, too."""
     assert resolve(MemoryStore(), "s", "head") is None
     assert resolve(MemoryStore(), "s", "root") is None
-    with pytest.raises(NotFound, match="no event is called"):
+    with pytest.raises(NotFound, match="no event has the label or id"):
         resolve(MemoryStore(), "s", "a")
 
 

@@ -2,7 +2,7 @@
 
 from tests.plans import plan_of
 from tildone.log.events import Actor, Event, Fact, Labelled, PlanChanged
-from tildone.log.tree import branch, by_id, children, common_ancestor, labels, leaves
+from tildone.log.tree import branch, by_id, labels, leaves
 
 SHAPE = {"a": None, "b": "a", "c": "b", "d": "b", "e": "d"}
 EVENTS = [Event(name, parent, 0, Actor.USER, PlanChanged(plan_of())) for name, parent in SHAPE.items()]
@@ -19,21 +19,9 @@ def test_a_branch_is_the_way_from_the_root() -> None:
     assert branch(TREE, None) == []
 
 
-def test_children_stand_in_the_order_they_were_written() -> None:
-    """Roots follow nothing."""
-    assert children(EVENTS) == {None: ["a"], "a": ["b"], "b": ["c", "d"], "d": ["e"]}
-
-
 def test_leaves_are_what_nothing_follows() -> None:
     """Each is the end of a branch."""
     assert leaves(EVENTS) == ["c", "e"]
-
-
-def test_two_branches_part_after_their_common_ancestor() -> None:
-    """Which is one of them if it lies on the other's way; strangers share none."""
-    assert common_ancestor(TREE, "c", "e") == "b"
-    assert common_ancestor(TREE, "a", "e") == "a"
-    assert common_ancestor(TREE, None, "e") is None
 
 
 def test_the_newest_label_of_an_event_counts() -> None:

@@ -246,7 +246,7 @@ def test_another_event_of_the_same_id_ends_a_copy(source: MemoryStore, store: St
     chain(store, "undone", "a")
     store.append("undone", planned("b", "a", "something else"))
 
-    with pytest.raises(StoreError, match=r"session 'undone' can't be taken over: .*'b'"):
+    with pytest.raises(StoreError, match=r"session 'undone' can't be copied: .*'b'"):
         copy(source, store, quiet)
 
     assert ids(store.events("undone")) == ["a", "b"]
@@ -280,14 +280,14 @@ def test_what_arrives_changed_is_not_called_a_copy() -> None:
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
     """What somebody else does between the writing of a session and its comparison."""
     acts: list[Callable[[], object]] = []
-    comparing = copying._compared  # noqa: SLF001  that moment
+    comparing = copying._verified_digest  # noqa: SLF001  that moment
 
     def late(*sides: Any) -> str:
         for act in acts:
             act()
         return comparing(*sides)
 
-    monkeypatch.setattr(copying, "_compared", late)
+    monkeypatch.setattr(copying, "_verified_digest", late)
     return acts
 
 
@@ -326,7 +326,7 @@ def test_damage_is_passed_on_as_such() -> None:
     source = MemoryStore()
     chain(source, "s", "a")
 
-    with pytest.raises(StoreDamaged, match="session 's' can't be taken over: page 7 is gone"):
+    with pytest.raises(StoreDamaged, match="session 's' can't be copied: page 7 is gone"):
         copy(source, Damaged(), quiet)
 
 

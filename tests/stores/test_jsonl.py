@@ -578,9 +578,9 @@ def test_an_append_reads_only_what_is_new(folder: Path, store: JsonlStore) -> No
 
     assert store.session_head("s") == SessionHead("next")
     assert next(store.history("s", "next")).parent == "e49"
-    assert store._known["s"].outline.tree.position("e7") is not None  # noqa: SLF001  what was read stays as read
+    assert store._cache["s"].outline.tree.position("e7") is not None  # noqa: SLF001  what was read stays as read
     assert next(store.history("s", "e7")).id == "e7"
-    assert store._known["s"].outline.tree.position("e7") is None  # noqa: SLF001  until it is found to be otherwise
+    assert store._cache["s"].outline.tree.position("e7") is None  # noqa: SLF001  until it is found to be otherwise
 
 
 def test_a_waiter_hears_at_once_of_its_own_process(store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -251,7 +251,7 @@ def test_a_result_that_begins_well_and_cannot_be_read_is_named(folder: Path, sto
     with file_of(folder).open("a", encoding="utf-8") as file:
         file.write('{"type":"message","id":"n","parentId":"m1","timestamp":"t","message":{"role":"user"}}\n')
 
-    with pytest.raises(StoreDamaged, match=r"line 4 cannot be read, and others hang on it"):
+    with pytest.raises(StoreDamaged, match=r"line 4 cannot be read, and later entries depend on it"):
         opened(folder).session_head("s")
 
 
@@ -343,7 +343,7 @@ def test_a_file_that_is_something_else_is_left_alone(folder: Path, store: JsonlS
 
     assert [info.name for info in store.sessions()] == ["notes"]
     assert (folder / "notes.jsonl").read_text(encoding="utf-8") == text
-    assert oddities(store) == ["notes.jsonl is not a session file: its first line is no session header"]
+    assert oddities(store) == ["notes.jsonl is not a session file: its first line is not a session header"]
 
 
 @unix_only
@@ -383,7 +383,7 @@ def test_a_session_whose_header_is_broken_does_not_begin_anew(folder: Path, stor
 
     broken = opened(folder)
 
-    with pytest.raises(StoreDamaged, match="its first line is no session header"):
+    with pytest.raises(StoreDamaged, match="its first line is not a session header"):
         broken.append("s", planned("b", None, "x"))
     assert len(list(folder.glob("*.jsonl"))) == 1
     assert [finding.health for finding in broken.check()].count(Health.BAD) == 1
@@ -562,7 +562,7 @@ def test_a_file_that_may_not_grow_is_named(folder: Path, store: JsonlStore) -> N
         out, err = program.communicate(timeout=60)
 
     told = out.split()
-    assert err == f"StoreError: {file_of(folder)} can't grow: a file may not be larger than that\n"
+    assert err == f"StoreError: {file_of(folder)} can't grow: the system allows no larger file\n"
     assert told[-3:] == ["free-0", "free-1", "free-2"]
     assert ids(store.events("s")) == told
     assert ids(store.history("s")) == told[::-1]

@@ -13,7 +13,8 @@ from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import StoreError, UsageError
 from tildone.log.address import parse_address
 from tildone.stores.pi.store import JsonlStore
-from tildone.wiring import dialect_of_session, open_conversations, open_session, open_store
+from tildone.wiring import dialect_of_session, open_session, open_store
+from tildone.wiring.hosting import open_conversations
 
 PROGRAM = Path(sys.executable).with_name("tildone.exe" if os.name == "nt" else "tildone")
 

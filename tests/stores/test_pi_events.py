@@ -158,7 +158,7 @@ def test_a_file_that_is_there_is_left_alone(path: str) -> None:
     """Whatever it is."""
     Path(path).write_text("precious", encoding="utf-8")
 
-    with pytest.raises(StoreError, match=r"s\.jsonl is there already"):
+    with pytest.raises(StoreError, match=r"s\.jsonl exists already"):
         write_history(path, "s", "/p", [planned("a", None, "x")], SessionHead("a"))
 
     assert Path(path).read_text(encoding="utf-8") == "precious"
@@ -198,10 +198,10 @@ def test_a_folder_is_made_for_it(tmp_path: Path) -> None:
     ("text", "wrong", "said"),
     [
         (None, NotFound, "no session file"),
-        ("Dear diary,\n", StoreDamaged, "no session header"),
+        ("Dear diary,\n", StoreDamaged, "not a session header"),
         (json.dumps({**HEADER, "version": 4}), StoreTooNew, "format version 4"),
-        (json.dumps({**HEADER, "version": "3"}), StoreDamaged, "'3' is no format version"),
-        (json.dumps({**HEADER, "version": 0}), StoreDamaged, "0 is no format version"),
+        (json.dumps({**HEADER, "version": "3"}), StoreDamaged, "'3' is not a format version"),
+        (json.dumps({**HEADER, "version": 0}), StoreDamaged, "0 is not a format version"),
     ],
 )
 def test_what_is_no_session_file_is_named(path: str, text: str | None, wrong: type[Exception], said: str) -> None:

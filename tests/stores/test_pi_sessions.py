@@ -136,7 +136,7 @@ def test_a_file_that_is_there_is_not_begun_again(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_text("precious", encoding="utf-8")
 
-    with pytest.raises(StoreError, match="is there already"):
+    with pytest.raises(StoreError, match="exists already"):
         SessionFile(str(path), HEADER).write(custom("a", None))
 
     assert path.read_text(encoding="utf-8") == "precious"
@@ -161,7 +161,7 @@ def test_what_is_no_session_file_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_text(text, encoding="utf-8")
 
-    with pytest.raises(StoreDamaged, match="no session header"):
+    with pytest.raises(StoreDamaged, match="not a session header"):
         load(str(path))
 
 

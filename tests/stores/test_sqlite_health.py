@@ -78,22 +78,28 @@ def test_a_healthy_store_is_said_to_be_whole(path: Path) -> None:
             "UPDATE events SET parent = '9' WHERE id = '7'",
             "event '7' of session 's' hangs under '9', which is not there",
         ),
-        ("UPDATE events SET at = 5 WHERE id = '7'", "event '7' of session 's' is listed as something else than it is"),
+        ("UPDATE events SET at = 5 WHERE id = '7'", "event '7' of session 's' does not match its columns"),
         (
             "UPDATE events SET id = 'y' WHERE id = '39'",
-            "event 'y' of session 's' is listed as something else than it is",
+            "event 'y' of session 's' does not match its columns",
         ),
         ("UPDATE events SET body = '{' WHERE id = '7'", "event '7' of session 's' can't be read"),
         (
             'UPDATE events SET body = replace(body, \'"text":"7"\', \'"text":"8"\') WHERE id = \'7\'',
-            "event '7' of session 's' is not what was written",
+            "event '7' of session 's' does not match its checksum",
         ),
         ("UPDATE sessions SET head = 'x' WHERE name = 's'", "session 's' stands at 'x', which is not there"),
         ("UPDATE sessions SET events = 7 WHERE name = 's'", "session 's' should have 7 events, and 41 are there"),
-        ("UPDATE sessions SET updated = 7 WHERE name = 's'", "session 's' says wrongly when it was written to"),
-        ("UPDATE sessions SET newest = 7 WHERE name = 's'", "session 's' says wrongly when it was written to"),
-        ("UPDATE sessions SET ahead = '[\"x\"]' WHERE name = '1'", "session '1' has a way forward that leads nowhere"),
-        ("UPDATE sessions SET ahead = '[\"x' WHERE name = '1'", "session '1' has a way forward that leads nowhere"),
+        ("UPDATE sessions SET updated = 7 WHERE name = 's'", "session 's' has wrong creation or update times"),
+        ("UPDATE sessions SET newest = 7 WHERE name = 's'", "session 's' has wrong creation or update times"),
+        (
+            "UPDATE sessions SET ahead = '[\"x\"]' WHERE name = '1'",
+            "session '1' has a damaged redo list",
+        ),
+        (
+            "UPDATE sessions SET ahead = '[\"x' WHERE name = '1'",
+            "session '1' has a damaged redo list",
+        ),
     ],
 )
 def test_every_kind_of_damage_is_found_and_named(path: Path, damage: str, finding: str) -> None:
@@ -135,9 +141,9 @@ def test_a_changed_letter_is_noticed_when_it_is_read(path: Path) -> None:
     by_hand(filled(path), "UPDATE events SET body = replace(body, 'another way', 'some other way')")
     store = SqliteStore(path)
 
-    with pytest.raises(StoreDamaged, match=r"plans\.db is damaged: event '.*' is not what was written"):
+    with pytest.raises(StoreDamaged, match=r"plans\.db is damaged: event '.*' does not match its checksum"):
         store.history("s")
-    with pytest.raises(StoreDamaged, match="is not what was written"):
+    with pytest.raises(StoreDamaged, match="does not match its checksum"):
         list(store.events("s"))
 
 
@@ -146,7 +152,7 @@ def test_what_is_no_text_is_damage(path: Path) -> None:
     by_hand(filled(path), "UPDATE events SET body = CAST(x'ff00' AS TEXT) WHERE id = '7'")
 
     assert "the rest can't be read" in found_in(path)[0]
-    with pytest.raises(StoreDamaged, match="there is something in it that is no text"):
+    with pytest.raises(StoreDamaged, match="it contains text that is not UTF-8"):
         list(SqliteStore(path).history("s", "7"))
 
 
@@ -207,7 +213,7 @@ def test_a_store_in_use_can_be_looked_at(path: Path) -> None:
     seen = ids(looking.history("s"))
     chain(store, "s", "b")
     seen_later = ids(looking.history("s"))
-    store._file.bring_home()  # noqa: SLF001  what happens by itself after a thousand pages
+    store._file.checkpoint()  # noqa: SLF001  what happens by itself after a thousand pages
     seen_last = ids(looking.history("s"))
     looking.close()
 
@@ -222,7 +228,7 @@ def test_forgotten_sessions_give_their_space_back(path: Path) -> None:
     kept = chain(store, "s", "a", "b")
     for number in range(50):
         store.append("old", planned(str(number), str(number - 1) if number else None, "x" * 5000))
-    store._file.bring_home()  # noqa: SLF001  what happens by itself after a thousand pages
+    store._file.checkpoint()  # noqa: SLF001  what happens by itself after a thousand pages
     before = path.stat().st_size
 
     store.delete("old", expected="49")

@@ -62,7 +62,7 @@ def outdated(path: Path) -> tuple[Path, SqliteStore]:
     backup = shutil.copyfile(path, path.with_name("backup.db"))
     store = SqliteStore(path)
     grown(store, *["long " * 400] * 40)
-    store._file.bring_home()  # noqa: SLF001  what happens by itself after a thousand pages
+    store._file.checkpoint()  # noqa: SLF001  what happens by itself after a thousand pages
     grown(store, "newest")
     return backup, store
 
@@ -151,7 +151,7 @@ def test_whatever_is_copied_over_a_store_is_read_whole_or_not_at_all(tmp_path: P
     for _ in range(2):
         grown(store, *("x" * luck.choice((10, 300, 9000)) for _ in range(luck.randint(0, 30))))
         if luck.random() < 0.5:
-            store._file.bring_home()  # noqa: SLF001  what happens by itself after a thousand pages
+            store._file.checkpoint()  # noqa: SLF001  what happens by itself after a thousand pages
     everything = ids(store.events("s"))
 
     overwrite(path, backup)
@@ -191,7 +191,7 @@ def test_a_log_that_others_brought_home_is_believed(path: Path) -> None:
     for number in range(6):
         writer = (one, other)[number % 2]
         chain(writer, "s", str(number))
-        writer._file.bring_home()  # noqa: SLF001  what happens by itself after a thousand pages
+        writer._file.checkpoint()  # noqa: SLF001  what happens by itself after a thousand pages
         assert (
             one.session_head("s")
             == other.session_head("s")
@@ -232,8 +232,8 @@ def test_a_log_that_could_not_be_written_down_is_no_trouble(path: Path, monkeypa
     """Who brought the log home may be killed before writing that down: the next one looks through the store."""
     store = SqliteStore(path)
     chain(store, "s", "a")
-    monkeypatch.setattr(file.SqliteFile, "_note", lambda _: None)
-    store._file.bring_home()  # noqa: SLF001  what happens by itself after a thousand pages
+    monkeypatch.setattr(file.SqliteFile, "_record_stamp", lambda _: None)
+    store._file.checkpoint()  # noqa: SLF001  what happens by itself after a thousand pages
     monkeypatch.undo()
     monkeypatch.setattr(file, "SETTLE_SECONDS", 0.01)
 

@@ -1,1 +1,1 @@
-"""What is remembered of a session, and how it is written down."""
+"""The log of a session: its events, their stored form, and the state they lead to."""

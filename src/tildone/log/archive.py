@@ -1,6 +1,7 @@
-"""A whole session as one JSON text: all that a store has of it, to be kept, or taken to another store.
+"""A session with its whole history as one JSON document, to keep or to import into another store.
 
-Events stand in it one a line, as they are stored. The plan is there for those who read no events.
+The events are in it one a line, in their stored form. The current plan is included for programs that do not read
+events.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ _LIMIT = 2**63
 
 @value
 class Archive:
-    """A session: its name, where it stands, its events in the order they were written.
+    """A session: its name, its head, and its events in the order they were written.
 
-    `edited` says that the plan in the text it was read from is not the one that the events lead to.
+    `edited` means that the plan in the document is not the one that the events lead to.
     """
 
     session: str
@@ -37,12 +38,12 @@ class Archive:
 
 
 def is_archive(data: object) -> bool:
-    """Whether this is what an archive holds, in whatever version."""
+    """Whether parsed JSON is an archive, of any version."""
     return isinstance(data, dict) and data.get("format") == FORMAT
 
 
 def write(archive: Archive) -> str:
-    """The session as JSON, in ASCII."""
+    """The archive as JSON, in ASCII."""
     place = {"head": archive.session_head.head, "ahead": list(archive.session_head.redo)}
     about = {
         "format": FORMAT,
@@ -57,19 +58,21 @@ def write(archive: Archive) -> str:
 
 
 def read(text: str) -> Archive:
-    """The session that `write` wrote.
+    """The archive in a text that `write` wrote.
 
     Raises:
-        ValueError: the text is something else, damaged, or of another version; the message says which.
+        ValueError: the text is not an archive, damaged, or of another version; the message says which.
     """
     data = codec.parse(text)
     if not isinstance(data, dict) or not is_archive(data):
-        raise ValueError("not a session that tildone wrote")
+        raise ValueError("not a session archive of tildone")
     if data.get("version") != VERSION:
-        raise ValueError(f"it is of version {codec.dump(data.get('version'))}; this tildone reads version {VERSION}")
+        raise ValueError(
+            f"the archive has version {codec.dump(data.get('version'))}; this tildone reads version {VERSION}"
+        )
     session, place, raw = data.get("session"), _place(data.get("place")), data.get("events")
     if not isinstance(session, str) or not session or place is None or not isinstance(raw, list):
-        raise ValueError("it has no session, place and events as tildone writes them")
+        raise ValueError("the fields session, place and events are missing or malformed")
     events = tuple(map(_event, raw))
     _check(events, place)
     edited = "plan" in data and data["plan"] != _plan_at(events, place.head)
@@ -94,7 +97,11 @@ def _place(data: object) -> SessionHead | None:
 
 
 def _event(data: object) -> Event:
-    """An event, with nothing in it that a store would choke on later."""
+    """An event that every store can hold.
+
+    Raises:
+        ValueError: the data is not an event, or has values that a store could not write or give back.
+    """
     event = codec.event_from_json(data)
     try:
         sound = codec.decode(codec.encode(event)) == event
@@ -106,7 +113,7 @@ def _event(data: object) -> Event:
 
 
 def _numbers(record: object) -> Iterator[object]:
-    """All that is to be a whole number in a record, and in the records within it."""
+    """The values of all fields of type int in a record and in the records within it."""
     if isinstance(record, tuple):
         for each in record:
             yield from _numbers(each)
@@ -119,13 +126,13 @@ def _numbers(record: object) -> Iterator[object]:
 
 
 def _check(events: Iterable[Event], place: SessionHead) -> None:
-    """See that nothing hangs in the air."""
+    """Check that ids are unique, that every parent precedes its children, and that the head exists."""
     known: set[str | None] = {None}
     for event in events:
         if event.id in known:
-            raise ValueError(f"event {event.id!r} is in it twice")
+            raise ValueError(f"event {event.id!r} occurs twice")
         if event.parent not in known:
-            raise ValueError(f"event {event.id!r} comes before the one that it follows")
+            raise ValueError(f"the parent of event {event.id!r} is missing or comes after it")
         known.add(event.id)
     if not known.issuperset([place.head, *place.redo]):
-        raise ValueError("it stands at an event that is not in it")
+        raise ValueError("the head is an event that is not in the archive")

@@ -1,7 +1,7 @@
-"""Events as JSON text, and back.
+"""Encode events as JSON text, and decode them.
 
-The text is ASCII, so that it survives whatever a model puts into a task, half a surrogate pair included. Each
-carries the version it was written in; `UPCASTS` turns the form of an older version into that of the next.
+The text is ASCII, so that any task text survives, unpaired surrogates included. Each event carries the version of its
+form; `UPCASTS` converts an older form into the next.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ _ACTORS = {actor.value: actor for actor in Actor}
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
-# What is written down is never circular, and looking for that takes a third of the time.
+# The values are never circular, and the check takes a third of the time.
 dump = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 class UndecodableEvent(ValueError):
-    """The text is not an event of any version known here."""
+    """The text is not an event of a known version."""
 
 
 def parse(text: str) -> Any:
-    """The value that a JSON text stands for.
+    """The value of a JSON text.
 
     Raises:
-        ValueError: it is not JSON; the message says where.
+        ValueError: the text is not JSON; the message says where.
     """
     try:
         return json.loads(text, parse_constant=_no_constant)
@@ -64,9 +64,9 @@ def parse(text: str) -> Any:
 
 
 def pretty(value: object) -> str:
-    """A value as JSON for reading: indented, every letter as itself.
+    """A value as JSON for people: indented, with letters unescaped.
 
-    Half a surrogate pair alone stays an escape, so that the text can be written anywhere and means the same.
+    Unpaired surrogates stay escaped, so that the text can be encoded as UTF-8.
     """
     text = json.dumps(value, indent=2, ensure_ascii=False)
     return _HALF_PAIR.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
@@ -75,7 +75,7 @@ def pretty(value: object) -> str:
 def encode(event: Event) -> str:
     """The event as one line of JSON.
 
-    Written out by hand, which takes a third of the time: much of what a change costs is this.
+    The line is formatted here rather than by `json`, in a third of the time: encoding is much of the cost of a change.
     """
     parent = "null" if event.parent is None else _quoted(event.parent)
     return (
@@ -85,10 +85,10 @@ def encode(event: Event) -> str:
 
 
 def decode(text: str) -> Event:
-    """The event that `encode` wrote, in this version or an older one.
+    """The event in a text that `encode` wrote, in this version or an older one.
 
     Raises:
-        Unreadable: the text is damaged, or of a newer version.
+        UndecodableEvent: the text is damaged, or of a newer version.
     """
     try:
         data = json.loads(text)
@@ -98,10 +98,10 @@ def decode(text: str) -> Event:
 
 
 def event_from_json(data: Any) -> Event:
-    """The event that parsed JSON stands for, in this version or an older one.
+    """The event in parsed JSON, in this version or an older one.
 
     Raises:
-        Unreadable: it stands for none, or for one of a newer version.
+        UndecodableEvent: the data is not an event, or of a newer version.
     """
     try:
         data = _upcast(data)
@@ -131,19 +131,20 @@ def plan_from_json(data: Any) -> Plan:
 
 
 def _fact_out(fact: Fact) -> str:
-    """What kind of fact it is, and what else its event has to say."""
+    """The value of the field `fact`, and the fields of this kind of fact."""
     match fact:
-        case PlanChanged(plan, call, drift, since, course):
+        case PlanChanged(plan, call, drift, since, directive):
             made = f',"call":{{"tool":{_quoted(call.tool)},"arguments":{_quoted(call.arguments)}}}' if call else ""
             more = f',"since":{since}' if since else ""
-            more += f',"course":"{course.value}"' if course is not Directive.GO else ""
+            more += f',"course":"{directive.value}"' if directive is not Directive.GO else ""
             more += f',"counted":{plan.counted}' if plan.counted else ""
             return f'"plan_changed","plan":[{",".join(map(_phase_out, plan.phases))}],"drift":{drift}{made}{more}'
-        case Nudged(count, drift, sight, same):
-            seen = f',"files":{_quoted(sight.files)},"words":{_quoted(sight.words)},"same":{same}'
-            return f'"nudged","count":{count},"drift":{drift}{seen if sight != StopFingerprint() else ""}'
-        case DirectiveSet(course):
-            return f'"steered","course":"{course.value}"'
+        case Nudged(count, drift, fingerprint, repeats):
+            files, words = _quoted(fingerprint.files), _quoted(fingerprint.words)
+            seen = f',"files":{files},"words":{words},"same":{repeats}'
+            return f'"nudged","count":{count},"drift":{drift}{seen if fingerprint != StopFingerprint() else ""}'
+        case DirectiveSet(directive):
+            return f'"steered","course":"{directive.value}"'
         case Tripped(bound, limit):
             return f'"tripped","bound":"{bound.value}","limit":{limit}'
         case Labelled(target, label):  # exhaustive
@@ -175,8 +176,8 @@ def _fact_in(data: Json) -> Fact:
             plan = Plan(tuple(map(_phase_in, data["plan"])), data.get("counted", 0))
             return PlanChanged(plan, made, data["drift"], data.get("since", 0), Directive(data.get("course", "go")))
         case "nudged":
-            sight = StopFingerprint(data.get("files", ""), data.get("words", ""))
-            return Nudged(data["count"], data["drift"], sight, data.get("same", 0))
+            fingerprint = StopFingerprint(data.get("files", ""), data.get("words", ""))
+            return Nudged(data["count"], data["drift"], fingerprint, data.get("same", 0))
         case "steered":
             return DirectiveSet(Directive(data["course"]))
         case "tripped":

@@ -1,7 +1,11 @@
-"""What one store holds taken over by another, event by event, and proved to have arrived.
+"""Copy sessions from one store to another, and verify the copy.
 
-Nothing is ever lost by it: what the other store has already stays, and an event that is there is left as it is. So a
-copy that was interrupted is gone on with by making it again.
+It belongs to the log rather than to a store: it knows nothing but the `Store` protocol. Copying only adds: events that
+the target has already stay as they are. Rerun an interrupted copy to resume it.
+
+A session may be written to while it is copied. Its head and its events are read as one snapshot, and sessions that grew
+since are copied again, up to `MAX_ROUNDS` times. Each session is then compared by a SHA-256 digest over its events and
+its head, on both sides.
 """
 
 from __future__ import annotations
@@ -26,10 +30,10 @@ if TYPE_CHECKING:
     Tell = Callable[[str, int, int], None]
 
 MAX_ROUNDS = 3
-"""How often sessions that are written to meanwhile are gone after."""
+"""How often sessions that were written to during the copy are copied again."""
 
 MAX_LOOK_BACK_EVENTS = 1000
-"""How many events somebody may have written in the target before it is compared."""
+"""How many events others may have appended in the target before it is compared."""
 
 EVENTS_AT_ONCE = 500
 TASKS_AT_ONCE = 5000
@@ -39,9 +43,9 @@ COPYING, COMPARING = "copying", "comparing"
 
 @value
 class CopyResult:
-    """What a copy came to: how much there is, how much of it was new, and a digest that is the same on both sides.
+    """The result of a copy: sessions and events in the source, how many events were new, a digest of all of them.
 
-    `went_on` names the sessions that were written to when they had been copied: what came then is not in the copy.
+    `went_on` names the sessions that were written to after they were copied: those events are not in the copy.
     """
 
     sessions: int
@@ -53,7 +57,7 @@ class CopyResult:
 
 @value
 class CopyPreview:
-    """What a copy would do to a session: how many events it would bring, and where it would stand instead of now."""
+    """What a copy would do to a session: its events, how many are new to the target, its head before and after."""
 
     name: str
     events: int
@@ -63,13 +67,13 @@ class CopyPreview:
 
     @property
     def changes(self) -> bool:
-        """Whether anything would be different."""
+        """Whether the copy would change the session."""
         return bool(self.new) or self.now != self.then
 
 
 @value
-class _Taken:
-    """A session as it was at one moment, and as it arrived."""
+class _CopiedSession:
+    """A session that was copied: the snapshot, how many events were new, and its digest."""
 
     events: int
     session_head: SessionHead
@@ -78,17 +82,17 @@ class _Taken:
 
 
 def copy(source: Store, target: Store, tell: Tell, only: str | None = None) -> CopyResult:
-    """Take over every session, or `only` one, with all its branches; each then stands where it stands in the source.
+    """Copy every session, or `only` one, with all its branches and its head.
 
-    The one written to first comes first, so that they stand in the same order. `tell` hears what is being done, how
-    many events are done, and of how many.
+    Sessions are copied in the order of their last event, which the target keeps. `tell` is called with what is being
+    done, how many events are done, and of how many.
 
     Raises:
         NotFound: there is no such session.
-        StoreBusy: a session was moved in the target while it was copied.
-        StoreError: a session is not the same on both sides.
+        StoreBusy: the head of a session was moved in the target during the copy.
+        StoreError: a session differs between the two stores.
     """
-    taken: dict[str, _Taken] = {}
+    taken: dict[str, _CopiedSession] = {}
     new = 0
     for _ in range(MAX_ROUNDS):
         behind = [info for info in _oldest_first(source, only) if not _is_up_to_date(source, info, taken)]
@@ -97,7 +101,7 @@ def copy(source: Store, target: Store, tell: Tell, only: str | None = None) -> C
         counts = {info.name: info.events for info in target.sessions()}
         progress = _Progress(tell, 2 * sum(info.events for info in behind))
         for info in behind:
-            taken[info.name] = _taken_over(source, target, info, counts.get(info.name), progress)
+            taken[info.name] = _copy_session(source, target, info, counts.get(info.name), progress)
             new += taken[info.name].new
     infos = _oldest_first(source, only)
     went_on = tuple(info.name for info in infos if not _is_up_to_date(source, info, taken))
@@ -109,7 +113,7 @@ def copy(source: Store, target: Store, tell: Tell, only: str | None = None) -> C
 
 
 def preview_copy(source: Store, target: Store, only: str | None = None) -> Iterator[CopyPreview]:
-    """What a copy would do to each session; nothing is changed.
+    """Preview what a copy would do to each session. Nothing is changed.
 
     Raises:
         NotFound: there is no such session.
@@ -124,7 +128,7 @@ def preview_copy(source: Store, target: Store, only: str | None = None) -> Itera
 
 
 class _Progress:
-    """How far a copy has come."""
+    """Counts the events of a copy for `tell`."""
 
     def __init__(self, tell: Tell, total: int) -> None:
         self._tell = tell
@@ -138,7 +142,7 @@ class _Progress:
         self._tell(what, self._done, self._total)
 
     def through(self, what: str, events: Iterable[Event]) -> Iterator[Event]:
-        """The same events, each counted as it passes."""
+        """Yield the same events and count each."""
         for event in events:
             self.add(what, 1)
             yield event
@@ -150,34 +154,36 @@ def _oldest_first(source: Store, only: str | None) -> list[SessionInfo]:
         return infos
     found = [info for info in infos if info.name == only]
     if not found:
-        raise NotFound(f"there is no session {only!r} to be copied")
+        raise NotFound(f"there is no session {only!r} to copy")
     return found
 
 
-def _is_up_to_date(source: Store, info: SessionInfo, taken: dict[str, _Taken]) -> bool:
+def _is_up_to_date(source: Store, info: SessionInfo, taken: dict[str, _CopiedSession]) -> bool:
     copied = taken.get(info.name)
     return copied is not None and copied.events >= info.events and copied.session_head == source.session_head(info.name)
 
 
-def _taken_over(source: Store, target: Store, info: SessionInfo, here: int | None, progress: _Progress) -> _Taken:
+def _copy_session(
+    source: Store, target: Store, info: SessionInfo, here: int | None, progress: _Progress
+) -> _CopiedSession:
     name = info.name
     place, events = _snapshot(source, name)
     new = count = 0
     if here == info.events and target.session_head(name) == place:
-        # What looks the same may be the same: then there is nothing to do but to compare.
+        # Probably copied before: only compare.
         count = info.events
         progress.add(COPYING, count)
     else:
         for batch, is_last in _batches(events):
-            # Until all is there, the session stands where it stood.
-            new += _adopted(target, name, batch, place if is_last else target.session_head(name))
+            # The head stays until the last batch.
+            new += _import_batch(target, name, batch, place if is_last else target.session_head(name))
             count += len(batch)
             progress.add(COPYING, len(batch))
-    return _Taken(count, place, new, _compared(source, target, name, count, place, progress))
+    return _CopiedSession(count, place, new, _verified_digest(source, target, name, count, place, progress))
 
 
 def _snapshot(source: Store, name: str) -> tuple[SessionHead, Iterator[Event]]:
-    """Where a session stands, and its events at that very moment."""
+    """The head of a session, and its events when that was its head."""
     while True:
         place = source.session_head(name)
         events = source.events(name)
@@ -192,7 +198,7 @@ def _again(first: list[Event], rest: Iterator[Event]) -> Iterator[Event]:
 
 
 def _batches(events: Iterator[Event]) -> Iterator[tuple[list[Event], bool]]:
-    """The events a few at a time, and whether these are the last: a long session is never held as a whole."""
+    """Split events into batches, each with whether it is the last: a long session is never in memory as a whole."""
     batch: list[Event] = []
     weight = 0
     for event in events:
@@ -204,33 +210,35 @@ def _batches(events: Iterator[Event]) -> Iterator[tuple[list[Event], bool]]:
     yield batch, True
 
 
-def _adopted(target: Store, name: str, batch: list[Event], to: SessionHead) -> int:
+def _import_batch(target: Store, name: str, batch: list[Event], to: SessionHead) -> int:
     try:
         return target.import_events(name, batch, to)
     except (StoreError, UnknownEvent) as error:
         kind = type(error) if isinstance(error, StoreError) else StoreError
-        raise kind(f"session {name!r} can't be taken over: {error}") from error
+        raise kind(f"session {name!r} can't be copied: {error}") from error
 
 
-def _compared(source: Store, target: Store, name: str, count: int, place: SessionHead, progress: _Progress) -> str:
-    """The digest of the session, which is the same on both sides."""
+def _verified_digest(
+    source: Store, target: Store, name: str, count: int, place: SessionHead, progress: _Progress
+) -> str:
+    """The digest of the session, after checking that it is the same on both sides."""
     sent = _digest(progress.through(COMPARING, islice(source.events(name), count)), place)
     if not _stands_at(target, name, place):
-        raise StoreBusy(f"session {name!r} was moved in the target while it was copied; do it again")
+        raise StoreBusy(f"session {name!r} was moved in the target while it was copied; run the copy again")
     if _digest(target.events(name), target.session_head(name)) == sent:
         return sent
-    # The target may have more than that, or in another order: what counts is that it has these.
+    # The target may have more events, or another order: compare those of the source only.
     try:
         arrived = _digest((_event(target, name, event.id) for event in islice(source.events(name), count)), place)
     except UnknownEvent as error:
-        raise StoreError(f"session {name!r} has not arrived: {error} is missing") from error
+        raise StoreError(f"session {name!r} was not copied completely: event {error} is missing") from error
     if arrived != sent:
         raise StoreError(f"session {name!r} is not the same on both sides")
     return sent
 
 
 def _stands_at(target: Store, name: str, place: SessionHead) -> bool:
-    """Whether the session stands there, or somebody has gone on from there already."""
+    """Whether that is the head of the session in the target, or an ancestor of it: somebody may have appended since."""
     if target.session_head(name) == place or place.head is None:
         return True
     return any(event.id == place.head for event in islice(target.history(name), MAX_LOOK_BACK_EVENTS))

@@ -1,4 +1,8 @@
-"""Facts that a session remembers, each in an event that knows what came before it."""
+"""The events of a session: immutable facts, each with its time, its actor and its parent.
+
+`PlanChanged` events are snapshots: each holds the whole plan and the call that made the change, never the ops that it
+was reduced from. The stored field names are the codec's; they may differ from the names here.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from tildone.value import value
 
 
 class Actor(Enum):
-    """Who did it."""
+    """Who caused an event."""
 
     AGENT = "agent"
     USER = "user"
@@ -28,7 +32,7 @@ class Bound(Enum):
 
 
 class Directive(Enum):
-    """What a person wants of the agent: that it is kept going, left alone when it stops, or stopped where it is."""
+    """What a person wants of the agent: to be told to continue, to be left alone when it stops, or to stop now."""
 
     GO = "go"
     PAUSE = "pause"
@@ -37,7 +41,7 @@ class Directive(Enum):
 
 @value
 class Call:
-    """A tool call as it was made: the tool's name and its arguments as JSON text."""
+    """A tool call: the tool's name, and its arguments as JSON text."""
 
     tool: str
     arguments: str
@@ -45,11 +49,11 @@ class Call:
 
 @value
 class PlanChanged:
-    """The plan is this now, whole.
+    """The whole plan after a change.
 
-    `drift` is how many nudges had been given, at that moment, since a task was last closed or added: a change
-    that closes or adds one starts again from 0. `since` is when the first of these was given. `course` is the one
-    the person had set. Both are repeated here so that nothing older than the newest plan has to be read.
+    `drift` is the number of nudges since a task was last closed or added; a change that closes or adds one has 0.
+    `since` is the time of the first of them, and `directive` the one in force. All three are repeated in each snapshot
+    so that no older event has to be read.
     """
 
     plan: Plan
@@ -61,7 +65,7 @@ class PlanChanged:
 
 @value
 class StopFingerprint:
-    """What an agent that stopped was seen to have left: marks of its files and of its last words, empty if unknown."""
+    """Digests of the files and of the last message of an agent that stopped; empty if unknown."""
 
     files: str = ""
     words: str = ""
@@ -69,9 +73,9 @@ class StopFingerprint:
 
 @value
 class Nudged:
-    """The agent was told to go on: the `count`-th time since a change, the `drift`-th since progress.
+    """The agent was told to continue: nudge `count` since the last change, `drift` since the last progress.
 
-    `same` is how many times in a row it had stopped with nothing new to be seen.
+    `repeats` is the number of stops in a row with the same fingerprint.
     """
 
     count: int
@@ -82,7 +86,7 @@ class Nudged:
 
 @value
 class Tripped:
-    """The agent was let go with tasks open, because a bound was reached."""
+    """The agent was let stop with tasks open, because a bound was reached."""
 
     bound: Bound
     limit: int
@@ -90,7 +94,7 @@ class Tripped:
 
 @value
 class Labelled:
-    """An event was given a name; an empty one takes the name away."""
+    """An event was given a name; an empty one removes it."""
 
     target: str
     label: str
@@ -98,7 +102,7 @@ class Labelled:
 
 @value
 class DirectiveSet:
-    """A person has set a course. Going on begins every count anew."""
+    """A person set a directive. `Directive.GO` resets every count."""
 
     directive: Directive
 
@@ -108,7 +112,7 @@ Fact = PlanChanged | Nudged | Tripped | Labelled | DirectiveSet
 
 @value
 class Event:
-    """One fact, when it came about (milliseconds since 1970), through whom, and after which other event."""
+    """One fact: when it happened (milliseconds since 1970), who caused it, and the event that it follows."""
 
     id: str
     parent: str | None

@@ -1,4 +1,4 @@
-"""What an examination of a store finds."""
+"""The findings of a check of a store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Health(Enum):
 
 @value
 class Finding:
-    """One thing that was looked at, what a person should know of it, and what they can do about it."""
+    """One finding: how serious it is, what it is, and what to do about it."""
 
     health: Health
     what: str

@@ -1,6 +1,6 @@
-"""JSON read and written by the same scanner as the standard library's, without the packages that it comes with.
+"""Read and quote JSON with the C scanner of the standard library, without importing `json`.
 
-Those take longer to load than a hook takes to run; everything that is not on a hook's way uses the codec.
+Importing `json` takes longer than a hook takes to run. Code that is not on the hook path uses the codec.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 SPACE = " \t\n\r"
 
 quoted = encode_basestring_ascii
-"""A text as JSON writes it, in ASCII."""
+"""A text as a JSON string, in ASCII."""
 
 
-class _Usual:
-    """How the scanner is to go about it."""
+class _Defaults:
+    """The settings that the scanner reads from its context."""
 
     strict = False
     object_hook = None
@@ -29,19 +29,19 @@ class _Usual:
     parse_constant = staticmethod(lambda _: None)
 
 
-_scan = make_scanner(_Usual())  # type: ignore[arg-type]  # the stub asks for the scanner itself
+_scan = make_scanner(_Defaults())  # type: ignore[arg-type]  # the stub asks for the scanner itself
 
 
 def parse(text: str) -> Any:
-    """The value that a JSON text stands for. What is no number, where one is meant, is nothing.
+    """The value of a JSON text. NaN and Infinity become None.
 
     Raises:
-        ValueError: it is not JSON.
+        ValueError: the text is not JSON.
     """
     begin = len(text) - len(text.lstrip(SPACE))
     try:
         found, end = _scan(text, begin)
-    # The scanner means to raise an error of the package's, which it does not load: that becomes a SystemError.
+    # The scanner raises `json.JSONDecodeError` by importing it; where that is not loaded, it becomes a SystemError.
     except (StopIteration, RecursionError, SystemError, ValueError) as error:
         raise ValueError("this is not JSON") from error
     if text[end:].strip(SPACE):

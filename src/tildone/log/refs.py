@@ -1,4 +1,4 @@
-"""How people name events: by an id or its beginning, by a label, by how far back they are."""
+"""How people name events: by an id or a prefix of it, by a label, or relative to another event (`head~2`)."""
 
 from __future__ import annotations
 
@@ -15,25 +15,24 @@ if TYPE_CHECKING:
 
 HEAD, ROOT, BACK = "head", "root", "~"
 SHORT_ID_LENGTH = 10
-"""How much of an id is shown. Our own begin with the moment, down to the millisecond, so this much will do for good."""
+"""How many characters of an id are shown. Ids begin with their time in milliseconds, so this many tell them apart."""
 
-LISTED = 5
-FARTHEST = 9
+MAX_LISTED_MATCHES = 5
+MAX_COUNT_DIGITS = 9
 
 
 def resolve(store: Store, session: str, word: str) -> str | None:
-    """The id of the event that a word means; None for `root`, the place before the first.
+    """The id of the event that a word names; None for `root`, which is before the first event.
 
-    What is looked for, in this order: `head` and `root`, a whole id, a label, the beginning of an id. Any of them may
-    be followed by `~N`: so many changes of the plan before it; with nothing in front of it, before the head. Only
-    labels and beginnings of ids take a look at every event.
+    A word is, in this order: `head` or `root`, an id, a label, or a prefix of an id. `~N` after it means N changes of
+    the plan before that event; `~N` alone counts from the head. Only labels and prefixes require reading every event.
 
     Raises:
-        NotFound: nothing is meant, or more than one event.
+        NotFound: the word names no event, or more than one.
     """
     base, back = _parted(word)
     if not word.strip():
-        raise NotFound("an empty word names no event")
+        raise NotFound("an empty name names no event")
     match base.lower():
         case "" | "head":
             return _before(store, session, store.session_head(session).head, back, word)
@@ -44,12 +43,12 @@ def resolve(store: Store, session: str, word: str) -> str | None:
 
 
 def events_by_label(events: Iterable[Event]) -> dict[str, str]:
-    """The event that each label means now: the one that got it last."""
+    """The id of the event that has each label: the one that got it last."""
     return {label: event for event, label in labels(events).items()}
 
 
 def short_ids(ids: Iterable[str]) -> dict[str, str]:
-    """Each id by its beginning, as much as tells all of them apart."""
+    """A prefix for each id, long enough to tell all of them apart."""
     every = set(ids)
     length = SHORT_ID_LENGTH
     while len({one[:length] for one in every}) < len(every):
@@ -58,22 +57,22 @@ def short_ids(ids: Iterable[str]) -> dict[str, str]:
 
 
 def label_problem(name: str) -> str | None:
-    """Why an event cannot be given this name, if it cannot: it would mean something else, or nothing."""
+    """Why an event cannot be given this label; None if it can. A label must not be readable as another name."""
     if not name.strip():
-        return "a name needs a letter"
+        return "a label must not be empty"
     if name.lower() in (HEAD, ROOT):
-        return f"{name!r} means a place already"
+        return f"{name!r} is a reserved name"
     if BACK in name:
-        return f"{name!r} would be taken for a way back: a name has no {BACK} in it"
+        return f"a label must not contain {BACK}, which counts changes back: {name!r}"
     return None
 
 
 def _parted(word: str) -> tuple[str, int]:
-    """What the word names, and how many changes before that."""
+    """The name in front of `~N`, and N; 0 without it."""
     base, tilde, count = word.rpartition(BACK)
     if not tilde or (count and not count.isdecimal()):
         return word, 0
-    return base, int(count[:FARTHEST] or 1)
+    return base, int(count[:MAX_COUNT_DIGITS] or 1)
 
 
 def _searched(store: Store, session: str, word: str) -> tuple[str, int]:
@@ -90,10 +89,10 @@ def _searched(store: Store, session: str, word: str) -> tuple[str, int]:
     if len(begun) == 1:
         return begun[0], back
     if not begun:
-        raise NotFound(f"no event is called {base!r}, and no id begins with it")
+        raise NotFound(f"no event has the label or id {base!r}, and no id begins with it")
     shown = short_ids(begun)
-    some = ", ".join(shown[one] for one in begun[:LISTED])
-    raise NotFound(f"{base!r} fits {len(begun)} events: {some}{', …' if len(begun) > LISTED else ''}")
+    some = ", ".join(shown[one] for one in begun[:MAX_LISTED_MATCHES])
+    raise NotFound(f"{base!r} matches {len(begun)} events: {some}{', …' if len(begun) > MAX_LISTED_MATCHES else ''}")
 
 
 def _is_id(store: Store, session: str, word: str) -> bool:
@@ -105,7 +104,7 @@ def _is_id(store: Store, session: str, word: str) -> bool:
 
 
 def _before(store: Store, session: str, event_id: str | None, back: int, word: str) -> str | None:
-    """Where undoing so many changes from an event leads to."""
+    """The event before the newest `back` changes on the branch of `event_id`."""
     if not back:
         return event_id
     left = back

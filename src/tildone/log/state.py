@@ -1,4 +1,9 @@
-"""What is true now, read from the newest events backwards."""
+"""The state at the head of a session, computed from its newest events.
+
+Every `PlanChanged` event is a snapshot: it holds the whole plan, and the counts and the directive that outlive a
+change. So the state follows from the events since the newest snapshot, and reading it takes the same time however
+long the history is.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +20,11 @@ if TYPE_CHECKING:
 
 @value
 class State:
-    """A session at its head: the plan, how often the agent was nudged towards it, and what the person wants of it.
+    """The plan, the nudges counted so far, and the person's directive.
 
-    `since` is when the first of the `drift` nudges was given; `sight` what was seen at the newest, `same` how many
-    times in a row.
+    `nudges` counts since the last change, `drift` since the last progress; `since` is the time of the first of the
+    `drift` nudges. `fingerprint` is that of the newest stop, `repeats` how many stops in a row had it. `tripped` means
+    that a bound was reached.
     """
 
     head: str | None = None
@@ -35,9 +41,9 @@ class State:
 def apply_event(state: State, event: Event) -> State:
     """The state after one more event."""
     match event.fact:
-        case PlanChanged(plan, _, drift, since, course):
-            return State(event.id, plan, 0, drift, since=since, directive=course)
-        case Nudged(count, drift, sight, same):
+        case PlanChanged(plan, _, drift, since, directive):
+            return State(event.id, plan, 0, drift, since=since, directive=directive)
+        case Nudged(count, drift, fingerprint, repeats):
             since = state.since if drift > 1 else event.at
             return State(
                 event.id,
@@ -45,12 +51,12 @@ def apply_event(state: State, event: Event) -> State:
                 count,
                 drift,
                 since=since,
-                fingerprint=sight,
-                repeats=same,
+                fingerprint=fingerprint,
+                repeats=repeats,
                 directive=state.directive,
             )
-        case DirectiveSet(course):
-            return State(event.id, state.plan, directive=course)
+        case DirectiveSet(directive):
+            return State(event.id, state.plan, directive=directive)
         case Tripped():
             return replace(state, head=event.id, tripped=True)
         case Labelled():  # exhaustive
@@ -58,16 +64,13 @@ def apply_event(state: State, event: Event) -> State:
 
 
 def latest_state(newest_first: Iterable[Event]) -> State:
-    """The state that these events lead to.
-
-    Reading stops at the newest snapshot of the plan, so it costs the same however long the history is.
-    """
-    since: list[Event] = []
+    """The state that these events lead to. Reading stops at the newest snapshot."""
+    recent: list[Event] = []
     for event in newest_first:
-        since.append(event)
+        recent.append(event)
         if isinstance(event.fact, PlanChanged):
             break
     state = State()
-    for event in reversed(since):
+    for event in reversed(recent):
         state = apply_event(state, event)
     return state

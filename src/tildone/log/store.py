@@ -1,4 +1,9 @@
-"""Where sessions are kept: what every store promises, whatever it is made of."""
+"""`Store`: what every store of sessions guarantees.
+
+A store keeps events and moves heads. It never decides: a writer names the head that it saw, and the store refuses
+the write with `HeadMoved` if the head is another (see `tildone.log.writer`). Each call is atomic: other threads and
+processes see all of its effect or none.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +19,15 @@ Progress = Callable[[int, int], None]
 
 
 class Store(Protocol):
-    """A keeper of sessions. Safe to use from several threads, and, if durable, from several processes.
+    """Sessions by name. Safe to use from several threads and, if `durable`, from several processes.
 
-    A session begins with its first event; reading one that was never written finds it empty.
+    A session comes into being with its first event; one that was never written to reads as empty.
     """
 
     durable: bool
 
     def session_head(self, session: str) -> SessionHead:
-        """Where the session stands."""
+        """The session's head and redo stack."""
 
     def history(self, session: str, head: str | None = None) -> Iterator[Event]:
         """The events from `head` (the session's own, unless another is named) to the root, newest first.
@@ -35,48 +40,48 @@ class Store(Protocol):
         """Every event of every branch, in the order they were written."""
 
     def append(self, session: str, event: Event) -> None:
-        """Hang `event` under the head and make it the head; on disk, if durable, when this returns.
+        """Append `event` to the head, make it the head, and clear the redo stack; durable when this returns.
 
         Raises:
             HeadMoved: `event.parent` is no longer the head.
         """
 
     def move_head(self, session: str, to: SessionHead, *, expected: str | None) -> None:
-        """Make another event the head.
+        """Set the head and the redo stack.
 
         Raises:
             HeadMoved: the head is no longer `expected`.
-            UnknownEvent: the place names an event that is not in this session.
+            UnknownEvent: `to` names an event that is not in this session.
         """
 
     def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
-        """Take over events as another store has them, wherever the head is, and stand at `to`: all of it or nothing.
+        """Add events of another store, each after its parent, and set the head to `to`; how many were new.
 
-        Each comes after its parent. Those that are here already are left as they are; how many were new is given.
+        Events that the session already has are left as they are. Either everything is imported or nothing.
 
         Raises:
-            UnknownEvent: the parent of an event, or the head to stand at, is neither here nor among them.
-            StoreError: another event of the same id is here.
+            UnknownEvent: the parent of an event, or an event of `to`, is in neither the session nor `events`.
+            StoreError: the session has a different event of the same id.
         """
 
     def delete(self, session: str, *, expected: str | None) -> None:
         """Remove the session and all its events.
 
         Raises:
-            HeadMoved: the head is not `expected`: somebody is at work on it.
+            HeadMoved: the head is not `expected`, so the session is in use.
         """
 
     def leaves(self, session: str) -> list[str]:
-        """The ends of the session's branches, in the order they were written."""
+        """The ids of the events without children, in the order they were written."""
 
     def sessions(self) -> list[SessionInfo]:
-        """Every session, the one written to last first."""
+        """Every session, the most recently written first."""
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head is not `head`; False when `timeout` seconds passed first."""
 
     def check(self, progress: Progress | None = None) -> Iterator[Finding]:
-        """What is to be said of the store's health, read from all that it holds, piece by piece as it is found."""
+        """Check everything in the store, and yield each finding as soon as it is known."""
 
     def compact(self) -> int | None:
         """Return unused space to the system: how many bytes, or None if this store has no such space.
@@ -86,4 +91,4 @@ class Store(Protocol):
         """
 
     def close(self) -> None:
-        """Let go of what the store holds. A closed store is not used again."""
+        """Release files and connections. A closed store is not used again."""

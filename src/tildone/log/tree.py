@@ -1,4 +1,9 @@
-"""The shape of a session: who follows whom, where branches part, what is called what."""
+"""The shape of a session: a tree of events, its head, its branches and its labels.
+
+Each event names its parent, so that a session is a tree. The head is the event that the next one follows; moving it to
+an earlier event and appending there begins a branch. A branch is the path from an event to the root. Events are never
+changed or removed, so undo moves the head and remembers, in the redo stack, where redo leads.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,7 @@ if TYPE_CHECKING:
 
 @value
 class SessionHead:
-    """Where a session stands: its head, and the way forward that undoing left open, nearest first."""
+    """The event that a session stands at, and the redo stack: where each redo leads, the next one first."""
 
     head: str | None = None
     redo: tuple[str, ...] = ()
@@ -22,7 +27,7 @@ class SessionHead:
 
 @value
 class SessionInfo:
-    """A session as a list of sessions shows it."""
+    """A session in a list of sessions; times are in milliseconds since 1970."""
 
     name: str
     events: int
@@ -31,45 +36,29 @@ class SessionInfo:
 
 
 def by_id(events: Iterable[Event]) -> dict[str, Event]:
-    """The events of a session, each under its id."""
+    """The events of a session by their ids."""
     return {event.id: event for event in events}
 
 
 def branch(events: Mapping[str, Event], head: str | None) -> list[Event]:
-    """The way from the root to `head`, oldest first."""
-    way = []
+    """The path from the root to `head`, oldest first."""
+    path = []
     while head is not None:
         event = events[head]
-        way.append(event)
+        path.append(event)
         head = event.parent
-    return way[::-1]
-
-
-def children(events: Iterable[Event]) -> dict[str | None, list[str]]:
-    """Who follows whom, in the order they were written; roots follow None."""
-    found: dict[str | None, list[str]] = {}
-    for event in events:
-        found.setdefault(event.parent, []).append(event.id)
-    return found
+    return path[::-1]
 
 
 def leaves(events: Iterable[Event]) -> list[str]:
-    """Events that nothing follows, in the order they were written."""
+    """The ids of events without children, in the order they were written."""
     known = list(events)
     parents = {event.parent for event in known}
     return [event.id for event in known if event.id not in parents]
 
 
-def common_ancestor(events: Mapping[str, Event], one: str | None, other: str | None) -> str | None:
-    """The newest event that both branches share, or None if they share none."""
-    ids = {event.id for event in branch(events, one)}
-    while other is not None and other not in ids:
-        other = events[other].parent
-    return other
-
-
 def labels(events: Iterable[Event]) -> dict[str, str]:
-    """The names that events have now, by event, the one given last at the end."""
+    """The current labels, by event id; the one given last comes last."""
     names: dict[str, str] = {}
     for event in events:
         match event.fact:

@@ -1,4 +1,8 @@
-"""Where a session stands after going back, and forth again."""
+"""Where undo and redo move a session's head.
+
+Undoing a change moves the head to the parent of the newest `PlanChanged` event and pushes the former head onto the redo
+stack. Redo pops it. Nothing is written or removed, so both are exact.
+"""
 
 from __future__ import annotations
 
@@ -13,35 +17,35 @@ if TYPE_CHECKING:
     from tildone.log.events import Event
 
 
-def undone(place: SessionHead, newest_first: Iterable[Event], changes: int) -> SessionHead:
-    """Before so many changes of the plan, with a way forward that stops where each of them stood.
+def undone(current: SessionHead, newest_first: Iterable[Event], changes: int) -> SessionHead:
+    """The head before the newest `changes` changes of the plan; the redo stack leads back over each of them.
 
     Raises:
-        Refused: there were not so many.
+        Refused: there are fewer changes.
     """
     here: str | None = None
-    ahead, done = place.redo, 0
+    redo, done = current.redo, 0
     for event in newest_first:
         here = event.id if here is None else here
         if isinstance(event.fact, PlanChanged):
-            ahead = (here, *ahead)
+            redo = (here, *redo)
             here = None
             done += 1
             if done == changes:
-                return SessionHead(event.parent, ahead)
+                return SessionHead(event.parent, redo)
     raise Refused(f"there {_are(done)} to undo" if done else "nothing to undo")
 
 
-def redone(place: SessionHead, changes: int) -> SessionHead:
-    """After so many of the changes that were undone.
+def redone(current: SessionHead, changes: int) -> SessionHead:
+    """The head after the newest `changes` changes that were undone.
 
     Raises:
-        Refused: there were not so many.
+        Refused: fewer were undone.
     """
-    ahead = place.redo
-    if len(ahead) < changes:
-        raise Refused(f"there {_are(len(ahead))} to redo" if ahead else "nothing to redo")
-    return SessionHead(ahead[changes - 1], ahead[changes:])
+    redo = current.redo
+    if len(redo) < changes:
+        raise Refused(f"there {_are(len(redo))} to redo" if redo else "nothing to redo")
+    return SessionHead(redo[changes - 1], redo[changes:])
 
 
 def _are(changes: int) -> str:

@@ -1,4 +1,4 @@
-"""Sessions kept in memory: gone with the process, and as exact as any other store until then."""
+"""Sessions kept in memory, until the process ends."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 
 class MemoryStore:
-    """A store for tests, for trying things, and for agents that need not remember."""
+    """A store for tests, experiments and agents without memory. It keeps the same contract as the durable ones."""
 
     durable = False
 
     def __init__(self) -> None:
         self._changed = Condition()
         self._events: dict[str, dict[str, Event]] = {}
-        self._places: dict[str, SessionHead] = {}
+        self._heads: dict[str, SessionHead] = {}
         self._by_last_write: dict[str, None] = {}
 
     def session_head(self, session: str) -> SessionHead:
-        """Where the session stands."""
-        return self._places.get(session, SessionHead())
+        """The head of the session and its redo list."""
+        return self._heads.get(session, SessionHead())
 
     def history(self, session: str, head: str | None = None) -> Iterator[Event]:
-        """The events from `head` (the session's own, unless another is named) to the root, newest first.
+        """The events from `head`, by default the session's own, to the root, newest first.
 
         Raises:
             UnknownEvent: `head` is not in this session.
@@ -41,14 +41,14 @@ class MemoryStore:
         newest = self.session_head(session).head if head is None else head
         if newest is not None and newest not in events:
             raise UnknownEvent(newest)
-        return _backwards(events, newest)
+        return _ancestors(events, newest)
 
     def events(self, session: str) -> Iterator[Event]:
         """Every event of every branch, in the order they were written."""
         return iter(tuple(self._events.get(session, {}).values()))
 
     def append(self, session: str, event: Event) -> None:
-        """Hang `event` under the head and make it the head.
+        """Append `event` after the head and make it the head.
 
         Raises:
             HeadMoved: `event.parent` is no longer the head.
@@ -67,7 +67,7 @@ class MemoryStore:
 
         Raises:
             HeadMoved: the head is no longer `expected`.
-            UnknownEvent: the place names an event that is not in this session.
+            UnknownEvent: `to` names an event that is not in this session.
         """
         with self._changed:
             if self.session_head(session).head != expected:
@@ -76,15 +76,15 @@ class MemoryStore:
             if to.head is not None and to.head not in (events or {}):
                 raise UnknownEvent(to.head)
             if events:
-                self._places[session] = to
+                self._heads[session] = to
             self._changed.notify_all()
 
     def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
-        """Take over events as another store has them, wherever the head is, and stand at `to`: all of it or nothing.
+        """Insert events of another store wherever the head is, then set the head: all of it or nothing.
 
         Raises:
-            UnknownEvent: the parent of an event, or the head to stand at, is neither here nor among them.
-            StoreError: another event of the same id is here.
+            UnknownEvent: the parent of an event, or the new head, is neither here nor among them.
+            StoreError: a different event with the same id is here.
         """
         with self._changed:
             here = self._events.get(session, {})
@@ -100,12 +100,12 @@ class MemoryStore:
                 self._events.setdefault(session, {}).update(new)
                 self._written(session, to)
             elif here:
-                self._places[session] = to
+                self._heads[session] = to
                 self._changed.notify_all()
             return len(new)
 
     def delete(self, session: str, *, expected: str | None) -> None:
-        """Remove the session and all its events.
+        """Delete the session and all its events.
 
         Raises:
             HeadMoved: the head is not `expected`: somebody is at work on it.
@@ -113,12 +113,12 @@ class MemoryStore:
         with self._changed:
             if self.session_head(session).head != expected:
                 raise HeadMoved(session)
-            for kept in (self._events, self._places, self._by_last_write):
+            for kept in (self._events, self._heads, self._by_last_write):
                 kept.pop(session, None)
             self._changed.notify_all()
 
     def leaves(self, session: str) -> list[str]:
-        """The ends of the session's branches, in the order they were written."""
+        """The newest event of each branch, in the order they were written."""
         return leaves(self.events(session))
 
     def sessions(self) -> list[SessionInfo]:
@@ -139,16 +139,16 @@ class MemoryStore:
         """Nothing: there is no space to return."""
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing: there is nothing to close."""
 
     def _written(self, session: str, to: SessionHead) -> None:
-        self._places[session] = to
+        self._heads[session] = to
         self._by_last_write.pop(session, None)
         self._by_last_write[session] = None
         self._changed.notify_all()
 
 
-def _backwards(events: dict[str, Event], at: str | None) -> Iterator[Event]:
+def _ancestors(events: dict[str, Event], at: str | None) -> Iterator[Event]:
     while at is not None:
         yield events[at]
         at = events[at].parent

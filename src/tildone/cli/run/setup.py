@@ -25,7 +25,8 @@ from tildone.log.events import Directive
 from tildone.log.store import Store
 from tildone.stores.memory import MemoryStore
 from tildone.value import replace, value
-from tildone.wiring import open_conversations, open_host, open_session, open_store
+from tildone.wiring import open_session, open_store
+from tildone.wiring.hosting import open_conversations, open_host
 
 INTERRUPTED = 130
 

@@ -1,4 +1,4 @@
-"""Lines to be added to a session file, or to begin one with: events, and where the session stands after them."""
+"""Lines to append to a session file, or to create one with: events, and the head after them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 class Draft:
-    """What is to be written at the end of a file whose history is given; without one, of a file that is new.
+    """What is to be appended to the file of `history`; without one, the content of a new file.
 
-    An event that follows the head hangs under the last entry, which may be anything; any other under its parent.
+    The entry of an event that follows the head becomes a child of the last entry, whatever that is; any other becomes a
+    child of its parent's entry.
     """
 
     def __init__(self, history: History | None, batch: str = "") -> None:
@@ -35,11 +36,11 @@ class Draft:
 
     @property
     def text(self) -> bytes:
-        """All of it."""
+        """The lines as one text."""
         return b"".join(self.lines)
 
     def filled(self, events: Iterable[Event], to: SessionHead, at: int) -> Draft:
-        """With these events, standing at a place."""
+        """Add these events and set the head."""
         for event in events:
             self.add(event)
         self.stand(to, at)
@@ -57,10 +58,10 @@ class Draft:
         target = self._entry_of(event.fact.target) or event.fact.target if isinstance(event.fact, Labelled) else ""
         self.lines.append(event_line(event, entry_id, parent, target, self._batch))
         self._entries[event.id] = entry_id
-        self._hung(entry_id, SessionHead(event.id))
+        self._appended(entry_id, SessionHead(event.id))
 
     def stand(self, to: SessionHead, at: int) -> None:
-        """Go to a place, unless the session stands there by itself; that also ends a batch.
+        """Set the head, unless the last entry does so already; this also closes a batch.
 
         Raises:
             UnknownEvent: its head is neither in the file nor in the draft.
@@ -69,10 +70,10 @@ class Draft:
         if to != self.session_head or self._batch:
             entry_id = self._new_id()
             self.lines.append(head_line(to, entry_id, parent, at, self._batch))
-            self._hung(entry_id, to)
+            self._appended(entry_id, to)
 
     def forget(self, at: int) -> None:
-        """Have no plan ever been here."""
+        """Delete the plan."""
         self.lines.append(deletion_line(self._new_id(), self._leaf, at))
 
     def has(self, event_id: str) -> bool:
@@ -80,7 +81,7 @@ class Draft:
         return self._entry_of(event_id) is not None
 
     def _under(self, event_id: str | None) -> str | None:
-        """The entry that what follows an event hangs under."""
+        """The id of the entry that becomes the parent of a child of this event."""
         if event_id == self.session_head.head:
             return self._leaf
         if event_id is None:
@@ -96,7 +97,7 @@ class Draft:
         at = self._history.find(event_id) if self._history else None
         return self._history.outline.tree.name(at) if self._history and at is not None else None
 
-    def _hung(self, entry_id: str, place: SessionHead) -> None:
+    def _appended(self, entry_id: str, place: SessionHead) -> None:
         self._taken.add(entry_id)
         self._leaf, self.session_head = entry_id, place
 
@@ -106,17 +107,17 @@ class Draft:
         )
 
     def _new_id(self) -> str:
-        """Eight hexadecimal digits that no entry of the file has, as pi names its own."""
+        """A new entry id that is not used in the file."""
         while self._is_taken(entry_id := new_id()):
             pass
         return entry_id
 
 
 def unknown_events(session: str, history: History | None, theirs: Iterable[Event]) -> list[Event]:
-    """Those of some events that are not in a file yet.
+    """The events that are not in a file yet.
 
     Raises:
-        StoreError: another event of the same id is there.
+        StoreError: a different event with the same id is there.
     """
     new: dict[str, Event] = {}
     for event in theirs:
@@ -128,17 +129,17 @@ def unknown_events(session: str, history: History | None, theirs: Iterable[Event
 
 
 def import_draft(history: History | None, new: Sequence[Event], to: SessionHead, at: int) -> Draft:
-    """What has to be written to have these events and to stand there, so that it is believed as a whole.
+    """Draft an import that takes effect whole or not at all.
 
     Raises:
-        UnknownEvent: the parent of an event, or the head to stand at, is neither in the file nor among them.
+        UnknownEvent: the parent of an event, or the new head, is neither in the file nor among them.
     """
     draft = Draft(history).filled(new, to, at)
-    # A new file is made at once. Several lines at the end of another could be cut off between two of them.
+    # A new file is created whole. Several appended lines could be torn between two of them, so they form a batch.
     at_once = history is None or len(draft.lines) <= 1
     return draft if at_once else Draft(history, new_id()).filled(new, to, at)
 
 
 def new_id() -> str:
-    """Eight hexadecimal digits, as pi's entries have."""
+    """A random entry id in pi's form: eight hexadecimal digits."""
     return os.urandom(4).hex()

@@ -1,7 +1,11 @@
 """Events as entries of a session file, and entries as events.
 
-What tildone writes is an entry that pi and oh-my-pi understand as far as they can, with the exact event beside it.
-What they write is an event where a plan can be recovered from it, or where it gives an entry a name.
+An event is written as an entry that pi and oh-my-pi understand as far as possible, with the exact event in the key
+`tildone`: a change of the plan as oh-my-pi's `user_todo_edit`, a label as pi's `label`, anything else as a `custom`
+entry. An entry of another program is an event if a plan can be recovered from it, or if it labels an entry.
+
+Several entries that must take effect together (an import) share a `batch`, which the entry that sets the head closes: a
+batch without its last entry is ignored.
 """
 
 from __future__ import annotations
@@ -26,23 +30,23 @@ if TYPE_CHECKING:
     PlanInEntry = Callable[[Mapping[str, Any]], Plan | None]
 
 OWN = "tildone"
-"""The custom entry of what only tildone understands, and the key of the exact event in any entry."""
+"""The type of custom entries that only tildone understands, and the key of the exact event in any entry."""
 
 EDIT = "user_todo_edit"
-"""The custom entry that oh-my-pi restores a list from."""
+"""The type of custom entries that oh-my-pi restores a list from."""
 
 WHOLE = ',"whole":true}}'
-"""How the custom entry of an event ends. No part of one does: within a text, the marks would be written otherwise."""
+"""How the custom entry of an event ends. A torn line does not: inside a string, quotes are escaped."""
 
-# Words that oh-my-pi knows; a task that waits for somebody else is not begun, to it.
+# oh-my-pi knows the basic statuses only.
 _WORDS = {status: status.basic.value for status in Status}
 
-# A tool or a custom entry whose name speaks of neither is not looked into.
+# Entries of tools and custom types with other names hold no plan.
 _OF_PLANS = re.compile(rb"(?i)todo|tildone")
 
 
 def event_line(event: Event, entry_id: str, parent: str | None, target: str = "", batch: str = "") -> bytes:
-    """The entry of an event. A label's `target` is the entry it names; a `batch` is believed once it is whole."""
+    """The entry of an event, as part of a `batch` if given. The `target` of a label is the entry that it names."""
     exact = codec.encode(event)
     belongs = f'"batch":"{batch}",' if batch else ""
     match event.fact:
@@ -50,7 +54,7 @@ def event_line(event: Event, entry_id: str, parent: str | None, target: str = ""
             data = f'{{{belongs}"{OWN}":{exact},"phases":{codec.dump(_phases(plan))}'
             text = f'{_opening("custom", entry_id, parent, event.at)},"customType":"{EDIT}","data":{data}{WHOLE}'
         case Labelled(_, label):
-            # A label without a name takes the name away.
+            # An entry without a label removes the label.
             name = f',"label":{codec.dump(label)}' if label else ""
             opening = f'{_opening("label", entry_id, parent, event.at)},"targetId":{codec.dump(target)}{name}'
             text = f'{opening},{belongs}"{OWN}":{exact}}}'
@@ -60,27 +64,27 @@ def event_line(event: Event, entry_id: str, parent: str | None, target: str = ""
     return text.encode() + b"\n"
 
 
-def head_line(place: SessionHead, entry_id: str, parent: str | None, at: int, batch: str = "") -> bytes:
-    """The entry that moves the head: pi takes the last entry for where the session stands. It closes its `batch`."""
+def head_line(head: SessionHead, entry_id: str, parent: str | None, at: int, batch: str = "") -> bytes:
+    """The entry that sets the head, by being the last one, and closes the `batch`."""
     belongs = f'"batch":"{batch}",' if batch else ""
-    stands = codec.dump({"head": place.head, "ahead": place.redo})
+    stands = codec.dump({"head": head.head, "ahead": head.redo})
     opening = _opening("custom", entry_id, parent, at)
     return f'{opening},"customType":"{OWN}","data":{{{belongs}"place":{stands}}}}}\n'.encode()
 
 
 def deletion_line(entry_id: str, parent: str | None, at: int) -> bytes:
-    """The entry after which no plan was ever here, to oh-my-pi an empty one."""
+    """The entry that deletes the plan; to oh-my-pi it is an empty one."""
     opening = _opening("custom", entry_id, parent, at)
     return f'{opening},"customType":"{EDIT}","data":{{"phases":[],"forgotten":true}}}}\n'.encode()
 
 
 def may_name_plan(name: bytes) -> bool:
-    """Whether what a tool or a custom entry of that name has written is worth a look."""
+    """Whether entries of a tool or custom type of that name may hold a plan."""
     return _OF_PLANS.search(name) is not None
 
 
 def may_be_event(entry: Entry) -> bool:
-    """Whether an entry is worth a look."""
+    """Whether an entry may be an event."""
     match entry:
         case {"type": "label"}:
             return True
@@ -93,7 +97,7 @@ def may_be_event(entry: Entry) -> bool:
 
 
 def exact_event(entry: Entry) -> Entry | None:
-    """The event as tildone wrote it, as data, if this is such an entry."""
+    """The JSON of the event that tildone wrote to an entry; None if it is no such entry."""
     match entry:
         case {"type": "custom", "customType": "tildone" | "user_todo_edit", "data": {"tildone": {"id": str()}}}:
             return dict(entry["data"][OWN])
@@ -104,7 +108,7 @@ def exact_event(entry: Entry) -> Entry | None:
 
 
 def redo_in(entry: Entry) -> tuple[str, ...] | None:
-    """The way forward that an entry which moved the head has left open; None if it is no such entry."""
+    """The redo list in an entry that sets the head; None if it is no such entry."""
     match entry:
         case {"type": "custom", "customType": "tildone", "data": {"place": {"ahead": [*ahead]}}}:
             return tuple(map(str, ahead))
@@ -113,7 +117,7 @@ def redo_in(entry: Entry) -> tuple[str, ...] | None:
 
 
 def is_deletion(entry: Entry) -> bool:
-    """Whether the plan was forgotten here."""
+    """Whether the entry deletes the plan."""
     match entry:
         case {"type": "custom", "customType": "user_todo_edit", "data": {"forgotten": True}}:
             return True
@@ -122,7 +126,7 @@ def is_deletion(entry: Entry) -> bool:
 
 
 def batch_of(entry: Entry) -> str | None:
-    """The batch that an entry is a part of."""
+    """The batch that an entry belongs to; None if to none."""
     match entry:
         case {"type": "custom", "customType": "tildone" | "user_todo_edit", "data": {"batch": str(batch)}}:
             return batch
@@ -133,9 +137,9 @@ def batch_of(entry: Entry) -> str | None:
 
 
 def foreign_fact(entry: Entry, recover: PlanInEntry) -> Fact | None:
-    """What an entry that tildone did not write says of the plan; the call that it answers is left to be found.
+    """The fact that an entry of another program states; None if it states none.
 
-    A label's target is the entry that it names.
+    The tool call is not filled in, and the target of a label is the entry that it names.
     """
     match entry:
         case {"type": "label", "targetId": str(target)}:
@@ -151,13 +155,13 @@ def foreign_fact(entry: Entry, recover: PlanInEntry) -> Fact | None:
 
 
 def foreign_event(entry: Entry, fact: Fact, parent: str | None) -> Event:
-    """The event of such an entry: by whom and when."""
+    """The event of an entry of another program that states `fact`."""
     edited = entry["type"] == "label" or entry.get("customType") == EDIT
     return Event(entry["id"], parent, _when(entry), Actor.USER if edited else Actor.AGENT, fact)
 
 
 def call_in(entry: Entry, call_id: object) -> Call | None:
-    """The call of that id in an entry, if that is what an assistant said."""
+    """The tool call of that id in an assistant's message; None if the entry holds none."""
     for part in assistant_parts(entry) or ():
         match part:
             case {"type": "toolCall", "name": str(name)} if part.get("id") == call_id:
@@ -168,7 +172,7 @@ def call_in(entry: Entry, call_id: object) -> Call | None:
 
 
 def assistant_parts(entry: Entry) -> list[Any] | None:
-    """The parts of what an assistant said, if this entry holds that."""
+    """The content parts of an assistant's message; None if the entry is no such message."""
     match entry:
         case {"type": "message", "message": {"role": "assistant", "content": [*parts]}}:
             return parts
@@ -177,13 +181,13 @@ def assistant_parts(entry: Entry) -> list[Any] | None:
 
 
 def _opening(kind: str, entry_id: str, parent: str | None, at: int) -> str:
-    """How every entry begins. A reader that is in a hurry relies on it: it looks no further than it has to."""
+    """How every entry begins. `outline` relies on the order of these keys to avoid parsing the line."""
     above = "null" if parent is None else codec.dump(parent)
     return f'{{"type":"{kind}","id":{codec.dump(entry_id)},"parentId":{above},"timestamp":"{format_timestamp(at)}"'
 
 
 def _phases(plan: Plan) -> list[Entry]:
-    """A plan in oh-my-pi's words."""
+    """A plan as oh-my-pi stores it."""
     return [
         {
             "name": phase.name,
@@ -197,7 +201,7 @@ def _phases(plan: Plan) -> list[Entry]:
 
 
 def _when(entry: Entry) -> int:
-    """When an entry came about, as it says itself; 0 if it does not."""
+    """The time of an entry in milliseconds; 0 if it states none."""
     written = parse_timestamp(entry.get("timestamp"))
     if written is not None:
         return written

@@ -1,4 +1,4 @@
-"""What can be wrong with a folder of session files, and how it is found out: every line of every file is read."""
+"""The integrity check of a folder of session files: every line of every file is parsed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Entry = dict[str, Any]
 
 MAX_REPORTED = 8
-"""How many lines are named, and how many flaws of one file are told: with more, what is to be done is the same."""
+"""How many line numbers, and how many errors of one file, are reported: with more, the remedy is the same."""
 
 _PUT_BACK = "put it back from a backup, or move it out of the folder: its session then begins anew"
 _UPDATE = "use a newer tildone for it"
@@ -33,7 +33,7 @@ _LEAVE = "nothing has to be done: it is passed over"
 
 
 def findings(folder: Folder, recover: PlanInEntry) -> Iterator[Finding]:
-    """What is to be said of a folder, file by file."""
+    """Check a folder, file by file."""
     if not os.path.isdir(folder.path):
         yield Finding(Health.FINE, "there is no such folder yet; it is made when something is to be kept")
         return
@@ -43,7 +43,7 @@ def findings(folder: Folder, recover: PlanInEntry) -> Iterator[Finding]:
     files = events = 0
     for path in sorted(folder.paths()):
         history = History(path, recover)
-        yield from _of_a_file(history)
+        yield from _file_findings(history)
         found = _events(history)
         files, events = files + bool(found), events + found
     for session, paths in sorted(folder.files().items()):
@@ -54,7 +54,7 @@ def findings(folder: Folder, recover: PlanInEntry) -> Iterator[Finding]:
     yield Finding(Health.FINE, f"files with a plan: {files:,}; events in them: {events:,}")
 
 
-def _of_a_file(history: History) -> Iterator[Finding]:
+def _file_findings(history: History) -> Iterator[Finding]:
     path = history.outline.path
     name = os.path.basename(path)
     try:
@@ -63,7 +63,7 @@ def _of_a_file(history: History) -> Iterator[Finding]:
             return
         flaws = _flaws(history)
     except (NotFound, FileReplaced):
-        # Somebody took it away meanwhile, or put another in its place: that one is for the next time.
+        # The file was removed or replaced meanwhile.
         return
     except StoreTooNew as error:
         yield Finding(Health.BAD, _about(name, error), _UPDATE)
@@ -89,7 +89,7 @@ def _of_a_file(history: History) -> Iterator[Finding]:
 
 
 def _flaws(history: History) -> list[StoreDamaged]:
-    """What keeps the plan, or a part of its history, from being read."""
+    """The errors that keep the plan, or a part of its history, from being read."""
     flaws: list[StoreDamaged] = []
     with history.outline:
         for ask in (history.session_head, *(_asking(history, at) for at in history.positions())):
@@ -106,7 +106,7 @@ def _asking(history: History, at: int) -> Any:
 
 
 def _oddities(history: History, lines: list[bytes], *, hanging: bool) -> Iterator[str]:
-    """What is passed over. Those that hang under nothing are told where nothing worse is."""
+    """What is skipped on reading. Orphans are listed only if there is no error."""
     tree = history.outline.tree
     records = [parse_line(text) for text in lines]
     unreadable = [n for n, text in enumerate(lines, 1) if text.strip() and records[n - 1] is None]
@@ -139,7 +139,7 @@ def _events(history: History) -> int:
 
 
 def _about(name: str, error: StoreError) -> str:
-    """What an error says of a file, without the folder, which everybody knows."""
+    """The message of an error, without the folder's path."""
     text = str(error)
     start = text.find(name)
     return text[start:] if start >= 0 else f"{name}: {text}"

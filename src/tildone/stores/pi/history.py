@@ -1,4 +1,9 @@
-"""The history of a plan in a session file: which entries are its events, and what hangs under what."""
+"""The events in a session file: which entries they are, and their tree.
+
+Events are entries between entries of other programs, such as messages. The parent of an event is the nearest event
+among its entry's ancestors, and the head is the nearest one from the file's last entry on. So a branch switch in pi
+moves the head, and messages that pi appends after an event do not.
+"""
 
 from __future__ import annotations
 
@@ -22,25 +27,22 @@ if TYPE_CHECKING:
 
     Entry = dict[str, Any]
 
-LOOK_UP = 200
-"""How far above a tool's result its call is looked for: calls that are made at once are answered in a row."""
+MAX_CALL_DISTANCE = 200
+"""How many ancestors of a tool result are searched for its call: parallel calls are answered in a row."""
 
 
 class History:
-    """What a session file says of a plan, as of the newest `refresh`.
-
-    An event hangs under the nearest event above it, and the head is the nearest one above the last entry: whatever
-    stands in between is another's affair.
+    """The events in a session file, as of the last `refresh`.
 
     Raises:
-        StoreDamaged: what was asked for is found by way of a line that cannot be read. So may any method.
-        Changed: the file was put out of the way meanwhile. So may any method but `refresh`.
+        StoreDamaged: a line that is needed cannot be parsed. Any method may raise it.
+        FileReplaced: the file was replaced meanwhile. Any method but `refresh` may raise it.
     """
 
     def __init__(self, path: str, recover: PlanInEntry) -> None:
         self.outline = Outline(path)
         self._recover = recover
-        self._stands: tuple[int, SessionHead] = (0, SessionHead())
+        self._cached_head: tuple[int, SessionHead] = (0, SessionHead())
 
     @property
     def _tree(self) -> Tree:
@@ -52,14 +54,14 @@ class History:
         return str(self.outline.header["id"])
 
     def refresh(self) -> bool:
-        """Read what is new; False when the file is no more."""
+        """Read what was appended; False if the file does not exist any more."""
         return self.outline.refresh()
 
     def session_head(self) -> SessionHead:
-        """Where the session stands."""
-        if self._stands[0] != self.outline.looks:
-            self._stands = self.outline.looks, self._found_place()
-        return self._stands[1]
+        """The head of the session and its redo list."""
+        if self._cached_head[0] != self.outline.looks:
+            self._cached_head = self.outline.looks, self._find_head()
+        return self._cached_head[1]
 
     def find(self, event_id: str) -> int | None:
         """The position of the event of that id."""
@@ -95,7 +97,7 @@ class History:
         return [self.name(at) for at in self.positions()]
 
     def told(self, names: Iterable[str]) -> list[Event]:
-        """The events of these ids.
+        """Read the events of these ids.
 
         Raises:
             UnknownEvent: one of them is not here.
@@ -104,7 +106,7 @@ class History:
             return [self.event(self._known(name)) for name in names]
 
     def left_out(self) -> tuple[tuple[str, int], ...]:
-        """The kinds of entries that are not of the plan, and how many there are of each; the most first."""
+        """The types of entries that are no events, and how many there are of each; the most frequent first."""
         outline = self.outline
         counted = dict(self._tree.kinds)
         with outline:
@@ -115,7 +117,7 @@ class History:
         return tuple((kind.decode("utf-8", "replace"), number) for kind, number in most_first)
 
     def has_events(self) -> bool:
-        """Whether a plan was ever here."""
+        """Whether the file contains any event."""
         with self.outline:
             return any(map(self.is_event, self._tree.maybe))
 
@@ -127,14 +129,14 @@ class History:
             return not self._tree.kinds and all(pi.redo_in(outline.entry(at) or {}) is not None for at in others)
 
     def leaves(self) -> list[str]:
-        """The ends of the plan's branches, in the order they were written."""
+        """The newest event of each branch, in the order they were written."""
         with self.outline:
             events = self.positions()
             parents = {self.above(at) for at in events}
         return [name for at in events if (name := self.name(at)) not in parents]
 
     def above(self, at: int) -> str | None:
-        """The id of the event that the one at a position hangs under."""
+        """The id of the parent of the event at a position."""
         parent = self._nearest(self._tree.parents[at])
         if parent == MISSING:
             raise self.outline.gap(at)
@@ -154,7 +156,7 @@ class History:
         return event if event.parent == parent else replace(event, parent=parent)
 
     def way(self, at: int, most: int) -> list[Event]:
-        """The event at a position and those above it, newest first, as many as are wanted and can be read."""
+        """The event at a position and its ancestors, newest first: at most `most`, and as far as lines are readable."""
         found: list[Event] = []
         with self.outline:
             while at >= 0 and len(found) < most:
@@ -168,12 +170,12 @@ class History:
         return found
 
     def leaf(self) -> str | None:
-        """The last entry: what is added hangs under it."""
+        """The id of the last entry, the parent of what is appended next."""
         at = self.outline.leaf
         return self._tree.name(at) if at >= 0 else None
 
     def before_first(self) -> str | None:
-        """The entry, at the last one or above it, that no event is above: what a new beginning hangs under."""
+        """The nearest ancestor of the last entry that follows no event: the parent of a new root event."""
         outline = self.outline
         at = outline.leaf
         with outline:
@@ -189,7 +191,7 @@ class History:
             raise UnknownEvent(event_id)
         return at
 
-    def _found_place(self) -> SessionHead:
+    def _find_head(self) -> SessionHead:
         outline = self.outline
         with outline:
             head = self._nearest(outline.leaf)
@@ -198,7 +200,7 @@ class History:
             return SessionHead(self.name(head) if head >= 0 else None, self._ahead(head))
 
     def _ahead(self, head: int) -> tuple[str, ...]:
-        """The way forward that the newest move on this branch has left open, if nothing came after it."""
+        """The redo list of the newest entry that set the head, if no event follows it."""
         at = self._tree.nearest(self.outline.leaf)
         while at >= 0 and at != head:
             ahead = pi.redo_in(self.outline.entry(at) or {})
@@ -208,11 +210,11 @@ class History:
         return ()
 
     def _nearest(self, at: int) -> int:
-        """The position of the nearest event, at a position or above it; ROOT or MISSING where there is none."""
+        """The position of the nearest event, at a position or among its ancestors; ROOT or MISSING if there is none."""
         near = self._tree.nearest(at)
         while near >= 0 and not self.is_event(near):
             if self._tree.verdicts[near] is None:
-                raise self.outline.damage(near, "cannot be read, and others hang on it")
+                raise self.outline.damage(near, "cannot be read, and later entries depend on it")
             near = self._tree.nearest(self._tree.parents[near])
         return near
 
@@ -223,7 +225,7 @@ class History:
         return fact is not None
 
     def _labelled(self, at: int, entry_id: str) -> str | None:
-        """The event that a name for an entry is taken for the name of: the nearest above that is no name itself."""
+        """The event that a label of an entry applies to: the nearest, from that entry on, that is no label itself."""
         named = self._tree.position(entry_id)
         near = self._tree.nearest(named) if named is not None and named < at else ROOT
         while near >= 0 and (self._tree.maybe[near] == b"label" or not self.is_event(near)):
@@ -244,8 +246,8 @@ class History:
         return pi.foreign_event(entry, fact, parent)
 
     def _call(self, at: int, result: Entry) -> Call:
-        """The call that a result answers; without its arguments if it is not where it should be."""
-        for _ in range(LOOK_UP):
+        """The call that a result answers; without arguments if it is not found."""
+        for _ in range(MAX_CALL_DISTANCE):
             at = self._tree.parents[at]
             entry = self.outline.entry(at) if at >= 0 else None
             if entry is None:

@@ -1,4 +1,4 @@
-"""The history of a plan in one session file of pi's format: read from any, and written as a new one."""
+"""Import from, and export to, single session files of pi's format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @value
 class PiHistory:
-    """What a session file says of a plan, and what else is in it: kinds of entries, and how many of each."""
+    """The events in a session file; `left_out` counts the other entries by type."""
 
     session: str
     cwd: str
@@ -33,11 +33,11 @@ class PiHistory:
 
 
 def read_history(path: str, recover: PlanInEntry) -> PiHistory:
-    """The history of the plan in a session file of any version. The file is left as it is.
+    """Read the events in a session file of any version. The file is not changed.
 
     Raises:
         NotFound: there is no such file.
-        StoreDamaged: it is not a session file, or an event hangs under a line that cannot be read.
+        StoreDamaged: it is not a session file, or the parent of an event cannot be read.
         StoreTooNew: a newer pi wrote it.
         StoreError: it cannot be read.
     """
@@ -55,13 +55,13 @@ def read_history(path: str, recover: PlanInEntry) -> PiHistory:
 
 
 def write_history(path: str, session: str, cwd: str, events: Sequence[Event], place: SessionHead) -> None:
-    """Write a new session file of version 3 that holds these events and stands at that place: all of it or nothing.
+    """Write a new session file with these events and that head: whole or not at all.
 
     Each event comes after its parent.
 
     Raises:
-        UnknownEvent: the parent of an event, or the head to stand at, is not among the events before it.
-        StoreError: there is such a file already, or it cannot be written.
+        UnknownEvent: the parent of an event, or the head, is not among the events before it.
+        StoreError: the file exists already, or it cannot be written.
     """
     newest = max((event.at for event in events), default=0)
     draft = Draft(None).filled(events, place, newest)
@@ -70,4 +70,4 @@ def write_history(path: str, session: str, cwd: str, events: Sequence[Event], pl
     try:
         durable.create(path, content, f"{path}.{os.getpid()}.tmp")
     except FileExistsError as error:
-        raise StoreError(f"{path} is there already, and is left alone") from error
+        raise StoreError(f"{path} exists already and was not changed") from error

@@ -1,4 +1,4 @@
-"""Sessions as a list of sessions shows them, remembered for as long as their files do not change."""
+"""The sessions of a folder, cached for as long as their files do not change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Listing:
-    """What is known of each file of a folder. Files that hold no plan, or cannot be read, are not in it."""
+    """A summary of each session in a folder. Files without events, or that cannot be read, are left out."""
 
     def __init__(self, folder: Folder, recover: PlanInEntry) -> None:
         self._folder = folder
@@ -30,7 +30,7 @@ class Listing:
         return [info for *_, info in sorted(listed, key=lambda one: one[:2], reverse=True)]
 
     def _info(self, path: str) -> tuple[int, SessionInfo | None]:
-        """A file's session, and when it was written to."""
+        """The modification time of a file, and its session."""
         try:
             found = os.stat(path)
         except OSError:

@@ -1,7 +1,16 @@
-"""What is in a session file: read once, then only as far as the file has grown.
+"""The entries of a session file, scanned incrementally.
 
-Few lines are parsed. How an entry begins tells what it is and what it hangs under; those that may be of the plan are
-looked into when somebody asks for them.
+Theory of operation. Session files grow to many megabytes, most of it conversation. A scan matches the beginning of each
+line with a regular expression, which gives type, id and parent, and tells whether the line can hold a plan; only a line
+of another shape is parsed. An entry is read from its offset when it is asked for.
+
+Files are append-only, so a `refresh` scans what was appended. It first makes sure that the file is the one that was
+read: the same device and inode, not shorter, and the same bytes in the first line and in the last that were scanned
+(`_ANCHOR_BYTES`). Otherwise everything is scanned again. If the file is replaced between a scan and the reading of an
+entry, `FileReplaced` is raised and the caller starts over.
+
+A line without a newline at the end is a write in progress or a torn one: it is left for the next scan. The entries of a
+batch are held back until the entry that closes it is read.
 """
 
 from __future__ import annotations
@@ -27,7 +36,7 @@ if TYPE_CHECKING:
 
     Entry = dict[str, Any]
 
-# How pi's entries and ours begin. The last group is there if nothing in the rest of the line can be of the plan.
+# How pi's entries and ours begin. The last group matches if the rest of the line cannot hold a plan.
 _OPENING = re.compile(
     rb'\{"type": ?"([a-z_]+)", ?"id": ?"([^"\\\n]+)", ?"parentId": ?(?:null|"([^"\\\n]+)"), ?"timestamp": ?"[^"\\\n]*"'
     rb'(, ?"message": ?\{"role": ?"(?!toolResult)\w+"'
@@ -39,19 +48,19 @@ _OWN_EVENT = re.compile(
 )
 _ENDS = (b"}\n", b"}\r\n")
 _WHOLE = (pi.WHOLE.encode() + b"\n", pi.WHOLE.encode() + b"\r\n")
-_LOOKED_INTO = {b"message", b"custom", b"label", b"session"}
-_ANCHOR = 64
-_BUFFER = 1 << 18
+_TYPES_OF_EVENTS = {b"message", b"custom", b"label", b"session"}
+_ANCHOR_BYTES = 64
+_BUFFER_BYTES = 1 << 18
 
 
 class FileReplaced(Exception):
-    """The file is not the one that was read: what is known of it has to be read anew."""
+    """The file is not the one that was scanned: start over."""
 
 
 class Outline:
-    """The tree of entries in a file, and each of them when it is asked for.
+    """The tree of a file's entries, and each entry on demand.
 
-    `with outline` keeps the file open while many are. `looks` counts how often the file was found to have changed.
+    `with outline` keeps the file open while many entries are read. `looks` counts how often the file was found changed.
     """
 
     def __init__(self, path: str) -> None:
@@ -61,7 +70,7 @@ class Outline:
         self._users = 0
         self._newest: tuple[int, Entry | None] = (ROOT, None)
         self._leaf: int | None = None
-        self._begin()
+        self._reset()
 
     def __enter__(self) -> None:
         if self._file is None:
@@ -77,7 +86,7 @@ class Outline:
             self._file = None
 
     def refresh(self) -> bool:
-        """Read what is new; False when the file is no more.
+        """Scan what was appended; False if the file does not exist any more.
 
         Raises:
             StoreDamaged: it is not a session file.
@@ -85,25 +94,25 @@ class Outline:
             StoreError: it cannot be read.
         """
         try:
-            if self.seen == _marks(os.stat(self.path)):
+            if self.seen == _stat_key(os.stat(self.path)):
                 return True
-            with open(self.path, "rb", _BUFFER) as file:
+            with open(self.path, "rb", _BUFFER_BYTES) as file:
                 self._read(file)
         except FileNotFoundError:
-            self._begin()
+            self._reset()
             return False
         except OSError as error:
             raise StoreError(f"cannot read {self.path}: {error.strerror}") from error
         return True
 
     def entry(self, at: int) -> Entry | None:
-        """The entry at a position; None if its line begins well and cannot be read.
+        """The entry at a position; None if the line cannot be parsed.
 
         Raises:
-            Changed: something else is there now.
+            FileReplaced: the file was replaced.
         """
-        if self._raised:
-            return self._raised[at]
+        if self._upgraded:
+            return self._upgraded[at]
         if self._newest[0] != at:
             with self:
                 self._newest = at, self._parsed(at)
@@ -111,7 +120,7 @@ class Outline:
 
     @property
     def leaf(self) -> int:
-        """The last entry that can be read: where pi would go on."""
+        """The position of the last entry that can be parsed: the current one to pi."""
         if self._leaf is None:
             at = len(self.tree.ids) - 1
             while at >= 0 and self.entry(at) is None:
@@ -121,50 +130,50 @@ class Outline:
 
     @property
     def written(self) -> int:
-        """When the file was written to, in nanoseconds since 1970."""
+        """The file's modification time in nanoseconds."""
         return self.seen[3] if self.seen else 0
 
     def gap(self, at: int) -> StoreDamaged:
-        """Where the way back from an entry breaks off."""
+        """The error for an entry of which an ancestor is missing."""
         return broken_path_error(self.path, *self.tree.orphan_above(at))
 
     def damage(self, at: int, why: str) -> StoreDamaged:
-        """What is wrong with the entry at a position, and in which line it stands."""
+        """The error for the entry at a position, with its line number."""
         with self:
             number = self._counted(self.tree.offsets[at])
         return StoreDamaged(f"{self.path}, line {number} {why}")
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self.seen: tuple[int, int, int, int] | None = None
         self.header: Entry = {}
         self.version = 0
         self.tree = Tree()
-        self._raised: list[Entry] = []
+        self._upgraded: list[Entry] = []
         self._held: list[tuple[Entry, int]] = []
         self._end = 0
         self._first = self._anchor = b""
-        self._look_anew()
+        self._invalidate()
 
-    def _look_anew(self) -> None:
-        """What was found out by looking at single entries may not be so any more."""
+    def _invalidate(self) -> None:
+        """Forget what was derived from single entries."""
         self.looks += 1
         self._newest = (ROOT, None)
         self._leaf = None
 
     def _read(self, file: BinaryIO) -> None:
         found = os.fstat(file.fileno())
-        if not self._goes_on(file, found):
-            self._begin()
-        self._look_anew()
+        if not self._has_only_grown(file, found):
+            self._reset()
+        self._invalidate()
         file.seek(self._end)
         self._scan(file)
         if not self.header:
             checked_header(self.path, None)
-        self.seen = _marks(found)
+        self.seen = _stat_key(found)
 
-    def _goes_on(self, file: BinaryIO, found: os.stat_result) -> bool:
-        """Whether this is the file that was read, and has only grown since."""
-        if self.seen is None or self.version == 1 or self.seen[:2] != _marks(found)[:2] or found.st_size < self._end:
+    def _has_only_grown(self, file: BinaryIO, found: os.stat_result) -> bool:
+        """Whether this is the file that was scanned, and has only grown since."""
+        if self.seen is None or self.version == 1 or self.seen[:2] != _stat_key(found)[:2] or found.st_size < self._end:
             return False
         if file.read(len(self._first)) != self._first:
             return False
@@ -176,11 +185,11 @@ class Outline:
         for line in file:
             found = None if held else opening(line)
             if found is None or not line.endswith(_ENDS):
-                if not self._look(line, at, file):
+                if not self._parse(line, at, file):
                     break
             else:
                 kind, entry_id, parent, plain = found.groups()
-                if plain is not None or kind not in _LOOKED_INTO:
+                if plain is not None or kind not in _TYPES_OF_EVENTS:
                     kinds[kind] = kinds.get(kind, 0) + 1
                     tree.add(entry_id, parent, at)
                 elif kind == b"message":
@@ -188,16 +197,16 @@ class Outline:
                 elif line.endswith(_WHOLE) and (own := _OWN_EVENT.match(line, found.end())) and own[1] == entry_id:
                     tree.add_maybe(kind, entry_id, parent, at, own=True)
                 else:
-                    self._look(line, at, file)
+                    self._parse(line, at, file)
             at += len(line)
             if not held:
-                self._end, self._anchor = at, line[-_ANCHOR:]
+                self._end, self._anchor = at, line[-_ANCHOR_BYTES:]
                 self._first = self._first or line
-        # What was begun and is not whole yet is read again when there is more of it.
+        # An incomplete batch is scanned again when there is more of it.
         held.clear()
 
-    def _look(self, line: bytes, at: int, file: BinaryIO) -> bool:
-        """Take a line that has to be parsed to be understood; False for an end that was cut off."""
+    def _parse(self, line: bytes, at: int, file: BinaryIO) -> bool:
+        """Parse a line; False for a torn one at the end of the file."""
         record = parse_line(line)
         if record is None:
             self._held.clear()
@@ -208,11 +217,11 @@ class Outline:
             if self.version == 1:
                 self._scan_chain(file)
         elif record["type"] != "session" and isinstance(record.get("id"), str):
-            self._take(record, at)
+            self._add(record, at)
         return True
 
-    def _take(self, record: Entry, at: int) -> None:
-        """Add an entry, or hold it back until the batch that it is part of is whole."""
+    def _add(self, record: Entry, at: int) -> None:
+        """Add an entry, or hold it back until its batch is complete."""
         batch = pi.batch_of(record)
         if self._held and pi.batch_of(self._held[0][0]) != batch:
             self._held.clear()
@@ -223,25 +232,25 @@ class Outline:
             self._held.clear()
 
     def _scan_chain(self, file: BinaryIO) -> None:
-        """Take all of a file of version 1, whose entries have no names of their own."""
-        self._raised = upgraded_entries(filter(None, map(parse_line, file)), 1)
-        for entry in self._raised:
+        """Scan a file of version 1, whose entries have no ids."""
+        self._upgraded = upgraded_entries(filter(None, map(parse_line, file)), 1)
+        for entry in self._upgraded:
             self.tree.add_record(entry, 0)
 
     def _opened(self) -> BinaryIO:
         try:
-            file = open(self.path, "rb")  # noqa: SIM115  it is closed when the last user leaves
+            file = open(self.path, "rb")  # noqa: SIM115  closed by the last `__exit__`
         except FileNotFoundError as error:
             raise FileReplaced from error
         except OSError as error:
             raise StoreError(f"cannot read {self.path}: {error.strerror}") from error
-        if self.seen is None or _marks(os.fstat(file.fileno()))[:2] != self.seen[:2]:
+        if self.seen is None or _stat_key(os.fstat(file.fileno()))[:2] != self.seen[:2]:
             file.close()
             raise FileReplaced
         return file
 
     def _counted(self, offset: int) -> int:
-        """The number of the line that begins there."""
+        """The number of the line that begins at an offset."""
         assert self._file is not None  # noqa: S101  only called while the file is open
         self._file.seek(0)
         return self._file.read(offset).count(b"\n") + 1
@@ -255,6 +264,6 @@ class Outline:
         return record
 
 
-def _marks(found: os.stat_result) -> tuple[int, int, int, int]:
-    """What tells whether a file is the same, and whether it has changed."""
+def _stat_key(found: os.stat_result) -> tuple[int, int, int, int]:
+    """Device and inode, which identify a file, and size and modification time, which tell whether it changed."""
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -1,4 +1,14 @@
-"""Session files in pi's format: one JSON object a line, a header first; version 3, older ones raised on reading."""
+"""Session files in pi's format, version 3.
+
+A file is a sequence of lines, each a JSON object. The first is a header (`type: session`); every other is an entry with
+`id`, `parentId` and `timestamp`, so that the entries form a tree. The last entry is the current one: to switch
+branches, a program appends an entry with another parent. Files are only appended to. Lines that are no JSON (a torn
+write) and entries of unknown types are kept and skipped, as pi does.
+
+Version 1 has neither ids nor parents: its entries are a chain, and get their numbers as ids. Version 2 has another name
+for one role. Older versions are upgraded in memory when they are read, and in the file before it grows; the old file is
+kept beside it.
+"""
 
 from __future__ import annotations
 
@@ -19,24 +29,24 @@ if TYPE_CHECKING:
 
 VERSION = 3
 
-_LATEST = 32_535_215_999_999  # the last millisecond of the year 3000: what comes later, Windows has no calendar for
-_MOMENT = r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,3})\d*)?Z"
+_LATEST_MS = 32_535_215_999_999  # the end of the year 3000, the last that `gmtime` of Windows accepts
+_TIMESTAMP = r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,3})\d*)?Z"
 
 
 class SessionFile:
-    """A file that entries are added to, line by line. It is made when the first of them is written.
+    """A file that entries are appended to. It is created with the first entry, unless it `exists`.
 
-    One that `exists` is gone on with, whatever its version: it is raised to the present one before it grows.
+    An existing file of an older version is upgraded before it grows.
     """
 
     def __init__(self, path: str, header: Entry, *, exists: bool = False) -> None:
         self.path = path
         self._header = header
         self._exists = exists
-        self._raised = not exists
+        self._upgraded = not exists
 
     def write(self, entry: Entry) -> None:
-        """Add an entry; it is on disk when this returns.
+        """Append an entry; it is on disk when this returns.
 
         Raises:
             StoreError: the file cannot be written.
@@ -44,9 +54,9 @@ class SessionFile:
         if not self._exists:
             self._begin(entry)
             return
-        if not self._raised:
+        if not self._upgraded:
             upgrade_file(self.path, f"{self.path}.{os.getpid()}.tmp")
-            self._raised = True
+            self._upgraded = True
         durable.append(self.path, format_line(entry))
 
     def _begin(self, entry: Entry) -> None:
@@ -54,12 +64,12 @@ class SessionFile:
         try:
             durable.create(self.path, format_line(self._header) + format_line(entry), f"{self.path}.{os.getpid()}.tmp")
         except FileExistsError as error:
-            raise StoreError(f"{self.path} is there already, and is left alone") from error
+            raise StoreError(f"{self.path} exists already and was not changed") from error
         self._exists = True
 
 
 def header(session_id: str, cwd: str, at: int, parent: str | None = None) -> Entry:
-    """The first line of a session file."""
+    """The header of a session file, for a conversation in the folder `cwd`."""
     first: Entry = {
         "type": "session",
         "version": VERSION,
@@ -71,23 +81,23 @@ def header(session_id: str, cwd: str, at: int, parent: str | None = None) -> Ent
 
 
 def format_line(record: Entry) -> bytes:
-    """A header or an entry as it stands in a file."""
+    """A header or an entry as a line of a file."""
     return codec.dump(record).encode() + b"\n"
 
 
 def format_timestamp(at: int) -> str:
-    """Milliseconds since 1970 as pi writes moments. One that not every calendar has is the nearest that it has."""
-    seconds, rest = divmod(min(max(at, 0), _LATEST), 1000)
+    """Milliseconds since 1970 as pi writes them, limited to what every platform's calendar supports."""
+    seconds, rest = divmod(min(max(at, 0), _LATEST_MS), 1000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{rest:03d}Z"
 
 
 def parse_timestamp(written: object) -> int | None:
-    """The milliseconds since 1970 of a moment that pi wrote; None for anything else."""
-    found = re.fullmatch(_MOMENT, written) if isinstance(written, str) else None
+    """The milliseconds since 1970 of a timestamp that pi wrote; None for anything else."""
+    found = re.fullmatch(_TIMESTAMP, written) if isinstance(written, str) else None
     if found is None:
         return None
     year, month, day, hour, minute, second = map(int, found.groups()[:6])
-    # March is the first month here, so that the day that comes and goes is the last of its year.
+    # The year begins in March here, so that the leap day is its last.
     year, month = (year, month - 3) if month > 2 else (year - 1, month + 9)  # noqa: PLR2004  February
     days = 365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 719_469
     return ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000 + int((found[7] or "").ljust(3, "0"))
@@ -99,24 +109,22 @@ def file_name(session_id: str, timestamp: str) -> str:
 
 
 def load(path: str) -> tuple[Entry, list[Entry]]:
-    """The header and the entries of a session file, as version 3 has them.
-
-    Lines that are no JSON are passed over, as pi does. One that the conversation goes through cannot be.
+    """Read the header and the entries of a session file, upgraded to version 3.
 
     Raises:
         NotFound: there is no such file.
-        StoreDamaged: it is not a session file, or the way back from its last entry is broken.
+        StoreDamaged: it is not a session file, or an ancestor of its last entry is missing.
         StoreTooNew: a newer pi wrote it.
     """
     records = [record for text in read_content(path).split(b"\n") if (record := parse_line(text)) is not None]
     first = checked_header(path, records[0] if records else None)
     entries = upgraded_entries(records[1:], format_version(path, first))
-    _check_the_way_back(path, entries)
+    _check_ancestors(path, entries)
     return {**first, "version": VERSION}, entries
 
 
 def read_content(path: str) -> bytes:
-    """All that is in a session file.
+    """Read a whole session file.
 
     Raises:
         NotFound: there is no such file.
@@ -132,7 +140,7 @@ def read_content(path: str) -> bytes:
 
 
 def parse_line(text: bytes) -> Entry | None:
-    """A line of a session file; None if it is no record. Bytes that are no UTF-8 are read as pi reads them."""
+    """Parse a line; None if it is no record. Bytes that are not UTF-8 become U+FFFD, as in pi."""
     if not text.strip():
         return None
     try:
@@ -143,53 +151,53 @@ def parse_line(text: bytes) -> Entry | None:
 
 
 def checked_header(path: str, first: Entry | None) -> Entry:
-    """The header that a file begins with.
+    """Check that the first record of a file is a header.
 
     Raises:
-        StoreDamaged: this is none.
+        StoreDamaged: it is none.
     """
     if first is None or first["type"] != "session" or not isinstance(first.get("id"), str):
-        raise StoreDamaged(f"{path} is not a session file: its first line is no session header")
+        raise StoreDamaged(f"{path} is not a session file: its first line is not a session header")
     return first
 
 
 def format_version(path: str, first: Entry) -> int:
-    """The version that a header names.
+    """The format version that a header states.
 
     Raises:
-        StoreDamaged: it names none.
+        StoreDamaged: it states none.
         StoreTooNew: a newer pi wrote it.
     """
     version = first.get("version", 1)
     if not isinstance(version, int) or version < 1:
-        raise StoreDamaged(f"{path} is not a session file: {version!r} is no format version")
+        raise StoreDamaged(f"{path} is not a session file: {version!r} is not a format version")
     if version > VERSION:
         raise StoreTooNew(f"{path} has format version {version}; this tildone reads up to {VERSION}")
     return version
 
 
 def upgraded_entries(records: Iterable[Entry], version: int) -> list[Entry]:
-    """Entries of any version as version 3 has them; what is no entry is left out."""
+    """Upgrade records of any version to version 3; what is no entry is left out."""
     entries = (record for record in records if record["type"] != "session")
-    newer = [_raised_entry(entry, number, version) for number, entry in enumerate(entries)]
+    newer = [_upgraded_entry(entry, number, version) for number, entry in enumerate(entries)]
     return [entry for entry in newer if isinstance(entry.get("id"), str)]
 
 
 def upgrade_file(path: str, draft: str) -> None:
-    """Raise a session file to the present version where it stands; what it was is kept beside it.
+    """Upgrade a session file in place; the old file is kept beside it.
 
     Raises:
-        StoreError: it cannot be read, or not written; it is as it was.
+        StoreError: it cannot be read or written; it is unchanged.
     """
     lines = read_content(path).split(b"\n")
     version = format_version(path, checked_header(path, next(filter(None, map(parse_line, lines)), None)))
     if version < VERSION:
-        newer = b"\n".join(_raised_lines(lines, version))
+        newer = b"\n".join(_upgraded_lines(lines, version))
         durable.replace(path, newer, f"{path}.v{version}.bak", draft)
 
 
 def broken_path_error(path: str, orphan: str, missing: str) -> StoreDamaged:
-    """Where in a file the way back from an entry, the `orphan`, breaks off: what it hangs under is `missing`."""
+    """The error for an entry, the `orphan`, whose parent is `missing`: it names the lines concerned."""
     lines = [(number, text, parse_line(text)) for number, text in enumerate(read_content(path).split(b"\n"), 1)]
     here = next((number for number, _, record in lines if record is not None and record.get("id") == orphan), 0)
     unreadable = [(number, text) for number, text, record in lines if record is None and text.strip()]
@@ -201,7 +209,7 @@ def broken_path_error(path: str, orphan: str, missing: str) -> StoreDamaged:
 
 
 def newest_file(folder: str) -> str | None:
-    """The session file in a folder that was written to last."""
+    """The session file in a folder that was modified last."""
     try:
         names = [name for name in os.listdir(folder) if name.endswith(".jsonl")]
     except FileNotFoundError:
@@ -210,16 +218,13 @@ def newest_file(folder: str) -> str | None:
     return max(paths, key=lambda path: os.stat(path).st_mtime_ns, default=None)
 
 
-def _raised_entry(entry: Entry, number: int, version: int) -> Entry:
-    """An entry as version 3 has it. Those of version 1 are a chain without names, and get their numbers for names.
-
-    The same ones whenever the file is read.
-    """
+def _upgraded_entry(entry: Entry, number: int, version: int) -> Entry:
+    """Upgrade one entry. In version 1 its number becomes its id, so that it is the same whenever the file is read."""
     if version == 1:
         kept = entry.get("firstKeptEntryIndex")
         entry = {key: held for key, held in entry.items() if key != "firstKeptEntryIndex"}
         entry |= {"id": f"{number:08x}", "parentId": f"{number - 1:08x}" if number else None}
-        # It counts the header as well.
+        # The index counts the header.
         if isinstance(kept, int) and 0 < kept <= number:
             entry["firstKeptEntryId"] = f"{kept - 1:08x}"
     message = entry.get("message")
@@ -228,8 +233,8 @@ def _raised_entry(entry: Entry, number: int, version: int) -> Entry:
     return entry
 
 
-def _raised_lines(lines: list[bytes], version: int) -> Iterator[bytes]:
-    """The lines of a file, raised where they have to be, and to the byte as they are elsewhere."""
+def _upgraded_lines(lines: list[bytes], version: int) -> Iterator[bytes]:
+    """The lines of a file, upgraded where necessary; all others stay the same to the byte."""
     number = 0
     for text in lines:
         record = parse_line(text)
@@ -238,17 +243,17 @@ def _raised_lines(lines: list[bytes], version: int) -> Iterator[bytes]:
         elif record["type"] == "session":
             yield format_line({**record, "version": VERSION}).rstrip()
         else:
-            newer = _raised_entry(record, number, version)
+            newer = _upgraded_entry(record, number, version)
             number += 1
             yield text if newer == record else format_line(newer).rstrip()
 
 
-def _check_the_way_back(path: str, entries: list[Entry]) -> None:
-    """See that the way from the last entry leads to a root."""
+def _check_ancestors(path: str, entries: list[Entry]) -> None:
+    """Check that every ancestor of the last entry exists."""
     known = {entry["id"]: entry for entry in entries}
     at = entries[-1]["id"] if entries else ""
     while at:
-        # Taken out, so that a way that leads back to itself ends, too.
+        # Removed, so that a cycle ends, too.
         above = known.pop(at).get("parentId")
         if not isinstance(above, str):
             return

@@ -1,4 +1,18 @@
-"""Sessions kept in a folder of pi's session files, one file a session: pi opens them, and they may be pi's own."""
+"""The store in a folder of session files in pi's format, one file per session.
+
+Theory of operation. Writers hold the folder's lock, read what was appended since they last looked, check the head, and
+append whole lines with one `write` and an fsync. Nothing in a file is ever changed, so pi, which knows no lock, may
+append to the same file: an entry that it appends becomes an ancestor of the next event, or starts a branch.
+
+Readers take no lock. They see complete lines only: a line without its newline is a write in progress, or was torn by a
+crash and is skipped. Several lines that belong together form a batch that is ignored until its last line is there.
+
+The modification time of a file orders sessions by their last event. The store sets it explicitly, to times that only
+grow (`FolderLock.next_mtime`), and an entry that only moves the head leaves it as it was.
+
+Deleting a session removes its file if tildone alone has written to it. Otherwise an entry is appended after which the
+events before it do not count, and the conversation stays.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +25,7 @@ from tildone.errors import HeadMoved, StoreError, UnknownEvent
 from tildone.files import durable
 from tildone.files.lock import FolderLock
 from tildone.log.tree import SessionHead, SessionInfo
+from tildone.stores.base import TIMEOUT_SECONDS
 from tildone.stores.pi.drafts import Draft, import_draft, unknown_events
 from tildone.stores.pi.folder import Folder
 from tildone.stores.pi.history import History
@@ -30,23 +45,21 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-TIMEOUT_SECONDS = 30.0
-
 FIRST_POLL_SECONDS = 0.005
 LONGEST_POLL_SECONDS = 0.05
 
-_MOST_AT_ONCE = 64
-_MOST_KNOWN = 32
-_TRIES = 5
+_MAX_BATCH = 64
+_MAX_CACHED_FILES = 32
+_MAX_ATTEMPTS = 5
 
 
 class JsonlStore:
     """A store in a folder of session files. What it has acknowledged is on disk.
 
-    Entries of others are never touched. `recover` gives the plan that an entry of another program carries, if any.
+    `recover` finds the plan in an entry of another program. Entries of others are never changed.
 
     Raises:
-        StoreError: the folder or a file cannot be used; which of the family says why. Any method may raise it.
+        StoreError: the folder or a file cannot be used; the subclass says why. Any method may raise it.
     """
 
     durable = True
@@ -59,36 +72,36 @@ class JsonlStore:
         timeout: float = TIMEOUT_SECONDS,
         clock: Callable[[], int] = time_ns,
     ) -> None:
-        # Made absolute, so that a change of folder does no harm.
+        # Absolute, to outlive a change of the working directory.
         self._folder = Folder(os.path.abspath(folder))
         self._recover = recover
         self._timeout = timeout
         self._clock = clock
         self._changed = Condition()
-        self._known: dict[str, History] = {}
+        self._cache: dict[str, History] = {}
         self._listing = Listing(self._folder, recover)
-        # Whatever is wrong with the folder is told now.
+        # List the folder at once, so that whoever opens the store learns what is wrong.
         self._folder.paths()
 
     def session_head(self, session: str) -> SessionHead:
-        """Where the session stands."""
+        """The head of the session and its redo list."""
         return self._read(session, History.session_head) or SessionHead()
 
     def history(self, session: str, head: str | None = None) -> Iterator[Event]:
-        """The events from `head` (the session's own, unless another is named) to the root, newest first.
+        """The events from `head`, by default the session's own, to the root, newest first.
 
         Raises:
             UnknownEvent: `head` is not in this session.
         """
         newest = self.session_head(session).head if head is None else head
-        return iter(()) if newest is None else self._backwards(session, self._way(session, newest, 1))
+        return iter(()) if newest is None else self._ancestors(session, self._path(session, newest, 1))
 
     def events(self, session: str) -> Iterator[Event]:
         """Every event of every branch, in the order they were written."""
         return self._in_order(session, self._read(session, History.names) or [])
 
     def append(self, session: str, event: Event) -> None:
-        """Hang `event` under the head and make it the head; on disk when this returns.
+        """Append `event` after the head and make it the head; on disk when this returns.
 
         Raises:
             HeadMoved: `event.parent` is no longer the head.
@@ -110,7 +123,7 @@ class JsonlStore:
 
         Raises:
             HeadMoved: the head is no longer `expected`.
-            UnknownEvent: the place names an event that is not in this session.
+            UnknownEvent: `to` names an event that is not in this session.
         """
 
         def go(history: History | None, _lock: FolderLock) -> None:
@@ -124,11 +137,11 @@ class JsonlStore:
         self._change(session, go)
 
     def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
-        """Take over events as another store has them, wherever the head is, and stand at `to`: all of it or nothing.
+        """Insert events of another store wherever the head is, then set the head: all of it or nothing.
 
         Raises:
-            UnknownEvent: the parent of an event, or the head to stand at, is neither here nor among them.
-            StoreError: another event of the same id is here.
+            UnknownEvent: the parent of an event, or the new head, is neither here nor among them.
+            StoreError: a different event with the same id is here.
         """
         theirs = list(events)
 
@@ -144,7 +157,7 @@ class JsonlStore:
         return self._change(session, take_over)
 
     def delete(self, session: str, *, expected: str | None) -> None:
-        """Remove the session and all its events. What others have written to its file stays.
+        """Delete the session and all its events. What others have written to its file stays.
 
         Raises:
             HeadMoved: the head is not `expected`: somebody is at work on it.
@@ -165,18 +178,19 @@ class JsonlStore:
         self._change(session, let_go)
 
     def leaves(self, session: str) -> list[str]:
-        """The ends of the session's branches, in the order they were written."""
+        """The newest event of each branch, in the order they were written."""
         return self._read(session, History.leaves) or []
 
     def sessions(self) -> list[SessionInfo]:
-        """Every session, the one written to last first. A file that cannot be read is passed over."""
+        """Every session, the one written to last first. Files that cannot be read are skipped."""
         with self._changed:
             return self._listing.infos()
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head is not `head`; False when `timeout` seconds passed first.
 
-        A change made through this object is noticed at once, one made elsewhere within a twentieth of a second.
+        A change made through this object is noticed at once, one made elsewhere by polling, within a twentieth of a
+        second.
         """
         until = monotonic() + timeout
         pause = FIRST_POLL_SECONDS
@@ -190,7 +204,7 @@ class JsonlStore:
         return True
 
     def check(self, _progress: Progress | None = None) -> Iterator[Finding]:
-        """What is to be said of the health of the folder and its files, piece by piece as it is found."""
+        """Check the integrity of the folder and its files, file by file."""
         # Late, because few ask.
         from tildone.stores.pi.examination import findings  # noqa: PLC0415  see above
 
@@ -200,56 +214,55 @@ class JsonlStore:
         """Nothing: a deleted session leaves no unused space in other files."""
 
     def close(self) -> None:
-        """Let go of what was read. A closed store is not used again."""
-        self._known.clear()
+        """Drop the caches. A closed store is not used again."""
+        self._cache.clear()
 
     def _read(self, session: str, ask: Callable[[History], T]) -> T | None:
-        """What the session's file has to say; None if there is no such file."""
+        """Ask the history of the session; None if it has no file."""
         with self._changed:
-            return self._tried(session, lambda history: None if history is None else ask(history))
+            return self._retry(session, lambda history: None if history is None else ask(history))
 
     def _change(self, session: str, work: Callable[[History | None, FolderLock], T]) -> T:
-        """Do something to the session's file while nobody else does."""
-        # In this order: who waits for another process keeps no thread of this one from reading.
+        """Run `work` on the session's file under the folder's lock, and wake waiters."""
+        # The folder's lock first: while it waits for another process, other threads of this one can read.
         with FolderLock(self._folder.path, self._timeout) as lock, self._changed:
-            done = self._tried(session, lambda history: work(history, lock))
+            done = self._retry(session, lambda history: work(history, lock))
             self._changed.notify_all()
         return done
 
-    def _tried(self, session: str, work: Callable[[History | None], T]) -> T:
-        for _ in range(_TRIES):
+    def _retry(self, session: str, work: Callable[[History | None], T]) -> T:
+        for _ in range(_MAX_ATTEMPTS):
             try:
                 return work(self._history(session))
             except FileReplaced:
-                self._known.pop(session, None)
+                self._cache.pop(session, None)
         raise StoreError(f"{self._folder.path}: the file of {session!r} is replaced faster than it can be read")
 
     def _history(self, session: str) -> History | None:
-        """What the session's file holds, as it is now. The files that were asked for last are remembered."""
-        known = self._known.pop(session, None)
+        """The up-to-date history of the session's file. The last used ones are cached."""
+        known = self._cache.pop(session, None)
         if known is None or not known.refresh() or known.session != session:
             path = self._folder.find(session)
             known = History(path, self._recover) if path else None
             if known is None or not known.refresh():
                 return None
-        self._known[session] = known
-        if len(self._known) > _MOST_KNOWN:
-            del self._known[next(iter(self._known))]
+        self._cache[session] = known
+        if len(self._cache) > _MAX_CACHED_FILES:
+            del self._cache[next(iter(self._cache))]
         return known
 
-    def _write(self, session: str, history: History | None, draft: Draft, moment: int | None = None) -> None:
-        """Put on disk what was drafted. Without a moment, the file stays as old as it is."""
-        draft_path = os.path.join(self._folder.path, durable.DRAFT_FILE)
+    def _write(self, session: str, history: History | None, draft: Draft, mtime: int | None = None) -> None:
+        """Write a draft to disk. Without `mtime`, the file keeps its modification time."""
         if history is None:
             first = format_line(header(session, _working_folder(session), draft.begun))
-            _begun(self._folder.new_paths(session, draft.begun), first + draft.text, draft_path, moment)
+            self._folder.create(session, draft.begun, first + draft.text, mtime)
         elif draft.text:
             path, written = history.outline.path, history.outline.written
             if history.outline.version < VERSION:
-                upgrade_file(path, draft_path)
-            durable.append(path, draft.text, written if moment is None else moment)
+                upgrade_file(path, self._folder.draft_path)
+            durable.append(path, draft.text, written if mtime is None else mtime)
 
-    def _way(self, session: str, head: str, most: int) -> list[Event]:
+    def _path(self, session: str, head: str, most: int) -> list[Event]:
         def events(history: History) -> list[Event]:
             at = history.find(head)
             return [] if at is None else history.way(at, most)
@@ -259,34 +272,24 @@ class JsonlStore:
             raise UnknownEvent(head)
         return found
 
-    def _backwards(self, session: str, newest: list[Event]) -> Iterator[Event]:
+    def _ancestors(self, session: str, newest: list[Event]) -> Iterator[Event]:
         most = 1
         while True:
             yield from newest
             above = newest[-1].parent
             if above is None:
                 return
-            most = min(2 * most, _MOST_AT_ONCE)
-            newest = self._way(session, above, most)
+            most = min(2 * most, _MAX_BATCH)
+            newest = self._path(session, above, most)
 
     def _in_order(self, session: str, names: list[str]) -> Iterator[Event]:
-        for start in range(0, len(names), _MOST_AT_ONCE):
-            some = names[start : start + _MOST_AT_ONCE]
+        for start in range(0, len(names), _MAX_BATCH):
+            some = names[start : start + _MAX_BATCH]
             yield from self._read(session, partial(History.told, names=some)) or []
 
 
-def _begun(paths: Iterator[str], content: bytes, draft_path: str, moment: int | None) -> None:
-    """Make a file under the first of these names that is free."""
-    for path in paths:
-        try:
-            durable.create(path, content, draft_path, moment)
-        except FileExistsError:
-            continue
-        return
-
-
 def _working_folder(session: str) -> str:
-    """The folder that pi will take the session to be about."""
+    """The working folder for the header, which pi shows."""
     if os.path.isabs(session):
         return session
     try:

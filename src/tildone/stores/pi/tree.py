@@ -1,4 +1,8 @@
-"""The tree of entries that a session file holds, by their positions in it."""
+"""The tree of a file's entries.
+
+An entry's position is its number in the file. Everything is kept in flat arrays: a session may have 100,000 entries, of
+which most are never parsed.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +17,16 @@ if TYPE_CHECKING:
     Entry = dict[str, Any]
 
 ROOT, MISSING = -1, -2
-"""In the place of a position: there is nothing above, or there is, and it is not in the file."""
+"""Instead of a parent's position: the entry has no parent, or its parent is not in the file."""
 
 
 class Tree:
-    """Who hangs under whom, and who may be of the plan.
+    """The parents of entries, and which entries may be events.
 
-    `maybe` are those that may be of it, with their kinds; `own` those that surely are; `near` is the nearest such of
-    each, itself or above. `called` are ids of events that could not be those of their entries. `kinds` counts all
-    others. `verdicts` is for whoever finds out whether one is of the plan: None means that it cannot be read.
+    `maybe` holds the positions of possible events, with their entry types; `own` those that tildone wrote. `near` is,
+    for each entry, the nearest possible event among itself and its ancestors. `called` holds the ids of events that
+    differ from their entries' ids. `kinds` counts all other entries by type. `verdicts` caches whether a possible event
+    is one: None means that its line cannot be parsed.
     """
 
     def __init__(self) -> None:
@@ -42,21 +47,21 @@ class Tree:
         return self.ids[at].decode("utf-8", "surrogatepass")
 
     def position(self, entry_id: str) -> int | None:
-        """Where the entry of that id is."""
+        """The position of the entry of that id."""
         return self.positions.get(_kept(entry_id))
 
     def nearest(self, at: int) -> int:
-        """`near`, also of what is no position."""
+        """`near` of a position; ROOT and MISSING stay what they are."""
         return self.near[at] if at >= 0 else at
 
     def orphan_above(self, at: int) -> tuple[str, str]:
-        """Where the way back from an entry breaks off: the last one that is there, and what that hangs under."""
+        """The ancestor of an entry whose parent is missing, and the id of that parent."""
         while self.parents[at] >= 0:
             at = self.parents[at]
         return self.name(at), self.orphans[at].decode("utf-8", "surrogatepass")
 
     def add(self, entry_id: bytes, parent: bytes | None, offset: int) -> None:
-        """Add an entry. What it hangs under comes before it, or is missing."""
+        """Add an entry. Its parent was added before, or is missing."""
         position = len(self.ids)
         above = ROOT if parent is None else self.positions.get(parent, MISSING)
         if above == MISSING and parent is not None:
@@ -68,7 +73,7 @@ class Tree:
         self.near.append(self.near[above] if above >= 0 else above)
 
     def add_maybe(self, kind: bytes, entry_id: bytes, parent: bytes | None, offset: int, *, own: bool) -> None:
-        """Add an entry that may be of the plan, or surely is."""
+        """Add an entry that may be an event, or, if tildone wrote it (`own`), is one."""
         self.add(entry_id, parent, offset)
         position = len(self.ids) - 1
         self.near[position] = position
@@ -77,7 +82,7 @@ class Tree:
             self.own.add(position)
 
     def add_record(self, record: Entry, offset: int) -> None:
-        """Add an entry that was parsed."""
+        """Add a parsed entry."""
         kind, entry_id, parent = _kept(record["type"]), _kept(record["id"]), record.get("parentId")
         # As for pi, an empty parent is none.
         above = _kept(parent) if isinstance(parent, str) and parent else None
@@ -93,7 +98,7 @@ class Tree:
             self._forget()
 
     def _forget(self) -> None:
-        """What was of the plan up to here is not of it any more."""
+        """The entries up to here are no events any more."""
         for kind in self.maybe.values():
             self.kinds[kind] = self.kinds.get(kind, 0) + 1
         self.near = array("q", [ROOT]) * len(self.near)

@@ -1,6 +1,14 @@
-"""Connections to one database: opened when they are needed, shared by threads, and replaced when they are lost.
+"""A pool of connections to one database.
 
-psycopg's own pool keeps four threads from the start, and says of every server it can't reach that time ran out.
+Theory of operation. Connections are opened on demand, up to `MAX_CONNECTIONS`, and reused last in, first out, so that
+the rest become idle and are closed. `ask` runs work on one. When the connection is lost in it, all idle ones are
+dropped too (they went the same way), and the work is repeated on a new connection with exponential back-off until the
+timeout. The work is told how often it was tried, because an earlier try may have committed without an answer.
+
+A server that was never reached is an error at once: a wrong address should not take a timeout to be reported. One that
+was reached before, or says that it is starting up, is waited for.
+
+psycopg_pool is not used: it starts four threads, and reports every server that it cannot reach as a timeout.
 """
 
 from __future__ import annotations
@@ -42,16 +50,12 @@ FIRST_PAUSE_SECONDS = 0.01
 LONGEST_PAUSE_SECONDS = 1.0
 
 
-# What the driver could not undo on a connection that was lost is nobody's concern: another one takes its place. Without
-# this, it would say so on the screen.
-_UNHEARD = logging.NullHandler()
+# psycopg logs a warning when it cannot roll back on a lost connection. It is of no interest: the work is repeated.
+_NULL_HANDLER = logging.NullHandler()
 
 
 class Connections:
-    """As many connections as there are threads at work at once, up to a bound.
-
-    What the driver raises leaves as a `StoreError`, which names the database and never the password.
-    """
+    """The connections of one store. Errors of the driver become `StoreError`, which never contains the password."""
 
     def __init__(self, address: Address, timeout: float) -> None:
         self.where = address.where
@@ -63,17 +67,17 @@ class Connections:
         self._idle: list[tuple[float, Connection]] = []
         self._open = 0
         self._reached = False
-        logging.getLogger(psycopg.__name__).addHandler(_UNHEARD)
+        logging.getLogger(psycopg.__name__).addHandler(_NULL_HANDLER)
 
     @property
     def closed(self) -> bool:
-        """Whether nothing is to be asked any more."""
+        """Whether the pool was closed."""
         return self._closing.is_set()
 
     def ask(self, work: Callable[[Connection, int], T]) -> T:
-        """What `work` gives on a connection; it is begun anew when the server is lost, until timeout ends.
+        """Run `work` on a connection and return its result; repeat it when the connection is lost, until the timeout.
 
-        It is told how often it was begun before: what it did then may have got through without an answer.
+        Its second argument is how often it was tried before: an earlier try may have committed without an answer.
         """
         until = monotonic() + self._timeout
         pause, tries = FIRST_PAUSE_SECONDS, 0
@@ -91,17 +95,16 @@ class Connections:
             finally:
                 self._give_back(connection)
             tries += 1
-            # The others go the way this one went.
             self._drop_idle()
             self.rest(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     def connect(self) -> Connection:
-        """A connection to a store, for whoever keeps it to himself.
+        """Open a connection outside the pool.
 
         Raises:
-            psycopg.Error: the server can't be reached, or does not let us in.
-            StoreError: there is no store behind it, nor can there be.
+            psycopg.Error: the server cannot be reached, or refuses the connection.
+            StoreError: the database is no store and cannot become one.
         """
         connection = psycopg.connect(self._conninfo, autocommit=True)
         self._reached = True
@@ -113,36 +116,36 @@ class Connections:
         return connection
 
     def rest(self, seconds: float) -> None:
-        """Pause, unless the store is closed meanwhile."""
+        """Sleep, but no longer than until the pool is closed."""
         self._closing.wait(seconds)
 
     def close(self) -> None:
-        """Let go of every connection: those in use when they are given back."""
+        """Close every connection; those in use when their work ends."""
         self._closing.set()
         with self._free:
             self._free.notify_all()
         self._drop_idle()
 
-    def check(self) -> None:
-        """See that nothing stands in the way of a question, but the server.
+    def check_usable(self) -> None:
+        """Check that the pool may be used.
 
         Raises:
-            StoreError: the store was closed, or opened by the process that this one was forked from.
+            StoreError: it was closed, or opened before this process was forked.
         """
         if self._process != os.getpid():
-            raise StoreError(f"{self.where} was opened before this process was forked; it opens one of its own")
+            raise StoreError(f"{self.where} was opened before this process was forked; open it again")
         if self.closed:
             raise StoreError(f"{self.where} was closed")
 
     def _borrow(self, until: float) -> Connection:
-        self.check()
+        self.check_usable()
         with self._free:
             while not self.closed and not self._idle and self._open >= MAX_CONNECTIONS:
                 if not self._free.wait(until - monotonic()):
                     raise StoreBusy(
                         f"all {MAX_CONNECTIONS} connections to {self.where} are in use, for longer than we wait"
                     )
-            self.check()
+            self.check_usable()
             if self._idle:
                 return self._idle.pop()[1]
             self._open += 1
@@ -153,7 +156,7 @@ class Connections:
             raise
 
     def _connected(self, until: float) -> Connection:
-        """A new connection. A server that has been reached before, or says that it is coming up, is waited for."""
+        """A new connection, waiting for a server that was reached before or is starting up."""
         pause = FIRST_PAUSE_SECONDS
         while True:
             try:
@@ -167,7 +170,7 @@ class Connections:
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     def _give_back(self, connection: Connection) -> None:
-        # What was interrupted in mid-work, or belongs to a store that was closed meanwhile, is not used again.
+        # A connection inside a transaction was interrupted; its state is unknown.
         if connection.pgconn.transaction_status != TransactionStatus.IDLE or self.closed:
             connection.close()
             self._gone()
@@ -181,7 +184,7 @@ class Connections:
             self._drop_idle(now - IDLE_SECONDS)
 
     def _drop_idle(self, since: float = float("inf")) -> None:
-        """Close those that have not been used since then."""
+        """Close the idle connections that were last used before `since`."""
         with self._free:
             dropped = [connection for used, connection in self._idle if used < since]
             self._idle = self._idle[len(dropped) :]

@@ -1,4 +1,4 @@
-"""What the driver's errors mean: which of them pass, and what is said of those that don't."""
+"""Errors of the driver: which are temporary, and the `StoreError` for each of the others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from psycopg import Error, OperationalError, errors
 
 from tildone.errors import StoreBusy, StoreDamaged, StoreError
 
-COMING_UP = (
+TEMPORARY_MESSAGES = (
     "starting up",
     "shutting down",
     "not yet accepting connections",
@@ -16,32 +16,32 @@ COMING_UP = (
     "connection slots are reserved",
     "too many connections",
 )
-"""What a server says, as long as nobody has given it another language, when trying again will help."""
+"""Parts of the messages after which a new attempt may succeed, in the server's default language."""
 
-_GONE = "57P"
-_BEFORE_THE_REASON = ("failed: ", "is bad: ", "FATAL:  ")
+_SHUTDOWN_CLASS = "57P"
+_PREFIXES = ("failed: ", "is bad: ", "FATAL:  ")
 
 
 def is_temporary(error: Error) -> bool:
-    """Whether a server that could not be reached is likely to be there soon."""
-    return any(sign in str(error) for sign in COMING_UP)
+    """Whether a connection attempt failed for a reason that passes soon."""
+    return any(sign in str(error) for sign in TEMPORARY_MESSAGES)
 
 
 def connection_refused(error: Error) -> bool:
-    """Whether there never was a connection, or none any more; errors of work that was refused have a code."""
-    return isinstance(error, OperationalError) and (error.sqlstate or _GONE).startswith(_GONE)
+    """Whether the error is about the connection; errors of statements have an SQLSTATE of another class."""
+    return isinstance(error, OperationalError) and (error.sqlstate or _SHUTDOWN_CLASS).startswith(_SHUTDOWN_CLASS)
 
 
 def connection_lost(error: Error, *, closed: bool) -> bool:
-    """Whether the connection was lost, so that nobody knows how far the server got."""
+    """Whether the connection was lost, so that it is unknown whether the statement was executed."""
     if not isinstance(error, (OperationalError, errors.InterfaceError)):
         return False
-    # A server that is told to stop says so before it hangs up.
-    return closed or (error.sqlstate or "").startswith(_GONE)
+    # A server that shuts down reports that before it closes the connection.
+    return closed or (error.sqlstate or "").startswith(_SHUTDOWN_CLASS)
 
 
 def connect_error(error: Error, where: str) -> StoreError:
-    """What is said of a server that did not let us in; it tells why in nothing but words."""
+    """The `StoreError` for a connection attempt; libpq gives the reason only as text."""
     reason = reason_of(error)
     if "does not exist" in reason and "database" in reason:
         return StoreError(f"there is no {where}: create the database first")
@@ -53,7 +53,7 @@ def connect_error(error: Error, where: str) -> StoreError:
 
 
 def store_error(error: Error, where: str) -> StoreError:
-    """What is said of work that a server did not do."""
+    """The `StoreError` for a statement that failed."""
     match error:
         case errors.LockNotAvailable():
             return StoreBusy(f"{where} is in use by another process, for longer than we wait")
@@ -72,10 +72,10 @@ def store_error(error: Error, where: str) -> StoreError:
 
 
 def reason_of(error: Error) -> str:
-    """Why, in the words of whoever knows, on one line."""
+    """The reason of an error on one line, in the server's words if it gave one."""
     if error.diag.message_primary:
         return error.diag.message_primary
     reason = str(error).partition("\n")[0]
-    for words in _BEFORE_THE_REASON:
+    for words in _PREFIXES:
         reason = reason.rpartition(words)[2]
     return reason or type(error).__name__

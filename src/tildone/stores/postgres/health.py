@@ -1,4 +1,4 @@
-"""What can be wrong with a store in a database, and how it is found out."""
+"""The integrity check of a store in a database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Rows = Callable[..., list[tuple[Any, ...]]]
 
 MAX_FINDINGS = 20
-"""How many flaws are told: with so many, what is to be done is the same as with more."""
+"""How many errors are reported: with more, the remedy is the same."""
 
 AT_ONCE = 1000
 ABOUT_BYTES = 1_000_000
@@ -34,7 +34,7 @@ _WRITABLE = "if it is a standby, name its primary instead"
 
 @value
 class StoredEvent:
-    """An event as the database has it."""
+    """A row of the table of events; `hanging` says that its parent was written before it."""
 
     session: str | None
     id: str
@@ -46,14 +46,14 @@ class StoredEvent:
 
     @property
     def name(self) -> str:
-        """How a sentence names it."""
+        """How messages name it."""
         of = "no session" if self.session is None else f"session {from_sql(self.session)!r}"
         return f"event {from_sql(self.id)!r} of {of}"
 
 
 @value
 class SessionSummary:
-    """What a session says of itself, beside what its events say."""
+    """A row of the table of sessions: `found`, `dated` and `standing` compare it with its events."""
 
     name: str
     redo: str
@@ -64,7 +64,7 @@ class SessionSummary:
 
 
 def findings(rows: Rows) -> Iterator[Finding]:
-    """What is to be said of a store, of which `rows` gives what a query finds."""
+    """Check a store; `rows` runs a query by name."""
     [(server, version, safe, read_only)] = rows("server")
     yield Finding(Health.FINE, f"PostgreSQL {server}, schema {version}")
     if not safe:
@@ -73,7 +73,7 @@ def findings(rows: Rows) -> Iterator[Finding]:
         yield Finding(Health.ODD, _READ_ONLY, _WRITABLE)
     found = 0
     try:
-        for flaw in islice(_flaws(rows), MAX_FINDINGS + 1):
+        for flaw in islice(_integrity_errors(rows), MAX_FINDINGS + 1):
             found += 1
             yield Finding(Health.BAD, "there is more of that" if found > MAX_FINDINGS else flaw, _REMEDY)
     except StoreError as error:
@@ -81,22 +81,22 @@ def findings(rows: Rows) -> Iterator[Finding]:
         yield Finding(Health.BAD, f"the rest can't be read: {error}", _REMEDY)
     if not found:
         [(sessions, events)] = rows("totals")
-        yield Finding(Health.FINE, f"{_many(sessions, 'session')} and {_many(events, 'event')}, all of them whole")
+        yield Finding(Health.FINE, f"{_count(sessions, 'session')} and {_count(events, 'event')}, all of them whole")
 
 
-def _flaws(rows: Rows) -> Iterator[str]:
-    """What does not fit together, one sentence each; nothing when all is well."""
+def _integrity_errors(rows: Rows) -> Iterator[str]:
+    """Every inconsistency, as a sentence."""
     session = number = 0
     while some := rows("everything", session=session, number=number, most=AT_ONCE, bytes=ABOUT_BYTES):
         for _, _, *event in some:
-            yield from _misread(StoredEvent(*event))
+            yield from _event_errors(StoredEvent(*event))
         session, number, *_ = some[-1]
     for said in rows("standing"):
-        yield from _misplaced(rows, SessionSummary(*said))
+        yield from _session_errors(rows, SessionSummary(*said))
 
 
-def _misread(event: StoredEvent) -> Iterator[str]:
-    """An event that is not what was written, or not where it was."""
+def _event_errors(event: StoredEvent) -> Iterator[str]:
+    """An event that cannot be decoded, or whose columns or parent do not match."""
     try:
         found = codec.decode(event.body)
     except codec.UndecodableEvent:
@@ -104,29 +104,29 @@ def _misread(event: StoredEvent) -> Iterator[str]:
         return
     listed = key(found.id), key_or_none(found.parent), found.at, isinstance(found.fact, PlanChanged)
     if listed != (event.id, event.parent, event.at, event.snapshot):
-        yield f"{event.name} is listed as something else than it is"
+        yield f"{event.name} does not match its columns"
     if event.session is None:
         yield f"{event.name} is there"
     if event.parent is not None and not event.hanging:
         yield f"{event.name} hangs under {from_sql(event.parent)!r}, which is not there"
 
 
-def _misplaced(rows: Rows, session: SessionSummary) -> Iterator[str]:
-    """A session that is not what its events make of it."""
+def _session_errors(rows: Rows, session: SessionSummary) -> Iterator[str]:
+    """A session whose columns do not match its events."""
     name = f"session {from_sql(session.name)!r}"
     if session.found != session.events:
-        yield f"{name} should have {_many(session.events, 'event')}, and {session.found:,} are there"
+        yield f"{name} should have {_count(session.events, 'event')}, and {session.found:,} are there"
     elif not session.dated:
-        yield f"{name} says wrongly when it was written to"
+        yield f"{name} has wrong creation or update times"
     if not session.standing:
         yield f"{name} stands at an event that is not there"
-    way = _way_forward(session.redo)
+    way = _redo_keys(session.redo)
     if way is None or (way and rows("known", session=session.name, ids=[*way]) != [(len(way),)]):
-        yield f"{name} has a way forward that leads nowhere"
+        yield f"{name} has a damaged redo list"
 
 
-def _way_forward(ahead: str) -> set[str] | None:
-    """The events that can be gone forward to; None where that can't be read."""
+def _redo_keys(ahead: str) -> set[str] | None:
+    """The keys of the redo list; None if it cannot be decoded."""
     try:
         way = codec.parse(ahead)
     except ValueError:
@@ -135,5 +135,5 @@ def _way_forward(ahead: str) -> set[str] | None:
     return {key(step) for step in way} if readable else None
 
 
-def _many(count: int, what: str) -> str:
+def _count(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"

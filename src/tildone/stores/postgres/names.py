@@ -1,6 +1,6 @@
-"""Names and ids as PostgreSQL can keep them: no NUL, no half of a surrogate pair, short enough for an index.
+"""Names and ids as PostgreSQL text can hold them: no NUL, no lone surrogate, short enough for an index entry.
 
-What its text can't hold is written as an escape, so that every other name reads in `psql` as it is.
+Characters that PostgreSQL refuses are escaped with a backslash; all others stay readable in `psql`.
 """
 
 from __future__ import annotations
@@ -9,36 +9,36 @@ import re
 from hashlib import sha256
 
 MAX_KEY_BYTES = 1000
-"""Bytes. An entry of an index has room for 2700, the word that wakes a waiter for 8000."""
+"""An index entry holds 2700 bytes, the payload of NOTIFY 8000."""
 
 SHORTENED = "\\#"
-"""How a shortened name begins, and none that is written out."""
+"""Prefix of a shortened name; no other name begins so."""
 
-_BEGINNING = 60
+_READABLE_CHARACTERS = 60
 
 _UNFIT = re.compile("[\\\\\0\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(\\|0|u[0-9a-f]{4})")
 
 
 def to_sql(text: str) -> str:
-    """A text as PostgreSQL can hold it; no two texts are kept alike."""
+    """Escape a text for PostgreSQL; different texts stay different."""
     return _UNFIT.sub(_escaped, text)
 
 
 def from_sql(written: str) -> str:
-    """The text that is kept in these words."""
+    """The text that `to_sql` was given."""
     return _ESCAPE.sub(_unescaped, written) if "\\" in written else written
 
 
 def key(text: str) -> str:
-    """A text as it is kept where it is looked up: a long one as its beginning and a digest."""
+    """A text as it is looked up by: escaped and, if it is long, shortened to a digest and its beginning."""
     written = to_sql(text)
     if len(written) <= MAX_KEY_BYTES // 4:
         return written
     octets = written.encode()
     if len(octets) <= MAX_KEY_BYTES:
         return written
-    return f"{SHORTENED}{sha256(octets).hexdigest()} {written[:_BEGINNING]}"
+    return f"{SHORTENED}{sha256(octets).hexdigest()} {written[:_READABLE_CHARACTERS]}"
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""The SQL beside this file: queries by their names, and migrations in their order."""
+"""The SQL in this folder: queries by name, migrations in order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def query(name: str) -> bytes:
 
 @cache
 def migrations() -> tuple[tuple[int, str, bytes], ...]:
-    """Every migration in its order: its number, its name, its statements."""
+    """Every migration in order: number, name, statements."""
     folder = os.path.join(HERE, "migrations")
     found = [_NUMBERED.fullmatch(file) for file in sorted(os.listdir(folder))]
     return tuple((int(name[1]), name[2], _read("migrations", name[0])) for name in found if name)

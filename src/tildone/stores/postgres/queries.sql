@@ -1,8 +1,8 @@
--- Everything the store asks of the server, by name.
+-- Every query of the store, by name.
 
--- name: greet
--- Says which version was found, and settles what must hold on the connection: a commit is on disk when it is acknowledged
--- (what is stronger than that stays), a writer sees what another has committed, and nobody waits for ever.
+-- name: prepare
+-- Returns the schema version and sets up the connection: a commit is on disk when it is acknowledged (a stronger setting
+-- stays), a writer sees what others have committed, and no statement waits for a lock for ever.
 SELECT
     (SELECT max(version) FROM tildone.migrations),
     set_config('lock_timeout', %(timeout)s, false),
@@ -14,22 +14,22 @@ SELECT
 -- name: lock_timeout
 SELECT set_config('lock_timeout', %(timeout)s, true)
 
--- name: migrating
+-- name: migration_lock
 SELECT pg_advisory_xact_lock(%(lock)s)
 
--- name: furnished
--- In what the database keeps its text, whether anything is in the schema, and whether it says its version.
+-- name: schema_state
+-- The encoding of the database, whether our schema contains anything, and whether it has a table of migrations.
 SELECT current_setting('server_encoding'), count(*) > 0, count(*) FILTER (WHERE relname = 'migrations') > 0
 FROM pg_class WHERE relnamespace = to_regnamespace('tildone')
 
 -- name: version
 SELECT max(version) FROM tildone.migrations
 
--- name: migrated
+-- name: record_migration
 INSERT INTO tildone.migrations (version, name) VALUES (%(version)s, %(name)s)
 
 -- name: place
--- What an id that had to be shortened really is, stands in its event.
+-- The full form of a shortened id is in the text of its event.
 SELECT
     s.head,
     s.ahead,
@@ -39,9 +39,8 @@ SELECT
 FROM tildone.sessions s WHERE s.name = %(session)s
 
 -- name: history
--- From an event (the session's head, unless one is named) towards the root: as many steps and about as many bytes as
--- are wanted, or, where one is looked for, to the first snapshot of the plan. Each step is one look into an index,
--- whatever the server believes of the tables: hence the LIMITs.
+-- From an event (by default the session's head) towards the root: at most so many steps and about so many bytes, or, with
+-- to_snapshot, to the first snapshot of the plan. The LIMITs force one index lookup per step, whatever the statistics say.
 WITH RECURSIVE way (session, parent, snapshot, body, step, bytes) AS (
     SELECT e.session, e.parent, e.snapshot, e.body, 1, octet_length(e.body)
     FROM tildone.sessions s
@@ -63,7 +62,7 @@ SELECT body, parent FROM way ORDER BY step
 SELECT id, events FROM tildone.sessions WHERE name = %(session)s
 
 -- name: events
--- In the order they were written, about as many bytes as are wanted, and one in any case.
+-- In the order they were written: about so many bytes, and at least one event.
 SELECT number, body FROM (
     SELECT number, body, sum(octet_length(body)) OVER (ORDER BY number) - octet_length(body) AS before
     FROM tildone.events
@@ -115,7 +114,7 @@ SELECT
     current_setting('transaction_read_only') = 'on'
 
 -- name: everything
--- Events of every session, a part at a time: as they are, and whether their parent came before them.
+-- Events of every session, in parts, each with whether its parent was written before it.
 SELECT session, number, name, id, parent, at, snapshot, hanging, body FROM (
     SELECT
         e.session, e.number, s.name, e.id, e.parent, e.at, e.snapshot, e.body,
@@ -131,7 +130,7 @@ SELECT session, number, name, id, parent, at, snapshot, hanging, body FROM (
 WHERE before < %(bytes)s ORDER BY session, number
 
 -- name: standing
--- What sessions say of themselves, and what their events say.
+-- The columns of each session, and what its events say of them.
 SELECT
     s.name, s.ahead, s.events, count(e.number),
     s.events = coalesce(max(e.number), 0)

@@ -1,4 +1,4 @@
-"""Events and places as the rows that queries take and give."""
+"""Events and heads as the parameters and rows of queries."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _COLUMNS = {"id": "ids", "parent": "parents", "at": "ats", "snapshot": "snapshot
 
 
 def named(session: str) -> Row:
-    """A session that may have to be begun."""
+    """The parameters that name a session which may have to be created."""
     name = key(session)
     return {"session": name, "long_name": to_sql(session) if name.startswith(SHORTENED) else None}
 
 
 def row_of(event: Event) -> Row:
-    """An event."""
+    """The parameters of an event."""
     return {
         "id": key(event.id),
         "parent": key_or_none(event.parent),
@@ -39,7 +39,7 @@ def row_of(event: Event) -> Row:
 
 
 def batches(events: Iterable[Event], about_bytes: int) -> Iterator[tuple[list[Event], Row]]:
-    """Many events, as many at a time as are well sent at once: themselves, and each column of their rows."""
+    """Split events into batches of about so many bytes: the events, and their rows as one array per column."""
     some: list[Event] = []
     rows: list[Row] = []
     size = 0
@@ -54,18 +54,18 @@ def batches(events: Iterable[Event], about_bytes: int) -> Iterator[tuple[list[Ev
         yield some, _columns(rows)
 
 
-def standing(to: SessionHead) -> Row:
-    """A place to stand at."""
+def head_row(to: SessionHead) -> Row:
+    """The parameters of a head to set."""
     return {"head": key_or_none(to.head), "ahead": codec.dump(to.redo)}
 
 
 def key_or_none(text: str | None) -> str | None:
-    """A text that may be missing, as it is looked up."""
+    """The `key` of a text, or None."""
     return None if text is None else key(text)
 
 
 def event_id(written: str, body: str | None) -> str:
-    """An id as it was before it was kept; one that had to be shortened stands in the event."""
+    """An id as it was written; that of a shortened one is taken from the event's text."""
     return from_sql(written) if body is None else codec.decode(body).id
 
 

@@ -1,4 +1,4 @@
-"""The tables in a database: recognised, made, and brought up to date by migrations."""
+"""The schema in a database: recognised, created and migrated; and the settings of a connection."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ MAX_TIMEOUT_MS = 2**31 - 1
 
 
 def prepare_connection(connection: Connection, where: str, timeout: float) -> None:
-    """Make sure that there is a store behind a new connection; an empty database becomes one.
+    """Set up a new connection and make sure that its database is a store; an empty database becomes one.
 
     Raises:
         StoreTooNew: a newer tildone made it.
-        StoreDamaged: something else is where its tables would be.
-        StoreError: the database can't hold every text.
+        StoreDamaged: the schema `tildone` holds something else.
+        StoreError: the encoding of the database cannot hold every text.
     """
     wait = f"{int(min(max(1, timeout * MILLISECONDS), MAX_TIMEOUT_MS))}ms"
     known = migrations()[-1][0]
-    version = _said(connection, wait)
+    version = _prepared_version(connection, wait)
     if version < known:
         _migrate(connection, where, wait)
-        version = _said(connection, wait)
+        version = _prepared_version(connection, wait)
     if version > known:
         raise StoreTooNew(
             f"{where} was written by a newer tildone: it has schema {version}, this one knows {known}; "
@@ -38,30 +38,30 @@ def prepare_connection(connection: Connection, where: str, timeout: float) -> No
         )
 
 
-def _said(connection: Connection, wait: str) -> int:
-    """The version that the database says it has; 0 if it says nothing."""
+def _prepared_version(connection: Connection, wait: str) -> int:
+    """Apply the settings; the schema version that the database has, 0 if none."""
     try:
-        row = connection.execute(query("greet"), {"timeout": wait}).fetchone()
+        row = connection.execute(query("prepare"), {"timeout": wait}).fetchone()
     except (errors.UndefinedTable, errors.InvalidSchemaName):
         return 0
     return row[0] or 0 if row else 0
 
 
 def _migrate(connection: Connection, where: str, wait: str) -> None:
-    """Bring the tables up to date: all of it or nothing. Many may try at once; the first does it."""
+    """Run the missing migrations in one transaction. Many may try at once; an advisory lock lets one do it."""
     with connection.transaction():
         connection.execute(query("lock_timeout"), {"timeout": wait})
-        connection.execute(query("migrating"), {"lock": LOCK})
+        connection.execute(query("migration_lock"), {"lock": LOCK})
         here = _version(connection, where)
         for number, name, statements in migrations():
             if number > here:
                 connection.execute(statements)
-                connection.execute(query("migrated"), {"version": number, "name": name})
+                connection.execute(query("record_migration"), {"version": number, "name": name})
 
 
 def _version(connection: Connection, where: str) -> int:
-    """Where to go on from, looked at under the lock."""
-    encoding, used, versioned = connection.execute(query("furnished")).fetchone() or ("", False, False)
+    """The version to migrate from, read under the lock."""
+    encoding, used, versioned = connection.execute(query("schema_state")).fetchone() or ("", False, False)
     if encoding != ENCODING:
         raise StoreError(f"{where} keeps its text in {encoding}; tildone needs a database in {ENCODING}")
     if not used:

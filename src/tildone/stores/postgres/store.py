@@ -1,4 +1,17 @@
-"""Sessions kept in a PostgreSQL database, shared by everyone who can reach it."""
+"""The PostgreSQL store.
+
+Theory of operation. Every change is one call of a PL/pgSQL function of the schema, which locks the session's row first:
+check and change of the head cannot be separated, and the lock orders writers of one session only. The function returns
+a verdict (`done`, `overtaken`, `unknown`, `there`) instead of raising, and sends NOTIFY, which is delivered on commit.
+
+A connection may be lost after a commit and before its acknowledgement. So every operation is repeated on a new
+connection until the timeout, and a repeated one first finds out whether the earlier try took effect: an appended event
+is already there with the same text, a moved head already stands where it should, a deleted session is gone. Nothing is
+lost and nothing is written twice.
+
+A history is read with recursive queries of bounded size: to the newest plan first, which most callers need, then in
+steps that grow.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +24,14 @@ from psycopg import errors
 from tildone.errors import HeadMoved, StoreDamaged, StoreError, UnknownEvent
 from tildone.log import codec
 from tildone.log.tree import SessionHead, SessionInfo
+from tildone.stores.base import TIMEOUT_SECONDS
 from tildone.stores.postgres.address import address_of
 from tildone.stores.postgres.connections import Connections
 from tildone.stores.postgres.health import findings
 from tildone.stores.postgres.listener import Listener
 from tildone.stores.postgres.names import from_sql, key
 from tildone.stores.postgres.queries import query
-from tildone.stores.postgres.rows import batches, event_id, key_or_none, named, row_of, standing
+from tildone.stores.postgres.rows import batches, event_id, head_row, key_or_none, named, row_of
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,30 +44,28 @@ if TYPE_CHECKING:
     from tildone.log.health import Finding
     from tildone.log.store import Progress
 
-TIMEOUT_SECONDS = 30.0
-
 RECHECK_SECONDS = 10.0
-"""Seconds after which a waiter looks by itself, in case nobody could tell it of a change."""
+"""A waiter reads the head itself this often, in case a notification was lost with its connection."""
 
-# How far back one query of a history goes: to the newest plan at first, then farther each time.
+# How many events one query of a history returns at most: to the newest plan at first, then more each time.
 TO_THE_PLAN = 64
 FIRST_STEPS = 16
 GROWTH = 4
 MOST_STEPS = 1024
 
 ABOUT_BYTES = 1_000_000
-"""What one query reads at once, give or take an event."""
+"""About how many bytes of events one query returns; one event more is possible."""
 
 
 class PostgresStore:
     """A store in a database, named by a URL. What it has acknowledged is on the server's disk.
 
-    Safe for many threads; a process that forks opens one of its own. A server that goes away is waited for, as many
-    seconds as there is `timeout`: what was acknowledged is not lost meanwhile, and nothing is written twice.
+    Safe for many threads; a process that forks must open its own. Operations wait up to `timeout` seconds for a server
+    that restarts.
 
     Raises:
-        UsageError: the URL makes no sense.
-        StoreError: the database cannot be used; which of the family says why. Any method may raise it.
+        UsageError: the URL cannot be parsed.
+        StoreError: the database cannot be used; the subclass says why. Any method may raise it.
     """
 
     durable = True
@@ -61,28 +73,28 @@ class PostgresStore:
     def __init__(self, url: str, *, timeout: float = TIMEOUT_SECONDS) -> None:
         self._connections = Connections(address_of(url, timeout), timeout)
         self._listener = Listener(self._connections)
-        # A process that ends without closing its store ends quietly, too.
-        self._let_go = weakref.finalize(self, _let_go, self._connections, self._listener, os.getpid())
-        # One connection is needed in any case, and what is wrong is best said now.
+        # Also closes the connections of a store that is garbage collected or alive when the process ends.
+        self._finalizer = weakref.finalize(self, _close, self._connections, self._listener, os.getpid())
+        # Connect at once, so that whoever opens the store learns what is wrong.
         self._connections.ask(lambda _connection, _tries: None)
 
     def session_head(self, session: str) -> SessionHead:
-        """Where the session stands."""
+        """The head of the session and its redo list."""
         for head, ahead, body in self._rows("place", session=key(session)):
             way = () if ahead == "[]" else tuple(codec.parse(ahead))
             return SessionHead(None if head is None else event_id(head, body), way)
         return SessionHead()
 
     def history(self, session: str, head: str | None = None) -> Iterator[Event]:
-        """The events from `head` (the session's own, unless another is named) to the root, newest first.
+        """The events from `head`, by default the session's own, to the root, newest first.
 
         Raises:
             UnknownEvent: `head` is not in this session.
         """
-        newest = self._way(session, key_or_none(head), TO_THE_PLAN, to_snapshot=True)
+        newest = self._path(session, key_or_none(head), TO_THE_PLAN, to_snapshot=True)
         if not newest and head is not None:
             raise UnknownEvent(head)
-        return self._backwards(session, newest)
+        return self._ancestors(session, newest)
 
     def events(self, session: str) -> Iterator[Event]:
         """Every event of every branch, in the order they were written."""
@@ -91,7 +103,7 @@ class PostgresStore:
         return iter(())
 
     def append(self, session: str, event: Event) -> None:
-        """Hang `event` under the head and make it the head; on disk when this returns.
+        """Append `event` after the head and make it the head; on disk when this returns.
 
         Raises:
             HeadMoved: `event.parent` is no longer the head.
@@ -99,7 +111,7 @@ class PostgresStore:
         row = named(session) | row_of(event)
 
         def write(connection: Connection, tries: int) -> str:
-            """If it was tried before, without an answer, it may be there already."""
+            """Append; after a try without an answer, the event may be there already."""
             try:
                 verdict = _answer(connection, "append", row)
             except errors.UniqueViolation as error:
@@ -116,41 +128,41 @@ class PostgresStore:
 
         Raises:
             HeadMoved: the head is no longer `expected`.
-            UnknownEvent: the place names an event that is not in this session.
+            UnknownEvent: `to` names an event that is not in this session.
         """
-        row = {"session": key(session), "expected": key_or_none(expected)} | standing(to)
+        row = {"session": key(session), "expected": key_or_none(expected)} | head_row(to)
 
         def go(connection: Connection, tries: int) -> str:
-            """If it was tried before, without an answer, the session may stand there already."""
+            """Move; after a try without an answer, the head may be there already."""
             verdict = _answer(connection, "move", row)
             if tries and verdict == "overtaken":
                 here = connection.execute(query("place"), row).fetchone()
                 return "done" if here and here[:2] == (row["head"], row["ahead"]) else verdict
             return verdict
 
-        _heed(self._connections.ask(go), session, to)
+        _raise_verdict(self._connections.ask(go), session, to)
 
     def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
-        """Take over events as another store has them, wherever the head is, and stand at `to`: all of it or nothing.
+        """Insert events of another store wherever the head is, then set the head: all of it or nothing.
 
         Raises:
-            UnknownEvent: the parent of an event, or the head to stand at, is neither here nor among them.
-            StoreError: another event of the same id is here.
+            UnknownEvent: the parent of an event, or the new head, is neither here nor among them.
+            StoreError: a different event with the same id is here.
         """
         theirs = list(events)
         new = []
 
         def take(connection: Connection, _tries: int) -> None:
             with connection.transaction():
-                new.append(sum(_taken(connection, session, *some) for some in batches(theirs, ABOUT_BYTES)))
-                _heed(_answer(connection, "stand", {"session": key(session)} | standing(to)), session, to)
+                new.append(sum(_insert_unknown(connection, session, *some) for some in batches(theirs, ABOUT_BYTES)))
+                _raise_verdict(_answer(connection, "stand", {"session": key(session)} | head_row(to)), session, to)
 
         self._connections.ask(take)
-        # One that got through without an answer left nothing to do for the one after it.
+        # A try that committed without an answer leaves nothing new for the next one: the largest count is right.
         return max(new)
 
     def delete(self, session: str, *, expected: str | None) -> None:
-        """Remove the session and all its events.
+        """Delete the session and all its events.
 
         Raises:
             HeadMoved: the head is not `expected`: somebody is at work on it.
@@ -158,14 +170,14 @@ class PostgresStore:
         row = {"session": key(session), "expected": key_or_none(expected)}
 
         def remove(connection: Connection, tries: int) -> str:
-            """If it was tried before, without an answer, the session may be gone already."""
+            """Delete; after a try without an answer, the session may be gone already."""
             verdict = _answer(connection, "forget", row)
             return "done" if tries and connection.execute(query("session"), row).fetchone() is None else verdict
 
-        _heed(self._connections.ask(remove), session, SessionHead())
+        _raise_verdict(self._connections.ask(remove), session, SessionHead())
 
     def leaves(self, session: str) -> list[str]:
-        """The ends of the session's branches, in the order they were written."""
+        """The newest event of each branch, in the order they were written."""
         return [event_id(leaf, body) for leaf, body in self._rows("leaves", session=key(session))]
 
     def sessions(self) -> list[SessionInfo]:
@@ -175,44 +187,44 @@ class PostgresStore:
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head is not `head`; False when `timeout` seconds passed first.
 
-        All who wait on this object share one connection, on which the server tells of every change.
+        All waiters of this object share one LISTEN connection.
         """
         if timeout <= 0:
             return self.session_head(session).head != head
-        self._connections.check()
+        self._connections.check_usable()
         until = monotonic() + timeout
-        with self._listener.bell(key(session)) as bell:
+        with self._listener.subscribe(key(session)) as notified:
             while self.session_head(session).head == head:
                 left = until - monotonic()
                 if left <= 0:
                     return False
-                bell.wait(min(left, RECHECK_SECONDS))
-                bell.clear()
+                notified.wait(min(left, RECHECK_SECONDS))
+                notified.clear()
         return True
 
     def check(self, _progress: Progress | None = None) -> Iterator[Finding]:
-        """What is to be said of the database's health, piece by piece as it is found."""
+        """Check the integrity of the database, piece by piece."""
         return findings(self._rows)
 
     def compact(self) -> None:
         """Nothing: the server's autovacuum reuses space."""
 
     def close(self) -> None:
-        """Let go of the server; whoever waits is told. A closed store is not used again."""
-        self._let_go()
-        self._listener.ring()
+        """Close all connections and wake waiters. A closed store is not used again."""
+        self._finalizer()
+        self._listener.wake()
 
-    def _rows(self, name: str, **said: Any) -> list[tuple[Any, ...]]:
-        return self._connections.ask(lambda connection, _tries: connection.execute(query(name), said).fetchall())
+    def _rows(self, name: str, **parameters: Any) -> list[tuple[Any, ...]]:
+        return self._connections.ask(lambda connection, _tries: connection.execute(query(name), parameters).fetchall())
 
-    def _way(
+    def _path(
         self, session: str, head: str | None, steps: int, *, to_snapshot: bool = False
     ) -> list[tuple[str, str | None]]:
-        """Some events and their parents' ids, from an event backwards."""
+        """Some events and the ids of their parents, from `head` towards the root."""
         row = {"head": head, "steps": steps, "bytes": ABOUT_BYTES, "to_snapshot": to_snapshot}
         return self._rows("history", session=key(session), **row)
 
-    def _backwards(self, session: str, way: list[tuple[str, str | None]]) -> Iterator[Event]:
+    def _ancestors(self, session: str, way: list[tuple[str, str | None]]) -> Iterator[Event]:
         steps = FIRST_STEPS
         while way:
             for body, _ in way:
@@ -220,13 +232,13 @@ class PostgresStore:
             _, parent = way[-1]
             if parent is None:
                 return
-            way = self._way(session, parent, steps)
+            way = self._path(session, parent, steps)
             if not way:
                 raise UnknownEvent(from_sql(parent))
             steps = min(steps * GROWTH, MOST_STEPS)
 
     def _in_order(self, session: str, number: int, many: int) -> Iterator[Event]:
-        """The events of the session with that number in the database, as many as there were."""
+        """The first `many` events of the session with that number in the database."""
         last = 0
         while last < many:
             row = {"after": last, "last": many, "most": MOST_STEPS, "bytes": ABOUT_BYTES}
@@ -245,21 +257,21 @@ class PostgresStore:
 
 
 def _answer(connection: Connection, name: str, row: dict[str, Any]) -> str:
-    """The one word that a query gives; none, if it finds nothing."""
+    """The single value that a query returns; empty if it returns no row."""
     found = connection.execute(query(name), row).fetchone()
     return str(found[0]) if found else ""
 
 
-def _heed(verdict: str, session: str, to: SessionHead) -> None:
-    """Raise what the server found wrong, if anything."""
+def _raise_verdict(verdict: str, session: str, to: SessionHead) -> None:
+    """Raise the error that a verdict of the server stands for, if it is one."""
     if verdict == "overtaken":
         raise HeadMoved(session)
     if verdict == "unknown":
         raise UnknownEvent(to.head)
 
 
-def _taken(connection: Connection, session: str, events: list[Event], columns: dict[str, Any]) -> int:
-    """How many of some events were new."""
+def _insert_unknown(connection: Connection, session: str, events: list[Event], columns: dict[str, Any]) -> int:
+    """Insert the events that are not in the database yet; how many."""
     found = connection.execute(query("adopt"), named(session) | columns).fetchone()
     new, orphan, other = found or (0, None, None)
     if orphan:
@@ -269,8 +281,8 @@ def _taken(connection: Connection, session: str, events: list[Event], columns: d
     return int(new)
 
 
-def _let_go(connections: Connections, listener: Listener, process: int) -> None:
-    # What a forked process has inherited is its parent's.
+def _close(connections: Connections, listener: Listener, process: int) -> None:
+    # Connections inherited through fork belong to the parent.
     if process == os.getpid():
         connections.close()
         listener.close()

@@ -1,4 +1,4 @@
-"""Backups: a SQLite store as one plain file, which may be older than this tildone and on a disk that is read-only."""
+"""Backups: a SQLite store as one plain file, which may be older than this tildone and on a read-only disk."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import os
 
 import apsw
 
+from tildone.stores.base import TIMEOUT_SECONDS
 from tildone.stores.sqlite.file import SqliteFile, store_error
 from tildone.stores.sqlite.schema import SCHEMA_VERSION, schema_version
-from tildone.stores.sqlite.store import TIMEOUT_SECONDS, SqliteStore
+from tildone.stores.sqlite.store import SqliteStore
 
 
 def finish_backup(path: str) -> None:
-    """Make one plain file of a closed store: no log beside it, and nobody else's business.
+    """Make a closed store one plain file without a log, readable by its owner alone.
 
     Raises:
         StoreError: there is no room for it.
@@ -27,11 +28,11 @@ def finish_backup(path: str) -> None:
 
 
 def open_backup(path: str, scratch: str) -> SqliteStore:
-    """A store to read from that is left as it is. An older one is brought up to date in a copy, at `scratch`.
+    """Open a store for reading and leave it unchanged. One of an older schema is copied to `scratch` and migrated.
 
     Raises:
-        NotFound: there is none.
-        StoreError: it is no store, or it was written by a newer tildone.
+        NotFound: there is no such file.
+        StoreError: it is no store, or a newer tildone wrote it.
     """
     file = SqliteFile(os.path.abspath(path), TIMEOUT_SECONDS, read_only=True)
     try:

@@ -1,8 +1,26 @@
-"""The SQLite file behind a store: how it is opened and let go of, when it is believed, what its driver's errors mean.
+"""The SQLite file behind a store: its connection, its write-ahead log, and whether it is still the same file.
 
-What is written goes to a log beside the file first, and is brought home into the file from time to time. Whoever does
-that writes down how the file looks then. A file that looks different was written to by something else, such as `cp`
-with a backup, and what the log has to add to it may not fit: it is looked through before anything is believed.
+Theory of operation. In WAL mode a commit goes to the log (`FILE-wal`); a checkpoint copies the log into the file later.
+SQLite trusts that file and log belong together. People break that: they overwrite the file with a backup (`cp`) while a
+log lies beside it, or replace it while a process has it open. Applied to another file, the log would corrupt it, and a
+process that holds a deleted file would go on writing where nobody reads.
+
+Two facts are kept to notice this. The *stamp* is what `stat` says of the file (device, inode, size, modification time).
+With the log, every change of the file itself is a checkpoint, and checkpoints are done by this class alone (SQLite's
+automatic ones are off). So the stamp after each checkpoint is recorded in the table `mark`, in a transaction that goes
+to the log and leaves the file untouched.
+
+- Before each use the stamp is compared with the remembered one: one `stat` call. A different inode means that the file
+  was deleted or replaced: the connection is dropped without a checkpoint, and whatever is at the path is opened.
+- The same inode with another size or time was either checkpointed by another process, which then records the stamp
+  within `SETTLE_SECONDS`, or overwritten in place: then the file is opened anew, which discards cached pages.
+- When a file is opened with a log beside it and the recorded stamp does not match, the whole store is checked before
+  anything is believed or written. If it is damaged, `StoreDamaged` tells how to restore a backup.
+- On close, the log is checkpointed only if the file is known to be ours: SQLite would otherwise write it over whatever
+  somebody has put there.
+
+A process that dies between checkpoint and recording leaves a stamp that does not match: the next one to open the store
+checks it once, finds it sound, and records the stamp.
 """
 
 from __future__ import annotations
@@ -14,6 +32,7 @@ from time import monotonic, sleep
 import apsw
 
 from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreError
+from tildone.stores.sqlite import queries
 from tildone.stores.sqlite.schema import Transaction, migrate, record_stamp, schema_version, stamp_of
 from tildone.typing import TYPE_CHECKING
 
@@ -22,20 +41,19 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 CHECKPOINT_PAGES = 1000
-"""How many pages the log may have before it is brought home, as SQLite itself would do it."""
+"""The log is checkpointed from this many pages on, SQLite's own default."""
 
 SETTLE_SECONDS = 1.0
-"""How many seconds somebody may take to bring the log home and write down how the file looks then."""
+"""How long another process may take from the end of a checkpoint to recording the stamp."""
 
-_MARK = "SELECT size, written FROM mark"
-_RETRY = 0.005
+_RETRY_SECONDS = 0.005
 
 
 class SqliteFile:
     """An open file, for one thread at a time: `with file as connection`.
 
-    What the driver raises in between leaves as a `StoreError`. `changed` is for those who wait for a change, and is
-    told of each by whoever makes it. One that is only `looking` neither makes nor changes anything.
+    Errors of the driver inside the block leave it as `StoreError`. `changed` is notified by whoever makes a change. A
+    `read_only` file is neither created nor migrated nor written to.
     """
 
     def __init__(self, path: str, timeout: float, *, read_only: bool = False) -> None:
@@ -43,8 +61,8 @@ class SqliteFile:
         self.changed = Condition()
         self._timeout = timeout
         self._read_only = read_only
-        self._log = [0]
-        self._ended = False
+        self._wal_pages = [0]
+        self._closed = False
         self._connected = False
         try:
             self._open()
@@ -55,7 +73,7 @@ class SqliteFile:
         self.changed.acquire()
         try:
             if not self._connected or stamp_of(self.path) != self._stamp:
-                self._look_again()
+                self._revalidate()
         except BaseException as error:
             self.changed.release()
             if isinstance(error, apsw.Error | UnicodeDecodeError):
@@ -67,64 +85,63 @@ class SqliteFile:
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         try:
-            if self._log[0] >= CHECKPOINT_PAGES and error is None:
-                self._bring_home()
+            if self._wal_pages[0] >= CHECKPOINT_PAGES and error is None:
+                self._checkpoint()
         finally:
             self.changed.release()
         if isinstance(error, apsw.Error | UnicodeDecodeError):
             raise store_error(error, self.path) from error
 
     def __del__(self) -> None:
-        # Without this the log would stay beside the file whenever a store is dropped without a word.
+        # Without this the log would stay beside the file whenever a store is dropped without closing it.
         try:
             self.close()
         except Exception:  # noqa: BLE001  an interpreter that is ending may have lost what this needs
             return
 
-    def note_once(self) -> None:
-        """Write down how the file looks, if that is not known to have been done: to be called before a change."""
-        if not self._noted:
-            self._note()
+    def record_stamp_once(self) -> None:
+        """Record the stamp unless it is known to be recorded. To be called before each change."""
+        if not self._recorded:
+            self._record_stamp()
 
-    def bring_home(self) -> None:
-        """Bring the log home now, as far as nobody else is in the way."""
+    def checkpoint(self) -> None:
+        """Checkpoint the log as far as other connections allow."""
         with self:
-            self._bring_home()
+            self._checkpoint()
 
     def close(self) -> None:
-        """Let go of the file. The last one to do so leaves one file and no log."""
+        """Close the file. The last process to do so leaves one file and no log."""
         with self.changed:
-            self._ended = True
+            self._closed = True
             if self._connected:
-                self._let_go()
+                self._checkpoint_and_drop()
 
     def _open(self) -> None:
         """Open what is at the path.
 
         Raises:
-            StoreDamaged: it is no store, or it and its log do not fit together.
+            StoreDamaged: it is no store, or it and its log do not belong together.
         """
-        logged = _has_log(self.path)
+        had_log = _has_log(self.path)
         try:
-            self._connection = self._connect(logged=logged)
+            self._connection = self._connect(had_log=had_log)
         except OSError as error:
             raise StoreError(f"cannot open {self.path}: {error}") from error
         except ValueError as error:
-            raise StoreError(f"cannot open {self.path!r}, which no file can be called: {error}") from error
+            raise StoreError(f"cannot open {self.path!r}, which is no valid file name: {error}") from error
         self._stamp = stamp_of(self.path)
-        self._noted = False
+        self._recorded = False
         self._connected = True
-        self._log[0] = 0
-        self._connection.set_wal_hook(_counting(self._log))
-        if logged and not self._read_only:
-            self._believe()
+        self._wal_pages[0] = 0
+        self._connection.set_wal_hook(_page_counter(self._wal_pages))
+        if had_log and not self._read_only:
+            self._check_log_belongs()
 
-    def _connect(self, *, logged: bool) -> apsw.Connection:
+    def _connect(self, *, had_log: bool) -> apsw.Connection:
         if self._read_only and not os.path.exists(self.path):
             raise NotFound(f"there is no store at {self.path}")
-        connection = _opened(
-            self.path, apsw.SQLITE_OPEN_READWRITE | (0 if self._read_only else apsw.SQLITE_OPEN_CREATE)
-        )
+        create = 0 if self._read_only else apsw.SQLITE_OPEN_CREATE
+        connection = _opened(self.path, apsw.SQLITE_OPEN_READWRITE | create)
         try:
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             connection.set_busy_timeout(int(self._timeout * 1000))
@@ -132,20 +149,16 @@ class SqliteFile:
                 connection.execute("PRAGMA query_only = 1")
                 schema_version(connection, self.path)
             else:
-                migrate(connection, self.path, self._timeout, logged=logged)
+                migrate(connection, self.path, self._timeout, had_log=had_log)
                 connection.execute("PRAGMA synchronous = FULL")
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _look_again(self) -> None:
-        """The file is not as it was. If another process brought the log home, it says so in the file itself.
-
-        One that was deleted or replaced is let go of: SQLite would go on writing to it, and nobody would ever read
-        that again. One that was overwritten in its place is read anew, so that nothing is left in memory of before.
-        """
-        if self._ended:
+    def _revalidate(self) -> None:
+        """The stamp has changed: find out whether by a checkpoint elsewhere, else open the file anew."""
+        if self._closed:
             raise StoreError(f"{self.path} has been closed")
         if self._connected:
             found = stamp_of(self.path)
@@ -153,25 +166,25 @@ class SqliteFile:
                 if self._read_only:
                     self._stamp = found
                     return
-                if self._settled():
+                if self._matches_recorded_stamp():
                     return
             self._drop()
         self._open()
 
-    def _believe(self) -> None:
+    def _check_log_belongs(self) -> None:
         """Make sure that the file and the log beside it belong together."""
         try:
-            if _has_log(self.path) and not self._settled():
-                self._look_through()
-                self._note()
+            if _has_log(self.path) and not self._matches_recorded_stamp():
+                self._check_integrity()
+                self._record_stamp()
         except apsw.ReadOnlyError:
-            # Nobody else will know that it was looked through, and the next one will have to do it again.
+            # The result cannot be recorded: the next process to open the store checks it again.
             return
         except BaseException:
             self._drop()
             raise
 
-    def _look_through(self) -> None:
+    def _check_integrity(self) -> None:
         # Late, because it is needed once in the life of a store, if ever.
         from tildone.stores.sqlite.health import integrity_errors  # noqa: PLC0415  see above
 
@@ -181,60 +194,57 @@ class SqliteFile:
                 "to begin again from a backup: tildone restore FILE"
             )
 
-    def _settled(self) -> bool:
-        """Whether the file looks as was written down, or soon does: another process may be bringing the log home."""
+    def _matches_recorded_stamp(self) -> bool:
+        """Whether the file has the recorded stamp, or gets it soon: another process may be in a checkpoint."""
         until = monotonic() + SETTLE_SECONDS
-        seen = None
+        before = None
         while True:
             found = stamp_of(self.path)
             if found is None or not _has_log(self.path):
                 return False
-            if self._connection.execute(_MARK).get == found[2:]:
+            if self._connection.execute(queries.STAMP).get == found[2:]:
                 self._stamp = found
-                self._noted = True
+                self._recorded = True
                 return True
-            if found != seen:
-                seen, until = found, monotonic() + SETTLE_SECONDS
+            if found != before:
+                before, until = found, monotonic() + SETTLE_SECONDS
             if monotonic() > until:
                 return False
-            sleep(_RETRY)
+            sleep(_RETRY_SECONDS)
 
-    def _note(self) -> None:
+    def _record_stamp(self) -> None:
         with Transaction(self._connection):
             self._stamp = record_stamp(self._connection, self.path)
-        self._noted = True
+        self._recorded = True
 
-    def _bring_home(self) -> None:
-        """Write the log into the file. It is no matter for whoever has just written if that fails: it was written."""
-        self._log[0] = 0
+    def _checkpoint(self) -> None:
+        """Copy the log into the file. Failure is harmless: the commit is already durable in the log."""
+        self._wal_pages[0] = 0
         try:
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            self._note()
+            self._record_stamp()
         except apsw.Error:
             self._stamp = stamp_of(self.path)
-            self._noted = False
+            self._recorded = False
 
     def _drop(self) -> None:
-        """Close the file and leave the log as it is."""
+        """Close the connection and leave the log as it is."""
         self._connected = False
         self._connection.close(force=True)
 
-    def _let_go(self) -> None:
-        """Close the file, and bring the log home unless the file has become another one.
-
-        SQLite would write the log over whatever somebody has put there meanwhile.
-        """
-        home = not _has_log(self.path) if self._read_only else self._is_as_written()
-        if home:
+    def _checkpoint_and_drop(self) -> None:
+        """Close the connection; SQLite checkpoints the log, unless the file may have become another one."""
+        is_ours = not _has_log(self.path) if self._read_only else self._is_as_recorded()
+        if is_ours:
             self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         self._drop()
 
-    def _is_as_written(self) -> bool:
+    def _is_as_recorded(self) -> bool:
         found = stamp_of(self.path)
         if found is None or found == self._stamp:
             return found is not None
         try:
-            return bool(self._connection.execute(_MARK).get == found[2:])
+            return bool(self._connection.execute(queries.STAMP).get == found[2:])
         except apsw.Error:
             return False
 
@@ -247,11 +257,11 @@ def _opened(path: str, flags: int) -> apsw.Connection:
         return apsw.Connection(path, flags=flags)
 
 
-def _counting(log: list[int]) -> Callable[[apsw.Connection, str, int], int]:
-    """Keeps count of the log's pages; apart from the file, which would otherwise hold on to itself."""
+def _page_counter(pages: list[int]) -> Callable[[apsw.Connection, str, int], int]:
+    """A WAL hook that keeps the log's page count in `pages`. It must not refer to the file: that would be a cycle."""
 
-    def committed(_connection: apsw.Connection, _name: str, pages: int) -> int:
-        log[0] = pages
+    def committed(_connection: apsw.Connection, _name: str, count: int) -> int:
+        pages[0] = count
         return apsw.SQLITE_OK
 
     return committed
@@ -265,7 +275,7 @@ def _has_log(path: str) -> bool:
 
 
 def store_error(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
-    """What the driver's error means to whoever uses the store."""
+    """The `StoreError` that an error of the driver means."""
     match error:
         case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
             return StoreBusy(f"{path} is in use by another process, for longer than we wait")
@@ -274,7 +284,7 @@ def store_error(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError
         case apsw.CorruptError() | apsw.SQLError():
             return StoreDamaged(f"{path} is damaged: {error}")
         case UnicodeDecodeError():
-            return StoreDamaged(f"{path} is damaged: there is something in it that is no text")
+            return StoreDamaged(f"{path} is damaged: it contains text that is not UTF-8")
         case apsw.FullError():
             return StoreError(f"{path} can't grow: the disk is full")
         case apsw.ReadOnlyError():

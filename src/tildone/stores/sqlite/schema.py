@@ -1,4 +1,8 @@
-"""What a SQLite store is made of: how a file is recognised as one, made into one, and brought up to date."""
+"""The schema of a SQLite store: recognising a file as one, creating it, and migrating it.
+
+`application_id` says that a file is ours, `user_version` which schema it has. The migrations in `migrations/*.sql` run
+in one transaction, so many processes may try at once and the first does it. An older tildone refuses a newer schema.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from time import monotonic, sleep
 import apsw
 
 from tildone.errors import StoreDamaged, StoreTooNew
+from tildone.stores.sqlite import queries
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,27 +21,26 @@ if TYPE_CHECKING:
     Stamp = tuple[int, int, int, int]
 
 SCHEMA_VERSION = 2
-FIRST_VERSION_WITH_MARK = 2  # the first schema with a mark
+FIRST_VERSION_WITH_MARK = 2
 APPLICATION_ID = 0x746C646E  # "tldn"
-HEAD_MOVED = "the head moved"  # as a trigger of the schema says it
+HEAD_MOVED = "the head moved"  # the message of a trigger in the schema
 MIGRATIONS = os.path.join(os.path.dirname(__file__), "migrations")
 
-_MAGIC = b"SQLite format 3\0"
-_NOTE = "UPDATE mark SET size = :size, written = :written WHERE size != :size OR written != :written"
-_RETRY = 0.005
+_SQLITE_MAGIC = b"SQLite format 3\0"
+_RETRY_SECONDS = 0.005
 
 
 class Transaction:
-    """A change of the file: all of it or nothing. Others who want to write wait for its end.
+    """`with Transaction(connection)`: a change that is made whole or not at all. Other writers wait until it ends.
 
-    The driver's own `with connection` would keep every thread of the process from running while it waits.
+    apsw's own `with connection` would block every thread of the process while it waits for the lock.
     """
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
     def __enter__(self) -> None:
-        # One that begins by reading and then wants to write may be refused at once, whatever the timeout.
+        # A transaction that reads first and writes later may fail at once with SQLITE_BUSY, whatever the timeout.
         self._connection.execute("BEGIN IMMEDIATE")
 
     def __exit__(
@@ -51,46 +55,46 @@ class Transaction:
 
 
 def schema_version(connection: apsw.Connection, path: str) -> int:
-    """The schema of a file that is a store, if only an older one.
+    """The schema version of a file that is a store.
 
     Raises:
         StoreDamaged: it is something else.
-        StoreTooNew: it was made by a newer tildone.
+        StoreTooNew: a newer tildone made it.
     """
-    return _known(*_marks(connection), path)
+    return _checked_version(*_version_and_application(connection), path)
 
 
-def migrate(connection: apsw.Connection, path: str, timeout: float, *, logged: bool) -> None:
-    """Make sure that this is a store of today: an empty file becomes one, an older one is brought up to date.
+def migrate(connection: apsw.Connection, path: str, timeout: float, *, had_log: bool) -> None:
+    """Make the file a store of the current schema: create one in an empty file, migrate an older one.
 
-    Where it was not `logged`, there was no log beside the file, and how it looks can be written down as it is.
+    Without a log beside the file (`had_log`) its stamp can be recorded as it is.
 
     Raises:
         StoreDamaged: it is something else.
-        StoreTooNew: it was made by a newer tildone.
+        StoreTooNew: a newer tildone made it.
     """
-    version, application = _marks(connection)
+    version, application = _version_and_application(connection)
     if not version and not application:
         if _is_empty(connection):
-            _begin(connection, path, timeout)
-        # Looked at again in any case: somebody else may have been making a store of it.
-        version, application = _marks(connection)
-    if _known(version, application, path) < SCHEMA_VERSION:
+            _create(connection, path, timeout)
+        # Read again in any case: another process may have created the store meanwhile.
+        version, application = _version_and_application(connection)
+    if _checked_version(version, application, path) < SCHEMA_VERSION:
         with Transaction(connection):
             version = schema_version(connection, path)
-            _take_steps(connection, version)
-            if not logged or version < FIRST_VERSION_WITH_MARK:
+            _run_migrations(connection, version)
+            if not had_log or version < FIRST_VERSION_WITH_MARK:
                 record_stamp(connection, path)
     if connection.execute("PRAGMA journal_mode").get != "wal":
         try:
-            # It is a backup that was put in the place of a store.
-            _keep_a_wal(connection, timeout)
+            # A backup was put in the place of the store; backups have no log.
+            _enable_wal(connection, timeout)
         except apsw.ReadOnlyError:
             return
 
 
 def to_sql(text: str | None) -> str | bytes | None:
-    """Text as SQLite can hold it: bytes, when half a surrogate pair makes it unfit for UTF-8."""
+    """Text as SQLite can hold it: bytes if a lone surrogate keeps it from being UTF-8."""
     if text is None or text.isascii():
         return text
     try:
@@ -100,21 +104,21 @@ def to_sql(text: str | None) -> str | bytes | None:
     return text
 
 
-def from_sql(held: object) -> str:
-    """Text as it was before it was kept; a value that nobody kept, as it is written."""
-    return held.decode("utf-8", "surrogatepass") if isinstance(held, bytes) else str(held)
+def from_sql(stored: object) -> str:
+    """The text that `to_sql` was given. Any other value, which only a damaged store holds, becomes its `str`."""
+    return stored.decode("utf-8", "surrogatepass") if isinstance(stored, bytes) else str(stored)
 
 
 def record_stamp(connection: apsw.Connection, path: str) -> Stamp | None:
-    """Write down how the file looks, inside a transaction; what was seen."""
+    """Record the stamp of the file, inside a transaction, and return it."""
     found = stamp_of(path)
     if found is not None:
-        connection.execute(_NOTE, {"size": found[2], "written": found[3]})
+        connection.execute(queries.RECORD_STAMP, {"size": found[2], "written": found[3]})
     return found
 
 
 def stamp_of(path: str) -> Stamp | None:
-    """Which file is at `path`, how large it is, and when it was written to; None when there is none."""
+    """Device, inode, size and modification time (ns) of the file at `path`; None if there is none."""
     try:
         found = os.stat(path)
     except OSError:
@@ -123,17 +127,17 @@ def stamp_of(path: str) -> Stamp | None:
 
 
 def is_foreign_database(path: str) -> bool:
-    """Whether the file is, by its first bytes, a whole SQLite database of some other program."""
+    """Whether the file is, by its header, a SQLite database of another program."""
     try:
         with open(path, "rb") as file:
-            head = file.read(72)
+            header = file.read(72)
     except OSError:
         return False
-    return head.startswith(_MAGIC) and head[68:72] != APPLICATION_ID.to_bytes(4, "big")
+    return header.startswith(_SQLITE_MAGIC) and header[68:72] != APPLICATION_ID.to_bytes(4, "big")
 
 
 def migrations() -> list[str]:
-    """The ways from each schema to the next, the first one from nothing."""
+    """The SQL of every migration, in order; the first creates the schema."""
     texts = []
     for name in sorted(os.listdir(MIGRATIONS)):
         with open(os.path.join(MIGRATIONS, name), encoding="utf-8") as file:
@@ -141,31 +145,31 @@ def migrations() -> list[str]:
     return texts
 
 
-def _begin(connection: apsw.Connection, path: str, timeout: float) -> None:
-    """Make a store of an empty file. Many may try at once."""
-    _keep_a_wal(connection, timeout)
+def _create(connection: apsw.Connection, path: str, timeout: float) -> None:
+    """Create a store in an empty file. Many processes may try at once."""
+    _enable_wal(connection, timeout)
     with Transaction(connection):
         if _is_empty(connection):
-            _take_steps(connection, 0)
+            _run_migrations(connection, 0)
             record_stamp(connection, path)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
-def _take_steps(connection: apsw.Connection, version: int) -> None:
-    for step in migrations()[version:SCHEMA_VERSION]:
-        connection.execute(step)
+def _run_migrations(connection: apsw.Connection, version: int) -> None:
+    for migration in migrations()[version:SCHEMA_VERSION]:
+        connection.execute(migration)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
-def _marks(connection: apsw.Connection) -> tuple[int, int]:
-    """By which schema the file was made, and whose it is.
+def _version_and_application(connection: apsw.Connection) -> tuple[int, int]:
+    """`user_version` and `application_id`.
 
-    In this order: who gets them from before and after the making of a store does not take it for another's.
+    In this order: read from before and after the creation of a store, they do not look like another program's file.
     """
     return connection.execute("PRAGMA user_version").get, connection.execute("PRAGMA application_id").get
 
 
-def _known(version: int, application: int, path: str) -> int:
+def _checked_version(version: int, application: int, path: str) -> int:
     if application != APPLICATION_ID:
         raise StoreDamaged(f"{path} is not a tildone store")
     if version > SCHEMA_VERSION:
@@ -180,8 +184,8 @@ def _is_empty(connection: apsw.Connection) -> bool:
     return not connection.execute("SELECT * FROM sqlite_schema LIMIT 1").get
 
 
-def _keep_a_wal(connection: apsw.Connection, timeout: float) -> None:
-    """Have changes go through a write-ahead log. SQLite does not wait by itself for others who do the same."""
+def _enable_wal(connection: apsw.Connection, timeout: float) -> None:
+    """Switch to WAL mode. SQLite does not apply its busy timeout here, so this waits by itself."""
     until = monotonic() + timeout
     while True:
         try:
@@ -190,4 +194,4 @@ def _keep_a_wal(connection: apsw.Connection, timeout: float) -> None:
         except apsw.BusyError:
             if monotonic() > until:
                 raise
-            sleep(_RETRY)
+            sleep(_RETRY_SECONDS)

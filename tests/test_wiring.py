@@ -14,7 +14,7 @@ from tildone.errors import UsageError
 from tildone.log.address import parse_address
 from tildone.log.events import Actor
 from tildone.stores.memory import MemoryStore
-from tildone.wiring import LOOK_BACK, dialect_of_session, open_session, open_store
+from tildone.wiring import MAX_EVENTS_SEARCHED, dialect_of_session, open_session, open_store
 
 HERE = Settings(store=parse_address("unused.db"), session="s", project="/nowhere")
 
@@ -74,7 +74,7 @@ def test_a_call_of_long_ago_is_not_looked_for() -> None:
     store = MemoryStore()
     session = open_session(HERE, dialect_named("indexed"), store)
     session.call("write_todos", {"mode": "replace", "todos": [{"text": "a"}]})
-    for count in range(LOOK_BACK):
+    for count in range(MAX_EVENTS_SEARCHED):
         session.change([Write(plan_of(str(count)).phases)])
 
     assert dialect_of_session(HERE, store) is BY_HAND

@@ -1,0 +1,40 @@
+"""Every SQL statement that runs on a SQLite store, but for migrations and the fast path of hooks.
+
+Constants rather than a file of SQL: reading and splitting one would take longer than a hook's query.
+"""
+
+SESSION_HEAD = "SELECT head, ahead FROM sessions WHERE name = ?"
+HEAD = "SELECT head FROM sessions WHERE name = ?"
+SESSIONS = "SELECT name, events, created, updated FROM sessions ORDER BY newest DESC"
+
+EVENT = "SELECT body, crc FROM events WHERE session = ? AND id = ?"
+EVENT_EXISTS = "SELECT 1 FROM events WHERE session = ? AND id = ?"
+EVENT_NUMBERS = "SELECT seq FROM events WHERE session = ? ORDER BY seq"
+# The unary plus keeps the planner from scanning the session's index instead of looking up the given numbers.
+EVENTS_BY_NUMBER = (
+    "SELECT body, crc FROM events WHERE seq IN (SELECT value FROM json_each(?)) AND +session = ? ORDER BY seq"
+)
+LEAVES = """
+SELECT id FROM events WHERE session = :session AND id NOT IN
+    (SELECT parent FROM events WHERE session = :session AND parent IS NOT NULL)
+ORDER BY seq
+"""
+
+APPEND = "INSERT INTO events (session, id, parent, at, body, crc) VALUES (?, ?, ?, ?, ?, ?)"
+MOVE_HEAD = "UPDATE sessions SET head = ?, ahead = ? WHERE name = ?"
+DELETE_SESSION = ("DELETE FROM events WHERE session = ?", "DELETE FROM sessions WHERE name = ?")
+
+STAMP = "SELECT size, written FROM mark"
+RECORD_STAMP = "UPDATE mark SET size = :size, written = :written WHERE size != :size OR written != :written"
+
+ALL_EVENTS = "SELECT session, id, parent, at, body, crc FROM events ORDER BY seq"
+COUNT_EVENTS = "SELECT count(*) FROM events"
+ALL_SESSIONS = "SELECT name, head, ahead, events, created, updated, newest FROM sessions"
+TOTALS = "SELECT count(*), (SELECT count(*) FROM events) FROM sessions"
+EVENTS_OF_SESSION = "SELECT count(*), min(seq), max(seq) FROM events WHERE session = ?"
+TIME_OF_EVENT = "SELECT at FROM events WHERE seq = ?"
+ORPHANED_EVENTS = """
+SELECT session, id, parent FROM events AS child WHERE parent IS NOT NULL AND NOT EXISTS
+    (SELECT 1 FROM events WHERE session = child.session AND id = child.parent AND seq < child.seq)
+"""
+EVENTS_WITHOUT_SESSION = "SELECT DISTINCT session FROM events WHERE session NOT IN (SELECT name FROM sessions)"

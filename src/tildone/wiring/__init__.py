@@ -1,0 +1,99 @@
+"""The composition root: sessions, stores and agents, built from settings. `wiring.hosting` builds hosts."""
+
+from __future__ import annotations
+
+import os
+import time
+from itertools import islice
+
+from tildone import stores
+from tildone.config import Settings
+from tildone.dialects import dialect_named, dialect_of_tool, plan_in_entry
+from tildone.dialects.by_hand import BY_HAND
+from tildone.ids import id_maker, now
+from tildone.log.events import PlanChanged
+from tildone.loop.decision import Patience
+from tildone.session import Session
+from tildone.stores.base import TIMEOUT_SECONDS, OpenOptions
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
+
+if TYPE_CHECKING:
+    from tildone.agents.registry import AgentRegistry
+    from tildone.dialects.base import Dialect
+    from tildone.log.store import Store
+    from tildone.session import Completions
+
+MAX_EVENTS_SEARCHED = 200
+"""How many events back a session is searched for a tool call that tells its dialect."""
+
+
+def open_store(settings: Settings, *, timeout: float = TIMEOUT_SECONDS, read_only: bool = False) -> Store:
+    """Open the store that the settings name.
+
+    `timeout` bounds, in seconds, how long an operation waits for other processes or for a server.
+
+    Raises:
+        UsageError: no store answers to the address, or its driver is not installed.
+        StoreError: it cannot be opened.
+    """
+    return stores.open_store(settings.store, OpenOptions(timeout, read_only, plan_in_entry))
+
+
+def session_in(store: Store, name: str, dialect: Dialect, patience: Patience = Patience()) -> Session:  # noqa: B008  frozen
+    """Return the session of that name in a store, with the system clock and new ids."""
+    return Session(store, name, dialect, now=now, new_id=id_maker(now, os.urandom), patience=patience)
+
+
+def open_session(settings: Settings, dialect: Dialect, store: Store | None = None) -> Session:
+    """Return the session that the settings name, in a dialect."""
+    return Session(
+        store or open_store(settings),
+        settings.session,
+        dialect,
+        now=now,
+        new_id=id_maker(now, os.urandom),
+        patience=_patience(settings),
+        completions=_completions(settings.project) if dialect.completion else None,
+    )
+
+
+def open_agents(settings: Settings) -> AgentRegistry:
+    """Return the registry of the agents at work in the project."""
+    # Imported here because most commands concern no agent.
+    from tildone.agents.registry import AgentRegistry  # noqa: PLC0415  see above
+
+    return AgentRegistry(settings.agents_dir, settings.project)
+
+
+def dialect_of_session(settings: Settings, store: Store) -> Dialect:
+    """Return the dialect whose rules a person's edits follow: the configured one, else that of the newest tool call.
+
+    A plan that an agent works on thereby keeps the form that its tools expect. Without either, no rules apply.
+    """
+    if settings.dialect:
+        return dialect_named(settings.dialect)
+    for event in islice(store.history(settings.session), MAX_EVENTS_SEARCHED):
+        if isinstance(event.fact, PlanChanged) and event.fact.call:
+            name = dialect_of_tool(event.fact.call.tool)
+            return dialect_named(name) if name else BY_HAND
+    return BY_HAND
+
+
+def _patience(settings: Settings) -> Patience:
+    """Return the default bounds, replaced by those that are configured."""
+    configured = {
+        "nudges": settings.max_nudges,
+        "repeats": settings.max_same,
+        "minutes": settings.max_minutes,
+        "cost": settings.max_cost,
+    }
+    return replace(Patience(), **{bound: limit for bound, limit in configured.items() if limit is not None})
+
+
+def _completions(project: str) -> Completions:
+    """Return the log of completed plans in a project."""
+    # Imported here because only one dialect has such a log.
+    from tildone.agents.completion_log import CompletionLog  # noqa: PLC0415  see above
+
+    return CompletionLog(project, lambda: time.strftime("%Y%m%d-%H%M%S"))

@@ -1,0 +1,87 @@
+"""Conversations and hosts, built from settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tildone.config import Settings
+from tildone.dialects import dialect_named, dialect_of_tool
+from tildone.dialects.by_hand import BY_HAND
+from tildone.errors import TildoneError, UsageError
+from tildone.extensions import extension_of
+from tildone.extensions.steering import steering
+from tildone.host.conversations import Conversations
+from tildone.host.host import Extension, Host
+from tildone.host.model import Model
+from tildone.host.tools import builtin_tools
+from tildone.host.tools.permissions import PermissionPolicy
+from tildone.host.transcript import Transcript
+from tildone.host.ui import UI
+from tildone.ids import new_conversation_id, now
+from tildone.log.store import Store
+from tildone.session import Session
+from tildone.value import replace
+from tildone.wiring import open_agents, open_session
+
+DEFAULT_DIALECT = "indexed"
+"""The dialect of a new conversation in the host, unless another is configured."""
+
+
+def open_conversations(
+    settings: Settings, cwd: str, *, kept: bool = True, new_id: Callable[[], str] = new_conversation_id
+) -> Conversations:
+    """Return the conversations of a working folder; those that are not `kept` leave no file.
+
+    Raises:
+        UsageError: the store is in the folder of the conversations. In one file with a plan's events, the messages of
+            a conversation would look like a branch that was abandoned, and the events likewise.
+    """
+    if kept and settings.store.path == settings.session_dir:
+        raise UsageError(f"{settings.session_dir} can't be both the store and the session-dir: choose another for one")
+    return Conversations(settings.session_dir if kept else None, cwd, now=now, new_conversation_id=new_id)
+
+
+def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
+    settings: Settings,
+    store: Store,
+    transcript: Transcript,
+    *,
+    cwd: str,
+    model: Model,
+    mode: str,
+    ui: UI | None = None,
+    policy: PermissionPolicy | None = None,
+) -> Host:
+    """Return a host for one conversation, with the extension of its dialect.
+
+    With a policy it has the built-in tools. The plan is in the store, in the session named by the conversation's id.
+
+    Raises:
+        TildoneError: an extension cannot be loaded.
+    """
+    name = settings.dialect or dialect_of_conversation(transcript) or DEFAULT_DIALECT
+    tools = builtin_tools(policy) if policy is not None else ()
+    host = Host(model=model, transcript=transcript, cwd=cwd, now=now, ui=ui, mode=mode, tools=tools)
+    failures = host.load([(name, _extension(settings, name, store)), ("steering", _steering(settings, store))])
+    if failures:
+        raise TildoneError(f"the {failures[0].extension} extension cannot be loaded: {failures[0].error}")
+    return host
+
+
+def dialect_of_conversation(transcript: Transcript) -> str | None:
+    """Return the name of the dialect whose tools were called in a conversation."""
+    return next((name for tool in reversed(transcript.called_tools()) if (name := dialect_of_tool(tool))), None)
+
+
+def _extension(settings: Settings, name: str, store: Store) -> Extension:
+    dialect = dialect_named(name)
+
+    def session(conversation: str) -> Session:
+        return open_session(replace(settings, session=conversation), dialect, store)
+
+    return extension_of(dialect, session, settings)
+
+
+def _steering(settings: Settings, store: Store) -> Extension:
+    agents = open_agents(settings) if store.durable else None
+    return steering(lambda conversation: open_session(replace(settings, session=conversation), BY_HAND, store), agents)

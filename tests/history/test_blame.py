@@ -3,7 +3,7 @@
 from tests.history.histories import history
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.history.blame import LONGEST, blame_lines
+from tildone.history.blame import MAX_ARGUMENT_CHARS, blame_lines
 from tildone.history.task_history import TaskHistory, task_histories
 from tildone.kit.text import display_width
 from tildone.kit.theme import plain
@@ -11,7 +11,7 @@ from tildone.log.events import Actor, Call, Event, PlanChanged
 
 
 def shown(found: list[TaskHistory], columns: int | None = None, *, whole: bool = False) -> list[str]:
-    short = {step.event.id: step.event.id for life in found for step in life.steps}
+    short = {step.event.id: step.event.id for entry in found for step in entry.steps}
     return [plain(line) for line in blame_lines(found, "t{}".format, short, columns, whole=whole)]
 
 
@@ -36,7 +36,7 @@ def test_each_task_says_who_brought_it_and_who_gave_it_its_status() -> None:
 
 
 def test_a_whole_life_is_told_line_by_line_with_the_calls() -> None:
-    """Moves and notes included; a life apart from the next by a blank line."""
+    """Moves and notes included; a entry apart from the next by a blank line."""
     assert shown(task_histories(EVENTS), whole=True) == [
         "– [0] Wire  Build",
         "  a  t0  agent  added",
@@ -84,7 +84,7 @@ def test_arguments_are_cut_and_harmless() -> None:
 
     [_, _, line] = shown(task_histories([Event("a", None, 0, Actor.AGENT, fact)]), whole=True)
 
-    assert line.endswith(f"x␛[2J {'⏎' * LONGEST}…")
+    assert line.endswith(f"x␛[2J {'⏎' * MAX_ARGUMENT_CHARS}…")
 
 
 def test_no_line_is_wider_than_the_terminal() -> None:

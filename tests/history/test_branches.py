@@ -3,7 +3,8 @@
 from tests.plans import COMPLETED, plan_of
 from tildone.core.plan import Task, flat
 from tildone.core.query import Progress
-from tildone.history.branches import Branch, branch_lines, branches
+from tildone.history.branch_lines import branch_lines
+from tildone.history.branches import Branch, branches
 from tildone.kit.text import display_width
 from tildone.kit.theme import plain
 from tildone.log.events import Actor, Directive, DirectiveSet, Event, Fact, Labelled, Nudged, PlanChanged

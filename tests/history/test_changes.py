@@ -5,8 +5,8 @@ from hypothesis import example, given
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of, plans
 from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.history.blame import describe_change
-from tildone.history.changes import Change, ChangeKind, change_sentences, changes
+from tildone.history.changes import Change, ChangeKind, changes
+from tildone.history.sentences import change_sentences, describe_change
 
 ABC = plan_of("a", "b", "c")
 
@@ -38,7 +38,7 @@ def test_what_was_added_there_is_removed_on_the_way_back(before: Plan, after: Pl
     """Seen from the other side."""
 
     def kinds(found: list[Change], what: ChangeKind) -> list[str]:
-        return sorted(change.subject for change in found if change.what is what)
+        return sorted(change.subject for change in found if change.kind is what)
 
     there, back = changes(before, after), changes(after, before)
 

@@ -7,7 +7,7 @@ from tests import plans
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.history.changes import ChangeKind, changes
-from tildone.history.diff_lines import NARROWEST, diff_lines, diff_to_json
+from tildone.history.diff_lines import MIN_COLUMNS, diff_lines, diff_to_json
 from tildone.history.plan_diff import DiffSign, TaskDiff, diff_plans
 from tildone.kit.text import display_width
 from tildone.kit.theme import markup, plain
@@ -218,7 +218,7 @@ def test_lines_are_wrapped_to_the_terminal() -> None:
     ]
     for columns in range(100):
         lines = shown(Plan((Phase("\x1b\n", (Task("\x1b\n"),)),)), after, columns)
-        assert all(display_width(line) <= max(columns, NARROWEST) for line in lines)
+        assert all(display_width(line) <= max(columns, MIN_COLUMNS) for line in lines)
         assert not any("\n" in line or "\x1b" in line for line in lines)
 
 
@@ -232,9 +232,9 @@ def test_something_differs_if_and_only_if_something_changed(before: Plan, after:
     found = changes(before, after)
     assert bool(sections) is bool(found)
     reworded = sum(entry.was is not None for entry in entries)
-    assert counted(entries, DiffSign.ADDED) + reworded == sum(change.what is ChangeKind.ADDED for change in found)
-    assert counted(entries, DiffSign.REMOVED) + reworded == sum(change.what is ChangeKind.REMOVED for change in found)
-    assert sum(entry.moved for entry in entries) == sum(change.what is ChangeKind.MOVED for change in found)
+    assert counted(entries, DiffSign.ADDED) + reworded == sum(change.kind is ChangeKind.ADDED for change in found)
+    assert counted(entries, DiffSign.REMOVED) + reworded == sum(change.kind is ChangeKind.REMOVED for change in found)
+    assert sum(entry.moved for entry in entries) == sum(change.kind is ChangeKind.MOVED for change in found)
 
 
 def counted(entries: list[TaskDiff], sign: DiffSign) -> int:

@@ -1,4 +1,4 @@
-"""The life of every task on a branch."""
+"""The entry of every task on a branch."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,8 +15,8 @@ from tildone.history.task_history import TaskHistory, task_histories
 from tildone.log.events import Actor, Event, Nudged, PlanChanged
 
 
-def told(life: TaskHistory) -> list[tuple[str, list[ChangeKind], int | None]]:
-    return [(step.event.id, [change.what for change in step.changes], step.took) for step in life.steps]
+def told(entry: TaskHistory) -> list[tuple[str, list[ChangeKind], int | None]]:
+    return [(step.event.id, [change.kind for change in step.changes], step.took) for step in entry.steps]
 
 
 def test_a_life_is_all_that_happened_to_a_task() -> None:
@@ -28,10 +28,10 @@ def test_a_life_is_all_that_happened_to_a_task() -> None:
         flat(Task("a", COMPLETED, ("done well",)), Task("b"), Task("c")),
     )
 
-    [life, other, late] = task_histories(events)
+    [entry, other, late] = task_histories(events)
 
-    assert (life.task, life.phase, life.position) == (Task("a", COMPLETED, ("done well",)), "", 0)
-    assert told(life) == [
+    assert (entry.task, entry.phase, entry.position) == (Task("a", COMPLETED, ("done well",)), "", 0)
+    assert told(entry) == [
         ("a", [ChangeKind.ADDED], None),
         ("b", [ChangeKind.STARTED], None),
         ("d", [ChangeKind.COMPLETED, ChangeKind.NOTED], 2 * MINUTE),
@@ -48,10 +48,10 @@ def test_a_task_is_followed_from_phase_to_phase() -> None:
         Plan((Phase("Make", (Task("b"),)), Phase("Ship", (Task("a", COMPLETED),)))),
     )
 
-    [other, life] = task_histories(events)
+    [other, entry] = task_histories(events)
 
-    assert [(life.phase, life.position), (other.phase, other.position)] == [("Ship", 1), ("Make", 0)]
-    assert told(life) == [
+    assert [(entry.phase, entry.position), (other.phase, other.position)] == [("Ship", 1), ("Make", 0)]
+    assert told(entry) == [
         ("a", [ChangeKind.ADDED, ChangeKind.STARTED], None),
         ("b", [ChangeKind.MOVED], None),
         ("c", [ChangeKind.COMPLETED], 2 * MINUTE),
@@ -77,7 +77,7 @@ def test_what_left_the_plan_comes_last_and_the_newest_of_it_first() -> None:
         )
     )
 
-    assert [life.task.text for life in found] == ["c", "b", "a"]
+    assert [entry.task.text for entry in found] == ["c", "b", "a"]
     assert found[2].steps[-1].took == MINUTE
     assert found[2].worked_on(99 * MINUTE) == MINUTE
 
@@ -86,7 +86,7 @@ def test_two_tasks_of_one_text_have_lives_of_their_own() -> None:
     """The first of them is the first, the second the second."""
     found = task_histories(history(plan_of("a", "a"), flat(Task("a"), Task("a", COMPLETED))))
 
-    assert [len(life.steps) for life in found] == [1, 2]
+    assert [len(entry.steps) for entry in found] == [1, 2]
 
 
 def test_the_time_in_progress_is_the_sum_of_its_stretches() -> None:
@@ -95,10 +95,10 @@ def test_the_time_in_progress_is_the_sum_of_its_stretches() -> None:
         flat(Task("a", IN_PROGRESS)), plan_of("a"), plan_of("a", "b"), flat(Task("a", IN_PROGRESS), Task("b"))
     )
 
-    [life, never] = task_histories(events)
+    [entry, never] = task_histories(events)
 
-    assert life.worked_on(10 * MINUTE) == MINUTE + 7 * MINUTE
-    assert life.worked_on(0) == MINUTE
+    assert entry.worked_on(10 * MINUTE) == MINUTE + 7 * MINUTE
+    assert entry.worked_on(0) == MINUTE
     assert never.worked_on(10 * MINUTE) is None
 
 
@@ -113,8 +113,8 @@ def test_a_task_lasts_from_when_it_was_added_to_when_it_was_closed_last() -> Non
 
     again, once, dropped = task_histories(events)
 
-    assert [life.lasted for life in (again, once, dropped)] == [3 * MINUTE, MINUTE, 2 * MINUTE]
-    assert [life.closed and life.closed.event.id for life in (again, once, dropped)] == ["d", "b", "c"]
+    assert [entry.lasted for entry in (again, once, dropped)] == [3 * MINUTE, MINUTE, 2 * MINUTE]
+    assert [entry.closed and entry.closed.event.id for entry in (again, once, dropped)] == ["d", "b", "c"]
     assert task_histories(events[:3])[0].closed is None
     assert task_histories(events[:3])[0].lasted is None
     assert again.stood is again.closed
@@ -142,18 +142,18 @@ def test_what_is_no_change_of_the_plan_is_nobodys_life() -> None:
 @settings(max_examples=60, derandomize=True)
 @given(st.lists(plans.ops, max_size=8))
 def test_the_lives_on_a_branch_make_up_its_plan(program: list[Op]) -> None:
-    """Every task of it is one life, in order; each began by being added, and knows whether it was closed."""
+    """Every task of it is one entry, in order; each began by being added, and knows whether it was closed."""
     states = [Plan()]
     for op in program:
         states.append(reduce(states[-1], [op], Rules()).after)
 
     found = task_histories(history(*states))
 
-    here = [life for life in found if life.position is not None]
-    assert [life.task for life in here] == list(states[-1].tasks)
-    assert [life.position for life in here] == list(range(len(here)))
-    assert found == here + [life for life in found if life.position is None]
-    for life in found:
-        assert life.steps[0].changes[0].what is ChangeKind.ADDED
-        assert (life.closed is None) is life.task.status.is_open
-        assert (life.since is not None) is (life.position is not None and life.task.status is Status.IN_PROGRESS)
+    here = [entry for entry in found if entry.position is not None]
+    assert [entry.task for entry in here] == list(states[-1].tasks)
+    assert [entry.position for entry in here] == list(range(len(here)))
+    assert found == here + [entry for entry in found if entry.position is None]
+    for entry in found:
+        assert entry.steps[0].changes[0].kind is ChangeKind.ADDED
+        assert (entry.closed is None) is entry.task.status.is_open
+        assert (entry.since is not None) is (entry.position is not None and entry.task.status is Status.IN_PROGRESS)

@@ -3,7 +3,8 @@
 from tests.history.histories import MINUTE, history
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tildone.core.plan import Plan, Task, flat
-from tildone.history.timeline import MAX_LOOKBACK_EVENTS, HeadRelation, TimelineRow, newest_events, row_lines, timeline
+from tildone.history.timeline import MAX_LOOKBACK_EVENTS, HeadRelation, TimelineRow, newest_events, timeline
+from tildone.history.timeline_lines import row_lines
 from tildone.kit.text import display_width
 from tildone.kit.theme import markup, plain
 from tildone.log.events import (

@@ -46,7 +46,7 @@ def served(place: Project) -> Iterator[Served]:
 async def test_a_client_sees_the_session_that_it_names_and_no_other(served: Served, place: Project, mode: str) -> None:
     mine, other = f"mine {mode}", f"other {mode}"
     async with served.client(mode, mine) as one, served.client(mode, other) as two:
-        told = [
+        replies = [
             text_of(await client.call_tool("todo", {"add": [name]})) for client, name in ((one, "One"), (two, "Two"))
         ]
         plans = [await read(client) for client in (one, two)]
@@ -56,7 +56,7 @@ async def test_a_client_sees_the_session_that_it_names_and_no_other(served: Serv
         templates = (await one.list_resource_templates()).resource_templates
         names = await one.complete(ResourceTemplateReference(uri="plan://{session}"), {"name": "session", "value": ""})
 
-    assert (told, plans, own) == (["1", "1"], ["- [ ] One\n", "- [ ] Two\n"], "- [ ] One\n")
+    assert (replies, plans, own) == (["1", "1"], ["- [ ] One\n", "- [ ] Two\n"], "- [ ] One\n")
     assert (templates, names.completion.values) == ([], [])
     assert (place.texts(mine), place.texts(other)) == (["One"], ["Two"])
 
@@ -89,9 +89,9 @@ async def test_a_session_may_be_named_in_the_url_and_in_any_script(served: Serve
 @every_mode
 async def test_a_conversation_of_codex_is_identified_by_its_requests(served: Served, place: Project, mode: str) -> None:
     async with served.client(mode) as client:
-        told = text_of(await client.call_tool("todo", {"add": ["One"]}, meta=meta(sessionId=mode)))
+        reply = text_of(await client.call_tool("todo", {"add": ["One"]}, meta=meta(sessionId=mode)))
 
-    assert told == "1"
+    assert reply == "1"
     known = place.agents.get(AgentId.parse(f"codex:{mode}"))
     assert known is not None
     assert place.texts(known.session) == ["One"]

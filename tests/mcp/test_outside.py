@@ -48,9 +48,9 @@ def test_the_inspector_lists_and_calls_the_tool(project: Project, desk: Desk) ->
 
 def test_the_general_conformance_scenarios_pass(project: Project, desk: Desk) -> None:
     with serving(project, "--no-token") as server:
-        told = run(desk, "conformance", "conformance", "server", "--url", server.url)
+        output = run(desk, "conformance", "conformance", "server", "--url", server.url)
 
-    assert GENERAL_SCENARIOS - set(re.findall(r"✓ ([\w-]+): [1-9]\d* passed, 0 failed", told)) == set()
+    assert GENERAL_SCENARIOS - set(re.findall(r"✓ ([\w-]+): [1-9]\d* passed, 0 failed", output)) == set()
 
 
 def inspected(desk: Desk, method: str, *words: str) -> dict[str, Any]:

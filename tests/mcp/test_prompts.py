@@ -33,9 +33,9 @@ async def test_the_prompt_contains_the_dialects_tools_and_guidelines(project: Pr
 async def test_the_instructions_are_the_guidelines_each_once(project: Project, dialect: str) -> None:
     guidelines = [line for tool in dialect_named(dialect).tools for line in tool.guidelines]
     async with project.client("legacy", dialect=dialect) as client:
-        told = client.instructions
+        instructions = client.instructions
 
-    assert (told or "").splitlines() == [f"- {line}" for line in dict.fromkeys(guidelines)]
+    assert (instructions or "").splitlines() == [f"- {line}" for line in dict.fromkeys(guidelines)]
 
 
 @every_mode

@@ -128,10 +128,10 @@ async def test_a_change_by_another_process_is_reported(project: Project, mode: s
             check=True,
             stdout=subprocess.DEVNULL,
         )
-        told = {await next_change(), await next_change()}
+        changed = {await next_change(), await next_change()}
         plan = await read(client)
 
-    assert told == {CURRENT, AS_JSON}
+    assert changed == {CURRENT, AS_JSON}
     assert plan == "# Todos\n- [ ] From a shell\n"
 
 

@@ -62,9 +62,9 @@ async def test_a_second_agent_gets_its_own_session(project: Project, mode: str) 
     """While the first is active, so that neither overwrites the other's plan."""
     await add(in_claude(project, "1"), "One", mode)
 
-    told = await add(in_claude(project, "2", ANOTHER), "Two", mode)
+    reply = await add(in_claude(project, "2", ANOTHER), "Two", mode)
 
-    assert told == "1"
+    assert reply == "1"
     assert (project.texts(), project.texts(f"{project.folder}#claude:2")) == (["One"], ["Two"])
 
 
@@ -87,12 +87,12 @@ async def test_one_server_of_codex_serves_several_conversations(project: Project
     """Each call names its conversation; the process says nothing, because it runs many."""
     async with project.client(mode, "codex-mcp-client") as client:
         calls = [("A", "One"), ("B", "Two"), ("A", "Three"), ("B", "Four")]
-        told = [
+        replies = [
             text_of(await client.call_tool("todo", {"add": [text]}, meta=meta(**{key: name})))
             for (name, text), key in zip(calls, ("sessionId", "threadId", "sessionId", "sessionId"), strict=True)
         ]
 
-    assert told == ["1", "1", "2", "2"]
+    assert replies == ["1", "1", "2", "2"]
     assert (project.texts(), project.texts(f"{project.folder}#codex:B")) == (["One", "Three"], ["Two", "Four"])
 
 
@@ -103,13 +103,13 @@ async def test_the_number_of_open_connections_is_limited(project: Project, monke
         for text in ("One", "Two"):
             for session in "ABCDE":
                 await client.call_tool("todo", {"add": [text]}, meta=meta(sessionId=session))
-        told = text_of(await client.call_tool("todo", {"done": 1}, meta=meta(sessionId="A")))
+        reply = text_of(await client.call_tool("todo", {"done": 1}, meta=meta(sessionId="A")))
         for thread in connection_threads():
             if thread.name not in {"codex:E", "codex:A"}:
                 await asyncio.to_thread(thread.join, TIMEOUT_SECONDS)
         open_names = sorted(thread.name for thread in connection_threads())
 
-    assert (told, project.texts()) == ("ok", ["One", "Two"])
+    assert (reply, project.texts()) == ("ok", ["One", "Two"])
     assert open_names == ["codex:A", "codex:E"]
 
 
@@ -130,9 +130,9 @@ async def test_codex_keeps_the_session_it_got_before_it_named_its_conversation(p
     """It may read resources first, and such requests name none."""
     async with project.client("auto", "codex-mcp-client") as client:
         await client.call_tool("todo", {"add": ["One"]})
-        told = text_of(await client.call_tool("todo", {"add": ["Two"]}, meta=meta(sessionId="A")))
+        reply = text_of(await client.call_tool("todo", {"add": ["Two"]}, meta=meta(sessionId="A")))
 
-    assert (told, project.texts()) == ("2", ["One", "Two"])
+    assert (reply, project.texts()) == ("2", ["One", "Two"])
     assert [str(known.id) for known in project.agents.all()] == ["codex:A"]
 
 
@@ -188,9 +188,9 @@ async def test_hooks_and_server_meet_by_the_process(project: Project, mode: str)
         await until_saved(client)
         before = [str(known.id) for known in project.agents.all()]
         assign_session(project.agents, AgentId.parse("gemini:S"), OURS, now())
-        told = text_of(await client.call_tool("todo", {"add": ["Two"]}))
+        reply = text_of(await client.call_tool("todo", {"add": ["Two"]}))
 
-    assert (before, told) == ([f"pid:{OURS}"], "2")
+    assert (before, reply) == ([f"pid:{OURS}"], "2")
     assert [str(known.id) for known in project.agents.all()] == ["gemini:S"]
     assert (agent(project, "gemini:S").seen_head, project.texts()) == (head(project), ["One", "Two"])
 
@@ -229,9 +229,9 @@ async def test_what_a_model_has_seen_survives_a_restart(project: Project) -> Non
     project = in_claude(project, "1")
     await add(project, "One")
 
-    told = await add(project, "Two")
+    reply = await add(project, "Two")
 
-    assert (told, project.texts()) == ("2", ["One", "Two"])
+    assert (reply, project.texts()) == ("2", ["One", "Two"])
 
 
 async def test_concurrent_calls_are_carried_out_in_order(project: Project) -> None:
@@ -262,9 +262,9 @@ async def test_an_unwritable_registry_does_not_stop_the_server(
 ) -> None:
     folder = blocked_registry(project)
 
-    told = [await add(in_claude(project, "1"), "One"), await add(in_claude(project, "2"), "Two", session="named")]
+    replies = [await add(in_claude(project, "1"), "One"), await add(in_claude(project, "2"), "Two", session="named")]
 
-    assert told == ["1", "1"]
+    assert replies == ["1", "1"]
     assert (project.texts(), project.texts("named")) == (["One"], ["Two"])
     assert str(folder) in capsys.readouterr().err
 
@@ -277,9 +277,9 @@ async def test_an_anonymous_agent_is_removed_when_its_server_ends(project: Proje
             await client.call_tool("todo", {"add": [text]})
     left = list(project.agents.all())
     async with another.client() as first, anonymous.client() as second:
-        told = [text_of(await client.call_tool("todo", {})) for client in (first, second)]
+        replies = [text_of(await client.call_tool("todo", {})) for client in (first, second)]
 
-    assert (left, told) == ([], ["1 First", "1 Second"])
+    assert (left, replies) == ([], ["1 First", "1 Second"])
 
 
 async def test_a_conversation_id_may_have_any_length(project: Project) -> None:

@@ -22,12 +22,12 @@ async def test_a_call_belongs_to_the_agent_that_hooks_have_noted(project: Projec
     for session in ("A", "B"):
         assign_session(project.agents, AgentId.parse(f"opencode:{session}"), OURS, now())
     async with in_opencode(project).client() as client:
-        told = []
+        replies = []
         for session, text in (("A", "One"), ("B", "Two"), ("A", "Three")):
             project.agents.set_note(PROCESS, CALLER_NOTE, f"opencode:{session}")
-            told.append(text_of(await client.call_tool("todo", {"add": [text]})))
+            replies.append(text_of(await client.call_tool("todo", {"add": [text]})))
 
-    assert told == ["1", "1", "2"]
+    assert replies == ["1", "1", "2"]
     assert (project.texts(), project.texts(f"{project.folder}#opencode:B")) == (["One", "Three"], ["Two"])
 
 

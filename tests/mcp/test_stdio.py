@@ -38,7 +38,7 @@ CODING_AGENT = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
 async def test_the_official_client_can_use_everything(project: Project, mode: str) -> None:
     async with project.started(mode=mode) as client:
         [tool] = (await client.list_tools()).tools
-        told = [text_of(await client.call_tool("todo", given)) for given in ({"add": ["One", "Two"]}, {"done": 1})]
+        replies = [text_of(await client.call_tool("todo", given)) for given in ({"add": ["One", "Two"]}, {"done": 1})]
         plan = await read(client)
         [prompt] = (await client.list_prompts()).prompts
         [message] = (await client.get_prompt("plan", {"task": "Fly"})).messages
@@ -46,7 +46,7 @@ async def test_the_official_client_can_use_everything(project: Project, mode: st
 
     assert about is not None
     assert (about.name, tool.name, prompt.name) == ("tildone", "todo", "plan")
-    assert (told, plan) == (["1-2", "ok"], "- [x] One\n- [ ] Two\n")
+    assert (replies, plan) == (["1-2", "ok"], "- [x] One\n- [ ] Two\n")
     assert isinstance(message.content, TextContent)
     assert message.content.text.endswith("Task: Fly")
 
@@ -60,13 +60,13 @@ async def test_a_plan_outlives_its_server_and_others_change_it(project: Project)
     inbox = Inbox()
 
     async with agent.started() as client, subscribed(client, inbox, "plan://current") as next_change:
-        told = text_of(await client.call_tool("todo", {"done": 1}))
+        reply = text_of(await client.call_tool("todo", {"done": 1}))
         await next_change()
         project.add("And again")
         await next_change()
         plan = await read(client)
 
-    assert told == "ok\nChanged by others meanwhile; now:\n2 By hand\ndone 1"
+    assert reply == "ok\nChanged by others meanwhile; now:\n2 By hand\ndone 1"
     assert plan == "- [x] One\n- [ ] By hand\n- [ ] And again\n"
 
 
@@ -149,16 +149,16 @@ def test_without_the_extra_the_error_says_what_to_install(project: Project) -> N
     )
 
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.decode() == "tildone: this needs the package mcp: pip install 'tildone[mcp]'\n"
+    assert done.stderr.decode() == "tildone: the package mcp is not installed: pip install 'tildone[mcp]'\n"
 
 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--host", "::1"], "--host is for --http: on pipes there is nobody but who started it"),
-        (["--no-token"], "--no-token is for --http: on pipes there is nobody but who started it"),
-        (["--http", "--port", "70000"], "--port takes a number from 0 to 65535, not '70000'"),
-        (["--http", "--port", "-1"], "--port takes a number from 0 to 65535, not '-1'"),
+        (["--host", "::1"], "--host requires --http"),
+        (["--no-token"], "--no-token requires --http"),
+        (["--http", "--port", "70000"], "--port requires a number from 0 to 65535, not '70000'"),
+        (["--http", "--port", "-1"], "--port requires a number from 0 to 65535, not '-1'"),
         (["--http", "--no-token", "--token-file", "x"], "--token-file and --no-token exclude each other"),
         (["--dialect", "klingon"], "there is no dialect 'klingon'; known are indexed, phased, declared, brief"),
     ],

@@ -98,12 +98,12 @@ async def test_a_tool_is_listed_with_its_hints(project: Project, mode: str) -> N
     async with project.client(mode, dialect="indexed") as client:
         hints = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
 
-    told = {
+    flags = {
         name: (hint.read_only_hint, hint.idempotent_hint, hint.destructive_hint, hint.open_world_hint)
         for name, hint in hints.items()
         if hint
     }
-    assert told == {
+    assert flags == {
         "write_todos": (False, False, False, False),
         "list_todos": (True, True, False, False),
         "edit_todos": (False, True, False, False),
@@ -206,9 +206,9 @@ def exactly(schema: dict[str, Any]) -> dict[str, Any]:
     return strict
 
 
-def timeless(told: Any) -> Any:
+def timeless(reply: Any) -> Any:
     """The reply without its times and paths."""
-    if isinstance(told, str):
+    if isinstance(reply, str):
         changing = ("time_ms", '"text":', "persisted_to", '"summary"')
-        return "\n".join(line for line in told.splitlines() if not any(word in line for word in changing))
-    return {key: held for key, held in told.items() if key not in {"stats", "data", "text"}}
+        return "\n".join(line for line in reply.splitlines() if not any(word in line for word in changing))
+    return {key: held for key, held in reply.items() if key not in {"stats", "data", "text"}}

@@ -1,39 +1,32 @@
-"""The branches of a session: where each ends, where it parted from the one the head is on, and what it did since."""
+"""The branches of a session: the end of each, where it forked from the current branch, and its changes since."""
 
 from __future__ import annotations
 
 from tildone.core.plan import Plan
 from tildone.core.query import progress
-from tildone.history.changes import change_sentences, changes
-from tildone.history.timeline import HeadRelation
-from tildone.kit.theme import Role, Span
+from tildone.history.changes import changes
+from tildone.history.sentences import change_sentences
 from tildone.log.events import PlanChanged
-from tildone.log.refs import ROOT, short_ids
 from tildone.log.tree import by_id, labels, leaves
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.line_layout import clip_line, hanging_lines
-from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tildone.core.query import Progress
     from tildone.log.events import Event
-    from tildone.views.line_layout import Line
 
     Known = dict[str, Event]
-
-LISTED = 4
-"""How many lines say what a branch did."""
 
 
 @value
 class Branch:
-    """A branch by its end, which is its newest change of the plan; None where nothing was changed yet.
+    """A branch, identified by its newest plan change; `end` is None if there is none.
 
-    `label` is the nearest name on it, given `since` changes before the end. `parted` is the event it shares with the
-    current branch last, None for none; `did` is what became of the plan since, as sentences.
+    `label` is the nearest label, `since` changes before the end. `parted` is the last event shared with the current
+    branch, None if there is none; `did` describes the changes since then. `onward` means that the branch continues from
+    the current plan.
     """
 
     end: Event | None
@@ -47,9 +40,9 @@ class Branch:
 
 
 def branches(events: Iterable[Event], head: str | None) -> list[Branch]:
-    """The branch of the head first, then the others, the newest first.
+    """The current branch first, then the others, newest first.
 
-    What only names, steers or nudges makes no branch: one is there for each plan that nothing came after.
+    Only plan changes make a branch: labels, directives and nudges do not.
     """
     known = by_id(events)
     names = labels(known.values())
@@ -65,38 +58,8 @@ def branches(events: Iterable[Event], head: str | None) -> list[Branch]:
     return found
 
 
-def branch_lines(
-    found: Iterable[Branch], ids: Iterable[str], when: Callable[[int], str], columns: int | None = None
-) -> list[Line]:
-    """A line for each branch and, below, where it parted and what it did; `ids` are all that must be told apart."""
-    short = short_ids(ids)
-    lines: list[Line] = []
-    for branch in found:
-        end = branch.end
-        name = "" if branch.label is None else printable(branch.label) + (f"+{branch.since}" if branch.since else "")
-        lead = (
-            Span((HeadRelation.HEAD if branch.current else HeadRelation.ELSEWHERE).value, Role.ACCENT),
-            Span(f" {printable(short[end.id]) if end else ROOT}", Role.WARNING),
-            Span(f"  {when(end.at)}" if end else "", Role.MUTED),
-            Span(f"  {branch.far.closed}/{branch.far.total}"),
-        )
-        lines += hanging_lines(lead, [(Span(name, Role.ACCENT), ())], columns) if name else [lead]
-        lines += [] if branch.current else _since(branch, short)
-    return lines if columns is None else [clip_line(line, columns) for line in lines]
-
-
-def _since(branch: Branch, short: Mapping[str, str]) -> Iterator[Line]:
-    place = ROOT if branch.parted is None else printable(short[branch.parted])
-    yield (Span("    goes on from here:" if branch.onward else f"    from {place}:", Role.MUTED),)
-    did = branch.did or ("left the plan as it was",)
-    for text in did[:LISTED]:
-        yield Span("      "), Span(text, Role.TEXT)
-    if len(did) > LISTED:
-        yield (Span(f"      and {len(did) - LISTED} more", Role.MUTED),)
-
-
 def _tips(known: Known, here: set[str]) -> list[Event]:
-    """The newest change of each branch but the current one: on the way to no other, the last one written first."""
+    """The newest plan change of each branch except the current one, most recently written first."""
     ends = [_newest_change(known, leaf) for leaf in leaves(known.values())]
     passed = set(here)
     for end in ends:
@@ -111,7 +74,7 @@ def _tips(known: Known, here: set[str]) -> list[Event]:
 def _nearest_name(
     known: Known, head: str | None, until: str | None, names: Mapping[str, str]
 ) -> tuple[str | None, int]:
-    """The nearest name on the way back, and how many changes it takes to get there."""
+    """The nearest label among the ancestors, and the number of changes since."""
     since = 0
     for event in _back(known, head):
         if event.id == until:

@@ -1,4 +1,4 @@
-"""What became of a plan, as a person would tell it."""
+"""The changes between two plans, as facts: what was added, removed, moved, renamed, noted or given a new status."""
 
 from __future__ import annotations
 
@@ -8,20 +8,16 @@ from tildone.core.plan import Status, Task
 from tildone.history.matching import longest_increasing, match_plans, task_at, task_locations
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.plain_list import UNNAMED_PHASE
-from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from tildone.core.plan import Plan
     from tildone.history.matching import Location, PlanMatch
 
-MIN_GROUP_SIZE = 4
-
 
 class ChangeKind(Enum):
-    """The kinds of change in the order they are told: what is said of one, and of many."""
+    """The kinds of change in the order of reporting, each with a verb and the phrase for several at once."""
 
     PHASE_REMOVED = ("removed phase", "removed {} phases")
     PHASE_RENAMED = ("renamed phase", "renamed {} phases")
@@ -53,41 +49,41 @@ _VERBS = {
     Status.ABANDONED: ChangeKind.DROPPED,
     Status.BLOCKED: ChangeKind.BLOCKED,
 }
-_WITH_STATUS = frozenset({ChangeKind.CLOSED, ChangeKind.MARKED})
-"""What is said of statuses that have no verb of their own: the status is named."""
+STATUS_NAMING_KINDS = frozenset({ChangeKind.CLOSED, ChangeKind.MARKED})
+"""Kinds for statuses that have no verb of their own: `detail` names the status."""
 
 
 @value
 class Change:
-    """One difference: of which kind, to which task or phase, and the new name, the new phase or the note."""
+    """One change of a task or phase; `detail` is the new name, phase or status, or the note."""
 
-    what: ChangeKind
+    kind: ChangeKind
     subject: str
     detail: str | None = None
 
 
 def changes(before: Plan, after: Plan) -> list[Change]:
-    """How the two plans differ; nothing if and only if they are equal.
+    """The changes from one plan to the other; empty if and only if they are equal.
 
-    A task is known by its text, a phase by its name or by sharing a task. What was added was added pending, so a
-    task that came in progress was also started.
+    Tasks are matched by text, phases by name or by a shared task. A task counts as added in the pending status, so one
+    that is added in progress is also started.
     """
     return changes_in(match_plans(before, after))
 
 
 def changes_in(match: PlanMatch) -> list[Change]:
-    """How two plans differ that were matched already, in the order it is told."""
+    """The changes between two matched plans, in the order of reporting."""
     found = [
         *_phase_changes(match),
-        *(Change(ChangeKind.REMOVED, task_at(match.before, spot).text) for spot in removed_locations(match)),
+        *(Change(ChangeKind.REMOVED, task_at(match.before, location).text) for location in removed_locations(match)),
     ]
     for more in task_changes(match).values():
         found += more
-    return sorted(found, key=lambda change: _ORDER[change.what])
+    return sorted(found, key=lambda change: _ORDER[change.kind])
 
 
 def task_changes(match: PlanMatch) -> dict[Location, list[Change]]:
-    """What happened to each task of the later plan that anything happened to, by where it is now."""
+    """The changes of tasks in the later plan, by their location there; unchanged tasks are omitted."""
     found: dict[Location, list[Change]] = {}
     same_phase = {j: i for i, j in match.pairs}
     for j, phase in enumerate(match.after.phases):
@@ -95,62 +91,29 @@ def task_changes(match: PlanMatch) -> dict[Location, list[Change]]:
         in_order = longest_increasing([a for i, a in here if i == same_phase.get(j)])
         for b, task in enumerate(phase.tasks):
             origin = match.origins.get((j, b))
-            happened: list[Change] = []
+            found_here: list[Change] = []
             if origin is None:
-                happened.append(Change(ChangeKind.ADDED, task.text))
+                found_here.append(Change(ChangeKind.ADDED, task.text))
             elif origin[0] != same_phase.get(j):
-                happened.append(Change(ChangeKind.MOVED, task.text, phase.name))
+                found_here.append(Change(ChangeKind.MOVED, task.text, phase.name))
             elif origin[1] not in in_order:
-                happened.append(Change(ChangeKind.MOVED, task.text))
+                found_here.append(Change(ChangeKind.MOVED, task.text))
             before = Task(task.text) if origin is None else task_at(match.before, origin)
             if before.status is not task.status or before.notes != task.notes:
-                happened += task_differences(before, task)
-            if happened:
-                found[j, b] = happened
+                found_here += task_differences(before, task)
+            if found_here:
+                found[j, b] = found_here
     return found
 
 
 def removed_locations(match: PlanMatch) -> list[Location]:
-    """Where the tasks were that are there no more."""
+    """The locations, in the earlier plan, of tasks that the later plan lacks."""
     remaining = set(match.origins.values())
-    return [spot for spot in task_locations(match.before) if spot not in remaining]
-
-
-def change_sentences(found: Sequence[Change]) -> list[str]:
-    """The changes as sentences for a screen, many of a kind in one."""
-    return [sentence for sentence, _ in grouped_sentences(found)]
-
-
-def grouped_sentences(found: Sequence[Change]) -> list[tuple[str, list[Change]]]:
-    """The same, each sentence with the changes that it tells."""
-    said: list[tuple[str, list[Change]]] = []
-    for what in ChangeKind:
-        alike = [change for change in found if change.what is what]
-        said += (
-            [(what.count.format(len(alike)), alike)]
-            if len(alike) >= MIN_GROUP_SIZE
-            else [(_sentence(c), [c]) for c in alike]
-        )
-    return said
-
-
-def _sentence(change: Change) -> str:
-    subject = f"{change.what.verb} {_named(change.subject)}"
-    if change.detail is None:
-        return subject
-    if change.what in _WITH_STATUS:
-        return f"{subject} as {change.detail}"
-    if change.what in (ChangeKind.NOTED, ChangeKind.UNNOTED):
-        return f"{subject}: {printable(change.detail)}"
-    return f"{subject} to {_named(change.detail)}"
-
-
-def _named(name: str) -> str:
-    return f"“{printable(name)}”" if name else UNNAMED_PHASE
+    return [location for location in task_locations(match.before) if location not in remaining]
 
 
 def _phase_changes(match: PlanMatch) -> Iterator[Change]:
-    """An unnamed phase with tasks comes and goes unsaid: its tasks say enough."""
+    """The changes of phases. An unnamed phase with tasks is not reported: its tasks are."""
     before, after = match.before.phases, match.after.phases
     kept, heirs = {i for i, _ in match.pairs}, {j for _, j in match.pairs}
     for i, phase in enumerate(before):
@@ -171,11 +134,11 @@ def _change_of_status(before: Task, after: Task) -> Change:
     if after.status is Status.PENDING:
         return Change(ChangeKind.PAUSED if before.status is Status.IN_PROGRESS else ChangeKind.REOPENED, after.text)
     what = _VERBS.get(after.status, ChangeKind.MARKED if after.status.is_open else ChangeKind.CLOSED)
-    return Change(what, after.text, after.status.value if what in _WITH_STATUS else None)
+    return Change(what, after.text, after.status.value if what in STATUS_NAMING_KINDS else None)
 
 
 def task_differences(before: Task, after: Task) -> Iterator[Change]:
-    """What became of a task, wherever it is."""
+    """The changes of a task's status and notes."""
     if before.status is not after.status:
         yield _change_of_status(before, after)
     shared = 0

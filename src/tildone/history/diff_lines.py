@@ -1,4 +1,4 @@
-"""What differs between two plans, as lines for a terminal and as data."""
+"""The difference between two plans, as lines for a terminal and as JSON data."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from tildone.history.plan_diff import PhaseDiff, TaskDiff
     from tildone.views.line_layout import Line
 
-NARROWEST = 20
+MIN_COLUMNS = 20
 
 _ROLES = {DiffSign.ADDED: Role.SUCCESS, DiffSign.REMOVED: Role.ERROR, DiffSign.CHANGED: Role.WARNING}
 
 
 def diff_lines(sections: Sequence[PhaseDiff], columns: int | None = None) -> list[Line]:
-    """Each phase with its tasks below it, after signs of what became of them; none wider than `columns`.
+    """Each phase with its tasks, prefixed by diff signs; no line is wider than `columns` or `MIN_COLUMNS`.
 
-    A terminal that is narrower than `NARROWEST` gets lines of that width. A flat list has no heading.
+    A flat list has no heading.
     """
-    room = None if columns is None else max(columns, NARROWEST)
+    room = None if columns is None else max(columns, MIN_COLUMNS)
     headed = len(sections) > 1 or any(section.name or section.was or not section.entries for section in sections)
     lines: list[Line] = []
     for section in sections:
@@ -39,7 +39,7 @@ def diff_lines(sections: Sequence[PhaseDiff], columns: int | None = None) -> lis
 
 
 def diff_to_json(sections: Sequence[PhaseDiff]) -> list[dict[str, object]]:
-    """The same as plain data, ready for JSON."""
+    """The difference as data, ready for JSON."""
     return [
         {
             "phase": section.name,
@@ -66,11 +66,11 @@ def _entry_data(entry: TaskDiff) -> dict[str, object]:
 
 def _heading(section: PhaseDiff, room: int | None) -> Iterator[Line]:
     sign = (Span(f"{section.sign.value} ", _ROLES[section.sign]),) if section.sign else ()
-    asides = [f"was “{printable(section.was)}”"] if section.was else ["had no name"] if section.was == "" else []
-    asides += ["moved"] if section.moved else []
+    suffixs = [f"was “{printable(section.was)}”"] if section.was else ["had no name"] if section.was == "" else []
+    suffixs += ["moved"] if section.moved else []
     far = f" {section.far.closed}/{section.far.total}" if section.far else ""
-    aside = far + (f" ({', '.join(asides)})" if asides else "")
-    yield from _fitted(sign, Span(printable(section.name) or UNNAMED_PHASE, Role.ACCENT, bold=True), aside, room)
+    suffix = far + (f" ({', '.join(suffixs)})" if suffixs else "")
+    yield from _fitted(sign, Span(printable(section.name) or UNNAMED_PHASE, Role.ACCENT, bold=True), suffix, room)
 
 
 def _entry(entry: TaskDiff, indent: Span, room: int | None) -> Iterator[Line]:
@@ -90,17 +90,17 @@ def _entry(entry: TaskDiff, indent: Span, room: int | None) -> Iterator[Line]:
             yield from _fitted((*below, Span("│ ", Role.DIM)), Span(line, Role.MUTED), "", room)
 
 
-def _fitted(lead: Line, text: Span, aside: str, room: int | None) -> Iterator[Line]:
-    """A text after its lead, and what is said of it beside its last line or, where that does not fit, below it."""
+def _fitted(lead: Line, text: Span, suffix: str, room: int | None) -> Iterator[Line]:
+    """Wrapped text after its lead, with a suffix after the last line or, if that does not fit, below it."""
     margin = display_width(plain(lead))
     *above, last = [plain((text,))] if room is None else wrap_text(plain((text,)), room - margin)
-    beside = room is None or margin + display_width(last + aside) <= room
+    beside = room is None or margin + display_width(last + suffix) <= room
     before = lead
     for line in above:
         yield (*before, replace(text, text=line))
         before = (Span(" " * margin),)
-    yield (*before, replace(text, text=last), *((Span(aside, Role.MUTED),) if beside and aside else ()))
+    yield (*before, replace(text, text=last), *((Span(suffix, Role.MUTED),) if beside and suffix else ()))
     if room is not None and not beside:
         under = Span(" " * (margin + len(INDENT)))
-        for line in wrap_text(aside.lstrip(": "), room - margin - len(INDENT)):
+        for line in wrap_text(suffix.lstrip(": "), room - margin - len(INDENT)):
             yield under, Span(line, Role.MUTED)

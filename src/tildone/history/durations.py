@@ -1,4 +1,4 @@
-"""How long tasks were in progress, and how a stretch of time is said."""
+"""How long tasks were in progress, and the format of elapsed times."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ ENDING_KINDS = frozenset(
         ChangeKind.PAUSED,
     }
 )
-"""What becomes of a task that was in progress and is no more."""
+"""The kinds of change that end a task's time in progress."""
 
 
 def format_elapsed(milliseconds: int) -> str:
-    """A stretch of time as exact as matters for a task: `<1s`, `42s`, `12m`, `2h 5m`, `3d 4h`."""
+    """An elapsed time in at most two units: `<1s`, `42s`, `12m`, `2h 5m`, `3d 4h`."""
     if milliseconds < SECOND:
         return "<1s"
     if milliseconds < MINUTE:
@@ -41,25 +41,25 @@ def format_elapsed(milliseconds: int) -> str:
 
 
 def in_progress_since(match: PlanMatch, earlier: StartTimes, at: int) -> StartTimes:
-    """Since when tasks of the later plan are in progress, as far as it is known; `earlier` says it of the other."""
+    """When the tasks in progress were started, as far as known; `earlier` holds the same for the earlier plan."""
     found: StartTimes = {}
-    for spot in task_locations(match.after):
-        if task_at(match.after, spot).status is Status.IN_PROGRESS:
-            was = match.was(spot)
+    for location in task_locations(match.after):
+        if task_at(match.after, location).status is Status.IN_PROGRESS:
+            was = match.was(location)
             fresh = was is None or was.status is not Status.IN_PROGRESS
-            since = at if fresh else earlier.get(match.origins[spot])
+            since = at if fresh else earlier.get(match.origins[location])
             if since is not None:
-                found[spot] = since
+                found[location] = since
     return found
 
 
 def finished_durations(match: PlanMatch, earlier: StartTimes, at: int) -> StartTimes:
-    """How long tasks of the later plan were in progress that no longer are, as far as it is known.
+    """How long tasks were in progress that no longer are, as far as known, by location in the later plan.
 
-    A clock that was set back meanwhile leaves nothing known.
+    If the clock was set back meanwhile, the duration is unknown.
     """
     return {
-        spot: at - earlier[origin]
-        for spot, origin in match.origins.items()
-        if earlier.get(origin, at + 1) <= at and task_at(match.after, spot).status is not Status.IN_PROGRESS
+        location: at - earlier[origin]
+        for location, origin in match.origins.items()
+        if earlier.get(origin, at + 1) <= at and task_at(match.after, location).status is not Status.IN_PROGRESS
     }

@@ -1,4 +1,4 @@
-"""Which phase and which task of one plan became which of another."""
+"""Matching of the phases and tasks of two versions of a plan."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @value
 class PlanMatch:
-    """Two plans and what they share.
+    """Two plans and their common phases and tasks.
 
-    `pairs` are phases that became each other, in the order of `after`. `origins` says of a task of `after` where it
-    was before; one that is not there is new.
+    `pairs` are the indices of matching phases, in the order of `after`. `origins` maps the location of a task in
+    `after` to its location in `before`; new tasks are missing.
     """
 
     before: Plan
@@ -31,30 +31,30 @@ class PlanMatch:
     pairs: Pairs
     origins: dict[Location, Location]
 
-    def was(self, spot: Location) -> Task | None:
-        """The task that the one at a spot of `after` was before."""
-        origin = self.origins.get(spot)
+    def was(self, location: Location) -> Task | None:
+        """The earlier version of the task at a location of `after`."""
+        origin = self.origins.get(location)
         return None if origin is None else task_at(self.before, origin)
 
 
 def match_plans(before: Plan, after: Plan) -> PlanMatch:
-    """What two plans share. A task is known by its text, a phase by its name or by sharing a task."""
+    """Match two plans: tasks by text, phases by name or by a shared task."""
     pairs = _phase_pairs(before.phases, after.phases)
     return PlanMatch(before, after, pairs, _origins(before, after, pairs))
 
 
 def task_locations(plan: Plan) -> list[Location]:
-    """Where the tasks of a plan are: the phase, and the place in it."""
+    """The locations of all tasks: pairs of phase index and index in the phase."""
     return [(i, a) for i, phase in enumerate(plan.phases) for a in range(len(phase.tasks))]
 
 
-def task_at(plan: Plan, spot: Location) -> Task:
-    """The task at a spot."""
-    return plan.phases[spot[0]].tasks[spot[1]]
+def task_at(plan: Plan, location: Location) -> Task:
+    """The task at a location."""
+    return plan.phases[location[0]].tasks[location[1]]
 
 
 def longest_increasing(numbers: Sequence[int]) -> set[int]:
-    """The most of these different numbers that already stand in order; the others are those that moved."""
+    """The longest increasing subsequence of distinct numbers; the other numbers are those that moved."""
     if list(numbers) == sorted(numbers):
         return set(numbers)
     ends: list[int] = []
@@ -72,7 +72,7 @@ def longest_increasing(numbers: Sequence[int]) -> set[int]:
 
 
 def _phase_pairs(before: Sequence[Phase], after: Sequence[Phase]) -> Pairs:
-    """Which phase became which: those of one name in turn, then those that share a task."""
+    """Pairs of matching phases: by name, in order, then by a shared task."""
     pairs = _in_turn([phase.name for phase in before], [phase.name for phase in after])
     old = [i for i in range(len(before)) if i not in {i for i, _ in pairs}]
     new = [j for j in range(len(after)) if j not in {j for _, j in pairs}]
@@ -86,17 +86,19 @@ def _phase_pairs(before: Sequence[Phase], after: Sequence[Phase]) -> Pairs:
 
 
 def _origins(before: Plan, after: Plan, pairs: Pairs) -> dict[Location, Location]:
-    """Where each task of `after` was before: in the same phase if it can be, else in any."""
+    """The earlier location of each task of `after`: in the same phase if possible, else in any."""
     origins = {(j, b): (i, a) for i, j in pairs for a, b in _in_turn(_texts(before.phases[i]), _texts(after.phases[j]))}
     taken = set(origins.values())
-    old = [spot for spot in task_locations(before) if spot not in taken]
-    new = [spot for spot in task_locations(after) if spot not in origins]
-    crossed = _in_turn([task_at(before, spot).text for spot in old], [task_at(after, spot).text for spot in new])
+    old = [location for location in task_locations(before) if location not in taken]
+    new = [location for location in task_locations(after) if location not in origins]
+    crossed = _in_turn(
+        [task_at(before, location).text for location in old], [task_at(after, location).text for location in new]
+    )
     return origins | {new[b]: old[a] for a, b in crossed}
 
 
 def _in_turn(before: Sequence[str], after: Sequence[str]) -> Pairs:
-    """The positions of equal names: the first with the first, the second with the second."""
+    """Pairs of indices of equal names: the first with the first, the second with the second."""
     waiting: dict[str, list[int]] = {}
     for i in reversed(range(len(before))):
         waiting.setdefault(before[i], []).append(i)

@@ -1,4 +1,4 @@
-"""Two plans compared for a person: what came, went and changed, phase by phase, in the plan's own order."""
+"""The difference between two plans: added, removed and changed tasks, by phase, in the plan's order."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     Happened = dict[Location, list[Change]]
 
 MIN_SIMILARITY = 0.6
-"""How much of two texts has to be the same for one to be the other in new words."""
+"""The similarity ratio from which on a removed and an added task count as one reworded task."""
 
 MAX_COMPARED_CHARS = 300
-"""How much of a text is looked at for that: comparing takes the square of it."""
+"""How many characters are compared: the time is quadratic."""
 
 
 class DiffSign(Enum):
-    """What became of a task or a phase."""
+    """The sign of a task or phase in a diff."""
 
     ADDED = "+"
     REMOVED = "-"
@@ -38,9 +38,9 @@ class DiffSign(Enum):
 
 @value
 class TaskDiff:
-    """A task that is not as it was: its text now and, if it was reworded, before; where it came from, if it moved.
+    """A changed task. `was` is the earlier text of a reworded task, `origin` the earlier phase of a moved one.
 
-    `what` has neither notes nor the move: those have places of their own.
+    `what` lists the other changes; notes and moves have fields of their own.
     """
 
     sign: DiffSign
@@ -54,7 +54,7 @@ class TaskDiff:
 
 @value
 class PhaseDiff:
-    """A phase with something new in it. No sign means that the phase itself is as it was, wherever it stands."""
+    """A phase with changes. `sign` is None if only its tasks changed."""
 
     name: str
     entries: tuple[TaskDiff, ...]
@@ -65,9 +65,9 @@ class PhaseDiff:
 
 
 def diff_plans(before: Plan, after: Plan) -> list[PhaseDiff]:
-    """The phases with something new in them, in the order of the later plan; what went stands where it was.
+    """The phases with changes, in the order of the later plan; removed ones at their former place.
 
-    A task is known by its text. One that went is taken for one that came in its place if their texts are alike.
+    Tasks are matched by text. A removed task and one added in its place count as one if their texts are similar.
     """
     match = match_plans(before, after)
     happened, lost = task_changes(match), removed_locations(match)
@@ -90,7 +90,7 @@ def diff_plans(before: Plan, after: Plan) -> list[PhaseDiff]:
 
 
 def _order(match: PlanMatch) -> list[tuple[int | None, int | None]]:
-    """The phases of both plans, each where a reader looks for it: as one of the earlier and one of the later plan."""
+    """The phases of both plans in display order, as pairs of indices into the earlier and the later plan."""
     became = {j: i for i, j in match.pairs}
     order: list[tuple[int | None, int | None]] = [(became.get(j), j) for j in range(len(match.after.phases))]
     for i in range(len(match.before.phases)):
@@ -117,7 +117,7 @@ def _entries(match: PlanMatch, happened: Happened, leaving: Sequence[int], i: in
 def _gaps(
     match: PlanMatch, happened: Happened, leaving: Sequence[int], i: int | None, j: int
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """A phase cut after each task that stayed in its place: what left before that, and what is there up to it."""
+    """A phase, split after each task that kept its place: the tasks removed before it, and those present up to it."""
     waiting, here = list(leaving), list[int]()
     for b in range(len(match.after.phases[j].tasks)):
         here.append(b)
@@ -129,7 +129,7 @@ def _gaps(
 
 
 def _reworded(old: Sequence[Task], new: Sequence[Task]) -> dict[int, int]:
-    """Which of the new tasks is which of the old in other words."""
+    """The new tasks that are rewordings of old ones, by index."""
     found: dict[int, int] = {}
     for number, task in enumerate(new):
         for earlier, former in enumerate(old):
@@ -160,21 +160,21 @@ def _changed(before: Task, after: Task) -> TaskDiff:
 def _entry(match: PlanMatch, spot: Location, found: list[Change]) -> TaskDiff:
     sign = DiffSign.ADDED if _is(ChangeKind.ADDED, found) else DiffSign.CHANGED
     moved = _is(ChangeKind.MOVED, found)
-    # A move to another phase says where to.
-    across = any(change.what is ChangeKind.MOVED and change.detail is not None for change in found)
+    # Only a move to another phase has a detail.
+    across = any(change.kind is ChangeKind.MOVED and change.detail is not None for change in found)
     origin = match.before.phases[match.origins[spot][0]].name if across else None
     return TaskDiff(sign, task_at(match.after, spot).text, None, _statuses(found), moved, origin, _notes(found))
 
 
 def _is(what: ChangeKind, found: Sequence[Change] | None) -> bool:
-    return any(change.what is what for change in found or ())
+    return any(change.kind is what for change in found or ())
 
 
 def _statuses(found: Sequence[Change]) -> tuple[ChangeKind, ...]:
     apart = (ChangeKind.ADDED, ChangeKind.MOVED, ChangeKind.NOTED, ChangeKind.UNNOTED)
-    return tuple(change.what for change in found if change.what not in apart)
+    return tuple(change.kind for change in found if change.kind not in apart)
 
 
 def _notes(found: Sequence[Change]) -> tuple[tuple[DiffSign, str], ...]:
     signs = {ChangeKind.NOTED: DiffSign.ADDED, ChangeKind.UNNOTED: DiffSign.REMOVED}
-    return tuple((signs[change.what], change.detail or "") for change in found if change.what in signs)
+    return tuple((signs[change.kind], change.detail or "") for change in found if change.kind in signs)

@@ -1,4 +1,4 @@
-"""The life of every task on a branch: what happened to it, through whom, and how long it was worked on."""
+"""The history of every task on a branch: its changes, who made them, and how long it was in progress."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tildone.history.durations import StartTimes
     from tildone.history.matching import Location, PlanMatch
-    from tildone.log.events import Event
+    from tildone.log.events import Call, Event
 
 _CLOSING = frozenset({ChangeKind.COMPLETED, ChangeKind.DROPPED, ChangeKind.CLOSED})
 _STANDING = _CLOSING | {ChangeKind.BLOCKED, ChangeKind.MARKED, ChangeKind.REOPENED}
@@ -24,23 +24,28 @@ _STANDING |= {ChangeKind.PAUSED, ChangeKind.STARTED}
 
 @value
 class TaskStep:
-    """What an event did to a task; `took` is how long it had been in progress, if that ended here and is known."""
+    """The changes of a task by one event; `took` is its time in progress in ms, if that ended here and is known."""
 
     event: Event
     changes: tuple[Change, ...]
     took: int | None = None
 
+    @property
+    def call(self) -> Call | None:
+        """The tool call that caused the event, if there was one."""
+        return self.event.fact.call if isinstance(self.event.fact, PlanChanged) else None
+
     def has(self, kinds: frozenset[ChangeKind]) -> bool:
         """Whether one of the changes is of such a kind."""
-        return any(change.what in kinds for change in self.changes)
+        return any(change.kind in kinds for change in self.changes)
 
 
 @value
 class TaskHistory:
-    """A task as it is at the end of a branch, or was when it left the plan, with all that happened to it.
+    """A task in its newest version, with its steps.
 
-    `position` is where it stands in the whole plan, None if it is not in it. `since` is when it was last put in
-    progress, if it still is.
+    `position` is its position in the whole plan, None if it was removed. `since` is when it was started, if it is in
+    progress.
     """
 
     task: Task
@@ -51,12 +56,12 @@ class TaskHistory:
 
     @property
     def added(self) -> TaskStep:
-        """The step that brought it."""
+        """The step that added it."""
         return self.steps[0]
 
     @property
     def stood(self) -> TaskStep | None:
-        """The step that gave it the status it has, if it was not added with it."""
+        """The step that set its current status, if it was not added with it."""
         return next((step for step in reversed(self.steps) if step.has(_STANDING)), None)
 
     @property
@@ -67,22 +72,22 @@ class TaskHistory:
 
     @property
     def lasted(self) -> int | None:
-        """The milliseconds from when it was added to when it was closed; None when it was not, or a clock went back."""
+        """Milliseconds from added to closed; None if it is open or the clock was set back."""
         began, closed = self.added.event.at, self.closed
         return closed.event.at - began if closed and closed.event.at >= began else None
 
     def worked_on(self, now: int) -> int | None:
-        """The milliseconds it was in progress, all stretches together; None if it never was, or nobody knows."""
-        stretches = [step.took for step in self.steps if step.took is not None]
+        """Total milliseconds in progress; None if it never was or if that is unknown."""
+        periods = [step.took for step in self.steps if step.took is not None]
         if self.since is not None and self.since <= now:
-            stretches.append(now - self.since)
-        return sum(stretches) if stretches else None
+            periods.append(now - self.since)
+        return sum(periods) if periods else None
 
 
 def task_histories(oldest_first: Iterable[Event]) -> list[TaskHistory]:
-    """Every task that was on a branch: first those of its plan, in order, then those that left it, the last one first.
+    """Every task of a branch: first those of its plan, in order, then the removed ones, the latest first.
 
-    A task is followed wherever it is moved. One that gets another text is another task.
+    A task keeps its history when it is moved. A task with a new text is a new task.
     """
     plan = Plan()
     active: StartTimes = {}
@@ -96,36 +101,37 @@ def task_histories(oldest_first: Iterable[Event]) -> list[TaskHistory]:
             active = in_progress_since(match, active, event.at)
             plan = event.fact.plan
     here = [
-        _life(plan, spot, position, steps[spot], active.get(spot)) for position, spot in enumerate(task_locations(plan))
+        _task_history(plan, location, position, steps[location], active.get(location))
+        for position, location in enumerate(task_locations(plan))
     ]
     return here + left[::-1]
 
 
-def _life(
-    plan: Plan, spot: Location, position: int | None, steps: tuple[TaskStep, ...], since: int | None = None
+def _task_history(
+    plan: Plan, location: Location, position: int | None, steps: tuple[TaskStep, ...], since: int | None = None
 ) -> TaskHistory:
-    return TaskHistory(task_at(plan, spot), plan.phases[spot[0]].name, position, steps, since)
+    return TaskHistory(task_at(plan, location), plan.phases[location[0]].name, position, steps, since)
 
 
 def _departures(
     match: PlanMatch, steps: dict[Location, tuple[TaskStep, ...]], active: StartTimes, event: Event
 ) -> Iterable[TaskHistory]:
-    for spot in removed_locations(match):
-        since = active.get(spot)
+    for location in removed_locations(match):
+        since = active.get(location)
         took = event.at - since if since is not None and since <= event.at else None
-        removed = TaskStep(event, (Change(ChangeKind.REMOVED, task_at(match.before, spot).text),), took)
-        yield _life(match.before, spot, None, (*steps[spot], removed))
+        removed = TaskStep(event, (Change(ChangeKind.REMOVED, task_at(match.before, location).text),), took)
+        yield _task_history(match.before, location, None, (*steps[location], removed))
 
 
 def _continued(
     match: PlanMatch, steps: dict[Location, tuple[TaskStep, ...]], active: StartTimes, event: Event
 ) -> dict[Location, tuple[TaskStep, ...]]:
-    """The steps of every task of the later plan, by where it is there."""
+    """The steps of every task of the later plan, by location."""
     happened, took = task_changes(match), finished_durations(match, active, event.at)
     found: dict[Location, tuple[TaskStep, ...]] = {}
-    for spot in task_locations(match.after):
-        origin = match.origins.get(spot)
+    for location in task_locations(match.after):
+        origin = match.origins.get(location)
         before = steps[origin] if origin is not None else ()
-        more = happened.get(spot)
-        found[spot] = (*before, TaskStep(event, tuple(more), took.get(spot))) if more else before
+        more = happened.get(location)
+        found[location] = (*before, TaskStep(event, tuple(more), took.get(location))) if more else before
     return found

@@ -1,21 +1,20 @@
-"""A session's history as a person reads it: who did what, when, and on which branch."""
+"""The timeline of a session: one row per event with its author, time, changes and branch."""
 
 from __future__ import annotations
 
 from enum import Enum
 
 from tildone.core.plan import Plan, Status
-from tildone.history.changes import changes_in, grouped_sentences
-from tildone.history.durations import ENDING_KINDS, finished_durations, format_elapsed, in_progress_since
+from tildone.history.changes import changes_in
+from tildone.history.durations import ENDING_KINDS, finished_durations, in_progress_since
 from tildone.history.matching import match_plans, task_at
-from tildone.kit.theme import Role, Span
+from tildone.history.sentences import grouped_sentences
 from tildone.log.events import Directive, DirectiveSet, Labelled, Nudged, PlanChanged, Tripped
 from tildone.log.refs import SHORT_ID_LENGTH, short_ids
 from tildone.log.tree import by_id, labels
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.bounds import describe_bound
-from tildone.views.line_layout import hanging_lines
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
@@ -23,12 +22,11 @@ if TYPE_CHECKING:
 
     from tildone.history.durations import StartTimes
     from tildone.log.events import Event
-    from tildone.views.line_layout import Line, TextAndSuffix
 
     Told = list[tuple[str, int | None]]
 
 MAX_LOOKBACK_EVENTS = 200
-"""How many events more are read to find out since when a task was in progress."""
+"""How many more events are read to find the start of tasks in progress."""
 
 _COURSES = {
     Directive.GO: "let the agent be told to go on",
@@ -38,7 +36,7 @@ _COURSES = {
 
 
 class HeadRelation(Enum):
-    """Where an event stands towards the head."""
+    """The position of an event relative to the head, as its symbol."""
 
     HEAD = "*"
     ON_BRANCH = "│"
@@ -47,10 +45,10 @@ class HeadRelation(Enum):
 
 @value
 class TimelineRow:
-    """An event as a history shows it: all texts are ready for a screen.
+    """An event in a timeline; all texts are printable.
 
-    `took` says of each text how many milliseconds the task was in progress that it tells the end of, if that is known.
-    `after` is the event it follows, where that is not the one of the row before.
+    `took` holds for each text of `what` the milliseconds in progress that it ends, if known. `after` is the parent
+    event if it is not the event of the previous row.
     """
 
     mark: HeadRelation
@@ -64,8 +62,8 @@ class TimelineRow:
 
 
 @value
-class _Stand:
-    """The plan after an event, and since when its tasks are in progress."""
+class _PlanState:
+    """The plan after an event, and the start times of its tasks in progress."""
 
     plan: Plan
     running: StartTimes
@@ -76,19 +74,19 @@ def timeline(
 ) -> list[TimelineRow]:
     """One row per event, in the order of writing, for all events of a session or for its `newest_events`.
 
-    `when` says a moment in milliseconds as the reader wants to see it; `limit` is how many nudges are given at most.
+    `when` formats a time in milliseconds; `limit` is the maximum number of nudges.
     """
     known = by_id(events)
-    here = _way(known, head)
+    here = _ancestors(known, head)
     short = {whole: printable(some) for whole, some in short_ids(known).items()}
     names = labels(known.values())
-    stands: dict[str | None, _Stand] = {None: _Stand(Plan(), {})}
+    states: dict[str | None, _PlanState] = {None: _PlanState(Plan(), {})}
     rows: list[TimelineRow] = []
     before = next((event.parent for event in known.values()), None)
     for event in known.values():
-        # What came before the first of the newest is not known; taking it for the same tells nothing wrong.
-        stand = stands.get(event.parent) or _Stand(_left(event), {})
-        stands[event.id], told = _told(event, stand, short, limit)
+        # The plan before the first of the newest events is unknown: assume that it was the same.
+        state = states.get(event.parent) or _PlanState(_left(event), {})
+        states[event.id], told = _told(event, state, short, limit)
         rows.append(
             TimelineRow(
                 _mark(event.id, head, here),
@@ -106,10 +104,9 @@ def timeline(
 
 
 def newest_events(newest_first: Iterable[Event], limit: int) -> list[Event]:
-    """As much of a history as it takes to tell its last `limit` events, oldest first.
+    """The events needed to describe the newest `limit` events, oldest first.
 
-    That is one snapshot of the plan more, to compare the first of them with, and then as much as it takes to know
-    since when the tasks were in progress that no longer are.
+    That includes one more plan, to compare the first of them with, and the events that started tasks in progress.
     """
     taken: list[Event] = []
     untold: set[str] | None = None
@@ -127,28 +124,12 @@ def newest_events(newest_first: Iterable[Event], limit: int) -> list[Event]:
     return taken[::-1]
 
 
-def row_lines(row: TimelineRow, columns: int | None = None) -> list[Line]:
-    """A row for a terminal: a line for each thing that was done, none wider than `columns`."""
-    lead = (
-        Span(row.mark.value, Role.ACCENT),
-        Span(f" {row.id}", Role.WARNING),
-        Span(f"  {row.when}  {row.who}", Role.MUTED),
-    )
-    aside = (f"  ({row.label})" if row.label else "") + (f"  after {row.after}" if row.after else "")
-    said: list[TextAndSuffix] = []
-    for number, text in enumerate(row.what):
-        took = row.took[number] if row.took else None
-        beside = () if took is None else (Span(f" ({format_elapsed(took)})", Role.MUTED),)
-        said.append((Span(text, Role.TEXT), beside if number or not aside else (*beside, Span(aside, Role.ACCENT))))
-    return hanging_lines(lead, said, columns)
-
-
 def _left(event: Event) -> Plan:
     return event.fact.plan if isinstance(event.fact, PlanChanged) else Plan()
 
 
-def _way(known: Mapping[str, Event], head: str | None) -> set[str]:
-    """The events on the way to the head, as far as they are known."""
+def _ancestors(known: Mapping[str, Event], head: str | None) -> set[str]:
+    """The known ancestors of the head, and the head."""
     way = set()
     while head is not None and head in known:
         way.add(head)
@@ -162,18 +143,18 @@ def _mark(event: str, head: str | None, here: set[str]) -> HeadRelation:
     return HeadRelation.ON_BRANCH if event in here else HeadRelation.ELSEWHERE
 
 
-def _told(event: Event, stand: _Stand, short: Mapping[str, str], limit: int | None) -> tuple[_Stand, Told]:
-    """What there is after an event, and what it did."""
+def _told(event: Event, state: _PlanState, short: Mapping[str, str], limit: int | None) -> tuple[_PlanState, Told]:
+    """The state after an event, and the descriptions of what it did."""
     if not isinstance(event.fact, PlanChanged):
-        return stand, [(_what(event.fact, short, limit), None)]
-    match = match_plans(stand.plan, event.fact.plan)
-    ends = finished_durations(match, stand.running, event.at)
+        return state, [(_what(event.fact, short, limit), None)]
+    match = match_plans(state.plan, event.fact.plan)
+    ends = finished_durations(match, state.running, event.at)
     took = {task_at(match.after, spot).text: length for spot, length in ends.items()}
     told = [
-        (text, took.get(told[0].subject) if len(told) == 1 and told[0].what in ENDING_KINDS else None)
+        (text, took.get(told[0].subject) if len(told) == 1 and told[0].kind in ENDING_KINDS else None)
         for text, told in grouped_sentences(changes_in(match))
     ]
-    after = _Stand(event.fact.plan, in_progress_since(match, stand.running, event.at))
+    after = _PlanState(event.fact.plan, in_progress_since(match, state.running, event.at))
     return after, told or [("left the plan as it was", None)]
 
 
@@ -192,5 +173,5 @@ def _what(fact: Nudged | Tripped | DirectiveSet | Labelled, short: Mapping[str, 
 
 
 def _short(target: str, short: Mapping[str, str]) -> str:
-    """An event's short id; it may be older than what is told, or of a session from elsewhere."""
+    """An event's short id; the event may be unknown here."""
     return short.get(target) or printable(target[:SHORT_ID_LENGTH])

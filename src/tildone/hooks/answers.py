@@ -140,7 +140,8 @@ def _prompted(context: HookContext) -> HookReply | None:
     if seen == context.session.plan:
         _set_seen(context, context.session.state.head)
         return None
-    from tildone.history.changes import change_sentences, changes  # noqa: PLC0415  see _reply
+    from tildone.history.changes import changes  # noqa: PLC0415  see _reply
+    from tildone.history.sentences import change_sentences  # noqa: PLC0415  see _reply
 
     sentences = change_sentences(changes(seen, context.session.plan))
     if not can_reply(context.event, ReplyKind.ADD_CONTEXT):

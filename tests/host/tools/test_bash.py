@@ -273,25 +273,25 @@ def test_a_character_that_comes_in_two_parts_is_one(tmp_path: Path) -> None:
     written = CommandOutput(lambda: ((tmp_path / "all").open("wb"), "all"))
 
     written.feed("✓".encode()[:2])
-    before = written.told().text
+    before = written.excerpt().text
     written.feed("✓".encode()[2:])
 
-    assert (before, written.told().text) == ("", "✓")
+    assert (before, written.excerpt().text) == ("", "✓")
 
 
 def test_what_never_stops_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The end is still told, and what comes after the end is forgotten."""
-    monkeypatch.setattr(command_output, "KEPT_AT_MOST", 95_000)
+    monkeypatch.setattr(command_output, "MAX_FILE_BYTES", 95_000)
     written = CommandOutput(lambda: ((tmp_path / "all").open("wb"), "all"))
 
     told = []
     for number in range(50):
         written.feed(b"%9d\n" % number * 1000)
-        told.append(written.told().lines)
+        told.append(written.excerpt().lines)
     written.close()
     written.feed(b"later\n")
 
-    last = written.told()
+    last = written.excerpt()
     assert told == [1000] + [2000] * 49
     assert last.text.endswith("       49\n")
     assert (last.total_lines, last.total_bytes, last.kept_bytes) == (50_000, 500_000, 95_000)

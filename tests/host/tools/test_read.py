@@ -130,7 +130,7 @@ async def test_images_are_known_by_what_they_hold(desk: Desk, data: bytes, mime_
 
 
 async def test_an_image_that_no_provider_takes_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read, "LARGEST_IMAGE", 10)
+    monkeypatch.setattr(read, "MAX_IMAGE_BYTES", 10)
     put(desk, "a.png", PNG)
 
     with pytest.raises(ToolFailure, match=r"a\.png is an image of \d+ B; at most 10 B can be shown"):
@@ -146,7 +146,7 @@ async def test_a_binary_file_is_refused(desk: Desk, data: bytes) -> None:
 
 
 async def test_a_huge_file_is_left_to_better_tools(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "LARGEST", 10)
+    monkeypatch.setattr(files, "MAX_FILE_BYTES", 10)
     put(desk, "log", "x" * 11)
 
     with pytest.raises(ToolFailure, match="log has 11 B; look at parts of it with bash"):

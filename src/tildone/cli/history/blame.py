@@ -1,4 +1,4 @@
-"""`tildone blame`: who brought each task, who closed it, and in which call."""
+"""`tildone blame`: show who added and who closed each task, and in which call."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from tildone.cli.opening import open_for_reading, session_title
 from tildone.cli.output.screen import columns, moment, put, put_spans
 from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import NotFound
-from tildone.history.blame import blame_lines, call_of, describe_change
+from tildone.history.blame import blame_lines
+from tildone.history.sentences import describe_change
 from tildone.history.task_history import task_histories
 from tildone.log import codec
 from tildone.log.refs import HEAD, resolve, short_ids
@@ -17,16 +18,18 @@ if TYPE_CHECKING:
 
 
 def run(args: ParsedArgs) -> int:
-    """Show who did what to each task, or the whole life of some."""
+    """Show who added and closed each task, or the whole history of the matching ones."""
     session = open_for_reading(args)
     store, name = session.store, session.name
     head = resolve(store, name, args.options.get("at", HEAD))
     events = list(store.history(name, head)) if head is not None else []
     everyone = task_histories(reversed(events))
     query = " ".join(args.positional)
-    found = _meant(everyone, query) if args.positional else [life for life in everyone if life.position is not None]
+    found = (
+        _matching(everyone, query) if args.positional else [entry for entry in everyone if entry.position is not None]
+    )
     if args.has("json"):
-        put(codec.dump([_as_data(life, whole=bool(args.positional)) for life in found]))
+        put(codec.dump([_as_data(entry, whole=bool(args.positional)) for entry in found]))
     elif found:
         short = short_ids(event.id for event in events)
         put_spans(blame_lines(found, moment, short, columns(), whole=bool(args.positional)))
@@ -35,48 +38,48 @@ def run(args: ParsedArgs) -> int:
     return 0
 
 
-def _meant(everyone: list[TaskHistory], query: str) -> list[TaskHistory]:
-    """The tasks that a number or a part of a text means; those that left the plan only if no other does.
+def _matching(everyone: list[TaskHistory], query: str) -> list[TaskHistory]:
+    """The tasks that a number or a part of a text matches; removed tasks only if no other matches.
 
     Raises:
-        NotFound: none.
+        NotFound: no task matches.
     """
-    here = [life for life in everyone if life.position is not None]
+    here = [entry for entry in everyone if entry.position is not None]
     if query.isdecimal():
-        at = [life for life in here if str(life.position) == query]
+        at = [entry for entry in here if str(entry.position) == query]
         if at:
             return at
     wanted = query.strip().lower()
-    for some in (here, [life for life in everyone if life.position is None]):
-        same = [life for life in some if life.task.text.lower() == wanted]
-        fitting = same or [life for life in some if wanted and wanted in life.task.text.lower()]
+    for some in (here, [entry for entry in everyone if entry.position is None]):
+        same = [entry for entry in some if entry.task.text.lower() == wanted]
+        fitting = same or [entry for entry in some if wanted and wanted in entry.task.text.lower()]
         if fitting:
             return fitting
     if query.isdecimal():
-        known = f"they are numbered 0 to {len(here) - 1}" if here else "there is none"
-        raise NotFound(f"no task has the number {query}: {known}")
-    raise NotFound(f'no task on this branch has "{query}" in it')
+        known = f"the tasks are numbered 0 to {len(here) - 1}" if here else "the plan is empty"
+        raise NotFound(f"there is no task {query}: {known}")
+    raise NotFound(f'no task on this branch contains "{query}"')
 
 
-def _as_data(life: TaskHistory, *, whole: bool) -> dict[str, object]:
+def _as_data(entry: TaskHistory, *, whole: bool) -> dict[str, object]:
     brief: dict[str, object] = {
-        "task": life.task.text,
-        "phase": life.phase,
-        "position": life.position,
-        "status": life.task.status.value,
-        "added": _by(life.added),
-        "closed": life.closed and _by(life.closed),
+        "task": entry.task.text,
+        "phase": entry.phase,
+        "position": entry.position,
+        "status": entry.task.status.value,
+        "added": _by(entry.added),
+        "closed": entry.closed and _by(entry.closed),
     }
-    return brief | {"life": [_step(step) for step in life.steps]} if whole else brief
+    return brief | {"life": [_step(step) for step in entry.steps]} if whole else brief
 
 
 def _by(step: TaskStep) -> dict[str, object]:
-    call = call_of(step)
+    call = step.call
     event = step.event
     return {"event": event.id, "at": event.at, "actor": event.actor.value, "tool": call and call.tool}
 
 
 def _step(step: TaskStep) -> dict[str, object]:
-    call = call_of(step)
+    call = step.call
     told = [describe_change(change) for change in step.changes]
     return _by(step) | {"arguments": call and call.arguments, "what": told, "took": step.took}

@@ -1,4 +1,4 @@
-"""`tildone log`: what happened to the plan, who did it, and how long it took."""
+"""`tildone log`: show what happened to the plan, who did it, and how long it took."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ if TYPE_CHECKING:
     from tildone.log.events import Event
     from tildone.session import Session
 
-LIMIT = 20
+DEFAULT_LIMIT = 20
 
 
 def run(args: ParsedArgs) -> int:
-    """Show the newest events first, or how long each task took."""
-    limit = args.positive_int("limit", LIMIT)
+    """Show the events, newest first, or how long each task took."""
+    limit = args.positive_int("limit", DEFAULT_LIMIT)
     if args.has("tasks"):
         if args.has("all") or args.has("limit"):
-            raise UsageError("log --tasks tells of every task of this branch: it takes neither --all nor --limit")
+            raise UsageError("log --tasks lists every task of this branch; it takes neither --all nor --limit")
         return _tasks(args, open_for_reading(args))
     return _events(args, open_for_reading(args), limit)
 
 
-def nothing_happened(session: Session) -> None:
-    """Say how a history begins; one that was left for its beginning has branches to go to."""
+def print_no_events(session: Session) -> None:
+    """Explain an empty history: the session is new, or its head is before the first change."""
     if session.store.leaves(session.name):
-        put("This is before the first change. What was done since is on a branch: tildone branch")
+        put("This is before the first change. Later changes are on a branch: tildone branch")
         return
-    put(f"Nothing has happened in {session_title(session.name)} yet. Begin with: tildone todo append TEXT")
+    put(f"{session_title(session.name)} has no events yet. Start with: tildone todo append TEXT")
 
 
 def _events(args: ParsedArgs, session: Session, limit: int) -> int:
-    # Late, here and below: each of the two ways needs its own.
-    from tildone.history.timeline import newest_events, row_lines, timeline  # noqa: PLC0415  see above
+    # Imported here and below, because each of the two outputs needs its own.
+    from tildone.history.timeline import newest_events, timeline  # noqa: PLC0415  see above
+    from tildone.history.timeline_lines import row_lines  # noqa: PLC0415  see above
 
     store, name = session.store, session.name
     head = store.session_head(name).head
@@ -50,7 +51,7 @@ def _events(args: ParsedArgs, session: Session, limit: int) -> int:
     elif shown:
         put_spans(line for _, row in shown for line in row_lines(row, columns()))
     else:
-        nothing_happened(session)
+        print_no_events(session)
     return 0
 
 
@@ -63,32 +64,32 @@ def _tasks(args: ParsedArgs, session: Session) -> int:
     events = list(session.store.history(session.name))
     found = task_histories(reversed(events))
     if args.has("json"):
-        put(codec.dump([_life_data(life, at) for life in found]))
+        put(codec.dump([_task_data(entry, at) for entry in found]))
     elif found:
         put_spans(duration_lines(found, at, columns()))
     elif events:
-        put("There was no task on this branch yet.")
+        put("This branch has no tasks yet.")
     else:
-        nothing_happened(session)
+        print_no_events(session)
     return 0
 
 
 def _event_data(event: Event, row: TimelineRow) -> dict[str, object]:
-    """The event as it is stored, with what it comes to."""
+    """The stored event, with the description of its row."""
     stored: dict[str, object] = codec.parse(codec.encode(event))
     return stored | {"what": row.what, "took": row.took, "place": row.mark.name.lower(), "label": row.label}
 
 
-def _life_data(life: TaskHistory, at: int) -> dict[str, object]:
-    closed = life.closed
+def _task_data(entry: TaskHistory, at: int) -> dict[str, object]:
+    closed = entry.closed
     return {
-        "task": life.task.text,
-        "phase": life.phase,
-        "position": life.position,
-        "status": life.task.status.value,
-        "worked_on": life.worked_on(at),
-        "added": life.added.event.at,
+        "task": entry.task.text,
+        "phase": entry.phase,
+        "position": entry.position,
+        "status": entry.task.status.value,
+        "worked_on": entry.worked_on(at),
+        "added": entry.added.event.at,
         "closed": closed and closed.event.at,
-        "in_all": life.lasted,
+        "in_all": entry.lasted,
         "closed_by": closed and closed.event.actor.value,
     }

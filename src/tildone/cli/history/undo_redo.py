@@ -6,7 +6,8 @@ from tildone.cli.output.screen import put
 from tildone.cli.output.summary import plan_summary
 from tildone.cli.parsing.args import ParsedArgs, command
 from tildone.errors import UsageError
-from tildone.history.changes import change_sentences, changes
+from tildone.history.changes import changes
+from tildone.history.sentences import change_sentences
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

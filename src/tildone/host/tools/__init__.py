@@ -12,6 +12,6 @@ from tildone.kit.definition import ToolDefinition
 
 
 def builtin_tools(policy: PermissionPolicy) -> tuple[ToolDefinition, ...]:
-    """The tools under a policy; what a person allows for a session holds for these."""
-    guard, doors = PermissionGuard(policy), FileLocks()
-    return read_tool(guard), write_tool(guard, doors), edit_tool(guard, doors), bash_tool(guard)
+    """The tools under a policy; what a person allows for a conversation is remembered here."""
+    guard, locks = PermissionGuard(policy), FileLocks()
+    return read_tool(guard), write_tool(guard, locks), edit_tool(guard, locks), bash_tool(guard)

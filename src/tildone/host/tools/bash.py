@@ -20,36 +20,38 @@ from tildone.kit.signal import AbortSignal
 from tildone.kit.theme import Role
 from tildone.kit.truncate import MAX_BYTES, MAX_LINES
 
-TIMEOUT = 600
-"""Seconds; long enough for most, and short enough that nobody waits for ever for a command that never ends."""
+TIMEOUT_SECONDS = 600
+"""Seconds that a command may run, unless the call says otherwise."""
+
+_TIMEOUT_HELP = f"Seconds after which it is ended; {TIMEOUT_SECONDS} unless given"
 
 PARAMETERS = {
     "type": "object",
     "properties": {
         "command": {"type": "string", "description": "Command line for the shell"},
-        "timeout": {"type": "number", "description": f"Seconds after which it is ended; {TIMEOUT} unless given"},
+        "timeout": {"type": "number", "description": _TIMEOUT_HELP},
     },
     "required": ["command"],
     "additionalProperties": False,
 }
 
-_LEFT_BEHIND = 5
+_MAX_PROCESSES_NAMED = 5
 
 
 class Params(TypedDict):
-    """What the schema says."""
+    """The arguments, as the schema describes them."""
 
     command: str
     timeout: NotRequired[float]
 
 
 def bash_tool(guard: PermissionGuard) -> ToolDefinition:
-    """The tool, within what the guard allows."""
+    """The tool, under a permission guard."""
 
     async def execute(
         _call_id: str, params: Params, signal: AbortSignal | None, on_update: OnUpdate | None, ctx: ExtensionContext
     ) -> ToolResult:
-        line, seconds = params["command"].strip(), params.get("timeout", TIMEOUT)
+        line, seconds = params["command"].strip(), params.get("timeout", TIMEOUT_SECONDS)
         if not line:
             raise ToolFailure("The command is empty")
         if seconds <= 0:
@@ -60,8 +62,8 @@ def bash_tool(guard: PermissionGuard) -> ToolDefinition:
         began = monotonic()
         output = CommandOutput(guard.keep)
         command = ShellCommand(line, ctx.cwd, output)
-        ending = await command.over(seconds, signal, lambda: send_update(on_update, _so_far(output)))
-        return _result(command, ending, output.told(), seconds, round((monotonic() - began) * 1000))
+        ending = await command.wait(seconds, signal, lambda: send_update(on_update, _so_far(output)))
+        return _result(command, ending, output.excerpt(), seconds, round((monotonic() - began) * 1000))
 
     return ToolDefinition(
         name="bash",
@@ -82,14 +84,14 @@ def bash_tool(guard: PermissionGuard) -> ToolDefinition:
 
 
 def render_call(args: object) -> Component:
-    """The command, below the first line where it is long."""
+    """The command line and its timeout."""
     seconds = argument(args, "timeout")
     options = (f"timeout={seconds}s",) if seconds else ()
     return ToolCallHeader("Bash", main_arg=argument(args, "command"), option_args=options)
 
 
 def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
-    """How it ended, and the end of what it wrote."""
+    """How the command ended, and the tail of its output."""
     if options.is_partial:
         return partial_message("Bash", "running")
     details = result.details
@@ -103,30 +105,30 @@ def render_result(result: ToolResult, options: RenderOptions) -> Component | Non
 
 
 def _so_far(output: CommandOutput) -> ToolResult:
-    told = output.told()
-    return text_result(told.text, {"totalLines": told.total_lines, "totalBytes": told.total_bytes})
+    excerpt = output.excerpt()
+    return text_result(excerpt.text, {"totalLines": excerpt.total_lines, "totalBytes": excerpt.total_bytes})
 
 
-def _result(command: ShellCommand, ending: Ending, told: OutputExcerpt, seconds: float, took: int) -> ToolResult:
+def _result(command: ShellCommand, ending: Ending, excerpt: OutputExcerpt, seconds: float, took: int) -> ToolResult:
     failed = _failure(command.exit_code, ending, seconds)
-    notes = [note for note in (_cut(told), _left_behind(command), failed) if note]
-    parts = [told.text or "(no output)", "\n".join(f"[{note}]" for note in notes)]
+    notes = [note for note in (_cut(excerpt), _left_behind(command), failed) if note]
+    parts = [excerpt.text or "(no output)", "\n".join(f"[{note}]" for note in notes)]
     details = {
-        "summary": failed or f"Done: {format_count(told.total_lines, 'line')}",
+        "summary": failed or f"Done: {format_count(excerpt.total_lines, 'line')}",
         "ending": ending.value,
         "exitCode": command.exit_code if ending is Ending.EXIT else None,
         "durationMs": took,
-        "truncated": told.path is not None,
-        "totalLines": told.total_lines,
-        "totalBytes": told.total_bytes,
-        "fullOutputPath": told.path,
+        "truncated": excerpt.path is not None,
+        "totalLines": excerpt.total_lines,
+        "totalBytes": excerpt.total_bytes,
+        "fullOutputPath": excerpt.path,
     }
     text = "\n\n".join(part.rstrip("\n") for part in parts if part)
     return ToolResult((TextContent(text),), details, is_error=bool(failed))
 
 
 def _failure(exit_code: int | None, ending: Ending, seconds: float) -> str:
-    """What went wrong; nothing if nothing did."""
+    """What went wrong; empty if nothing did."""
     match ending:
         case Ending.ABORT:
             return "Aborted"
@@ -138,18 +140,18 @@ def _failure(exit_code: int | None, ending: Ending, seconds: float) -> str:
             return f"Exit code {exit_code}" if exit_code else ""
 
 
-def _cut(told: OutputExcerpt) -> str:
-    if told.path is None:
+def _cut(excerpt: OutputExcerpt) -> str:
+    if excerpt.path is None:
         return ""
-    lines = f"The last {format_count(told.lines)} of {format_count(told.total_lines, 'line')}"
-    kept = "all of it" if told.kept_bytes == told.total_bytes else f"its first {format_size(told.kept_bytes)}"
-    return f"{lines}; {kept} is in {told.path}"
+    lines = f"The last {format_count(excerpt.lines)} of {format_count(excerpt.total_lines, 'line')}"
+    kept = "all of it" if excerpt.kept_bytes == excerpt.total_bytes else f"its first {format_size(excerpt.kept_bytes)}"
+    return f"{lines}; {kept} is in {excerpt.path}"
 
 
 def _left_behind(command: ShellCommand) -> str:
-    """Processes that run on, so that a model can end those it does not want."""
+    """Processes that are still running, so that a model can end those it does not want."""
     left = command.left_behind()
     if not left:
         return ""
-    named = ", ".join(f"{process.pid} {process.name}" for process in left[:_LEFT_BEHIND])
-    return f"Still running: {named}{', …' if len(left) > _LEFT_BEHIND else ''}"
+    named = ", ".join(f"{process.pid} {process.name}" for process in left[:_MAX_PROCESSES_NAMED])
+    return f"Still running: {named}{', …' if len(left) > _MAX_PROCESSES_NAMED else ''}"

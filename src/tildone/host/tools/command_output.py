@@ -1,4 +1,7 @@
-"""What a command writes, as it comes: its last part at hand, and all of it in a file once it is too long to tell."""
+"""The output of a command while it runs: its tail in memory, and all of it in a file once it is too long to show.
+
+A reader thread feeds bytes; the event loop takes excerpts. A lock guards the state that both use.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ from typing import BinaryIO
 from tildone.kit.truncate import MAX_BYTES, MAX_LINES, keep_tail
 from tildone.value import value
 
-KEPT_AT_MOST = 100_000_000
-"""How many bytes are kept in the file: a command that never stops writing must not fill the disk."""
+MAX_FILE_BYTES = 100_000_000
+"""The size at which the file stops growing: a command that never stops writing must not fill the disk."""
 
-_AT_HAND = 2 * MAX_BYTES
+_TAIL_BYTES = 2 * MAX_BYTES
 
-# What colours text, moves the cursor or names the window, and every other control but tabs and line ends.
+# Escape sequences, and control characters other than tabs and line ends.
 _ESCAPES = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[@-Z\\\\^_])")
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
@@ -25,7 +28,7 @@ Keep = Callable[[], tuple[BinaryIO, str]]
 
 @value
 class OutputExcerpt:
-    """The last part of an output, how much of it there was, and where all of it is if this is not all."""
+    """The tail of an output and its totals; `path` is the file with all of it, if the tail is not all."""
 
     text: str
     total_lines: int
@@ -36,7 +39,7 @@ class OutputExcerpt:
 
 
 class CommandOutput:
-    """Fed by one thread, told to another."""
+    """The output of one command."""
 
     def __init__(self, keep: Keep) -> None:
         self._keep = keep
@@ -51,11 +54,11 @@ class CommandOutput:
 
     @property
     def size(self) -> int:
-        """How many bytes have come so far."""
+        """The number of bytes so far."""
         return self._bytes
 
     def feed(self, data: bytes) -> None:
-        """Take in what came; once closed, forget it."""
+        """Add bytes; they are discarded once the output is closed."""
         with self._lock:
             if self._closed:
                 return
@@ -67,28 +70,28 @@ class CommandOutput:
             elif self._bytes > MAX_BYTES or self._feeds > MAX_LINES:
                 self._file, self._path = self._keep()
                 self._save(bytes(self._end))
-            if len(self._end) > 2 * _AT_HAND:
-                del self._end[:-_AT_HAND]
+            if len(self._end) > 2 * _TAIL_BYTES:
+                del self._end[:-_TAIL_BYTES]
 
-    def told(self) -> OutputExcerpt:
-        """What there is to tell so far, as text that harms no screen."""
+    def excerpt(self) -> OutputExcerpt:
+        """The tail so far, as text without control characters."""
         with self._lock:
             end, whole_lines, total = bytes(self._end), self._feeds, self._bytes
             path, kept = self._path, self._kept
             closed = self._closed
-        # A character may come in two parts: until the end, half a one waits for its other half.
+        # A character may be split between two reads: until the end, an incomplete one is held back.
         text = codecs.getincrementaldecoder("utf-8")("replace").decode(end, final=closed)
         part = keep_tail(_CONTROLS.sub("\ufffd", _ESCAPES.sub("", text)))
         total_lines = whole_lines + (not end.endswith(b"\n") and bool(end))
         return OutputExcerpt(part.content, total_lines, total, part.output_lines, path, kept)
 
     def close(self) -> None:
-        """Let go of the file; what comes later is not kept."""
+        """Close the file; later output is discarded."""
         with self._lock:
             self._closed = True
             if self._file is not None:
                 self._file.close()
 
     def _save(self, data: bytes) -> None:
-        if self._file is not None and self._kept < KEPT_AT_MOST:
-            self._kept += self._file.write(data[: KEPT_AT_MOST - self._kept])
+        if self._file is not None and self._kept < MAX_FILE_BYTES:
+            self._kept += self._file.write(data[: MAX_FILE_BYTES - self._kept])

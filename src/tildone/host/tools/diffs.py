@@ -1,4 +1,4 @@
-"""Replacements in a text, and the unified diff of them: made from what was replaced, so it takes no searching."""
+"""Replacements in a text and their unified diff, built from the replacements without comparing the texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONTEXT = 3
 
 @value
 class Replacement:
-    """New text for a part of the old one."""
+    """New text for a range of the old one."""
 
     start: int
     end: int
@@ -22,7 +22,7 @@ class Replacement:
 
 @value
 class Hunk:
-    """Lines that make way for others; `at` counts the lines before them."""
+    """Lines that are replaced by others; `at` is the number of lines before them."""
 
     at: int
     old: tuple[str, ...]
@@ -30,12 +30,12 @@ class Hunk:
 
     @property
     def behind(self) -> int:
-        """How many lines there are up to the end of the old ones."""
+        """The number of lines up to the end of the old ones."""
         return self.at + len(self.old)
 
 
 def replaced(text: str, replacements: Sequence[Replacement]) -> str:
-    """The text with its new parts; they are in order, and none overlaps another."""
+    """The text after replacements that are ordered and do not overlap."""
     parts, at = [], 0
     for each in replacements:
         parts += [text[at : each.start], each.new]
@@ -44,7 +44,7 @@ def replaced(text: str, replacements: Sequence[Replacement]) -> str:
 
 
 def hunks(text: str, replacements: Sequence[Replacement]) -> list[Hunk]:
-    """What changes, by whole lines; what replacements do to the same line or to neighbours is one change."""
+    """The changes by whole lines; replacements in the same or neighbouring lines are one change."""
     lines = lines_of(text)
     ends = list(accumulate(map(len, lines)))
     found: list[Hunk] = []
@@ -91,14 +91,14 @@ def _hunk(text: str, ends: list[int], group: Sequence[Replacement]) -> Hunk:
     old = text[start:end]
     new = replaced(old, inner)
     if new and not new.endswith("\n") and end < len(text):
-        # The line feed went with the old text: the next line, which no other group touches, goes on in this one.
+        # The line feed was removed with the old text, so the next line, which no other group touches, joins this one.
         follows = ends[last + 1]
         old, new = text[start:follows], new + text[end:follows]
     return Hunk(first, tuple(lines_of(old)), tuple(lines_of(new)))
 
 
 def _trimmed(hunk: Hunk) -> Hunk:
-    """Without the lines at both ends that stay the same."""
+    """The hunk without equal lines at both ends."""
     old, new = hunk.old, hunk.new
     shared = min(len(old), len(new))
     before = next((i for i in range(shared) if old[i] != new[i]), shared)

@@ -1,4 +1,4 @@
-"""The tool that changes a part of a file."""
+"""The `edit` tool: replaces exact text in a file."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ PARAMETERS = {
 }
 
 _LINE_END = re.compile("\r?\n")
-_PLACES_NAMED = 10
-_LINES_SEARCHED = 5000
-_LONGEST_LINE = 200
+_MAX_LINES_NAMED = 10
+_MAX_LINES_SEARCHED = 5000
+_MAX_LINE = 200
 
 
 class Params(TypedDict):
-    """What the schema says."""
+    """The arguments, as the schema describes them."""
 
     path: str
     old_text: str
@@ -51,8 +51,8 @@ class Params(TypedDict):
     all: NotRequired[bool]
 
 
-def edit_tool(guard: PermissionGuard, doors: FileLocks) -> ToolDefinition:
-    """The tool, within what the guard allows, and one at a time for each file."""
+def edit_tool(guard: PermissionGuard, locks: FileLocks) -> ToolDefinition:
+    """The tool, under a permission guard; calls for the same file run one at a time."""
 
     async def execute(
         _call_id: str, params: Params, signal: AbortSignal | None, _on_update: OnUpdate | None, ctx: ExtensionContext
@@ -61,10 +61,10 @@ def edit_tool(guard: PermissionGuard, doors: FileLocks) -> ToolDefinition:
             raise ToolFailure("old_text is empty; to make a file or to replace all of one, use write")
         utf8(params["new_text"], "new_text")
         real = await guard.file(params["path"], "write", ctx, signal)
-        shown, door = shown_path(real, ctx.cwd), doors.to(real)
+        shown, lock = shown_path(real, ctx.cwd), locks.of(real)
 
         def change() -> ToolResult:
-            with door:
+            with lock:
                 return _edited(real, shown, params)
 
         return await asyncio.to_thread(change)
@@ -87,13 +87,13 @@ def edit_tool(guard: PermissionGuard, doors: FileLocks) -> ToolDefinition:
 
 
 def render_call(args: object) -> Component:
-    """The path; what changes is shown when it has changed."""
+    """The path; the change itself is shown with the result."""
     options = ("all=true",) if argument(args, "all") == "True" else ()
     return ToolCallHeader("Edit", main_arg=argument(args, "path"), option_args=options)
 
 
 def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
-    """How much changed, and the difference."""
+    """A summary and the diff."""
     if options.is_partial:
         return partial_message("Edit", "editing")
     if options.is_error or "diff" not in result.details:
@@ -121,14 +121,14 @@ def _edited(real: str, shown: str, params: Params) -> ToolResult:
 
 
 def _replacements(text: str, shown: str, params: Params) -> list[Replacement]:
-    """Where the old text stands, whatever the line ends, and the new text with the line ends of that place."""
+    """Every match of the old text, with any line ends, and the new text with the line ends of that match."""
     old = r"\r?\n".join(map(re.escape, _LINE_END.split(params["old_text"])))
     found = list(re.finditer(old, text))
     if not found:
         raise ToolFailure(f"old_text is not in {shown}. {_hint(text, params['old_text'])}")
     if len(found) > 1 and not params.get("all"):
-        lines = ", ".join(str(text.count("\n", 0, place.start()) + 1) for place in found[:_PLACES_NAMED])
-        more = ", …" if len(found) > _PLACES_NAMED else ""
+        lines = ", ".join(str(text.count("\n", 0, place.start()) + 1) for place in found[:_MAX_LINES_NAMED])
+        more = ", …" if len(found) > _MAX_LINES_NAMED else ""
         raise ToolFailure(
             f"old_text stands {len(found)} times in {shown}, on lines {lines}{more}. "
             "Give more of the text around the one you mean, or set all to true."
@@ -151,17 +151,17 @@ def _with_line_ends(new: str, old: str, usual: str | None) -> str:
 
 
 def _hint(text: str, old: str) -> str:
-    """Where the old text may have been meant to stand."""
+    """What the old text was probably meant to match."""
     wanted = [line.strip() for line in _LINE_END.split(old.strip())]
-    lines = [line.strip() for line in islice(text.split("\n"), _LINES_SEARCHED)]
+    lines = [line.strip() for line in islice(text.split("\n"), _MAX_LINES_SEARCHED)]
     for number in range(len(lines) - len(wanted) + 1):
         if lines[number : number + len(wanted)] == wanted:
             return f"Only its white space differs from what begins on line {number + 1}."
-    alike = get_close_matches(wanted[0][:_LONGEST_LINE], [line[:_LONGEST_LINE] for line in lines if line], 1)
+    alike = get_close_matches(wanted[0][:_MAX_LINE], [line[:_MAX_LINE] for line in lines if line], 1)
     if not alike:
         return "Read the file, and copy the text from there."
-    number = next(i for i, line in enumerate(lines) if line[:_LONGEST_LINE] == alike[0])
-    return f"Most like it is line {number + 1}: {clip_text(text.split(chr(10))[number].rstrip(), _LONGEST_LINE)}"
+    number = next(i for i, line in enumerate(lines) if line[:_MAX_LINE] == alike[0])
+    return f"Most like it is line {number + 1}: {clip_text(text.split(chr(10))[number].rstrip(), _MAX_LINE)}"
 
 
 def _result(text: str, changes: list[Replacement], shown: str) -> ToolResult:
@@ -180,5 +180,5 @@ def _result(text: str, changes: list[Replacement], shown: str) -> ToolResult:
 
 
 def _showable(diff: str) -> str:
-    """Without stand-ins for bytes that are no text, which nothing but a file can hold."""
+    """Without surrogate escapes, which stand for bytes that are not text and cannot be sent to a model."""
     return diff.encode("utf-8", "replace").decode("utf-8")

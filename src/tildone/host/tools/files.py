@@ -1,4 +1,4 @@
-"""Files as the built-in tools read and write them: whole, without losing what they cannot show."""
+"""Reading and atomically replacing whole files, without losing bytes that are not text."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tildone.host.tools.tool_failure import ToolFailure, os_failure
 from tildone.kit.formatting import format_size
 from tildone.value import value
 
-LARGEST = 50_000_000
-"""How many bytes of a file are read; what is larger is for tools that go through it piece by piece."""
+MAX_FILE_BYTES = 50_000_000
+"""The largest file that is read; larger ones are for tools that work piece by piece."""
 
-# The marks of UTF-32 begin like those of UTF-16, so they come first.
+# The UTF-32 byte order marks start like those of UTF-16, so they come first.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -24,57 +24,57 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_SAMPLE = 8000
+_SAMPLE_BYTES = 8000
 _CONTROLS = bytes(set(range(0x20)) - set(b"\a\b\t\n\f\r\x1b")) + b"\x7f"
-_MOST_CONTROLS = 0.1
+_MAX_CONTROL_SHARE = 0.1
 
 
 @value
 class Encoding:
-    """How text stands in a file: the mark at its beginning, if any, and what follows it."""
+    """The encoding of a file: its byte order mark, if any, and the codec of the rest."""
 
     mark: bytes
     name: str
 
     def exact(self, data: bytes) -> str:
-        """The text, with a stand-in for every byte that is no text, from which `back` makes that byte again."""
-        return data[len(self.mark) :].decode(self.name, self._stand_in)
+        """The text; bytes that do not decode become surrogates, from which `back` restores them."""
+        return data[len(self.mark) :].decode(self.name, self._error_handler)
 
     def back(self, text: str) -> bytes:
-        """The bytes of a file that holds the text."""
-        return self.mark + text.encode(self.name, self._stand_in)
+        """The bytes of a file with this text."""
+        return self.mark + text.encode(self.name, self._error_handler)
 
     @property
-    def _stand_in(self) -> str:
+    def _error_handler(self) -> str:
         return "surrogateescape" if self.name == "utf-8" else "surrogatepass"
 
 
 def encoding_of(data: bytes) -> Encoding:
-    """As the mark says; UTF-8 where there is none."""
+    """The encoding that the byte order mark names; UTF-8 without one."""
     return next((Encoding(mark, name) for mark, name in _MARKS if data.startswith(mark)), Encoding(b"", "utf-8"))
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether the beginning of a file is not like text."""
+    """Whether the first bytes of a file do not look like text."""
     encoding = encoding_of(data)
     if encoding.name != "utf-8":
         return False
-    sample = data[:_SAMPLE]
+    sample = data[:_SAMPLE_BYTES]
     controls = len(sample) - len(sample.translate(None, _CONTROLS))
-    return b"\0" in sample or controls > len(sample) * _MOST_CONTROLS
+    return b"\0" in sample or controls > len(sample) * _MAX_CONTROL_SHARE
 
 
 def read_file(path: str, shown: str) -> bytes:
-    """Everything in a file.
+    """All bytes of a file.
 
     Raises:
-        Failed: it is no file, too large, or cannot be read.
+        ToolFailure: it is not a regular file, is too large, or cannot be read.
     """
     try:
         about = os.stat(path)
         if not stat.S_ISREG(about.st_mode):
             raise ToolFailure(f"{shown} is not a regular file")
-        if about.st_size > LARGEST:
+        if about.st_size > MAX_FILE_BYTES:
             raise ToolFailure(
                 f"{shown} has {format_size(about.st_size)}; look at parts of it with bash (sed -n, grep, tail)"
             )
@@ -85,10 +85,10 @@ def read_file(path: str, shown: str) -> bytes:
 
 
 def replace_file(path: str, data: bytes, shown: str) -> None:
-    """Put the data where the file is or will be, all of it or nothing; a file keeps its mode and owner.
+    """Create or replace a file atomically; an existing one keeps its mode and owner.
 
     Raises:
-        Failed: it cannot be written.
+        ToolFailure: it cannot be written.
     """
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -103,18 +103,18 @@ def replace_file(path: str, data: bytes, shown: str) -> None:
 
 
 class FileLocks:
-    """One lock for every path, for as long as somebody holds it."""
+    """One lock per path, kept as long as somebody uses it."""
 
     def __init__(self) -> None:
-        self._doors: WeakValueDictionary[str, Door] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[str, FileLock] = WeakValueDictionary()
 
-    def to(self, path: str) -> Door:
-        """The one for this path."""
-        return self._doors.setdefault(path, Door())
+    def of(self, path: str) -> FileLock:
+        """The lock for this path."""
+        return self._locks.setdefault(path, FileLock())
 
 
-class Door:
-    """Lets one thread at a time through."""
+class FileLock:
+    """A lock that can be referenced weakly, which `threading.Lock` cannot."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -1,4 +1,10 @@
-"""What the built-in tools may touch: files below the working directory, and commands that somebody allowed."""
+"""What the built-in tools may touch: files below the working directory, and commands that are allowed.
+
+Paths are resolved with all symbolic links before they are checked, so a link cannot lead out of the working directory.
+A command line is split into simple commands (`shell_syntax`), and every one of them must be allowed. Anything else is
+asked of the person; without one, it is refused. This guards against mistakes of a model. It is not a sandbox: an
+allowed command runs with the person's own rights.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +28,7 @@ Touch = Literal["read", "write"]
 
 
 class PermissionAnswer(Enum):
-    """What a person says when asked."""
+    """What a person may answer."""
 
     ONCE = "Allow once"
     SESSION = "Allow for this session"
@@ -33,11 +39,11 @@ Ask = Callable[[ExtensionContext, str], Awaitable[PermissionAnswer | None]]
 
 
 class PermissionDenied(ToolFailure):
-    """Nobody allowed it; the words say how to."""
+    """Not allowed; the message says how to allow it."""
 
 
 async def ask_person(ctx: ExtensionContext, question: str) -> PermissionAnswer | None:
-    """Ask whoever watches; None when nobody does. A person who does not choose has said no."""
+    """Ask the person; None if nobody watches. Not choosing counts as no."""
     if not ctx.has_ui:
         return None
     chosen = await ctx.ui.select(question, [answer.value for answer in PermissionAnswer])
@@ -46,10 +52,10 @@ async def ask_person(ctx: ExtensionContext, question: str) -> PermissionAnswer |
 
 @value
 class PermissionPolicy:
-    """What is allowed without asking, and who is asked for the rest; without `ask`, nobody is.
+    """What is allowed without asking, and how to ask for the rest; without `ask`, the rest is refused.
 
-    `allow` are patterns for commands, like `git *`; `*` and `bash` allow all of them. `outside` lets files be read and
-    written that are not below the working directory.
+    `allow` holds patterns for commands, like `git *`; `*` and `bash` allow all of them. `outside` allows files outside
+    the working directory.
     """
 
     allow: tuple[str, ...] = ()
@@ -58,7 +64,7 @@ class PermissionPolicy:
 
 
 class PermissionGuard:
-    """A policy at work, and what people have said so far, session by session."""
+    """A policy, and what the person has allowed so far in each conversation."""
 
     def __init__(self, policy: PermissionPolicy) -> None:
         self.policy = policy
@@ -67,28 +73,28 @@ class PermissionGuard:
         self._kept: set[str] = set()
 
     async def file(self, path: str, touch: Touch, ctx: ExtensionContext, signal: AbortSignal | None) -> str:
-        """Where the path leads, links followed, if it may be touched like this.
+        """The resolved path, if it may be read or written.
 
         Raises:
-            Denied: it is outside the working directory, and nobody allowed that.
-            Failed: it is no path.
-            Aborted: the signal said stop before anybody had answered.
+            PermissionDenied: it is outside the working directory, and that is not allowed.
+            ToolFailure: it is not a valid path.
+            Aborted: the signal was set before the person answered.
         """
         real = resolved(path, ctx.cwd)
         ours = touch == "read" and real in self._kept
         if self.policy.outside or ours or is_below(real, ctx.cwd):
             return real
         question = f"{touch.capitalize()} {printable(real)}, which is outside the working directory?"
-        refusal = f"{_whither(path, real)} is outside the working directory\nStart with --outside to allow it."
+        refusal = f"{_with_target(path, real)} is outside the working directory\nStart with --outside to allow it."
         await self._permitted(f"{touch} {real}", question, refusal, ctx, signal)
         return real
 
     async def command(self, line: str, ctx: ExtensionContext, signal: AbortSignal | None) -> None:
-        """See that the command may run.
+        """Check that the command may run.
 
         Raises:
-            Denied: a part of it may not, and nobody allowed it.
-            Aborted: the signal said stop before anybody had answered.
+            PermissionDenied: a part of it is not allowed.
+            Aborted: the signal was set before the person answered.
         """
         granted = self._granted.get(ctx.conversation.id, ())
         parts = not_allowed(line, self.policy.allow, windows=WINDOWS)
@@ -98,7 +104,7 @@ class PermissionGuard:
             await self._permitted(f"run {line}", question, _how_to_allow(line, missing), ctx, signal)
 
     def keep(self) -> tuple[BinaryIO, str]:
-        """A new file, and its path: outside the working directory, but it may be read all the same."""
+        """A new temporary file and its path. It is outside the working directory, but may be read."""
         descriptor, path = tempfile.mkstemp(prefix="tildone-", suffix=".log")
         real = os.path.realpath(path)
         self._kept.add(real)
@@ -114,7 +120,7 @@ class PermissionGuard:
             raise PermissionDenied(f"Denied by the person who was asked: {refusal}")
 
     async def _answer(self, what: str, question: str, ctx: ExtensionContext) -> PermissionAnswer | None:
-        """One question at a time, so that an answer for the whole session spares the next one."""
+        """Ask one question at a time, so that an answer for the whole conversation also answers the next."""
         async with self._asking:
             granted = self._granted.setdefault(ctx.conversation.id, set())
             if what in granted:
@@ -128,10 +134,10 @@ class PermissionGuard:
 
 
 def resolved(path: str, cwd: str) -> str:
-    """Where a path leads, seen from the working directory and with every link followed.
+    """A path relative to the working directory, with all symbolic links resolved.
 
     Raises:
-        Failed: it is no path.
+        ToolFailure: it is not a valid path.
     """
     if not path.strip():
         raise ToolFailure("The path is empty")
@@ -142,24 +148,24 @@ def resolved(path: str, cwd: str) -> str:
 
 
 def is_below(real: str, folder: str) -> bool:
-    """Whether a resolved path is the folder, or in it."""
+    """Whether a resolved path is the folder itself or inside it."""
     root = os.path.normcase(os.path.realpath(folder))
     return os.path.join(os.path.normcase(real), "").startswith(os.path.join(root, ""))
 
 
 def shown_path(real: str, cwd: str) -> str:
-    """A resolved path as a model is told of it: short where it is in the working directory."""
+    """A resolved path as a model is shown it: relative if it is in the working directory."""
     shown = os.path.relpath(real, os.path.realpath(cwd)) if is_below(real, cwd) else real
     return readable(shown)
 
 
 def readable(name: str) -> str:
-    """A file's name as text, whatever bytes it is made of."""
+    """A file name as text, whatever bytes it contains."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _whither(path: str, real: str) -> str:
-    """A path as it was given, and where it leads if it does not say so itself."""
+def _with_target(path: str, real: str) -> str:
+    """A path as it was given, and its target if that differs."""
     return path if os.path.normpath(path) == real else f"{path}, which leads to {readable(real)},"
 
 
@@ -171,16 +177,16 @@ def _how_to_allow(line: str, missing: tuple[str, ...]) -> str:
 
 
 def _pattern(part: str) -> str:
-    """A pattern for commands like this one; a redirection has nothing like it."""
+    """A pattern for commands like this one; a redirection only matches itself."""
     first, _, rest = part.partition(" ")
     return part if first in "<>" or not rest else f"{first} *"
 
 
 async def unless_aborted(work: Coroutine[Any, Any, T], signal: AbortSignal | None) -> T:
-    """What the work gives; it is cancelled when the signal says stop.
+    """The result of `work`, which is cancelled when the signal is set.
 
     Raises:
-        Aborted: the signal said stop.
+        Aborted: the signal was set.
     """
     task = asyncio.ensure_future(work)
     forget = signal.on_abort(task.cancel) if signal else lambda: None

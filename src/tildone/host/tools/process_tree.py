@@ -1,4 +1,11 @@
-"""A process and everything that it started: who is still there, and how they are all made to end."""
+"""A process and its descendants: which are alive, and how to end all of them.
+
+Theory of operation. The root process leads a session of its own, so most descendants are found by their session id. A
+descendant may call `setsid` and leave; it is found as the child of a known process, and its new session is remembered,
+so that its own children are found even after it has died. The table in `/proc` is a snapshot: a process may fork while
+it is read, so ending is a loop of reading and signalling until nobody is left. Without `/proc` only the process group
+of the root is known.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +19,19 @@ from collections.abc import Iterator
 
 from tildone.value import value
 
-GRACE = 0.3
-"""Seconds between the request to end and the end."""
+TERM_GRACE_SECONDS = 0.3
+"""The time between SIGTERM and SIGKILL."""
 
-_LAST = 0.5
-_LOOK = 0.02
-_TRIES = 5
+_KILL_TIMEOUT_SECONDS = 0.5
+_POLL_SECONDS = 0.02
+_MAX_KILL_ROUNDS = 5
 _PROC = "/proc"
-_ENDED = b"ZX"
+_ENDED_STATES = b"ZX"
 
 
 @value
 class ProcessInfo:
-    """One row of the system's table."""
+    """One row of the process table."""
 
     pid: int
     parent: int
@@ -34,16 +41,16 @@ class ProcessInfo:
 
 
 class ProcessTree:
-    """A process that leads a session, all that is in the session, and all that left it but came from there."""
+    """The process with id `root`, which leads a session, and all its descendants."""
 
-    def __init__(self, leader: int) -> None:
-        self._leader = leader
-        self._sessions = {leader}
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._sessions = {root}
 
     def alive(self) -> list[ProcessInfo]:
-        """Who is still there; where the system has no table to read, the leader stands for its group."""
+        """The processes that are alive; without `/proc`, the root stands for its process group."""
         if not os.path.isdir(_PROC):
-            return [ProcessInfo(self._leader, 0, self._leader, self._leader, "")] if self._group_exists() else []
+            return [ProcessInfo(self._root, 0, self._root, self._root, "")] if self._group_exists() else []
         table = list(_table())
         members: dict[int, ProcessInfo] = {}
         grown = True
@@ -51,44 +58,44 @@ class ProcessTree:
             found = {
                 row.pid: row
                 for row in table
-                if row.session in self._sessions or row.parent in members or row.parent == self._leader
+                if row.session in self._sessions or row.parent in members or row.parent == self._root
             }
             grown = len(found) > len(members)
             members = found
-            # One that left for a session of its own leads it, and its children are found there.
+            # A process that started a session of its own leads it; its children are found there.
             self._sessions.update(row.session for row in found.values())
         return list(members.values())
 
     async def end(self) -> None:
-        """Ask everyone to end, then end those who do not. Nobody is left when this is done."""
+        """Send SIGTERM, then SIGKILL to what is left."""
         self._signal(signal.SIGTERM)
-        if not await self._gone(GRACE):
-            await self._gone(_LAST, kill=True)
+        if not await self._gone(TERM_GRACE_SECONDS):
+            await self._gone(_KILL_TIMEOUT_SECONDS, kill=True)
 
     def kill(self) -> None:
-        """End everyone at once, also those who are being started meanwhile."""
-        for _ in range(_TRIES):
+        """Send SIGKILL until nobody is left, also to processes that are started meanwhile."""
+        for _ in range(_MAX_KILL_ROUNDS):
             self._signal(_KILL)
             if not self.alive():
                 return
 
     async def _gone(self, seconds: float, *, kill: bool = False) -> bool:
-        for _ in range(round(seconds / _LOOK)):
+        for _ in range(round(seconds / _POLL_SECONDS)):
             if kill:
                 self._signal(_KILL)
             if not self.alive():
                 return True
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_POLL_SECONDS)
         return False
 
     def _signal(self, number: signal.Signals) -> None:
         if sys.platform == "win32":
-            tree = ["taskkill", "/T", "/F", "/PID", str(self._leader)]
+            tree = ["taskkill", "/T", "/F", "/PID", str(self._root)]
             subprocess.run(tree, capture_output=True, check=False)  # noqa: S603  a number and our own words
             return
-        others = [process for process in self.alive() if process.group != self._leader]
+        others = [process for process in self.alive() if process.group != self._root]
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._leader, number)
+            os.killpg(self._root, number)
         for process in others:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(process.pid, number)
@@ -97,22 +104,22 @@ class ProcessTree:
         if sys.platform == "win32":
             return False
         try:
-            os.killpg(self._leader, 0)
+            os.killpg(self._root, 0)
         except (ProcessLookupError, PermissionError):
             return False
         return True
 
 
 def _table() -> Iterator[ProcessInfo]:
-    """The processes that run; those that have ended and wait for their parent to notice do not count."""
+    """The processes that run; zombies are left out."""
     for entry in os.listdir(_PROC):
         if not entry.isdigit():
             continue
         with contextlib.suppress(OSError), open(f"{_PROC}/{entry}/stat", "rb") as file:
-            # The name is in parentheses, and may itself hold spaces and parentheses.
+            # The name is in parentheses, and may contain spaces and parentheses.
             front, _, rest = file.read().rpartition(b")")
             state, parent, group, session = rest.split()[:4]
-            if state not in _ENDED:
+            if state not in _ENDED_STATES:
                 name = front.partition(b"(")[2].decode("utf-8", "replace")
                 yield ProcessInfo(int(entry), int(parent), int(group), int(session), name)
 

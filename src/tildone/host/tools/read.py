@@ -1,4 +1,4 @@
-"""The tool that reads: text a part at a time, images as images, directories as what is in them."""
+"""The `read` tool: text page by page, images as images, directories as their entries."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tildone.kit.signal import AbortSignal
 from tildone.kit.truncate import MAX_BYTES, MAX_LINES, keep_head
 from tildone.views.sanitize import single_line
 
-LARGEST_IMAGE = 3_750_000
-"""As many bytes as providers take, who count them after they have grown by a third in transport."""
+MAX_IMAGE_BYTES = 3_750_000
+"""The largest image that providers accept: their limit counts base64, which is a third larger."""
 
 _PLURALS = {"line": "lines", "entry": "entries"}
 _IMAGES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
@@ -42,7 +42,7 @@ PARAMETERS = {
 
 
 class Params(TypedDict):
-    """What the schema says."""
+    """The arguments, as the schema describes them."""
 
     path: str
     offset: NotRequired[int]
@@ -50,7 +50,7 @@ class Params(TypedDict):
 
 
 def read_tool(guard: PermissionGuard) -> ToolDefinition:
-    """The tool, within what the guard allows."""
+    """The tool, under a permission guard."""
 
     async def execute(
         _call_id: str, params: Params, signal: AbortSignal | None, _on_update: OnUpdate | None, ctx: ExtensionContext
@@ -78,13 +78,13 @@ def read_tool(guard: PermissionGuard) -> ToolDefinition:
 
 
 def render_call(args: object) -> Component:
-    """The path, and which part of the file."""
+    """The path and the range of lines."""
     options = (f"{name}={given}" for name in ("offset", "limit") if (given := argument(args, name)))
     return ToolCallHeader("Read", main_arg=argument(args, "path"), option_args=tuple(options))
 
 
 def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
-    """What was read, at a glance or in full."""
+    """A summary and a preview of the text, or all of it."""
     if options.is_partial:
         return partial_message("Read", "reading")
     if options.is_error or "summary" not in result.details:
@@ -116,7 +116,7 @@ def _missing(real: str, shown: str, root: str) -> str:
 
 
 def _entries(real: str, shown: str) -> str:
-    """The names in a directory, other directories first."""
+    """The entries of a directory, subdirectories first."""
     try:
         names = os.listdir(real)
     except OSError as error:
@@ -133,8 +133,8 @@ def _image_type(data: bytes) -> str:
 
 
 def _image(data: bytes, mime_type: str, shown: str) -> ToolResult:
-    if len(data) > LARGEST_IMAGE:
-        at_most = format_size(LARGEST_IMAGE)
+    if len(data) > MAX_IMAGE_BYTES:
+        at_most = format_size(MAX_IMAGE_BYTES)
         raise ToolFailure(
             f"{shown} is an image of {format_size(len(data))}; at most {at_most} can be shown. Make it smaller."
         )
@@ -144,7 +144,7 @@ def _image(data: bytes, mime_type: str, shown: str) -> ToolResult:
 
 
 def _text(data: bytes) -> tuple[str, list[str]]:
-    """The text of a file, and what a reader has to know of how it is written there."""
+    """The text of a file, and notes about its encoding."""
     encoding = encoding_of(data)
     rest = data[len(encoding.mark) :]
     notes = [] if encoding.name == "utf-8" else [f"The file is in {encoding.name.upper()}"]
@@ -158,7 +158,7 @@ def _text(data: bytes) -> tuple[str, list[str]]:
 def _windowed(
     text: str, shown: str, first: int, count: int, *, notes: Sequence[str] = (), noun: str = "line"
 ) -> ToolResult:
-    """As many lines as were asked for and fit, and below them what there is to know."""
+    """The requested lines, as many as fit, and notes below them."""
     lines = text.split("\n")
     total = len(lines) - (not lines[-1])
     if first > max(total, 1):
@@ -182,6 +182,6 @@ def _windowed(
     }
     if not told:
         return text_result(kept.content or "(empty)", details)
-    # In brackets, so that what the tool says does not pass for what it read.
+    # In brackets, so that notes cannot be mistaken for content of the file.
     below = "\n".join(f"[{words}]" for words in told)
     return text_result(f"{kept.content.removesuffix(chr(10))}\n\n{below}", details)

@@ -1,4 +1,11 @@
-"""A shell command at work: started in a session of its own, listened to, and ended with everything it started."""
+"""A running shell command and everything it has started.
+
+Theory of operation. The shell is started in a process session of its own, with both outputs in one pipe. Two daemon
+threads, one reading the pipe and one waiting for the exit, report to the event loop, so no amount of output blocks it.
+The command is over when the shell exits, the timeout expires or the abort signal is set, whichever is first; in the
+last two cases the whole process tree is ended. After an exit, background processes may still hold the pipe: output is
+collected until it is quiet for a moment, and no longer than a second.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +30,13 @@ from tildone.kit.signal import AbortSignal
 
 T = TypeVar("T")
 ENVIRONMENT = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat"}
-"""Nobody is there to turn pages."""
+"""Keeps programs from starting a pager or drawing on a terminal."""
 
-BETWEEN_UPDATES = 0.2
+UPDATE_INTERVAL_SECONDS = 0.2
 
-_QUIET = 0.2
-_STILL_TALKING = 1.0
-_CHUNK = 65536
+_QUIET_SECONDS = 0.2
+_DRAIN_TIMEOUT_SECONDS = 1.0
+_CHUNK_BYTES = 65536
 
 
 class Ending(Enum):
@@ -41,52 +48,52 @@ class Ending(Enum):
 
 
 class ShellCommand:
-    """One command. Its output is read by a thread of its own, so that no amount of it holds up the event loop."""
+    """One command, started when it is created."""
 
     def __init__(self, line: str, cwd: str, output: CommandOutput) -> None:
         """Start it.
 
         Raises:
-            Failed: it cannot be started.
+            ToolFailure: it cannot be started.
         """
         self._loop = asyncio.get_running_loop()
         self._output = output
         self._exited: asyncio.Future[int] = self._loop.create_future()
         self._drained: asyncio.Future[None] = self._loop.create_future()
-        self._news = asyncio.Event()
+        self._output_arrived = asyncio.Event()
         self._pipe, self._process = _started(line, cwd)
-        self._family = ProcessTree(self._process.pid)
-        # Daemons: what a command leaves in the background may hold its end of the pipe for as long as it likes.
-        Thread(target=self._listen, daemon=True).start()
-        Thread(target=self._wait, daemon=True).start()
+        self._tree = ProcessTree(self._process.pid)
+        # Daemon threads: a background process may hold its end of the pipe forever.
+        Thread(target=self._read_output, daemon=True).start()
+        Thread(target=self._await_exit, daemon=True).start()
 
-    async def over(self, seconds: float, signal: AbortSignal | None, tell: Callable[[], None]) -> Ending:
-        """Wait for the end, or bring it about; `tell` is called now and then while there is news.
+    async def wait(self, seconds: float, signal: AbortSignal | None, on_output: Callable[[], None]) -> Ending:
+        """Wait for the end, or bring it about; `on_output` is called at intervals while output arrives.
 
-        However this is left, the command is over, and unless it came to its end by itself nothing of it is left.
+        When this returns or raises, the shell has ended; unless it exited by itself, so has everything it started.
         """
-        telling = asyncio.ensure_future(self._tell(tell))
+        updating = asyncio.ensure_future(self._update(on_output))
         try:
             ending = await self._ending(seconds, signal)
             if ending is not Ending.EXIT:
-                await self._family.end()
-            await self._heard()
+                await self._tree.end()
+            await self._drain()
         except BaseException:
-            self._family.kill()
+            self._tree.kill()
             raise
         finally:
-            telling.cancel()
+            updating.cancel()
             self._output.close()
         return ending
 
     @property
     def exit_code(self) -> int | None:
-        """As the shell gave it; below zero is the number of the signal that ended the shell itself."""
+        """The shell's exit code; negative if a signal ended the shell itself."""
         return self._exited.result() if self._exited.done() else None
 
     def left_behind(self) -> list[ProcessInfo]:
-        """What the command started and did not wait for."""
-        return self._family.alive()
+        """Processes that the command started and that are still running."""
+        return self._tree.alive()
 
     async def _ending(self, seconds: float, signal: AbortSignal | None) -> Ending:
         aborted: asyncio.Future[int] = self._loop.create_future()
@@ -98,44 +105,44 @@ class ShellCommand:
             forget()
         return Ending.EXIT if self._exited in done else Ending.ABORT if aborted in done else Ending.TIMEOUT
 
-    async def _heard(self) -> None:
-        """Wait for the rest of the output, but not for what runs on in the background and says nothing."""
+    async def _drain(self) -> None:
+        """Collect the rest of the output, without waiting for background processes that write nothing."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_STILL_TALKING):
+            async with asyncio.timeout(_DRAIN_TIMEOUT_SECONDS):
                 before = -1
                 while not self._drained.done() and (self._output.size > before or self._readable()):
                     before = self._output.size
-                    await asyncio.wait({self._drained}, timeout=_QUIET)
+                    await asyncio.wait({self._drained}, timeout=_QUIET_SECONDS)
 
-    async def _tell(self, tell: Callable[[], None]) -> None:
+    async def _update(self, on_output: Callable[[], None]) -> None:
         while True:
-            await self._news.wait()
-            self._news.clear()
-            tell()
-            await asyncio.sleep(BETWEEN_UPDATES)
+            await self._output_arrived.wait()
+            self._output_arrived.clear()
+            on_output()
+            await asyncio.sleep(UPDATE_INTERVAL_SECONDS)
 
     def _readable(self) -> bool:
-        """Whether the pipe holds something that the thread has not come to; not every system says."""
+        """Whether the pipe holds unread output; False on systems that cannot tell."""
         if sys.platform == "win32":
             return False
         waiting = select.poll()
         waiting.register(self._pipe, select.POLLIN)
         return any(event & select.POLLIN for _, event in waiting.poll(0))
 
-    def _listen(self) -> None:
+    def _read_output(self) -> None:
         with contextlib.suppress(OSError):
-            while data := os.read(self._pipe, _CHUNK):
+            while data := os.read(self._pipe, _CHUNK_BYTES):
                 self._output.feed(data)
-                if not self._news.is_set():
-                    self._report(self._news.set)
+                if not self._output_arrived.is_set():
+                    self._report(self._output_arrived.set)
         os.close(self._pipe)
         self._report(partial(_settle, self._drained, None))
 
-    def _wait(self) -> None:
+    def _await_exit(self) -> None:
         self._report(partial(_settle, self._exited, self._process.wait()))
 
     def _report(self, what: Callable[[], object]) -> None:
-        """Tell the event loop, if it is still there to be told."""
+        """Call back on the event loop, unless it is closed."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(what)
 
@@ -146,10 +153,10 @@ def _settle(future: asyncio.Future[T], result: T) -> None:
 
 
 def _started(line: str, cwd: str) -> tuple[int, subprocess.Popen[bytes]]:
-    """The end of a pipe to listen at, and the process that writes into the other."""
+    """The read end of a pipe, and the process that writes into the other."""
     read, write = os.pipe()
     try:
-        return read, subprocess.Popen(  # noqa: S603  running what it is given is what this is for; see `confine`
+        return read, subprocess.Popen(  # noqa: S603  running what it is given is what this is for; see `permissions`
             _arguments(line),
             cwd=cwd,
             env=os.environ | ENVIRONMENT,

@@ -1,7 +1,9 @@
-"""The simple commands that a shell line is made of, so that every one of them can be asked for by itself.
+"""Splits a shell line into its simple commands, so that each can be checked against the allowed patterns.
 
-Whoever may run `git *` must not be able to run anything else by writing it behind, around or into a git command. What
-cannot be taken apart with certainty is not taken apart at all: such a line is allowed as a whole, or not.
+Theory of operation. A pattern like `git *` must not allow anything that is chained to, substituted into or redirected
+by a git command. So the parser accepts only the part of the grammar on which all shells agree; on any doubt
+(here-documents, compound commands, arithmetic, unbalanced quotes) it gives up, and the line is allowed or refused as a
+whole. It may refuse a harmless line, but never splits one wrongly.
 """
 
 from __future__ import annotations
@@ -13,9 +15,9 @@ from fnmatch import fnmatchcase
 WINDOWS = sys.platform == "win32"
 
 EVERYTHING = ("*", "bash")
-"""Patterns that allow any line, also one that cannot be taken apart."""
+"""Patterns that allow any line, also one that cannot be split."""
 
-_DEEPEST = 20
+_MAX_DEPTH = 20
 _BLANK = " \t"
 _ENDS = ";&|\n"
 _WORD_ENDS = f"{_BLANK}{_ENDS}()<>"
@@ -25,20 +27,20 @@ _DUPLICATE = re.compile("[0-9]+-?|-")
 _INPUT = ("<", "<&")
 _NOWHERE = "/dev/null"
 
-# Within these, neither quotes nor anything that runs a command can hide.
+# Expansions that can contain neither quotes nor commands.
 _PARAMETER = re.compile(r"\$\{[^'\"`\\${}();&|<>\s]*\}")
 _BACKTICKS = re.compile("`([^`\\\\'\"]*)`")
 
-# What follows these words has a grammar of its own.
+# Reserved words: what follows them is not a simple command.
 _BLOCKS = ("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "in")
 _RESERVED = {*_BLOCKS, "function", "coproc", "time", "{", "}", "!", "[[", "]]"}
 _CMD_SIGNS = frozenset("&|<>^%!()'\"\r\n")
 
 
 def simple_commands(line: str, *, windows: bool = False) -> tuple[str, ...] | None:
-    """Every command that the line runs, and every file that it redirects to or from, as `> file` or `< file`.
+    """Every command that the line runs, and every file it redirects to or from, as `> file` or `< file`.
 
-    Redirections to nowhere and between streams are left out. None when the line cannot be taken apart.
+    Redirections to /dev/null and between streams are left out. None if the line cannot be split.
     """
     if windows:
         return None if _CMD_SIGNS.intersection(line) else (line.strip(),)
@@ -51,7 +53,7 @@ def simple_commands(line: str, *, windows: bool = False) -> tuple[str, ...] | No
 
 
 def not_allowed(line: str, allow: tuple[str, ...], *, windows: bool = False) -> tuple[str, ...]:
-    """What the line would run that no pattern allows: the line itself where it cannot be taken apart."""
+    """The commands of the line that no pattern allows; the line itself if it cannot be split."""
     if any(pattern in EVERYTHING for pattern in allow):
         return ()
     parts = simple_commands(line, windows=windows)
@@ -61,16 +63,16 @@ def not_allowed(line: str, allow: tuple[str, ...], *, windows: bool = False) -> 
 
 
 def _fits(command: str, pattern: str) -> bool:
-    """Whether a pattern allows a command; `git *` allows git without arguments, too."""
+    """Whether a pattern matches a command; `git *` also matches `git` alone."""
     return fnmatchcase(command, pattern) or (pattern.endswith(" *") and command == pattern[:-2])
 
 
 class _Unclear(Exception):
-    """The line may mean something else than it seems to."""
+    """The line cannot be split with certainty."""
 
 
 class _Reader:
-    """A place in a line, and what was found before it. Every doubt is an `_Unclear`."""
+    """A position in a line, and the commands found before it. Raises `_Unclear` on any doubt."""
 
     def __init__(self, line: str, depth: int = 0) -> None:
         self.line = line
@@ -79,7 +81,7 @@ class _Reader:
         self.found: list[str] = []
 
     def commands(self, closing: str) -> None:
-        """Read commands as far as the closing sign, which is nothing at the end of the line."""
+        """Read commands up to the closing character; an empty one stands for the end of the line."""
         command = ""
         while (char := self._next()) != closing:
             if not char:
@@ -87,7 +89,7 @@ class _Reader:
             if char in _ENDS:
                 self._found(command)
                 command = ""
-                # Not every shell knows `&>` as one sign: to some, what follows the file is another command.
+                # Not every shell knows `&>` as one operator: to some, what follows the file is another command.
                 if self._at("&>"):
                     self._redirection()
                 else:
@@ -98,7 +100,7 @@ class _Reader:
             elif char == "(":
                 self._subshell(command)
             elif char == "#" and (not command or command[-1] in _BLANK):
-                raise _Unclear  # a comment may hold half a quote
+                raise _Unclear  # a comment may contain an unbalanced quote
             else:
                 command += self._piece()
         self._found(command)
@@ -112,14 +114,14 @@ class _Reader:
         self.found.append(command)
 
     def _subshell(self, command: str) -> None:
-        """Behind a word, a parenthesis begins a function, an array or a pattern; a double one is arithmetic."""
+        """After a word, a parenthesis starts a function, an array or a pattern; a double one is arithmetic."""
         if command.strip(_BLANK) or self._at("(("):
             raise _Unclear
         self._nested(1)
 
     def _nested(self, opening: int) -> str:
-        """Commands in parentheses, with the signs around them."""
-        if self.depth == _DEEPEST:
+        """Read commands in parentheses; the text with its delimiters."""
+        if self.depth == _MAX_DEPTH:
             raise _Unclear
         start = self.at
         self.at += opening
@@ -135,7 +137,7 @@ class _Reader:
             return
         found = _REDIRECTIONS.match(self.line, self.at)
         if found is None or found[0] == "<<":
-            raise _Unclear  # the text of a here-document may hold half a quote
+            raise _Unclear  # a here-document may contain an unbalanced quote
         self.at = found.end()
         while self._next() in tuple(_BLANK):
             self.at += 1
@@ -149,7 +151,7 @@ class _Reader:
             self.found.append(f"{'<' if found[0] in _INPUT else '>'} {target}")
 
     def _piece(self) -> str:
-        """One character, or what is held together by quotes, as it stands in the line."""
+        """The next character, quoted string or expansion, verbatim."""
         match self._next():
             case "'":
                 return self._to(self.line.find("'", self.at + 1) + 1)
@@ -185,7 +187,7 @@ class _Reader:
         return text + self._to(self.at + 1)
 
     def _escaped(self) -> str:
-        """A line that goes on on the next one may do so only between words: it could hide a sign of two characters."""
+        """A backslash and the next character; a line continuation only between words, where no operator can span it."""
         if self.line.startswith("\n", self.at + 1):
             if self.at == 0 or self.line[self.at - 1] not in _BLANK:
                 raise _Unclear
@@ -205,7 +207,7 @@ class _Reader:
 
     def _backticks(self) -> str:
         found = _BACKTICKS.match(self.line, self.at)
-        if found is None or self.depth == _DEEPEST:
+        if found is None or self.depth == _MAX_DEPTH:
             raise _Unclear
         inner = _Reader(found[1], self.depth + 1)
         inner.commands("")
@@ -213,7 +215,7 @@ class _Reader:
         return self._to(found.end())
 
     def _to(self, end: int) -> str:
-        """What stands before `end`, which may not be behind the end of the line or before this place."""
+        """The text up to `end`, which must be ahead of the current position and within the line."""
         if not self.at < end <= len(self.line):
             raise _Unclear
         text, self.at = self.line[self.at : end], end

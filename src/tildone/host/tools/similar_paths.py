@@ -1,4 +1,4 @@
-"""What may have been meant by a path where nothing is."""
+"""Suggestions for a path that does not exist."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import os
 from difflib import get_close_matches
 from itertools import islice
 
-_CLOSE = 3
-_FOLDERS_SEARCHED = 500
+_MAX_SUGGESTIONS = 3
+_MAX_FOLDERS_SEARCHED = 500
 _SKIPPED = {"node_modules", "__pycache__"}
 
 
 def similar_paths(real: str, root: str) -> list[str]:
-    """Paths that are spelled much like this one, then files of its name elsewhere below the root."""
+    """Paths that are spelled like this one, then files of the same name elsewhere below the root."""
     folder, missing = os.path.split(real)
     while not os.path.isdir(folder) and os.path.dirname(folder) != folder:
         folder, missing = os.path.split(folder)
@@ -21,14 +21,14 @@ def similar_paths(real: str, root: str) -> list[str]:
     with contextlib.suppress(OSError):
         names = sorted(os.listdir(folder))
     by_lower = {name.lower(): name for name in names}
-    alike = [by_lower[name] for name in get_close_matches(missing.lower(), by_lower, _CLOSE)]
+    alike = [by_lower[name] for name in get_close_matches(missing.lower(), by_lower, _MAX_SUGGESTIONS)]
     found = [os.path.join(folder, name) for name in alike]
-    return list(islice(dict.fromkeys([*found, *_namesakes(os.path.basename(real), root)]), _CLOSE))
+    return list(islice(dict.fromkeys([*found, *_namesakes(os.path.basename(real), root)]), _MAX_SUGGESTIONS))
 
 
 def _namesakes(name: str, root: str) -> list[str]:
     found = []
-    for folder, folders, files in islice(os.walk(root), _FOLDERS_SEARCHED):
+    for folder, folders, files in islice(os.walk(root), _MAX_FOLDERS_SEARCHED):
         folders[:] = sorted(each for each in folders if each not in _SKIPPED and not each.startswith("."))
         if name in files:
             found.append(os.path.join(folder, name))

@@ -1,12 +1,12 @@
-"""How a built-in tool says that it could not do what was asked."""
+"""The error of a built-in tool."""
 
 from __future__ import annotations
 
 
 class ToolFailure(Exception):
-    """Why a call came to nothing, in words for the model: the host tells it these words and no more."""
+    """Why a call failed. The host shows the model this message and nothing else."""
 
 
 def os_failure(shown: str, error: OSError) -> ToolFailure:
-    """What the system said of a path, without its error numbers."""
+    """The failure for an error of the operating system on a path, without the error number."""
     return ToolFailure(f"{shown}: {error.strerror or type(error).__name__}")

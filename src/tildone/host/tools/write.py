@@ -1,4 +1,4 @@
-"""The tool that writes a whole file."""
+"""The `write` tool: creates a file or replaces all of it."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ PARAMETERS = {
     "additionalProperties": False,
 }
 
-_EXCERPT = 1000
+_MAX_EXCERPT_BYTES = 1000
 
 
 class Params(TypedDict):
-    """What the schema says."""
+    """The arguments, as the schema describes them."""
 
     path: str
     content: str
 
 
-def write_tool(guard: PermissionGuard, doors: FileLocks) -> ToolDefinition:
-    """The tool, within what the guard allows, and one at a time for each file."""
+def write_tool(guard: PermissionGuard, locks: FileLocks) -> ToolDefinition:
+    """The tool, under a permission guard; calls for the same file run one at a time."""
 
     async def execute(
         _call_id: str, params: Params, signal: AbortSignal | None, _on_update: OnUpdate | None, ctx: ExtensionContext
     ) -> ToolResult:
         data = utf8(params["content"], "content")
         real = await guard.file(params["path"], "write", ctx, signal)
-        shown, door = shown_path(real, ctx.cwd), doors.to(real)
+        shown, lock = shown_path(real, ctx.cwd), locks.of(real)
 
         def put() -> bool:
-            with door:
+            with lock:
                 existed = os.path.lexists(real)
                 replace_file(real, data, shown)
                 return existed
@@ -75,10 +75,10 @@ def write_tool(guard: PermissionGuard, doors: FileLocks) -> ToolDefinition:
 
 
 def utf8(text: str, name: str) -> bytes:
-    """The bytes of a text that a model wrote.
+    """The UTF-8 bytes of a text that a model wrote.
 
     Raises:
-        Failed: it holds half a character, as models sometimes write.
+        ToolFailure: it contains a lone surrogate, as models sometimes write.
     """
     try:
         return text.encode()
@@ -88,15 +88,15 @@ def utf8(text: str, name: str) -> bytes:
 
 
 def render_call(args: object) -> Component:
-    """The path, and the beginning of what is to be written."""
-    kept = keep_head(argument(args, "content"), PREVIEW_LINES, _EXCERPT)
+    """The path and the beginning of the content."""
+    kept = keep_head(argument(args, "content"), PREVIEW_LINES, _MAX_EXCERPT_BYTES)
     more = f"\n… ({format_size(kept.total_bytes - kept.output_bytes)} more)" if kept.truncated else ""
     excerpt = (Item("", kept.content.rstrip() + more),) if kept.content else ()
     return ToolCallHeader("Write", main_arg=argument(args, "path"), long_args=excerpt)
 
 
 def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
-    """Whether the file is new, and how much it holds."""
+    """Whether the file was created or replaced, and its size."""
     if options.is_partial:
         return partial_message("Write", "writing")
     if options.is_error or "summary" not in result.details:

@@ -1,0 +1,64 @@
+"""Changes of a plan as English sentences for a screen."""
+
+from __future__ import annotations
+
+from tildone.history.changes import STATUS_NAMING_KINDS, ChangeKind
+from tildone.typing import TYPE_CHECKING
+from tildone.views.plain_list import UNNAMED_PHASE
+from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tildone.history.changes import Change
+
+MIN_GROUP_SIZE = 4
+"""From this many changes of one kind on, one sentence gives their number."""
+
+
+def change_sentences(found: Sequence[Change]) -> list[str]:
+    """The changes as sentences; `MIN_GROUP_SIZE` or more of a kind are summed up in one."""
+    return [sentence for sentence, _ in grouped_sentences(found)]
+
+
+def grouped_sentences(found: Sequence[Change]) -> list[tuple[str, list[Change]]]:
+    """The same sentences, each with the changes that it describes."""
+    grouped: list[tuple[str, list[Change]]] = []
+    for what in ChangeKind:
+        alike = [change for change in found if change.kind is what]
+        grouped += (
+            [(what.count.format(len(alike)), alike)]
+            if len(alike) >= MIN_GROUP_SIZE
+            else [(_sentence(c), [c]) for c in alike]
+        )
+    return grouped
+
+
+def describe_change(change: Change) -> str:
+    """A change without its subject, for a list under the task that it concerns."""
+    match change.kind:
+        case ChangeKind.NOTED:
+            return f"noted: {printable(change.detail or '')}"
+        case ChangeKind.UNNOTED:
+            return f"took off the note: {printable(change.detail or '')}"
+        case ChangeKind.CLOSED | ChangeKind.MARKED:
+            return f"{change.kind.verb} as {change.detail}"
+        case ChangeKind.MOVED if change.detail:
+            return f"moved to {printable(change.detail)}"
+        case _:
+            return change.kind.verb
+
+
+def _sentence(change: Change) -> str:
+    subject = f"{change.kind.verb} {_named(change.subject)}"
+    if change.detail is None:
+        return subject
+    if change.kind in STATUS_NAMING_KINDS:
+        return f"{subject} as {change.detail}"
+    if change.kind in (ChangeKind.NOTED, ChangeKind.UNNOTED):
+        return f"{subject}: {printable(change.detail)}"
+    return f"{subject} to {_named(change.detail)}"
+
+
+def _named(name: str) -> str:
+    return f"“{printable(name)}”" if name else UNNAMED_PHASE

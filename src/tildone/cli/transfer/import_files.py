@@ -94,7 +94,7 @@ def _tell(args: ParsedArgs, done: Sequence[Imported]) -> None:
 
 def _show(plan: Plan) -> None:
     # Late, because only a trial draws the plan.
-    from tildone.views.themed import plan_lines  # noqa: PLC0415  see above
+    from tildone.views.plan_lines import plan_lines  # noqa: PLC0415  see above
 
     put_spans(plan_lines(plan, columns()))
 

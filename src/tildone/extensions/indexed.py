@@ -16,7 +16,7 @@ from tildone.core.query import open_tasks
 from tildone.dialects.base import Dialect, Reply, Tool
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.indexed.entries import STATUSES
-from tildone.extensions.memory import OpenSession
+from tildone.extensions.restoring import OpenSession
 from tildone.extensions.skeleton import DialectExtension, limit_notice
 from tildone.extensions.tools import definition
 from tildone.host.events import AgentEnd

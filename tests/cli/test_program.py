@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.parsing.test_args import leaves
 from tests.cli.person import PROGRAM, Person
-from tests.cli.test_args import leaves
 from tildone.cli import main
 from tildone.cli.parsing.args import command
 from tildone.cli.parsing.table import Verb

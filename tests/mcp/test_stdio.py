@@ -149,7 +149,7 @@ def test_without_the_extra_the_error_says_what_to_install(project: Project) -> N
     )
 
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.decode() == "tildone: tildone mcp needs the package mcp: pip install 'tildone[mcp]'\n"
+    assert done.stderr.decode() == "tildone: the package mcp is not installed: pip install 'tildone[mcp]'\n"
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def run(args: ParsedArgs) -> int:
         package = (error.name or "").partition(".")[0]
         if package == "tildone":
             raise
-        raise UsageError(f"tildone mcp needs the package {package}: pip install 'tildone[mcp]'") from error
+        raise UsageError(f"the package {package} is not installed: pip install 'tildone[mcp]'") from error
 
 
 def _serve_stdio(args: ParsedArgs, settings: Settings) -> int:

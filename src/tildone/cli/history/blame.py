@@ -1,4 +1,4 @@
-"""`tildone blame`: who brought each task, who closed it, and in which call."""
+"""`tildone blame`: show who added and who closed each task, and in which call."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 
 
 def run(args: ParsedArgs) -> int:
-    """Show who did what to each task, or the whole entry of some."""
+    """Show who added and closed each task, or the whole history of the matching ones."""
     session = open_for_reading(args)
     store, name = session.store, session.name
     head = resolve(store, name, args.options.get("at", HEAD))
     events = list(store.history(name, head)) if head is not None else []
     everyone = task_histories(reversed(events))
     query = " ".join(args.positional)
-    found = _meant(everyone, query) if args.positional else [entry for entry in everyone if entry.position is not None]
+    found = (
+        _matching(everyone, query) if args.positional else [entry for entry in everyone if entry.position is not None]
+    )
     if args.has("json"):
         put(codec.dump([_as_data(entry, whole=bool(args.positional)) for entry in found]))
     elif found:
@@ -36,11 +38,11 @@ def run(args: ParsedArgs) -> int:
     return 0
 
 
-def _meant(everyone: list[TaskHistory], query: str) -> list[TaskHistory]:
-    """The tasks that a number or a part of a text means; those that left the plan only if no other does.
+def _matching(everyone: list[TaskHistory], query: str) -> list[TaskHistory]:
+    """The tasks that a number or a part of a text matches; removed tasks only if no other matches.
 
     Raises:
-        NotFound: none.
+        NotFound: no task matches.
     """
     here = [entry for entry in everyone if entry.position is not None]
     if query.isdecimal():
@@ -54,9 +56,9 @@ def _meant(everyone: list[TaskHistory], query: str) -> list[TaskHistory]:
         if fitting:
             return fitting
     if query.isdecimal():
-        known = f"they are numbered 0 to {len(here) - 1}" if here else "there is none"
-        raise NotFound(f"no task has the number {query}: {known}")
-    raise NotFound(f'no task on this branch has "{query}" in it')
+        known = f"the tasks are numbered 0 to {len(here) - 1}" if here else "the plan is empty"
+        raise NotFound(f"there is no task {query}: {known}")
+    raise NotFound(f'no task on this branch contains "{query}"')
 
 
 def _as_data(entry: TaskHistory, *, whole: bool) -> dict[str, object]:
@@ -68,7 +70,7 @@ def _as_data(entry: TaskHistory, *, whole: bool) -> dict[str, object]:
         "added": _by(entry.added),
         "closed": entry.closed and _by(entry.closed),
     }
-    return brief | {"entry": [_step(step) for step in entry.steps]} if whole else brief
+    return brief | {"life": [_step(step) for step in entry.steps]} if whole else brief
 
 
 def _by(step: TaskStep) -> dict[str, object]:

@@ -1,9 +1,9 @@
-"""`tildone branch`: the branches of the plan's history, and a name for where it stands."""
+"""`tildone branch`: list the branches of the history, or label the current point."""
 
 from __future__ import annotations
 
-from tildone.cli.history.label import name_head
-from tildone.cli.history.log import nothing_happened
+from tildone.cli.history.label import label_head
+from tildone.cli.history.log import print_no_events
 from tildone.cli.opening import open_for_reading
 from tildone.cli.output.screen import columns, moment, put, put_spans
 from tildone.cli.parsing.args import ParsedArgs
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def run(args: ParsedArgs) -> int:
-    """List the branches, or name the one that the head is on."""
+    """List the branches, or label the current point."""
     if args.positional:
         if args.has("json"):
-            raise UsageError("tildone branch prints JSON of all branches: it takes no NAME then")
-        return name_head(args)
+            raise UsageError("tildone branch --json lists all branches; it takes no NAME")
+        return label_head(args)
     session = open_for_reading(args)
     events = list(session.store.events(session.name))
     found = branches(events, session.store.session_head(session.name).head)
@@ -31,7 +31,7 @@ def run(args: ParsedArgs) -> int:
     elif events:
         put_spans(branch_lines(found, [event.id for event in events], moment, columns()))
     else:
-        nothing_happened(session)
+        print_no_events(session)
     return 0
 
 

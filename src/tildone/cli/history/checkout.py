@@ -1,4 +1,4 @@
-"""`tildone checkout`: the plan as it was at an event, to go on from there."""
+"""`tildone checkout`: move to another point of the history and continue from there."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from tildone.views.sanitize import printable
 
 
 def run(args: ParsedArgs) -> int:
-    """Move the head, and say how to come back."""
+    """Move the head, and print how to return."""
     session = open_for_reading(args)
     left = session.store.session_head(session.name).head
     event_id = resolve(session.store, session.name, args.positional[0])
     if event_id == left:
-        put("You are there already.")
+        put("Already there.")
         put(plan_summary(session.plan))
         return 0
     plan = session.checkout(event_id)
     if event_id is None:
-        put("Went back to before the first change.")
+        put("Moved to before the first change.")
     else:
         event = next(session.store.history(session.name, event_id))
-        put(f"Went to {printable(event_id[:SHORT_ID_LENGTH])}, {moment(event.at)}.")
+        put(f"Moved to {printable(event_id[:SHORT_ID_LENGTH])}, {moment(event.at)}.")
     put(plan_summary(plan))
-    put(f"To come back: tildone checkout {ROOT if left is None else printable(left)}")
+    put(f"To return: tildone checkout {ROOT if left is None else printable(left)}")
     return 0

@@ -1,8 +1,8 @@
-"""`tildone diff`: what changed between two moments of the plan."""
+"""`tildone diff`: show what changed between two points of the history."""
 
 from __future__ import annotations
 
-from tildone.cli.history.log import nothing_happened
+from tildone.cli.history.log import print_no_events
 from tildone.cli.opening import open_for_reading
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.args import ParsedArgs
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def run(args: ParsedArgs) -> int:
-    """Show the newest change, what changed since an event, or between two."""
+    """Show the newest change, the changes since an event, or those between two events."""
     session = open_for_reading(args)
     store, name = session.store, session.name
     if args.positional:
@@ -32,7 +32,7 @@ def run(args: ParsedArgs) -> int:
     else:
         newest = next((event for event in store.history(name) if isinstance(event.fact, PlanChanged)), None)
         if newest is None:
-            return _nothing(args, session)
+            return _no_change(args, session)
         first, second = newest.parent, newest.id
     before, after = _plan(session, first), _plan(session, second)
     sections = diff_plans(before, after)
@@ -40,21 +40,21 @@ def run(args: ParsedArgs) -> int:
         put(codec.dump({"from": first, "to": second, "phases": diff_to_json(sections)}))
     elif sections:
         far, further = (progress(plan) for plan in (before, after))
-        way = f"{_shown(first)} → {_shown(second)}"
+        points = f"{_event_name(first)} → {_event_name(second)}"
         done = f"  {far.closed}/{far.total} → {further.closed}/{further.total}"
-        heading = Span(way, Role.WARNING), Span(done, Role.MUTED)
+        heading = Span(points, Role.WARNING), Span(done, Role.MUTED)
         room = columns()
         put_spans([heading if room is None else clip_line(heading, room), *diff_lines(sections, room)])
     else:
-        put(f"Nothing differs: the plan is the same at {_shown(first)} and {_shown(second)}.")
+        put(f"No difference: the plan is the same at {_event_name(first)} and {_event_name(second)}.")
     return 0
 
 
-def _nothing(args: ParsedArgs, session: Session) -> int:
+def _no_change(args: ParsedArgs, session: Session) -> int:
     if args.has("json"):
         put(codec.dump({"from": None, "to": None, "phases": []}))
     else:
-        nothing_happened(session)
+        print_no_events(session)
     return 0
 
 
@@ -62,5 +62,5 @@ def _plan(session: Session, event_id: str | None) -> Plan:
     return Plan() if event_id is None else latest_state(session.store.history(session.name, event_id)).plan
 
 
-def _shown(event_id: str | None) -> str:
+def _event_name(event_id: str | None) -> str:
     return ROOT if event_id is None else printable(event_id[:SHORT_ID_LENGTH])

@@ -1,4 +1,4 @@
-"""`tildone label` and `branch NAME`: names for events, to come back to them by."""
+"""`tildone label`: label events, so that `tildone checkout` can name them."""
 
 from __future__ import annotations
 
@@ -20,64 +20,64 @@ if TYPE_CHECKING:
 
 
 def run(args: ParsedArgs) -> int:
-    """Name an event, take a name off, or list all names."""
+    """Label an event, remove a label, or list the labels."""
     session = open_for_reading(args)
     name, event = (*args.positional, "", "")[:2]
     if not args.positional:
         if args.has("remove"):
-            raise UsageError("which name is to be taken off? tildone label NAME --remove")
+            raise UsageError("--remove requires a NAME: tildone label NAME --remove")
         return _list(args, session)
     if args.has("remove"):
         if event:
-            raise UsageError("a name is taken off whatever event has it: tildone label NAME --remove")
-        return _take_off(session, name)
+            raise UsageError("--remove takes no EVENT: tildone label NAME --remove")
+        return _remove_label(session, name)
     target = resolve(session.store, session.name, event) if event else _newest_change(session)
-    return _give(session, name, target, force=args.has("force"))
+    return _set_label(session, name, target, force=args.has("force"))
 
 
-def name_head(args: ParsedArgs) -> int:
-    """Name where the plan stands now."""
+def label_head(args: ParsedArgs) -> int:
+    """Label the current point."""
     session = open_for_reading(args)
-    return _give(session, args.positional[0], _newest_change(session), force=args.has("force"))
+    return _set_label(session, args.positional[0], _newest_change(session), force=args.has("force"))
 
 
-def _give(session: Session, name: str, target: str | None, *, force: bool) -> int:
-    """Give an event a name that no other has, or, if it is forced, take it from the other."""
+def _set_label(session: Session, name: str, target: str | None, *, force: bool) -> int:
+    """Label an event. With `force`, a label of another event is moved to it."""
     if target is None:
-        raise Refused("there is no event to name before the first change")
+        raise Refused("there is no event to label before the first change")
     events = list(session.store.events(session.name))
     wrong = label_problem(name) or (
         f"{name!r} is the id of an event" if any(event.id == name for event in events) else None
     )
     if wrong or printable(name) != name:
-        raise UsageError(wrong or "a name is one line of letters that can be seen")
+        raise UsageError(wrong or "a label is one line of printable characters")
     names = events_by_label(events)
     other = names.get(name)
     if other == target:
-        put(f"{_short(target)} is called “{name}” already.")
+        put(f"{_short(target)} already has the label “{name}”.")
         return 0
     if other is not None:
         if not force:
-            raise Refused(f"{_short(other)} is called {name!r}; to give that name to {_short(target)}, say --force")
+            raise Refused(f"{_short(other)} has the label {name!r}; to move it to {_short(target)}, use --force")
         session.label(other, "")
     former = next((known for known, event in names.items() if event == target), None)
     session.label(target, name)
-    put(f"Named {_short(target)} “{name}”." + (f" It was called “{printable(former)}”." if former else ""))
-    put(f"To come back to it: tildone checkout {_typed(name)}")
+    put(f"Labelled {_short(target)} “{name}”." + (f" It was labelled “{printable(former)}”." if former else ""))
+    put(f"To return to it: tildone checkout {_quoted(name)}")
     return 0
 
 
-def _take_off(session: Session, name: str) -> int:
+def _remove_label(session: Session, name: str) -> int:
     target = events_by_label(session.store.events(session.name)).get(name)
     if target is None:
-        raise NotFound(f"no event is called {name!r}")
+        raise NotFound(f"no event has the label {name!r}")
     session.label(target, "")
-    put(f"{_short(target)} has no name any more.")
+    put(f"Removed the label of {_short(target)}.")
     return 0
 
 
 def _list(args: ParsedArgs, session: Session) -> int:
-    # Late, because giving a name does not need it.
+    # Only the list needs it.
     from tildone.history.timeline import timeline  # noqa: PLC0415  see above
     from tildone.history.timeline_lines import row_lines  # noqa: PLC0415  see above
 
@@ -90,7 +90,7 @@ def _list(args: ParsedArgs, session: Session) -> int:
     elif found:
         put_spans(line for _, row in found for line in row_lines(replace(row, after=None), columns()))
     else:
-        put("No event has a name. Give one to where the plan stands now with: tildone label NAME")
+        put("There are no labels. To label the current point: tildone label NAME")
     return 0
 
 
@@ -105,7 +105,7 @@ def _as_data(event: Event, row: TimelineRow, names: dict[str, str]) -> dict[str,
 
 
 def _newest_change(session: Session) -> str | None:
-    """Where the plan came about that there is now; what was nudged or named since is not meant."""
+    """The event that made the current plan; nudges and labels since then are skipped."""
     history = session.store.history(session.name)
     return next((event.id for event in history if isinstance(event.fact, PlanChanged)), None)
 
@@ -114,9 +114,9 @@ def _short(event_id: str) -> str:
     return printable(event_id[:SHORT_ID_LENGTH])
 
 
-def _typed(name: str) -> str:
-    """A name as a shell takes it."""
-    # Late, because only this needs it.
+def _quoted(name: str) -> str:
+    """A label, quoted for a shell."""
+    # Only this needs it.
     from shlex import quote  # noqa: PLC0415  see above
 
     return quote(name)

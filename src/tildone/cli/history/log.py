@@ -1,4 +1,4 @@
-"""`tildone log`: what happened to the plan, who did it, and how long it took."""
+"""`tildone log`: show what happened to the plan, who did it, and how long it took."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
     from tildone.log.events import Event
     from tildone.session import Session
 
-LIMIT = 20
+DEFAULT_LIMIT = 20
 
 
 def run(args: ParsedArgs) -> int:
-    """Show the newest events first, or how long each task took."""
-    limit = args.positive_int("limit", LIMIT)
+    """Show the events, newest first, or how long each task took."""
+    limit = args.positive_int("limit", DEFAULT_LIMIT)
     if args.has("tasks"):
         if args.has("all") or args.has("limit"):
-            raise UsageError("log --tasks tells of every task of this branch: it takes neither --all nor --limit")
+            raise UsageError("log --tasks lists every task of this branch; it takes neither --all nor --limit")
         return _tasks(args, open_for_reading(args))
     return _events(args, open_for_reading(args), limit)
 
 
-def nothing_happened(session: Session) -> None:
-    """Say how a history begins; one that was left for its beginning has branches to go to."""
+def print_no_events(session: Session) -> None:
+    """Explain an empty history: the session is new, or its head is before the first change."""
     if session.store.leaves(session.name):
-        put("This is before the first change. What was done since is on a branch: tildone branch")
+        put("This is before the first change. Later changes are on a branch: tildone branch")
         return
-    put(f"Nothing has happened in {session_title(session.name)} yet. Begin with: tildone todo append TEXT")
+    put(f"{session_title(session.name)} has no events yet. Start with: tildone todo append TEXT")
 
 
 def _events(args: ParsedArgs, session: Session, limit: int) -> int:
-    # Late, here and below: each of the two ways needs its own.
+    # Imported here and below, because each of the two outputs needs its own.
     from tildone.history.timeline import newest_events, timeline  # noqa: PLC0415  see above
     from tildone.history.timeline_lines import row_lines  # noqa: PLC0415  see above
 
@@ -51,7 +51,7 @@ def _events(args: ParsedArgs, session: Session, limit: int) -> int:
     elif shown:
         put_spans(line for _, row in shown for line in row_lines(row, columns()))
     else:
-        nothing_happened(session)
+        print_no_events(session)
     return 0
 
 
@@ -68,14 +68,14 @@ def _tasks(args: ParsedArgs, session: Session) -> int:
     elif found:
         put_spans(duration_lines(found, at, columns()))
     elif events:
-        put("There was no task on this branch yet.")
+        put("This branch has no tasks yet.")
     else:
-        nothing_happened(session)
+        print_no_events(session)
     return 0
 
 
 def _event_data(event: Event, row: TimelineRow) -> dict[str, object]:
-    """The event as it is stored, with what it comes to."""
+    """The stored event, with the description of its row."""
     stored: dict[str, object] = codec.parse(codec.encode(event))
     return stored | {"what": row.what, "took": row.took, "place": row.mark.name.lower(), "label": row.label}
 

@@ -1,4 +1,4 @@
-"""`tildone backup`: everything in one plain file, whatever the store is made of."""
+"""`tildone backup`: write every session to one SQLite file, whatever the kind of the store."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import sys
 import time
 
 from tildone.cli import INTERRUPTED
-from tildone.cli.address import existing, is_same
 from tildone.cli.maintenance.migrate import sum_up, went_on
-from tildone.cli.opening import settings_for
+from tildone.cli.opening import is_same_store, open_existing_store, settings_for
 from tildone.cli.output.amounts import size
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import put
@@ -34,32 +33,32 @@ FOLDER = "backups"
 
 
 def run(args: ParsedArgs) -> int:
-    """Write the backup: all of it and compared, or none at all."""
+    """Write the backup: complete and verified, or not at all."""
     settings = settings_for(args)
-    source = existing(settings)
+    source = open_existing_store(settings)
     path = _path(settings.store, args.positional[0] if args.positional else None)
-    if is_same(parse_address(path), settings.store):
+    if is_same_store(parse_address(path), settings.store):
         raise UsageError(f"{path} is the store itself")
     if os.path.exists(path) and not args.has("force"):
-        raise Refused(f"{path} is there already; to replace it, say --force")
+        raise Refused(f"{path} already exists; to overwrite it, use --force")
     if not args.positional:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     try:
         copied = _written(source, path)
     except KeyboardInterrupt:
-        print("Stopped. No backup was made.", file=sys.stderr)
+        print("Interrupted. No backup was written.", file=sys.stderr)
         return INTERRUPTED
     finally:
         source.close()
     sum_up(copied, f"Wrote {path} ({size(os.path.getsize(path))})")
     if copied.went_on:
-        print(f"{went_on(copied)}; what came last is not in it", file=sys.stderr)
-    put(f"To put it back: tildone restore {printable(path)}")
+        print(f"{went_on(copied)}; their last changes are not in the backup", file=sys.stderr)
+    put(f"To restore it: tildone restore {printable(path)}")
     return 0
 
 
 def _path(store: StoreAddress, said: str | None) -> str:
-    """Where the backup goes. A folder gets a file that is named for the moment."""
+    """The path of the backup. In a folder, the file is named after the current time."""
     name = f"tildone-{time.strftime('%Y%m%d-%H%M%S')}.db"
     if said is None:
         beside = data_folder(os.environ) if store.path is None else os.path.dirname(store.path)
@@ -68,7 +67,7 @@ def _path(store: StoreAddress, said: str | None) -> str:
     if os.path.isdir(path):
         return os.path.join(path, name)
     if not os.path.isdir(os.path.dirname(path)):
-        raise NotFound(f"there is no folder {os.path.dirname(path)}")
+        raise NotFound(f"the folder does not exist: {os.path.dirname(path)}")
     return path
 
 

@@ -1,4 +1,4 @@
-"""What `tildone doctor` looks at: a list of checks, each of which gives findings and changes nothing."""
+"""The checks of `tildone doctor`. A check yields findings and changes nothing; to add one, add it to `CHECKS`."""
 
 from __future__ import annotations
 
@@ -23,120 +23,122 @@ if TYPE_CHECKING:
 
     from tildone.config import Settings
 
-    Check = tuple[str, Callable[["Ground"], Iterator[Finding]]]
+    Check = tuple[str, Callable[["CheckContext"], Iterator[Finding]]]
 
-LITTLE = 200_000_000
-TOO_LITTLE = 10_000_000
-"""Bytes of free space from which on it is odd, and from which on it is bad."""
+LOW_SPACE_BYTES = 200_000_000
+CRITICAL_SPACE_BYTES = 10_000_000
+"""Below these amounts of free space, the finding is odd or bad."""
 
-PATIENCE = 3.0
-"""Seconds that a server gets to answer: whoever asks whether something is wrong does not want to wait for it."""
+STORE_TIMEOUT_SECONDS = 3.0
+"""Short, because a store that does not answer is a finding too."""
 
-LISTED = 5
-COMMAND = 100
+MAX_PROCESSES_LISTED = 5
+MAX_COMMAND_COLUMNS = 100
 
 
 @value
-class Ground:
-    """What checks stand on: the settings that hold here, and where they come from; `tell` hears how far one is."""
+class CheckContext:
+    """What checks work on: the settings and the flags they may come from; `progress` is called as a check advances."""
 
     settings: Settings
     flags: Mapping[str, str]
     folder: str
-    tell: Callable[[str, int, int], None]
+    progress: Callable[[str, int, int], None]
 
 
-def versions(_ground: Ground) -> Iterator[Finding]:
-    """What runs here."""
-    # Looking up metadata is slow, and only this and --version ask for it.
+def versions(_context: CheckContext) -> Iterator[Finding]:
+    """The versions of tildone, Python and the platform."""
+    # Only this and --version need the package metadata, which is slow to read.
     from importlib.metadata import version  # noqa: PLC0415  see above
 
     python = ".".join(map(str, sys.version_info[:3]))
     yield Finding(Health.FINE, f"tildone {version('tildone')}, Python {python}, {sys.platform}")
 
 
-def settings_in_force(ground: Ground) -> Iterator[Finding]:
-    """Each setting, and where it was said."""
-    said = origins(ground.flags, os.environ, ground.folder)
+def settings_in_force(context: CheckContext) -> Iterator[Finding]:
+    """Each setting and its origin."""
+    origin = origins(context.flags, os.environ, context.folder)
     for key in KEYS:
-        held = getattr(ground.settings, key)
+        held = getattr(context.settings, key)
         if held is not None:
-            where = f"from {said[key]}" if key in said else "as usual"
-            yield Finding(Health.FINE, f"{key}: {_held(held)} ({where})")
+            where = f"from {origin[key]}" if key in origin else "default"
+            yield Finding(Health.FINE, f"{key}: {_setting_text(held)} ({where})")
 
 
-def store(ground: Ground) -> Iterator[Finding]:
-    """Whether the store can be opened, and whether what it holds is whole."""
-    path = ground.settings.store.path
+def store(context: CheckContext) -> Iterator[Finding]:
+    """Whether the store can be opened, and whether its content is intact."""
+    path = context.settings.store.path
     if path is not None and not os.path.exists(path):
-        yield Finding(Health.FINE, f"there is no store at {path} yet: the first plan begins one")
+        yield Finding(Health.FINE, f"there is no store at {path} yet; the first plan creates it")
         return
     try:
-        yield from _examined(ground)
+        yield from _check_store(context)
     except NotFound as error:
         yield Finding(Health.FINE, str(error))
     except TildoneError as error:
-        yield Finding(Health.BAD, str(error), _remedy(ground.settings.store, error))
+        yield Finding(Health.BAD, str(error), _remedy(context.settings.store, error))
 
 
-def permissions(ground: Ground) -> Iterator[Finding]:
+def permissions(context: CheckContext) -> Iterator[Finding]:
     """Who may read and write the store."""
-    path = ground.settings.store.path
+    path = context.settings.store.path
     if path is None or not os.path.exists(path):
         return
-    found = [name for name in store_kind(ground.settings.store).files(ground.settings.store) if os.path.exists(name)]
+    found = [name for name in store_kind(context.settings.store).files(context.settings.store) if os.path.exists(name)]
     wrong = [finding for name in (os.path.dirname(path), *found) for finding in _access(name)]
     wrong += [finding for name in found for finding in _ownership(name, path)]
     if os.name == "posix" and _is_open_to_all(path):
-        wrong.append(Finding(Health.ODD, f"everybody on this machine can read {path}", f"chmod o-rwx {quote(path)}"))
-    yield from wrong or [Finding(Health.FINE, "you can read and write the store, and strangers can't")]
+        wrong.append(Finding(Health.ODD, f"every user of this machine can read {path}", f"chmod o-rwx {quote(path)}"))
+    yield from wrong or [Finding(Health.FINE, "you can read and write the store, and other users cannot read it")]
 
 
-def space(ground: Ground) -> Iterator[Finding]:
-    """Room for more plans."""
-    path = ground.settings.store.path
+def space(context: CheckContext) -> Iterator[Finding]:
+    """Free disk space."""
+    path = context.settings.store.path
     if path is None:
         return
     while not os.path.exists(path):
         path = os.path.dirname(path)
-    # Late, because it brings a lot along.
+    # Slow to import.
     from shutil import disk_usage  # noqa: PLC0415  see above
 
     free = disk_usage(path).free
-    health = Health.BAD if free < TOO_LITTLE else Health.ODD if free < LITTLE else Health.FINE
-    remedy = "" if health is Health.FINE else "make room, or keep plans elsewhere: tildone migrate FILE"
+    health = Health.BAD if free < CRITICAL_SPACE_BYTES else Health.ODD if free < LOW_SPACE_BYTES else Health.FINE
+    remedy = "" if health is Health.FINE else "free some space, or move the store: tildone migrate FILE"
     yield Finding(health, f"{size(free)} are free on the disk", remedy)
 
 
-def others(ground: Ground) -> Iterator[Finding]:
-    """Who else has the store open."""
-    path = ground.settings.store.path
+def others(context: CheckContext) -> Iterator[Finding]:
+    """Other processes that have the store open."""
+    path = context.settings.store.path
     if path is None or not os.path.isfile(path):
         return
     found = processes_with_open(path)
     if found is None:
-        yield Finding(Health.FINE, "who else has the store open can't be told on this system")
+        yield Finding(Health.FINE, "this system does not tell which processes have the store open")
         return
-    for holder in [holder for holder in found if holder.deleted][:LISTED]:
-        what = f"process {holder.pid} has a store open that is not here any more: {clip_text(holder.command, COMMAND)}"
-        yield Finding(Health.ODD, what, "if it does not go over to the one that is here by itself, end it")
-    at_work = [holder for holder in found if not holder.deleted]
-    for holder in at_work[:LISTED]:
-        yield Finding(Health.FINE, f"process {holder.pid} has it open: {clip_text(holder.command, COMMAND)}")
-    if len(at_work) > LISTED:
-        yield Finding(Health.FINE, f"{len(at_work) - LISTED:,} more have it open")
-    if not at_work:
+    for holder in [holder for holder in found if holder.deleted][:MAX_PROCESSES_LISTED]:
+        what = f"process {holder.pid} has a deleted store open: {clip_text(holder.command, MAX_COMMAND_COLUMNS)}"
+        yield Finding(Health.ODD, what, "restart it if it does not switch to the new store by itself")
+    active = [holder for holder in found if not holder.deleted]
+    for holder in active[:MAX_PROCESSES_LISTED]:
+        yield Finding(
+            Health.FINE, f"process {holder.pid} has it open: {clip_text(holder.command, MAX_COMMAND_COLUMNS)}"
+        )
+    if len(active) > MAX_PROCESSES_LISTED:
+        yield Finding(Health.FINE, f"{len(active) - MAX_PROCESSES_LISTED:,} more have it open")
+    if not active:
         yield Finding(Health.FINE, "no other process has the store open")
 
 
-def hosts(ground: Ground) -> Iterator[Finding]:
-    """The agents that people use here, and whether the plan is in them."""
-    # Late, because only this asks.
+def coding_agents(context: CheckContext) -> Iterator[Finding]:
+    """The coding agents on this machine, and whether the plan is installed in them."""
+    # Only this check needs them.
     from tildone.cli.agents.installing import sites  # noqa: PLC0415  see above
     from tildone.integrations.settings.health import findings  # noqa: PLC0415  see above
 
     try:
-        yield from findings(sites(ground.settings.project))
+        yield from findings(sites(context.settings.project))
     except UsageError as error:
         yield Finding(Health.ODD, str(error), "")
 
@@ -148,23 +150,23 @@ CHECKS: tuple[Check, ...] = (
     ("Permissions", permissions),
     ("Space", space),
     ("In use", others),
-    ("Agents", hosts),
+    ("Agents", coding_agents),
 )
-"""In the order they are told. What knows how to look at something else adds itself here."""
+"""The checks and their titles, in the order of the output."""
 
 
-def _examined(ground: Ground) -> Iterator[Finding]:
-    # Late, so that nothing is loaded where there is no store.
+def _check_store(context: CheckContext) -> Iterator[Finding]:
+    # Needed only if there is a store.
     from tildone.wiring import open_store  # noqa: PLC0415  see above
 
-    opened = open_store(ground.settings, timeout=PATIENCE, read_only=True)
+    opened = open_store(context.settings, timeout=STORE_TIMEOUT_SECONDS, read_only=True)
     try:
-        yield from opened.check(lambda done, total: ground.tell("looking through the store", done, total))
+        yield from opened.check(lambda done, total: context.progress("checking the store", done, total))
     finally:
         opened.close()
 
 
-def _held(held: object) -> str:
+def _setting_text(held: object) -> str:
     if isinstance(held, StoreAddress):
         return held.redacted
     return ("on" if held else "off") if isinstance(held, bool) else str(held)
@@ -175,25 +177,25 @@ def _remedy(store: StoreAddress, error: TildoneError) -> str:
         case StoreTooNew():
             return "pip install --upgrade tildone"
         case StoreDamaged() if store_kind(store).replaceable(store):
-            return "put a backup back: tildone restore FILE"
+            return "restore a backup: tildone restore FILE"
         case StoreBusy():
-            return "wait for whoever is at work, or see below who has it open"
+            return "wait, or see below which processes have it open"
         case _:
             return ""
 
 
 def _access(name: str) -> Iterator[Finding]:
-    """Whether what is there can be used."""
+    """Whether a file or folder can be read and written."""
     is_folder = os.path.isdir(name)
     if not os.access(name, os.R_OK | (os.X_OK if is_folder else 0)):
-        yield Finding(Health.BAD, f"you may not read {name}", f"chmod u+r{'x' if is_folder else ''} {quote(name)}")
+        yield Finding(Health.BAD, f"you cannot read {name}", f"chmod u+r{'x' if is_folder else ''} {quote(name)}")
     if not os.access(name, os.W_OK):
-        why = ", where SQLite has to put its log" if is_folder else ""
-        yield Finding(Health.BAD, f"you may not write to {name}{why}", f"chmod u+w {quote(name)}")
+        why = ", where SQLite writes its WAL" if is_folder else ""
+        yield Finding(Health.BAD, f"you cannot write to {name}{why}", f"chmod u+w {quote(name)}")
 
 
 def _ownership(name: str, path: str) -> Iterator[Finding]:
-    """Whether all that belongs to the store belongs to the same person, who is the one who asks."""
+    """Whether all files of the store belong to the current user."""
     if os.name != "posix":
         return
     owner, expected = os.stat(name).st_uid, os.stat(path).st_uid
@@ -204,7 +206,7 @@ def _ownership(name: str, path: str) -> Iterator[Finding]:
 
 
 def _is_open_to_all(path: str) -> bool:
-    """Whether strangers can read it, and get to it: every folder on the way lets them through."""
+    """Whether other users can read the file and traverse every folder above it."""
     if not os.stat(path).st_mode & stat.S_IROTH:
         return False
     above = os.path.dirname(os.path.realpath(path))

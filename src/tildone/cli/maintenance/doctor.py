@@ -1,10 +1,10 @@
-"""`tildone doctor`: whether all is well, and what to do where it is not. Nothing is changed."""
+"""`tildone doctor`: check the installation and the store. Nothing is changed."""
 
 from __future__ import annotations
 
 import os
 
-from tildone.cli.maintenance.checks import CHECKS, Ground
+from tildone.cli.maintenance.checks import CHECKS, CheckContext
 from tildone.cli.opening import settings_for
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import columns, put, put_spans
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SIGNS = {Health.FINE: ("✓", Role.SUCCESS), Health.ODD: ("!", Role.WARNING), Health.BAD: ("✗", Role.ERROR)}
-WIDE = 1_000_000
-NARROW = 20
+UNLIMITED_COLUMNS = 1_000_000
+MIN_COLUMNS = 20
 
 
 def run(args: ParsedArgs) -> int:
-    """Look at everything, and say what is found as it is found."""
+    """Run all checks and print the findings as they come."""
     told: list[tuple[str, Finding]] = []
     with Progress() as progress:
         for title, finding in _found(args, progress):
@@ -48,18 +48,18 @@ def _found(args: ParsedArgs, progress: Progress) -> Iterator[tuple[str, Finding]
     try:
         settings = settings_for(args)
     except UsageError as error:
-        yield "Settings", Finding(Health.BAD, str(error), "put that right, and ask again")
+        yield "Settings", Finding(Health.BAD, str(error), "correct the setting, and rerun tildone doctor")
         return
-    ground = Ground(settings, args.options, os.getcwd(), progress)
+    context = CheckContext(settings, args.options, os.getcwd(), progress)
     for title, check in CHECKS:
-        for finding in check(ground):
+        for finding in check(context):
             yield title, finding
 
 
 def _lines(finding: Finding, before: Finding | None) -> list[tuple[Span, ...]]:
-    """A finding, and below it what can be done about it, unless that was said of the one before."""
+    """A finding, and below it the remedy unless the finding before has the same."""
     sign, role = SIGNS[finding.health]
-    room = max(NARROW, (columns() or WIDE) - 4)
+    room = max(MIN_COLUMNS, (columns() or UNLIMITED_COLUMNS) - 4)
     first, *rest = wrap_text(printable(finding.what), room)
     lines = [(Span("  "), Span(sign, role), Span(f" {first}")), *((Span(f"    {line}"),) for line in rest)]
     if finding.remedy and (before is None or before.remedy != finding.remedy):
@@ -71,7 +71,7 @@ def _lines(finding: Finding, before: Finding | None) -> list[tuple[Span, ...]]:
 def _summary(all_of_it: list[Health]) -> str:
     bad, odd = all_of_it.count(Health.BAD), all_of_it.count(Health.ODD)
     if not bad and not odd:
-        return "All is well."
+        return "No problems found."
     parts = [f"{count} {'is' if count == 1 else 'are'} {word}" for count, word in ((bad, "bad"), (odd, "odd")) if count]
     return f"Of {len(all_of_it)} findings, {' and '.join(parts)}."
 

@@ -1,4 +1,4 @@
-"""`tildone migrate`: everything in one store taken over by another."""
+"""`tildone migrate`: copy every session to another store."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import shlex
 import sys
 
 from tildone.cli import INTERRUPTED
-from tildone.cli.address import existing, is_same, settings_at
-from tildone.cli.opening import settings_for
-from tildone.cli.output.amounts import many
+from tildone.cli.opening import is_same_store, open_existing_store, settings_at, settings_for
+from tildone.cli.output.amounts import counted
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.args import ParsedArgs
@@ -24,49 +23,49 @@ if TYPE_CHECKING:
 
 
 def run(args: ParsedArgs) -> int:
-    """Copy the store that is in use into another. Made again, it brings what came meanwhile."""
+    """Copy the store in use to another one. Rerun it to copy what was written in the meantime."""
     here = settings_at(args, args.options["from"]) if "from" in args.options else settings_for(args)
     there = settings_at(args, args.positional[0])
-    if is_same(here.store, there.store):
-        raise UsageError(f"{here.store.redacted} can't be copied into itself")
-    source = existing(here)
+    if is_same_store(here.store, there.store):
+        raise UsageError(f"{here.store.redacted} cannot be copied to itself")
+    source = open_existing_store(here)
     target = open_store(there)
     try:
         with Progress() as progress:
             copied = copy(source, target, progress)
     except KeyboardInterrupt:
-        print("Stopped. What was copied stays; to go on, give the same command again.", file=sys.stderr)
+        print("Interrupted. Sessions that were copied are kept; rerun the command to resume.", file=sys.stderr)
         return INTERRUPTED
     finally:
         source.close()
         target.close()
     if not copied.sessions and not copied.went_on:
-        put(f"There is no session in {printable(here.store.redacted)} yet: nothing was copied.")
+        put(f"{printable(here.store.redacted)} has no sessions: nothing was copied.")
         return 0
     report(copied, f"Copied to {there.store.redacted}")
     if copied.went_on:
-        raise StoreBusy(f"{went_on(copied)}; to bring the rest, give the same command again")
+        raise StoreBusy(f"{went_on(copied)}; rerun the command to copy the rest")
     word = "set" if os.name == "nt" else "export"
     put(f"To use it from now on: {word} TILDONE_STORE={shlex.quote(printable(there.store.redacted))}")
     if there.store.redacted != str(there.store):
-        put("What is left out of the address here (a password, options) belongs there, too.")
+        put("Add the password and options of the address; they are not shown here.")
     return 0
 
 
 def report(copied: CopyResult, done: str) -> None:
-    """Say what was done, how much that came to, and by what it can be known."""
+    """Print what was copied, how much of it is new, and its digest."""
     new = "none of them new" if not copied.new else f"{copied.new:,} of them new"
     sum_up(copied, done, "all of them new" if copied.new == copied.events else new)
 
 
 def sum_up(copied: CopyResult, done: str, *more: str) -> None:
-    """The same, without saying how much was new."""
-    much = f"{many(copied.sessions, 'session')} with {many(copied.events, 'event')}"
+    """Print what was copied and its digest."""
+    much = f"{counted(copied.sessions, 'session')} with {counted(copied.events, 'event')}"
     put(f"{printable(done)}: {', '.join((much, *more))}.")
-    put(f"Compared on both sides: sha256 {copied.digest}")
+    put(f"Both sides have the same content: sha256 {copied.digest}")
 
 
 def went_on(copied: CopyResult) -> str:
-    """Which sessions the copy has not kept up with."""
+    """Which sessions changed while they were copied."""
     names = ", ".join(printable(name) for name in copied.went_on)
-    return f"{many(len(copied.went_on), 'session')} went on meanwhile: {names}"
+    return f"{counted(len(copied.went_on), 'session')} changed in the meantime: {names}"

@@ -1,13 +1,12 @@
-"""`tildone prune`: old sessions removed for good."""
+"""`tildone prune`: delete old sessions permanently."""
 
 from __future__ import annotations
 
 import sys
 
-from tildone.cli.address import existing
-from tildone.cli.opening import settings_for
-from tildone.cli.output.amounts import DAY, SPANS, age, many, size
-from tildone.cli.output.prompts import agreed
+from tildone.cli.opening import open_existing_store, settings_for
+from tildone.cli.output.amounts import AGE_UNITS, MILLISECONDS_PER_DAY, age, counted, size
+from tildone.cli.output.prompts import confirm
 from tildone.cli.output.screen import on_terminal, put, put_spans
 from tildone.cli.parsing.args import ParsedArgs
 from tildone.core.query import open_tasks
@@ -25,12 +24,12 @@ if TYPE_CHECKING:
     from tildone.log.tree import SessionInfo
 
 
-DIGITS = 6
+MAX_DIGITS = 6
 
 
 @value
 class Old:
-    """A session that nobody has written to for long, and how many of its tasks are open."""
+    """A session that has not changed for a long time; `open` is the number of its open tasks."""
 
     info: SessionInfo
     head: str | None
@@ -39,20 +38,20 @@ class Old:
 
 
 def run(args: ParsedArgs) -> int:
-    """Find old sessions, show them, ask, and remove them; one that somebody works on is left."""
+    """List old sessions, ask for confirmation, and delete them; sessions that have changed meanwhile are kept."""
     span, words = _span(args.options.get("older-than", ""))
     asking = not args.has("yes") and not args.has("dry-run")
     if asking and (args.has("json") or not on_terminal() or not sys.stdin.isatty()):
-        raise UsageError("nothing is removed unasked: say --yes, or --dry-run to see what would be removed")
+        raise UsageError("confirmation requires a terminal; use --yes to skip it, or --dry-run to list the sessions")
     settings = settings_for(args)
-    store = existing(settings)
+    store = open_existing_store(settings)
     try:
         found = _older_than(store, span)
         chosen = [old for old in found if args.has("open") or not old.open]
         if not args.has("json"):
-            _show(found, chosen, f"in {settings.store.redacted} was last written to more than {words} ago")
-        wanted = bool(chosen) and not args.has("dry-run") and (not asking or _agreed(chosen))
-        removed = [old for old in chosen if _is_forgotten(store, old)] if wanted else []
+            _show(found, chosen, f"in {settings.store.redacted} was last changed more than {words} ago")
+        wanted = bool(chosen) and not args.has("dry-run") and (not asking or _confirmed(chosen))
+        removed = [old for old in chosen if _is_deleted(store, old)] if wanted else []
         freed = _freed(store) if removed else ""
         if args.has("json"):
             put(codec.dump([_as_data(old, removed=old in removed) for old in found]))
@@ -64,18 +63,18 @@ def run(args: ParsedArgs) -> int:
 
 
 def _span(said: str) -> tuple[int, str]:
-    """A span of time in milliseconds, and in words."""
+    """The duration in milliseconds, and in words."""
     number, unit = said[:-1], said[-1:].lower()
-    is_number = number.isascii() and number.isdecimal() and len(number) <= DIGITS and int(number) > 0
-    if unit not in SPANS or not is_number:
+    is_number = number.isascii() and number.isdecimal() and len(number) <= MAX_DIGITS and int(number) > 0
+    if unit not in AGE_UNITS or not is_number:
         wrong = f", not {said!r}" if said else ""
-        raise UsageError(f"--older-than takes a number of days, weeks, months or years (90d, 12w, 6m, 1y){wrong}")
-    word, days = SPANS[unit]
-    return int(number) * days * DAY, many(int(number), word)
+        raise UsageError(f"--older-than requires a number of days, weeks, months or years (90d, 12w, 6m, 1y){wrong}")
+    word, days = AGE_UNITS[unit]
+    return int(number) * days * MILLISECONDS_PER_DAY, counted(int(number), word)
 
 
 def _older_than(store: Store, span: int) -> list[Old]:
-    """The sessions that were last written to so long ago, the oldest first."""
+    """The sessions that have not changed for `span` milliseconds, oldest first."""
     moment = now()
     found = []
     for info in store.sessions():
@@ -93,7 +92,7 @@ def _show(found: list[Old], chosen: list[Old], which: str) -> None:
     put_spans(
         (
             Span(f"{long.rjust(max(map(len, ages)))}  ", Role.DIM),
-            Span(f"{many(old.info.events, 'event').rjust(12)}  ", Role.MUTED),
+            Span(f"{counted(old.info.events, 'event').rjust(12)}  ", Role.MUTED),
             Span(f"{old.open} open".rjust(8), Role.WARNING if old.open else Role.DIM),
             Span(f"  {old.info.name}"),
         )
@@ -101,15 +100,15 @@ def _show(found: list[Old], chosen: list[Old], which: str) -> None:
     )
     spared = len(found) - len(chosen)
     if spared:
-        put(f"{many(spared, 'session')} with open tasks would be left; to remove these as well, say --open")
+        put(f"{counted(spared, 'session')} with open tasks would be kept; to delete them as well, use --open")
 
 
-def _agreed(chosen: list[Old]) -> bool:
+def _confirmed(chosen: list[Old]) -> bool:
     events = sum(old.info.events for old in chosen)
-    return agreed(f"Remove {many(len(chosen), 'session')} with {many(events, 'event')} for good?")
+    return confirm(f"Delete {counted(len(chosen), 'session')} with {counted(events, 'event')} permanently?")
 
 
-def _is_forgotten(store: Store, old: Old) -> bool:
+def _is_deleted(store: Store, old: Old) -> bool:
     try:
         store.delete(old.info.name, expected=old.head)
     except HeadMoved:
@@ -118,30 +117,30 @@ def _is_forgotten(store: Store, old: Old) -> bool:
 
 
 def _freed(store: Store) -> str:
-    """What became of the space."""
+    """What happened to the disk space of deleted sessions."""
     try:
         freed = store.compact()
     except StoreError as error:
-        return f" Their space is kept for new plans: {printable(str(error))}"
+        return f" Their space remains reserved for new plans: {printable(str(error))}"
     if freed is None:
         return ""
-    return f" {size(freed)} are free again." if freed else " Their space is kept for new plans."
+    return f" {size(freed)} were freed." if freed else " Their space remains reserved for new plans."
 
 
 def _tell(chosen: list[Old], removed: list[Old], freed: str) -> None:
     for old in chosen:
         if old not in removed:
-            put(f"Somebody has gone on with {printable(old.info.name)}: it was left.")
+            put(f"{printable(old.info.name)} has changed in the meantime: it was kept.")
     events = sum(old.info.events for old in removed)
-    done = f"Removed {many(len(removed), 'session')} with {many(events, 'event')}.{freed}"
-    put(done if removed else "Nothing was removed.")
+    done = f"Deleted {counted(len(removed), 'session')} with {counted(events, 'event')}.{freed}"
+    put(done if removed else "Nothing was deleted.")
 
 
 def _as_data(old: Old, *, removed: bool) -> dict[str, object]:
     return {
         "name": old.info.name,
         "updated": old.info.updated,
-        "days": old.age // DAY,
+        "days": old.age // MILLISECONDS_PER_DAY,
         "events": old.info.events,
         "open": old.open,
         "removed": removed,

@@ -1,8 +1,9 @@
-"""`tildone sessions`: every session in the store."""
+"""`tildone sessions`: list the sessions in the store."""
 
 from __future__ import annotations
 
 from tildone.cli.opening import settings_for
+from tildone.cli.output.amounts import counted
 from tildone.cli.output.screen import moment, put, put_spans
 from tildone.cli.parsing.args import ParsedArgs
 from tildone.core.query import progress
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
     from tildone.core.query import Progress
     from tildone.log.tree import SessionInfo
 
-HERE = "●"
+CURRENT_MARK = "●"
 
 
 def run(args: ParsedArgs) -> int:
-    """List them, the one written to last first, the current one marked."""
+    """List the sessions, the last changed first, the current one marked."""
     settings = settings_for(args)
     store = open_store(settings)
     found = [(info, progress(latest_state(store.history(info.name)).plan)) for info in store.sessions()]
@@ -29,7 +30,7 @@ def run(args: ParsedArgs) -> int:
     elif found:
         put_spans(_rows(found, settings.session))
     else:
-        put(f"There is no session in {settings.store.redacted} yet. Begin one with: tildone todo append TEXT")
+        put(f"{settings.store.redacted} has no sessions yet. Start one with: tildone todo append TEXT")
     return 0
 
 
@@ -46,17 +47,16 @@ def _as_data(info: SessionInfo, far: Progress, *, here: bool) -> dict[str, objec
 
 
 def _rows(found: list[tuple[SessionInfo, Progress]], current: str) -> list[tuple[Span, ...]]:
-    """One line a session. The name stands last, because it may be long."""
+    """One line for each session. The name is last, because it may be long."""
     rows: list[tuple[Span, ...]] = []
     for info, far in found:
         here = info.name == current
-        events = f"{info.events} event{'' if info.events == 1 else 's'}"
         rows.append(
             (
-                Span(HERE if here else " ", Role.ACCENT),
+                Span(CURRENT_MARK if here else " ", Role.ACCENT),
                 Span(f" {moment(info.updated)}  ", Role.DIM),
                 Span(f"{far.closed}/{far.total}".rjust(7)),
-                Span(f"  {events.rjust(10)}  ", Role.MUTED),
+                Span(f"  {counted(info.events, 'event').rjust(10)}  ", Role.MUTED),
                 Span(info.name, bold=here),
             )
         )

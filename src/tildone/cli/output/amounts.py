@@ -1,20 +1,20 @@
-"""How much, how large and how long, as a person reads it."""
+"""Counts, sizes and ages, formatted for people."""
 
 from __future__ import annotations
 
-DAY = 86_400_000
-"""Milliseconds."""
+MILLISECONDS_PER_DAY = 86_400_000
 
-SPANS = {"d": ("day", 1), "w": ("week", 7), "m": ("month", 30), "y": ("year", 365)}
+AGE_UNITS = {"d": ("day", 1), "w": ("week", 7), "m": ("month", 30), "y": ("year", 365)}
+"""The name and the days of each unit that `--older-than` takes."""
 
 
-def many(count: int, what: str) -> str:
-    """So many of something."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def counted(count: int, noun: str) -> str:
+    """A number and its noun, in the plural unless the number is 1."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def size(count: int) -> str:
-    """So many bytes."""
+    """A number of bytes in the largest fitting decimal unit."""
     amount, unit = float(count), "bytes"
     for larger in ("KB", "MB", "GB", "TB"):
         if amount < 1000:  # noqa: PLR2004  the next unit begins there
@@ -24,6 +24,6 @@ def size(count: int) -> str:
 
 
 def age(milliseconds: int) -> str:
-    """So many days, as people count them."""
-    days = max(0, milliseconds // DAY)
-    return "today" if not days else many(days, "day")
+    """A duration in whole days."""
+    days = max(0, milliseconds // MILLISECONDS_PER_DAY)
+    return "today" if not days else counted(days, "day")

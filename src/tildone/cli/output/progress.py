@@ -1,4 +1,4 @@
-"""One line that says how far something is, rewritten in place; nothing where nobody watches."""
+"""A progress line on standard error, rewritten in place; nothing if standard error is no terminal."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-OFTEN = 0.1
+REDRAW_SECONDS = 0.1
 
 
 class Progress:
-    """To be told `(what, done, total)` as often as one likes; it is gone from the terminal when the work is over."""
+    """A callable for `(what, done, total)`. It redraws at most once per interval, and clears the line on exit."""
 
     def __init__(self) -> None:
-        self._watched = on_terminal(sys.stderr)
-        # What is over in a moment needs no word.
-        self._again = monotonic() + OFTEN
+        self._is_terminal = on_terminal(sys.stderr)
+        # Work that ends within the first interval shows no progress.
+        self._next_redraw = monotonic() + REDRAW_SECONDS
         self._drawn = 0
 
     def __enter__(self) -> Self:
@@ -34,10 +34,10 @@ class Progress:
         self.clear()
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        """Show it, if it was not shown a moment ago."""
-        if not self._watched or monotonic() < self._again:
+        """Redraw the line unless it was drawn within the last interval."""
+        if not self._is_terminal or monotonic() < self._next_redraw:
             return
-        self._again = monotonic() + OFTEN
+        self._next_redraw = monotonic() + REDRAW_SECONDS
         part = f"{100 * done // total} %, " if total else ""
         shown = clip_text(f"{what}: {part}{done:,} of {total:,} events", (columns(sys.stderr) or 80) - 1)
         sys.stderr.write(f"\r{shown.ljust(self._drawn)}")
@@ -45,8 +45,8 @@ class Progress:
         self._drawn = len(shown)
 
     def clear(self) -> None:
-        """Take the line away, so that something else can be said."""
-        self._again = monotonic() + OFTEN
+        """Clear the line, so that other output can follow."""
+        self._next_redraw = monotonic() + REDRAW_SECONDS
         if self._drawn:
             sys.stderr.write(f"\r{' ' * self._drawn}\r")
             sys.stderr.flush()

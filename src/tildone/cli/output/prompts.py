@@ -1,4 +1,4 @@
-"""Questions to the person at the terminal."""
+"""Prompts for the person at the terminal."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import select
 import sys
 
 
-def line(prompt: str) -> str:
-    """The line that is typed; empty when the input has ended.
+def read_line(prompt: str) -> str:
+    """The line that the person types; empty at the end of the input.
 
-    `input` would miss a Ctrl-C that comes between its prompt and its reading, and wait on.
+    `input` would not notice a Ctrl-C between its prompt and its read, and keep waiting.
     """
     print(prompt, end="", file=sys.stderr, flush=True)
     while os.name == "posix" and not select.select([sys.stdin], [], [], 0.1)[0]:
@@ -18,6 +18,6 @@ def line(prompt: str) -> str:
     return sys.stdin.readline()
 
 
-def agreed(question: str) -> bool:
-    """Whether the person says yes; anything else is a no."""
-    return line(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+def confirm(question: str) -> bool:
+    """Whether the person answers yes; any other answer is a no."""
+    return read_line(f"{question} [y/N] ").strip().lower() in ("y", "yes")

@@ -1,4 +1,4 @@
-"""The one way out: what is printed, how wide it may be, and whether in colour."""
+"""Standard output: what is printed, how wide, and whether in colour. Every verb prints through this module."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 
 def prepare() -> None:
-    """Make printing safe: UTF-8 wherever it goes, and no text that could not be printed at all."""
+    """Encode output as UTF-8, with unencodable characters escaped, so that printing never fails."""
     for stream in (sys.stdout, sys.stderr):
-        # A test, or a program that calls us, may have put something else in its place.
+        # A test or a calling program may have replaced the stream.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def put(text: str) -> None:
-    """Print a text of ours, and end the line."""
+    """Print a line of tildone's own text."""
     sys.stdout.write(f"{text}\n")
 
 
 def put_raw(text: str) -> None:
-    """Print text that others wrote: exact into a pipe or a file, harmless on a terminal."""
+    """Print text from elsewhere: exact to a pipe or a file, made printable on a terminal."""
     if on_terminal():
-        # Late, because a pipe does not need it.
+        # Only a terminal needs it.
         from tildone.views.sanitize import printable_lines  # noqa: PLC0415  see above
 
         text = "\n".join(printable_lines(text))
@@ -39,8 +39,8 @@ def put_raw(text: str) -> None:
 
 
 def put_spans(lines: Iterable[Iterable[Span]]) -> None:
-    """Print styled lines: in colour if wanted, and harmless either way."""
-    # Late, because not every verb draws.
+    """Print styled lines, in colour if wanted, and made printable."""
+    # Not every verb prints styled lines.
     from tildone.kit.theme import ansi  # noqa: PLC0415  see above
     from tildone.views.sanitize import printable  # noqa: PLC0415  see above
 
@@ -50,12 +50,12 @@ def put_spans(lines: Iterable[Iterable[Span]]) -> None:
 
 
 def on_terminal(stream: TextIO | None = None) -> bool:
-    """Whether a person reads along, on standard output if nothing else is meant."""
+    """Whether the stream, by default standard output, is a terminal."""
     return (stream or sys.stdout).isatty()
 
 
 def colored(stream: TextIO | None = None) -> bool:
-    """Whether to use colours: on a terminal that knows them, unless the person says otherwise."""
+    """Whether to use colours: on a terminal that supports them, unless $NO_COLOR or $FORCE_COLOR decides."""
     environ = os.environ
     if environ.get("NO_COLOR"):
         return False
@@ -64,18 +64,18 @@ def colored(stream: TextIO | None = None) -> bool:
     if not on_terminal(stream) or environ.get("TERM") == "dumb":
         return False
     if sys.platform == "win32":
-        # Running anything makes an old console understand escape sequences.
+        # Running any command enables escape sequences in an old console.
         os.system("")  # noqa: S605, S607  there is no command in it
     return True
 
 
 def columns(stream: TextIO | None = None) -> int | None:
-    """How wide a line may be: as wide as the terminal, and without one as wide as it likes."""
+    """The width of the terminal; None, for unlimited, if there is none."""
     if not on_terminal(stream):
         return None
-    said = os.environ.get("COLUMNS", "")
-    if said.isdecimal() and int(said):
-        return int(said)
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
     try:
         return os.get_terminal_size((stream or sys.stdout).fileno()).columns or None
     except OSError:
@@ -83,5 +83,5 @@ def columns(stream: TextIO | None = None) -> int | None:
 
 
 def moment(at: int) -> str:
-    """A moment in milliseconds, as the person's own clock showed it."""
+    """A time in milliseconds since 1970, formatted as local time."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(at / 1000))

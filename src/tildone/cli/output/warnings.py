@@ -1,4 +1,4 @@
-"""What is said beside the point: what of a file or a plan had no place on the other side."""
+"""Warnings about content that an import or an export cannot represent."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ if TYPE_CHECKING:
 
     from tildone.formats.conversion import ConversionWarning
 
-LISTED = 5
+
+MAX_LISTED = 5
 
 
-def aside(title: str, said: Sequence[ConversionWarning], *, everything: bool) -> None:
-    """Tell it on standard error, under a title: a few sentences, unless everything is wanted."""
-    if not said:
+def print_warnings(title: str, warnings: Sequence[ConversionWarning], *, verbose: bool) -> None:
+    """Print the warnings on standard error under a title; only the first few unless `verbose`."""
+    if not warnings:
         return
-    # In the order of a reader: what was done, then what was not.
+    # Where both streams are a terminal, what was done comes before what was not.
     sys.stdout.flush()
     print(f"{printable(title)}:", file=sys.stderr)
-    for remark in said if everything else said[:LISTED]:
-        print(f"  {printable(remark.told() if everything else str(remark))}", file=sys.stderr)
-    more = len(said) - LISTED
-    if more > 0 and not everything:
-        print(f"  and {more} more, which --verbose shows", file=sys.stderr)
+    for warning in warnings if verbose else warnings[:MAX_LISTED]:
+        print(f"  {printable(warning.told() if verbose else str(warning))}", file=sys.stderr)
+    more = len(warnings) - MAX_LISTED
+    if more > 0 and not verbose:
+        print(f"  and {more} more (use --verbose to list all)", file=sys.stderr)

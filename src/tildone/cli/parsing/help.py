@@ -42,4 +42,8 @@ def _usage(verb: Verb) -> str:
 
 def _table(rows: list[tuple[str, str]], width: int = 0) -> list[str]:
     width = width or max(len(left) for left, _ in rows)
-    return [f"  {left.ljust(width)}  {right}" for left, right in rows]
+    lines = []
+    for left, right in rows:
+        first, *rest = wrap_text(right, COLUMNS - width - 4)
+        lines += [f"  {left.ljust(width)}  {first}", *(f"{' ' * (width + 4)}{line}" for line in rest)]
+    return lines

@@ -1,4 +1,4 @@
-"""`tildone call`: a tool call as a model makes it, and what the model would get."""
+"""`tildone call`: call a tool as a model would, and print what the model would receive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def run(args: ParsedArgs) -> int:
-    """Call a tool; a refusal is an answer, too, with an exit code that says so."""
+    """Call a tool; the exit code tells whether the call was refused."""
     dialect = _dialect(args.positional[0], args.options.get("dialect"))
     arguments = args.positional[1] if len(args.positional) > 1 else None
     reply = open_session(settings_for(args), dialect).call(args.positional[0], _arguments(arguments))
@@ -34,7 +34,7 @@ def _dialect(tool: str, wanted: str | None) -> Dialect:
     """The dialect that the tool belongs to.
 
     Raises:
-        UsageError: there is no such tool, or not in the dialect that was asked for.
+        UsageError: the tool is unknown, or not in the given dialect.
     """
     if wanted:
         dialect = dialect_named(wanted)
@@ -49,7 +49,7 @@ def _dialect(tool: str, wanted: str | None) -> Dialect:
 
 
 def _arguments(given: str | None) -> str:
-    """The JSON as args, or from standard input; at a terminal, where nothing is piped in, no arguments at all."""
+    """The JSON of the command line or of standard input; without both, at a terminal, no arguments."""
     if given is not None and given != "-":
         return given
     if given is None and sys.stdin.isatty():

@@ -1,4 +1,4 @@
-"""`tildone export`: the plan, or the session with all its history, into a file that others can read."""
+"""`tildone export`: write the plan, or the session with its whole history, to a file."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from itertools import islice
 
 from tildone.cli.opening import open_for_reading, session_title, settings_for
 from tildone.cli.output.screen import put, put_raw
-from tildone.cli.output.warnings import aside
+from tildone.cli.output.warnings import print_warnings
 from tildone.cli.parsing.args import ParsedArgs
-from tildone.cli.transfer.reading import CLAUDE, FORMS, JSON, MARKDOWN, PI, STREAM, TODO_TXT, ending_of
+from tildone.cli.transfer.reading import STREAM
 from tildone.config import nearest
 from tildone.errors import Refused, UsageError
 from tildone.files.atomic import read_text, write_text
 from tildone.formats import markdown, todotxt
 from tildone.formats.conversion import ExportedText
+from tildone.formats.detection import CLAUDE, FORMATS, JSON, MARKDOWN, PI, TODO_TXT, format_of_name
 from tildone.log import archive
 from tildone.log.archive import Archive
 from tildone.log.events import PlanChanged
@@ -24,116 +25,117 @@ from tildone.views.sanitize import printable
 if TYPE_CHECKING:
     from tildone.session import Session
 
-OUT = tuple(form for form in FORMS if form != CLAUDE)
-RECENT = 200
+EXPORT_FORMATS = tuple(each for each in FORMATS if each != CLAUDE)
+MAX_EVENTS_COMPARED = 200
+"""How many of the newest events are searched for the plan that a todo.txt file was exported from."""
 
 
 def run(args: ParsedArgs) -> int:
-    """Write the session in the format that is wanted, to a file or to standard output."""
+    """Write the session to a file or to standard output, in the format that the command line selects."""
     path = args.positional[0] if args.positional else STREAM
-    form = _form(args.options.get("as"), path)
+    format_ = _format(args.options.get("as"), path)
     session = open_for_reading(args)
-    if form == PI:
-        _save_pi(session, path, settings_for(args).project)
+    if format_ == PI:
+        _write_pi_session(session, path, settings_for(args).project)
         put(f"Wrote the session to {printable(path)}")
         return 0
-    written = _written(session, form)
+    written = _written(session, format_)
     if path == STREAM:
         put_raw(written.text.removesuffix("\n"))
     else:
         if not args.has("force"):
-            _spare(session, path, form)
+            _check_overwrite(session, path, format_)
         write_text(path, written.text)
-        put(f"Wrote the {'session' if form == JSON else 'plan'} to {printable(path)}")
-    aside(f"What is written otherwise in {form}", written.said, everything=args.has("verbose"))
+        put(f"Wrote the {'session' if format_ == JSON else 'plan'} to {printable(path)}")
+    print_warnings(f"Not represented in {format_}", written.said, verbose=args.has("verbose"))
     return 0
 
 
-def _form(wanted: str | None, path: str) -> str:
-    """The format to write in: as the person says, else as the file's name does.
+def _format(given: str | None, path: str) -> str:
+    """The format to write: the given one, else that of the file's suffix.
 
     Raises:
-        UsageError: there is no such format, or no telling which.
+        UsageError: the format is unknown, or the suffix does not tell it.
     """
-    if wanted is not None and wanted not in OUT:
-        raise UsageError(f"there is no format {wanted!r} to export; {nearest(wanted, OUT)}")
+    if given is not None and given not in EXPORT_FORMATS:
+        raise UsageError(f"there is no export format {given!r}; {nearest(given, EXPORT_FORMATS)}")
     if path == STREAM:
-        if wanted == PI:
-            raise UsageError("a session of pi's is a file: name one")
-        return wanted or MARKDOWN
-    form = wanted or ending_of(path)
-    if form is None:
-        raise UsageError(f"there is no telling which format {path} is to have; say --as {', '.join(OUT)}")
-    return form
+        if given == PI:
+            raise UsageError("a pi session cannot be written to standard output; name a file")
+        return given or MARKDOWN
+    found = given or format_of_name(path)
+    if found is None:
+        raise UsageError(f"the name {path} does not tell the format; use --as {', '.join(EXPORT_FORMATS)}")
+    return found
 
 
-def _written(session: Session, form: str) -> ExportedText:
-    if form == JSON:
-        return ExportedText(archive.write(_whole(session)))
+def _written(session: Session, format_: str) -> ExportedText:
+    if format_ == JSON:
+        return ExportedText(archive.write(_whole_session(session)))
     plan = session.plan
     if not plan.phases:
-        raise Refused("there is no plan to export; begin one with: tildone todo append TEXT")
-    return todotxt.write(plan) if form == TODO_TXT else ExportedText(markdown.lossless_checklist(plan))
+        raise Refused("there is no plan to export; start one with: tildone todo append TEXT")
+    return todotxt.write(plan) if format_ == TODO_TXT else ExportedText(markdown.lossless_checklist(plan))
 
 
-def _whole(session: Session) -> Archive:
-    """All that the store has of the session.
+def _whole_session(session: Session) -> Archive:
+    """Everything that the store has of the session.
 
     Raises:
-        Refused: that is nothing.
+        Refused: it has no events.
     """
-    # In this order: what is written meanwhile is among the events, and the place is one of them.
-    place = session.store.session_head(session.name)
+    # In this order: events written in between are included, and the head is one of them.
+    session_head = session.store.session_head(session.name)
     events = tuple(session.store.events(session.name))
     if not events:
         raise Refused(f"{session_title(session.name)} has no events yet; start with: tildone todo append TEXT")
-    return Archive(session.name, place, events)
+    return Archive(session.name, session_head, events)
 
 
-def _save_pi(session: Session, path: str, project: str) -> None:
-    # Late, because only this format needs it.
+def _write_pi_session(session: Session, path: str, project: str) -> None:
+    # Only this format needs it.
     from tildone.stores.pi.interchange import write_history  # noqa: PLC0415  see above
 
-    whole = _whole(session)
+    whole = _whole_session(session)
     if os.path.lexists(path):
-        raise Refused(f"{path} is there already, and a session of pi's is never replaced: name another")
+        raise Refused(f"{path} already exists, and a pi session is never overwritten; choose another name")
     write_history(path, whole.session, project, whole.events, whole.session_head)
 
 
-def _spare(session: Session, path: str, form: str) -> None:
-    """Keep what is not ours.
+def _check_overwrite(session: Session, path: str, format_: str) -> None:
+    """Check that overwriting a file loses nothing.
 
     Raises:
-        Refused: the file holds something that would be lost.
+        Refused: the file has content that is not in the session.
     """
     text = read_text(path)
     if text == "":
         return
-    if form == MARKDOWN:
-        kept = text is None or bool(markdown.read(text).problems)
+    if format_ == MARKDOWN:
+        foreign = text is None or bool(markdown.read(text).problems)
         what = "more than a checklist"
-    elif form == TODO_TXT:
-        kept = text is None or not _was(session, text)
-        what = "tasks that were never this plan"
+    elif format_ == TODO_TXT:
+        foreign = text is None or not _is_former_plan(session, text)
+        what = "tasks that were never in this plan"
     else:
-        kept = text is None or not _is_part(session, text)
-        what = "something else than this session"
-    if kept:
-        raise Refused(f"{path} holds {what}; to replace it, say --force")
+        foreign = text is None or not _is_part(session, text)
+        what = "something other than this session"
+    if foreign:
+        raise Refused(f"{path} contains {what}; to overwrite it, use --force")
 
 
-def _was(session: Session, text: str) -> bool:
-    """Whether a text is what was, or could have been, exported of this session not long ago."""
-    recent = islice(session.store.history(session.name), RECENT)
+def _is_former_plan(session: Session, text: str) -> bool:
+    """Whether a text is a recent plan of this session as todo.txt."""
+    recent = islice(session.store.history(session.name), MAX_EVENTS_COMPARED)
     plans = (event.fact.plan for event in recent if isinstance(event.fact, PlanChanged))
     return any(todotxt.write(plan).text == text for plan in plans)
 
 
 def _is_part(session: Session, text: str) -> bool:
-    """Whether nothing is in an archive that is not in the session."""
+    """Whether the session has every event of an archive."""
     try:
-        kept = archive.read(text)
+        held = archive.read(text)
     except (ValueError, RecursionError):
         return False
     here = {event.id for event in session.store.events(session.name)}
-    return kept.session == session.name and here.issuperset(event.id for event in kept.events)
+    return held.session == session.name and here.issuperset(event.id for event in held.events)

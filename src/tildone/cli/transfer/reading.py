@@ -1,4 +1,4 @@
-"""Files that plans come in: which format each is in, and what it holds."""
+"""Reads the files to import from disk or standard input, and gives what they contain."""
 
 from __future__ import annotations
 
@@ -8,227 +8,131 @@ import sys
 
 from tildone.config import nearest
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
-from tildone.formats import checklists, claude_tasks, todotxt
+from tildone.formats import claude_tasks
 from tildone.formats.conversion import ConversionWarning, ImportedPlan
-from tildone.log import archive, codec
-from tildone.log.state import latest_state
-from tildone.log.tree import branch, by_id
+from tildone.formats.detection import (
+    CLAUDE,
+    FORMATS,
+    JSON,
+    PI,
+    HistoryFile,
+    ImportFile,
+    PlanFile,
+    detect_format,
+    format_of_name,
+    json_error,
+    parse_file,
+    reason,
+)
+from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
-from tildone.value import value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from tildone.core.plan import Plan
-    from tildone.log.events import Event
-    from tildone.log.tree import SessionHead
-
-PI, CLAUDE, MARKDOWN, TODO_TXT, JSON = FORMS = ("pi", "claude", "markdown", "todo.txt", "json")
 STREAM = "-"
 
-_ENDINGS = {".jsonl": PI, ".md": MARKDOWN, ".markdown": MARKDOWN, ".mdown": MARKDOWN, ".txt": TODO_TXT, ".json": JSON}
-_TODO_TXT_LINE = re.compile(r"^(?:x [0-9]{4}-[0-9]{2}-[0-9]{2} |\([A-Z]\) )", re.MULTILINE)
 _TASK_FILE = re.compile(r"[0-9]+\.json")
 _BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
 
-@value
-class FoundPlan:
-    """A file that holds a plan, and what of the file is not in it."""
-
-    path: str
-    form: str
-    plan: Plan
-    said: tuple[ConversionWarning, ...] = ()
-
-
-@value
-class FoundHistory:
-    """A file that holds a session with all its events, and what of the file is not among them."""
-
-    path: str
-    form: str
-    session: str
-    events: tuple[Event, ...]
-    session_head: SessionHead
-    said: tuple[ConversionWarning, ...] = ()
-
-    @property
-    def plan(self) -> Plan:
-        """The plan where the session stands."""
-        return latest_state(reversed(branch(by_id(self.events), self.session_head.head))).plan
-
-
-Found = FoundPlan | FoundHistory
-
-
-def checked(form: str | None) -> str | None:
-    """A format that was named.
+def checked_format(format_: str | None) -> str | None:
+    """The format that the command line names, if any.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: there is no such format.
     """
-    if form is not None and form not in FORMS:
-        raise UsageError(f"there is no format {form!r}; {nearest(form, FORMS)}")
-    return form
+    if format_ is not None and format_ not in FORMATS:
+        raise UsageError(f"there is no format {format_!r}; {nearest(format_, FORMATS)}")
+    return format_
 
 
-def ending_of(path: str) -> str | None:
-    """The format that a file's name promises."""
-    return _ENDINGS.get(os.path.splitext(path)[1].lower())
-
-
-def shown(path: str) -> str:
-    """A file as a sentence names it."""
+def file_title(path: str) -> str:
+    """The file as a sentence names it."""
     return "standard input" if path == STREAM else path
 
 
-def find_all(paths: Sequence[str], form: str | None) -> list[Found]:
-    """What the files hold; files of single tasks that lie in one folder are one list.
+def read_files(paths: Sequence[str], format_: str | None) -> list[ImportFile]:
+    """What the files contain; several task files of Claude Code from one folder are one list.
 
     Raises:
-        TildoneError: one of them cannot be read.
+        TildoneError: a file cannot be read.
     """
-    single = [path for path in paths if form in (None, CLAUDE) and _is_task_file(path)]
+    single = [path for path in paths if format_ in (None, CLAUDE) and _is_task_file(path)]
     folders = {os.path.dirname(os.path.abspath(path)) for path in single}
     if len(single) == 1 or len(folders) != 1:
-        return [find(path, form) for path in paths]
-    others = [find(path, form) for path in paths if path not in single]
+        return [read_file(path, format_) for path in paths]
+    others = [read_file(path, format_) for path in paths if path not in single]
     return [_task_files(os.path.dirname(single[0]) or ".", single), *others]
 
 
-def find(path: str, form: str | None) -> Found:
-    """What a file or a folder holds; its format is found out unless it is named.
+def read_file(path: str, format_: str | None) -> ImportFile:
+    """What a file or a task folder contains; the format is detected unless it is given.
 
     Raises:
-        NotFound: there is no such file.
-        Refused: it does not hold what it should.
-        UsageError: there is no telling in which format it is.
-        TildoneError: it cannot be read.
+        NotFound: the file does not exist.
+        Refused: its content is not in the format.
+        UsageError: the format cannot be detected.
+        TildoneError: the file cannot be read.
     """
     if path != STREAM and os.path.isdir(path):
-        if form not in (None, CLAUDE):
-            raise Refused(f"{path} is a folder, and {form} comes in files")
-        return _folder(path)
+        if format_ not in (None, CLAUDE):
+            raise Refused(f"{path} is a folder, but a {format_} import is a file")
+        return _task_folder(path)
     raw = _bytes(path)
-    if form == PI:
-        return _pi(path, raw)
+    if format_ == PI:
+        return _pi_session(path, raw)
     text = _text(path, raw)
-    form = form or _form_of(path, text)
-    if form == PI:
-        return _pi(path, raw)
+    format_ = format_ or _detected(path, text)
+    if format_ == PI:
+        return _pi_session(path, raw)
     try:
-        return _parsed(path, form, text)
+        return parse_file(path, format_, text)
     except (ValueError, RecursionError) as error:
-        raise Refused(f"could not read {shown(path)} as {form}: {_why(error)}") from error
+        raise Refused(f"could not read {file_title(path)} as {format_}: {reason(error)}") from error
 
 
-def _parsed(path: str, form: str, text: str) -> Found:
-    match form:
-        case "json":
-            held = archive.read(text)
-            said = (
-                (ConversionWarning("the plan in it is not what its events lead to; the events count"),)
-                if held.edited
-                else ()
-            )
-            return FoundHistory(path, form, held.session, held.events, held.session_head, said)
-        case "claude":
-            data = codec.parse(text)
-            taken = (
-                claude_tasks.read_task_files([data])
-                if claude_tasks.is_task_file(data)
-                else claude_tasks.read_todo_list(data)
-            )
-        case "todo.txt":
-            taken = todotxt.read(text)
-        case _:
-            taken = checklists.read(text)
-    return FoundPlan(path, form, taken.plan, taken.said)
+def _detected(path: str, text: str) -> str:
+    found = detect_format(path, text)
+    if found is not None:
+        return found
+    if format_of_name(path) == JSON:
+        raise Refused(f"could not read {path}: {json_error(text) or 'it is neither a session nor a list of tasks'}")
+    raise UsageError(f"cannot detect the format of {file_title(path)}; use --from {', '.join(FORMATS)}")
 
 
-def _form_of(path: str, text: str) -> str:
-    """The format that a text is in, by what it holds and then by its file's name."""
-    content = text.lstrip()
-    if content.startswith(("{", "[")):
-        form = PI if _begins_a_session(content) else _form_of_json(content)
-        if form:
-            return form
-    promised = ending_of(path)
-    if promised == JSON:
-        raise Refused(f"could not read {path}: {_not_json(text) or 'it holds neither a session nor a list of tasks'}")
-    if promised and promised != TODO_TXT:
-        return promised
-    if checklists.looks_like_one(text) or not content:
-        return MARKDOWN
-    if promised or _TODO_TXT_LINE.search(text):
-        return TODO_TXT
-    raise UsageError(f"there is no telling in which format {shown(path)} is; say --from {', '.join(FORMS)}")
-
-
-def _begins_a_session(text: str) -> bool:
-    try:
-        first = codec.parse(text.partition("\n")[0])
-    except ValueError:
-        return False
-    return isinstance(first, dict) and first.get("type") == "session"
-
-
-def _form_of_json(text: str) -> str | None:
-    try:
-        data = codec.parse(text)
-    except ValueError:
-        return None
-    if archive.is_archive(data):
-        return JSON
-    return CLAUDE if claude_tasks.is_task_file(data) or claude_tasks.is_todo_list(data) else None
-
-
-def _not_json(text: str) -> str | None:
-    try:
-        codec.parse(text)
-    except ValueError as error:
-        return _why(error)
-    return None
-
-
-def _why(error: Exception) -> str:
-    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-
-
-def _pi(path: str, raw: bytes) -> FoundHistory:
-    # Late, because only this format needs them.
+def _pi_session(path: str, raw: bytes) -> HistoryFile:
+    # Only this format needs them.
     from tildone.dialects import plan_in_entry  # noqa: PLC0415  see above
     from tildone.stores.pi.interchange import read_history  # noqa: PLC0415  see above
 
-    # What comes through a pipe can be read only once.
+    # A pipe can be read only once.
     if path != STREAM and os.path.isfile(path):
         history = read_history(path, plan_in_entry)
     else:
         from tempfile import TemporaryDirectory  # noqa: PLC0415  see above
 
         with TemporaryDirectory(prefix="tildone-") as folder:
-            kept = os.path.join(folder, "session.jsonl")
-            with open(kept, "wb") as file:
+            copy = os.path.join(folder, "session.jsonl")
+            with open(copy, "wb") as file:
                 file.write(raw)
-            history = read_history(kept, plan_in_entry)
-    said = tuple(ConversionWarning(_left(kind, count)) for kind, count in history.left_out)
-    return FoundHistory(path, PI, history.session, history.events, history.session_head, said)
+            history = read_history(copy, plan_in_entry)
+    said = tuple(ConversionWarning(_not_imported(kind, count)) for kind, count in history.left_out)
+    return HistoryFile(path, PI, history.session, history.events, history.session_head, said)
 
 
-def _left(kind: str, count: int) -> str:
-    """What is said of the entries of a conversation that are none of the plan's."""
-    one = count == 1
-    if kind == "message":
-        what = "message of the conversation" if one else "messages of the conversation"
+def _not_imported(entry_type: str, count: int) -> str:
+    """The remark on entries of a conversation that do not belong to the plan."""
+    if entry_type == "message":
+        what = "message" if count == 1 else "messages"
     else:
-        what = f"{'entry' if one else 'entries'} of type {kind}"
-    return f"{count} {what} {'stays' if one else 'stay'} in the file"
+        what = f"{'entry' if count == 1 else 'entries'} of type {entry_type}"
+    return f"{count} {what} not imported"
 
 
 def _is_task_file(path: str) -> bool:
-    """Whether the file is called, and is, as one of Claude Code's that holds one task."""
+    """Whether the file is a task of Claude Code, by its name and its content."""
     if not _TASK_FILE.fullmatch(os.path.basename(path)):
         return False
     try:
@@ -237,32 +141,32 @@ def _is_task_file(path: str) -> bool:
         return False
 
 
-def _folder(path: str) -> FoundPlan:
-    """The list of tasks in a folder of Claude Code's."""
+def _task_folder(path: str) -> PlanFile:
+    """The list of tasks in a task folder of Claude Code."""
     names = sorted(os.listdir(path))
     files = [os.path.join(path, name) for name in names if name.endswith(".json") and not name.startswith(".")]
     if not files and not {".lock", ".highwatermark"}.intersection(names):
-        raise Refused(f"there is no task of Claude Code's in {path}: name the folder of one session in ~/.claude/tasks")
+        raise Refused(f"{path} contains no tasks of Claude Code; name the folder of one session in ~/.claude/tasks")
     return _task_files(path, files)
 
 
-def _task_files(folder: str, files: Sequence[str]) -> FoundPlan:
+def _task_files(folder: str, files: Sequence[str]) -> PlanFile:
     held: list[Any] = []
     for path in files:
         try:
             data = codec.parse(_text(path, _bytes(path)))
         except NotFound:
-            # Deleted since the folder was looked at.
+            # Deleted since the folder was listed.
             continue
         except ValueError as error:
             raise Refused(f"could not read {path}: {error}") from error
         if claude_tasks.is_todo_list(data):
-            raise Refused(f"{path} is a whole list of todos: name one such file, not its folder")
+            raise Refused(f"{path} is a whole list of todos; import that file, not its folder")
         if not claude_tasks.is_task_file(data):
-            raise Refused(f"{path} is not the file of a task: it has no subject")
+            raise Refused(f"{path} is not a task of Claude Code: it has no subject")
         held.append(data)
     taken: ImportedPlan = claude_tasks.read_task_files(held)
-    return FoundPlan(folder, CLAUDE, taken.plan, taken.said)
+    return PlanFile(folder, CLAUDE, taken.plan, taken.said)
 
 
 def _bytes(path: str) -> bytes:
@@ -274,12 +178,12 @@ def _bytes(path: str) -> bytes:
     except FileNotFoundError as error:
         raise NotFound(f"could not read {path}: {error.strerror}") from error
     except OSError as error:
-        raise TildoneError(f"could not read {shown(path)}: {error.strerror or error}") from error
+        raise TildoneError(f"could not read {file_title(path)}: {error.strerror or error}") from error
 
 
 def _text(path: str, raw: bytes) -> str:
-    """The text in a file: UTF-8, or as Windows writes it, with or without a byte order mark."""
+    """The text of a file: UTF-8 or UTF-16, with or without a byte order mark."""
     try:
         return raw.decode(_BOMS.get(raw[:2], "utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise Refused(f"could not read {shown(path)}: it is not UTF-8 text") from error
+        raise Refused(f"could not read {file_title(path)}: it is not UTF-8 text") from error

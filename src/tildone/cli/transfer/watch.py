@@ -1,4 +1,11 @@
-"""`tildone import --watch`: a file that somebody else writes is followed, change by change."""
+"""`tildone import --watch`: import a file again whenever another program has changed it.
+
+The file is polled, since the coding agents that write such files replace them, rewrite them in place, or write several
+in a row. A half-written file must not be imported, so it is read only after two polls have found it unchanged, and what
+was read counts only if the file is still unchanged after the read. A file that changes constantly is read after
+`MAX_UNSTABLE_POLLS` all the same. Time stamps may be too coarse to tell two quick writes apart, so a file that was
+fresh when it was read is read once more later.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +15,10 @@ import time
 
 from tildone.cli.opening import session_title, settings_for
 from tildone.cli.parsing.args import ParsedArgs
-from tildone.cli.transfer.importing import Imported, as_data, counted, replace_plan, said_of, take_over
-from tildone.cli.transfer.reading import STREAM, FoundHistory, find
+from tildone.cli.transfer.importing import Imported, amount, as_data, import_history, import_plan, warn_of_losses
+from tildone.cli.transfer.reading import STREAM, read_file
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
+from tildone.formats.detection import HistoryFile
 from tildone.history.changes import changes
 from tildone.history.sentences import change_sentences
 from tildone.log import codec
@@ -21,179 +29,173 @@ from tildone.wiring import dialect_of_session, open_session, open_store
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from tildone.cli.transfer.reading import Found
+    from tildone.formats.detection import ImportFile
 
-    Look = tuple[tuple[str, int, int, int], ...]
+    Fingerprint = tuple[tuple[str, int, int, int], ...]
 
-PAUSE = 0.2
-"""Seconds between two looks at the file. It is read when two looks show the same."""
+POLL_SECONDS = 0.2
 
-RESTLESS = 10
-"""After how many looks a file that changes all the time is read all the same."""
+MAX_UNSTABLE_POLLS = 10
 
-COARSE = 2_000_000_000
-"""Nanoseconds within which a disk may not tell two changes apart, so that a file is read once more after them."""
+TIMESTAMP_NANOSECONDS = 2_000_000_000
+"""The coarsest resolution of time stamps in file systems in use (FAT)."""
 
 
-def watch(args: ParsedArgs, form: str | None) -> int:
-    """Import the file, and again whenever it has changed, until Ctrl-C.
+def watch(args: ParsedArgs, format_: str | None) -> int:
+    """Import the file now and whenever it has changed, until Ctrl-C.
 
     Raises:
-        UsageError: there is nothing that could be followed.
-        NotFound: there is no such file.
+        UsageError: the arguments do not name one file or folder.
+        NotFound: the file does not exist.
     """
     if len(args.positional) != 1 or args.positional[0] == STREAM:
-        raise UsageError("--watch follows one file or one folder")
+        raise UsageError("--watch requires one file or one folder")
     if args.has("dry-run"):
-        raise UsageError("--watch and --dry-run do not go together")
+        raise UsageError("--watch and --dry-run exclude each other")
     path = args.positional[0]
-    if _look(path) is None:
-        raise NotFound(f"could not read {path}: there is no such file")
-    follower = Follower(args, path, form)
+    if _fingerprint(path) is None:
+        raise NotFound(f"could not read {path}: no such file")
+    follower = Follower(args, path, format_)
     try:
         follower.follow()
     except KeyboardInterrupt:
-        follower.say(f"Stopped following {printable(path)}.")
+        follower.say(f"Stopped watching {printable(path)}.")
         raise
 
 
-class Looks:
-    """When a file is to be read: at first, and when it has changed and nobody seems to be writing to it."""
+class FilePoll:
+    """When a file is to be read: at first, and after it has changed and become stable."""
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._now = _look(path)
-        self._read: Look | None = None
-        self._ever = self._unsure = False
-        self._restless = 0
+        self._current = _fingerprint(path)
+        self._read: Fingerprint | None = None
+        self._was_read = self._was_fresh = False
+        self._unstable_polls = 0
 
     def due(self) -> bool:
-        """Look at the file; whether to read it."""
-        look = _look(self._path)
-        self._restless = 0 if look == self._now else self._restless + 1
-        self._now = look
-        if 0 < self._restless < RESTLESS:
+        """Poll the file; whether to read it now."""
+        polled = _fingerprint(self._path)
+        self._unstable_polls = 0 if polled == self._current else self._unstable_polls + 1
+        self._current = polled
+        if 0 < self._unstable_polls < MAX_UNSTABLE_POLLS:
             return False
-        return not self._ever or look != self._read or (self._unsure and not _is_fresh(look))
+        return not self._was_read or polled != self._read or (self._was_fresh and not _is_fresh(polled))
 
-    def held(self) -> bool:
-        """Whether the file is still as it was when it was found due, so that what was read of it is whole."""
-        return self._restless > 0 or _look(self._path) == self._now
+    def stable(self) -> bool:
+        """Whether the file is unchanged since it was due, so that what was read of it is complete."""
+        return self._unstable_polls > 0 or _fingerprint(self._path) == self._current
 
     def done(self) -> None:
-        """The file was read, as it looked when it was found due."""
-        self._read, self._ever, self._unsure, self._restless = self._now, True, _is_fresh(self._now), 0
+        """Record that the file was read in the state in which it was due."""
+        self._read, self._was_read, self._was_fresh = self._current, True, _is_fresh(self._current)
+        self._unstable_polls = 0
 
 
 class Follower:
-    """One file as it was last taken, and the store that it goes into."""
+    """Imports one file into the store again and again."""
 
-    def __init__(self, args: ParsedArgs, path: str, form: str | None) -> None:
-        self._typed = args
+    def __init__(self, args: ParsedArgs, path: str, format_: str | None) -> None:
+        self._args = args
         self._path = path
-        self._form = form
+        self._format = format_
         self._settings = settings_for(args)
         self._store = open_store(self._settings)
-        self._looks = Looks(path)
-        self._taken: Found | None = None
+        self._poll = FilePoll(path)
+        self._last: ImportFile | None = None
         self._trouble = ""
 
     def follow(self) -> NoReturn:
-        """Look at the file again and again, without end."""
-        self.say(f"Following {printable(self._path)}. Ctrl-C ends it.")
+        """Poll the file without end."""
+        self.say(f"Watching {printable(self._path)}. Press Ctrl-C to stop.")
         while True:
-            self.look()
-            time.sleep(PAUSE)
+            self.poll()
+            time.sleep(POLL_SECONDS)
 
-    def look(self) -> None:
-        """Look at the file once, and import it if it is time to."""
-        if self._looks.due():
+    def poll(self) -> None:
+        """Poll the file once, and import it if it is due."""
+        if self._poll.due():
             self._read()
 
     def say(self, text: str) -> None:
-        """Tell the person how it goes, at once; programs are told elsewhere than where they read results."""
-        print(text, file=sys.stderr if self._typed.has("json") else sys.stdout, flush=True)
+        """Print a message at once; on standard error if standard output is for JSON."""
+        print(text, file=sys.stderr if self._args.has("json") else sys.stdout, flush=True)
 
     def _read(self) -> None:
-        """Read the file. One that cannot be read may be about to be written: the next change will show."""
+        """Read the file. One that cannot be read may be about to be written: wait for its next change."""
         try:
-            found = find(self._path, self._form)
+            file = read_file(self._path, self._format)
         except TildoneError as error:
             if isinstance(error, UsageError):
                 raise
-            self._looks.done()
-            gone = isinstance(error, NotFound)
-            self._wait(f"{self._path} is gone" if gone else str(error))
+            self._poll.done()
+            self._warn(f"{self._path} does not exist" if isinstance(error, NotFound) else str(error))
             return
-        if self._looks.held():
-            self._looks.done()
-            self._take(found)
+        if self._poll.stable():
+            self._poll.done()
+            self._import(file)
 
-    def _take(self, found: Found) -> None:
-        """Import what was found, if it is not what was imported last."""
-        self._form = found.form
-        last = self._taken
-        if last is None or _content(found) != _content(last):
+    def _import(self, file: ImportFile) -> None:
+        """Import the file unless its content is what was imported last."""
+        self._format = file.format
+        last = self._last
+        if last is None or _content(file) != _content(last):
             try:
-                done = self._imported(found)
+                done = self._imported(file)
             except Refused as error:
-                self._wait(str(error))
+                self._warn(str(error))
                 return
-            self._tell(done, first=last is None)
-        self._taken, self._trouble = found, ""
-        if last is None or last.said != found.said:
-            self._say_of(found)
+            self._report(done, first=last is None)
+        self._last, self._trouble = file, ""
+        if (last is None or last.said != file.said) and not self._args.has("json"):
+            warn_of_losses(file, verbose=self._args.has("verbose"))
 
-    def _imported(self, found: Found) -> Imported:
-        if isinstance(found, FoundHistory):
-            return take_over(self._typed, found, self._store)
+    def _imported(self, file: ImportFile) -> Imported:
+        if isinstance(file, HistoryFile):
+            return import_history(self._args, file, self._store)
         dialect = dialect_of_session(self._settings, self._store)
-        return replace_plan(open_session(self._settings, dialect, self._store), found, self._typed)
+        return import_plan(open_session(self._settings, dialect, self._store), file, self._args)
 
-    def _tell(self, done: Imported, *, first: bool) -> None:
-        """One line a change."""
-        if self._typed.has("json"):
+    def _report(self, done: Imported, *, first: bool) -> None:
+        """Print one line for each import that changed something."""
+        if self._args.has("json"):
             print(codec.dump(as_data(done)), flush=True)
         elif first:
-            self.say(f"Imported {printable(self._path)} into {printable(session_title(done.session))}: {counted(done)}")
+            session = printable(session_title(done.session))
+            self.say(f"Imported {printable(self._path)}: {amount(done)}, into {session}")
         elif done.new or done.before != done.after:
-            what = change_sentences(changes(done.before, done.after)) or [counted(done)]
+            what = change_sentences(changes(done.before, done.after)) or [amount(done)]
             self.say(f"{time.strftime('%H:%M:%S')}  {'; '.join(what)}")
 
-    def _say_of(self, found: Found) -> None:
-        """What has no place in a plan, whenever that is another than it was."""
-        if not self._typed.has("json"):
-            said_of(found, everything=self._typed.has("verbose"))
-
-    def _wait(self, trouble: str) -> None:
-        """Say once what is wrong with the file now."""
+    def _warn(self, trouble: str) -> None:
+        """Print why the file cannot be imported now, unless that was printed last."""
         if trouble != self._trouble:
             self._trouble = trouble
             sys.stdout.flush()
             print(f"tildone: {printable(trouble)}; waiting for its next change", file=sys.stderr, flush=True)
 
 
-def _look(path: str) -> Look | None:
-    """What a file, or each file in a folder, looks like from outside: it changes when they do. None if it is gone."""
+def _fingerprint(path: str) -> Fingerprint | None:
+    """The time stamps and sizes of a file, or of each file in a folder; None if it does not exist."""
     try:
         if os.path.isdir(path):
             names = sorted(name for name in os.listdir(path) if name.endswith(".json"))
-            return tuple(_outside(os.path.join(path, name)) for name in names)
-        return (_outside(path),)
+            return tuple(_stat(os.path.join(path, name)) for name in names)
+        return (_stat(path),)
     except OSError:
         return None
 
 
-def _outside(path: str) -> tuple[str, int, int, int]:
+def _stat(path: str) -> tuple[str, int, int, int]:
     found = os.stat(path)
     return path, found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def _is_fresh(look: Look | None) -> bool:
-    """Whether a change could still follow that leaves everything but the content as it is."""
+def _is_fresh(fingerprint: Fingerprint | None) -> bool:
+    """Whether a further change could leave the time stamps as they are."""
     now = time.time_ns()
-    return any(now - changed < COARSE for _, changed, _, _ in look or ())
+    return any(now - changed < TIMESTAMP_NANOSECONDS for _, changed, _, _ in fingerprint or ())
 
 
-def _content(found: Found) -> object:
-    return (found.events, found.session_head) if isinstance(found, FoundHistory) else found.plan
+def _content(file: ImportFile) -> object:
+    return (file.events, file.session_head) if isinstance(file, HistoryFile) else file.plan

@@ -1,4 +1,4 @@
-"""`tildone todo copy`: the plan into the clipboard, by whatever way there is from here."""
+"""`tildone todo copy`: copy the plan to the clipboard."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tildone.cli.output.screen import on_terminal, put, put_raw
 from tildone.cli.parsing.args import ParsedArgs
 from tildone.cli.plan.applying import COMMAND, apply_answer
 from tildone.commands.answer import CopyText
-from tildone.commands.verbs import copy as wanted
+from tildone.commands.verbs import copy as copy_plan
 from tildone.commands.verbs import resumed
 from tildone.extensions.clipboard import copied
 
@@ -18,16 +18,16 @@ from tildone.extensions.clipboard import copied
 def run(args: ParsedArgs) -> int:
     """Copy the plan as Markdown."""
     session = open_for_reading(args)
-    answer = wanted(session.plan, me=COMMAND)
+    answer = copy_plan(session.plan, me=COMMAND)
     request = answer.request
     if not isinstance(request, CopyText):
         return apply_answer(session, answer)
     if copied(request.text):
         return apply_answer(session, resumed(request))
     if on_terminal():
-        # The terminal itself takes it (OSC 52), over SSH as well. It does not say whether it did.
+        # OSC 52: the terminal copies it, over SSH as well, and does not confirm it.
         put(f"\x1b]52;c;{b64encode(request.text.encode()).decode()}\x07Sent the plan to your terminal's clipboard")
         return 0
     put_raw(request.text.removesuffix("\n"))
-    print("tildone: no clipboard can be reached from here; the plan is printed instead", file=sys.stderr)
+    print("tildone: no clipboard is available; the plan was printed instead", file=sys.stderr)
     return 0

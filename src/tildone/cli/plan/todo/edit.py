@@ -1,4 +1,4 @@
-"""`tildone todo edit`: the plan in the person's own editor. Whatever goes wrong, what they args is kept."""
+"""`tildone todo edit`: edit the plan in the person's editor. Their text is kept whatever fails."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 from tildone.cli.opening import open_for_editing
-from tildone.cli.output.prompts import line
+from tildone.cli.output.prompts import read_line
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.args import ParsedArgs
 from tildone.cli.plan.applying import apply_answer
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 def run(args: ParsedArgs) -> int:
-    """Let the person edit the plan; a text that cannot be read is opened again if they wish."""
+    """Open the plan in an editor; a text that cannot be parsed can be edited again."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
-        raise UsageError("no editor is set; name one in $VISUAL or $EDITOR, or use: tildone todo export, then import")
+        raise UsageError("no editor is configured; set $VISUAL or $EDITOR, or use tildone todo export and import")
     session = open_for_editing(args)
     plan = session.plan
     request = OpenEditor(draft(plan))
@@ -39,7 +39,7 @@ def run(args: ParsedArgs) -> int:
         if _read(path) == request.text.encode():
             os.remove(path)
             raise
-        hint = f"What you args is kept in {path}; to use it: tildone todo import {path}"
+        hint = f"Your text is kept in {path}; to use it: tildone todo import {path}"
         raise type(error)(f"{error}\n{hint}") from error
     os.remove(path)
     return code
@@ -58,22 +58,22 @@ def _edited(session: Session, plan: Plan, request: OpenEditor, editor: str, path
         if answer.trouble and _wants_again(answer):
             continue
         if session.plan != plan:
-            raise Refused("the plan was changed by somebody else while you edited it")
+            raise Refused("the plan has changed while you edited it")
         return apply_answer(session, answer)
 
 
 def _run(editor: str, path: str) -> str | None:
-    """Run the editor until it is closed; why that failed, if it did."""
+    """Run the editor until it exits, and return the reason if it failed."""
     words = shlex.split(editor, posix=os.name == "posix")
-    # Ctrl-C belongs to the editor meanwhile. A handler, unlike an ignored signal, is not passed on to it.
+    # Ctrl-C is for the editor meanwhile. A handler, unlike an ignored signal, is not inherited by it.
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
-        code = subprocess.run([*words, path], check=False).returncode  # noqa: S603  the person's own choice
+        code = subprocess.run([*words, path], check=False).returncode  # noqa: S603  the person's own command
     except OSError as error:
         return f"cannot run {words[0]}: {error.strerror}"
     finally:
         signal.signal(signal.SIGINT, before)
-    return f"{words[0]} ended with exit code {code}" if code else None
+    return f"{words[0]} exited with code {code}" if code else None
 
 
 def _wants_again(answer: Answer) -> bool:
@@ -82,7 +82,7 @@ def _wants_again(answer: Answer) -> bool:
     for message in answer.messages:
         print(message.text, file=sys.stderr)
     try:
-        return bool(line("Press Enter to edit it again, Ctrl-C to stop: "))
+        return bool(read_line("Press Enter to edit it again, Ctrl-C to cancel: "))
     except KeyboardInterrupt:
         print(file=sys.stderr)
         return False

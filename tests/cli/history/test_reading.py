@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.cli.histories import kept, labelled, named
+from tests.cli.history.histories import kept, labelled, named
 from tests.cli.person import Person
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Phase, Plan, Task
@@ -58,7 +58,7 @@ def test_the_same_plan_does_not_differ(person: Person) -> None:
 
     assert (answer.code, answer.out) == (
         0,
-        "Nothing differs: the plan is the same at cccccccccc and cccccccccc.\n",
+        "No difference: the plan is the same at cccccccccc and cccccccccc.\n",
     )
     assert person.run("diff", "head", "--json").json == {"from": named("c"), "to": named("c"), "phases": []}
 
@@ -143,10 +143,10 @@ def test_blame_knows_the_plan_as_it_was_and_what_left_it(person: Person) -> None
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("blame", "nothing like it"), 'no task on this branch has "nothing like it" in it'),
-        (("blame", "7"), "no task has the number 7: they are numbered 0 to 1"),
-        (("blame", " "), 'no task on this branch has " " in it'),
-        (("blame", "7", "--at", "root"), "no task has the number 7: there is none"),
+        (("blame", "nothing like it"), 'no task on this branch contains "nothing like it"'),
+        (("blame", "7"), "there is no task 7: the tasks are numbered 0 to 1"),
+        (("blame", " "), 'no task on this branch contains " "'),
+        (("blame", "7", "--at", "root"), "there is no task 7: the plan is empty"),
         (("blame", "--at", "nope"), "no event is called 'nope', and no id begins with it"),
     ],
 )
@@ -215,6 +215,6 @@ def test_a_long_history_can_be_looked_at_and_moved_about_in(person: Person) -> N
     kept(person, *(plan_of(*(f"task {m}" for m in range(n % 7 + 1))) for n in range(90)))
 
     assert len(person.run("log", "--json", "--limit", "3").json) == 3
-    assert person.says("undo", "40").startswith("Took back 40 changes: ")
+    assert person.says("undo", "40").startswith("Undid 40 changes: ")
     assert person.says("checkout", "head~49").startswith("Went to ")
     assert person.says("todo") == "– [0] task 0\n"

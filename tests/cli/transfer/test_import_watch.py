@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.person import CTRL_C, PROGRAM, Person
 from tildone.cli.parsing.args import parse
-from tildone.cli.transfer.watch import RESTLESS, Follower, Looks
+from tildone.cli.transfer.watch import MAX_UNSTABLE_POLLS, FilePoll, Follower
 from tildone.cli.verbs import ROOT
 from tildone.core.ops import At, Mark
 from tildone.core.plan import Status
@@ -95,7 +95,7 @@ def test_each_change_is_imported_and_told_in_a_line(person: Person) -> None:
     path.write_text("- [ ] a\n", encoding="utf-8")
 
     with watching(person, "plan.md") as follower:
-        assert follower.until("Following") == "Following plan.md. Ctrl-C ends it."
+        assert follower.until("Following") == "Watching plan.md. Press Ctrl-C to stop."
         assert follower.until("Imported") == f"Imported plan.md: 1 task in 1 phase, into {person.folder.resolve()}"
         with path.open("a", encoding="utf-8") as file:
             file.write("- [ ] b\n")
@@ -104,7 +104,7 @@ def test_each_change_is_imported_and_told_in_a_line(person: Person) -> None:
         assert follower.until("completed").endswith("  completed “a”")
         code = follower.stop()
 
-    assert (code, follower.said[-1]) == (130, "Stopped following plan.md.")
+    assert (code, follower.said[-1]) == (130, "Stopped watching plan.md.")
     assert person.says("todo") == "✓ [0] a\n– [1] b\n"
     assert events(person) == 3
 
@@ -118,10 +118,10 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], F
     return lambda name: Follower(parse(ROOT, ["import", name]), name, None)
 
 
-def looks(follower: Follower, capsys: pytest.CaptureFixture[str]) -> list[str]:
+def polled(follower: Follower, capsys: pytest.CaptureFixture[str]) -> list[str]:
     """What it says when it has looked often enough to see a change."""
-    follower.look()
-    follower.look()
+    follower.poll()
+    follower.poll()
     out, err = capsys.readouterr()
     return [*out.splitlines(), *err.splitlines()]
 
@@ -133,21 +133,21 @@ def test_a_file_that_says_the_same_changes_nothing(
     path = tmp_path / "todos.json"
     path.write_text('[{"content": "a"}]', encoding="utf-8")
     follower = follow("todos.json")
-    assert looks(follower, capsys) == ["Imported todos.json: 1 task in 1 phase, into session 's'"]
+    assert polled(follower, capsys) == ["Imported todos.json: 1 task in 1 phase, into session 's'"]
     session = session_in(SqliteStore(tmp_path / "plans.db"), "s", BY_HAND)
     session.change([Mark(At((0,)), Status.COMPLETED)])
 
     replaced(path, '[ {"content": "a"} ]')
-    assert looks(follower, capsys) == []
+    assert polled(follower, capsys) == []
     replaced(path, '[{"content": "a", "activeForm": "x"}]')
-    assert looks(follower, capsys) == [
-        "What else is in todos.json:",
+    assert polled(follower, capsys) == [
+        "Not imported from todos.json:",
         "  task 1: activeForm has no place in a plan and is left out",
     ]
     assert [task.status for task in session.plan.tasks] == [Status.COMPLETED]
 
     replaced(path, '[{"content": "a"}, {"content": "b"}]')
-    assert looks(follower, capsys)[0].endswith("  added “b”; reopened “a”")
+    assert polled(follower, capsys)[0].endswith("  added “b”; reopened “a”")
 
 
 def test_trouble_is_said_once(
@@ -161,18 +161,18 @@ def test_trouble_is_said_once(
         "tildone: could not read todos.json: Expecting value: line 1 column 2 (char 1); waiting for its next change"
     )
 
-    assert looks(follower, capsys) == [trouble]
+    assert polled(follower, capsys) == [trouble]
     replaced(path, "[")
-    assert looks(follower, capsys) == []
+    assert polled(follower, capsys) == []
     path.unlink()
-    gone = "tildone: todos.json is gone; waiting for its next change"
-    assert [looks(follower, capsys), looks(follower, capsys)] == [[gone], []]
+    gone = "tildone: todos.json does not exist; waiting for its next change"
+    assert [polled(follower, capsys), polled(follower, capsys)] == [[gone], []]
     replaced(path, "[")
-    assert looks(follower, capsys) == [trouble]
+    assert polled(follower, capsys) == [trouble]
     replaced(path, '[{"content": "a"}]')
-    assert looks(follower, capsys)[0].startswith("Imported")
+    assert polled(follower, capsys)[0].startswith("Imported")
     replaced(path, "[")
-    assert looks(follower, capsys) == [trouble.replace("todos.json:", "todos.json as claude:")]
+    assert polled(follower, capsys) == [trouble.replace("todos.json:", "todos.json as claude:")]
 
 
 def test_a_file_may_be_gone_for_a_moment(person: Person) -> None:
@@ -183,7 +183,7 @@ def test_a_file_may_be_gone_for_a_moment(person: Person) -> None:
     with watching(person, "plan.md") as follower:
         follower.until("Imported")
         path.unlink()
-        assert follower.until("gone") == "tildone: plan.md is gone; waiting for its next change"
+        assert follower.until("gone") == "tildone: plan.md does not exist; waiting for its next change"
         replaced(path, "- [ ] a\n")
         path.unlink()
         replaced(path, "- [ ] a\n- [ ] b\n")
@@ -296,55 +296,55 @@ def test_a_file_is_read_when_nobody_seems_to_be_writing_to_it(tmp_path: Path) ->
     path = tmp_path / "plan.md"
     path.write_text("a", encoding="utf-8")
     old(path)
-    looks = Looks(str(path))
+    poll = FilePoll(str(path))
 
-    assert looks.due()
-    looks.done()
-    assert not looks.due()
+    assert poll.due()
+    poll.done()
+    assert not poll.due()
     path.write_text("ab", encoding="utf-8")
-    assert [looks.due(), looks.due()] == [False, True]
+    assert [poll.due(), poll.due()] == [False, True]
     path.write_text("abc", encoding="utf-8")
-    assert not looks.held()
-    assert [looks.due(), looks.due(), looks.held()] == [False, True, True]
+    assert not poll.stable()
+    assert [poll.due(), poll.due(), poll.stable()] == [False, True, True]
     old(path)
-    assert [looks.due(), looks.due()] == [False, True]
-    looks.done()
-    assert not looks.due()
+    assert [poll.due(), poll.due()] == [False, True]
+    poll.done()
+    assert not poll.due()
 
 
 def test_a_file_that_never_rests_is_read_all_the_same(tmp_path: Path) -> None:
     """After a while."""
     path = tmp_path / "run.jsonl"
     path.touch()
-    looks = Looks(str(path))
-    looks.due()
-    looks.done()
+    poll = FilePoll(str(path))
+    poll.due()
+    poll.done()
 
     dues = []
-    for size in range(RESTLESS):
+    for size in range(MAX_UNSTABLE_POLLS):
         path.write_text("x" * (size + 1), encoding="utf-8")
-        dues.append(looks.due())
+        dues.append(poll.due())
 
-    assert dues == [False] * (RESTLESS - 1) + [True]
+    assert dues == [False] * (MAX_UNSTABLE_POLLS - 1) + [True]
     path.write_text("", encoding="utf-8")
-    assert looks.held()
+    assert poll.stable()
 
 
-def test_a_folder_looks_different_when_a_file_in_it_does(tmp_path: Path) -> None:
+def test_a_folder_changes_when_a_file_in_it_does(tmp_path: Path) -> None:
     """Gone and back again, too; locks are nothing to look at."""
     (tmp_path / "1.json").touch()
     old(tmp_path / "1.json")
-    looks = Looks(str(tmp_path))
-    looks.due()
-    looks.done()
+    poll = FilePoll(str(tmp_path))
+    poll.due()
+    poll.done()
 
     (tmp_path / ".lock").touch()
-    assert not looks.due()
+    assert not poll.due()
     (tmp_path / "1.json").unlink()
-    assert [looks.due(), looks.due()] == [False, True]
-    looks.done()
+    assert [poll.due(), poll.due()] == [False, True]
+    poll.done()
     (tmp_path / "2.json").touch()
-    assert [looks.due(), looks.due()] == [False, True]
+    assert [poll.due(), poll.due()] == [False, True]
 
 
 def test_what_is_said_of_a_file_is_said_again_only_when_it_is_something_else(person: Person) -> None:
@@ -400,17 +400,17 @@ def test_ctrl_c_at_a_terminal_ends_it(person: Person) -> None:
     answer = terminal.end()
 
     assert answer.code == 130
-    assert answer.out.endswith("Stopped following plan.md.\n")
+    assert answer.out.endswith("Stopped watching plan.md.\n")
 
 
 @pytest.mark.parametrize(
     ("words", "code", "complaint"),
     [
-        (["a.md", "b.md"], 2, "--watch follows one file or one folder"),
-        (["-"], 2, "--watch follows one file or one folder"),
-        (["a.md", "--dry-run"], 2, "--watch and --dry-run do not go together"),
-        (["gone.md"], 4, "could not read gone.md: there is no such file"),
-        (["prose"], 2, "there is no telling in which format prose is; say --from pi, claude, markdown, todo.txt, json"),
+        (["a.md", "b.md"], 2, "--watch requires one file or one folder"),
+        (["-"], 2, "--watch requires one file or one folder"),
+        (["a.md", "--dry-run"], 2, "--watch and --dry-run exclude each other"),
+        (["gone.md"], 4, "could not read gone.md: no such file"),
+        (["prose"], 2, "cannot detect the format of prose; use --from pi, claude, markdown, todo.txt, json"),
     ],
 )
 def test_what_cannot_be_followed_is_said(person: Person, words: list[str], code: int, complaint: str) -> None:

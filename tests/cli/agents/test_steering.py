@@ -14,7 +14,7 @@ from tildone.ids import now
 
 PAUSED = "An agent that comes to the end of its turn is left alone; until then it works on.\n"
 STOPPED = "An agent ends its turn before its next tool call, or after the one that is running.\n"
-NOBODY = "No agent is known to be at work here; the next one will find it so.\n"
+NOBODY = "No active agent is known here; this applies to the next one.\n"
 
 
 @pytest.fixture
@@ -34,9 +34,9 @@ def at_work(person: Person, key: str, session: str | None = None) -> None:
 
 def test_pause_says_what_happens_when_and_how_to_go_back(person: Person) -> None:
     assert person.says("pause") == (
-        f"Paused: {person.folder}.\n{PAUSED}{NOBODY}To hold agents to their plan again: tildone resume\n"
+        f"Paused: {person.folder}.\n{PAUSED}{NOBODY}To keep agents on their plan again: tildone resume\n"
     )
-    assert person.says("pause").startswith(f"Paused already: {person.folder}.\n")
+    assert person.says("pause").startswith(f"Already paused: {person.folder}.\n")
 
 
 def test_stop_and_resume_say_so_too(person: Person) -> None:
@@ -44,7 +44,7 @@ def test_stop_and_resume_say_so_too(person: Person) -> None:
         f"Stopped: {person.folder}.\n{STOPPED}{NOBODY}To let agents work again: tildone resume\n"
     )
     said = person.says("resume")
-    assert said.startswith(f"Going on: {person.folder}.\nAgents are held to their plan, and every count begins anew.")
+    assert said.startswith(f"Resumed: {person.folder}.\nAgents are held to their plan, and every count begins anew.")
     assert person.says("resume").startswith("Nothing was paused or stopped: ")
 
 
@@ -56,7 +56,7 @@ def test_every_agent_at_work_in_the_project_is_meant_and_named(person: Person) -
 
     said = person.says("stop")
 
-    assert "At work here: 2 agents.\n" in said
+    assert "Active here: 2 agents.\n" in said
     assert "  claude s1: 1 of 1 tasks open\n" in said
     assert "  codex s2: 1 of 1 tasks open\n" in said
     courses = [person.run("status", "--json", *which).json["course"] for which in ((), ("--session", "theirs"))]
@@ -94,7 +94,7 @@ def test_status_is_a_line_and_who_is_at_work(person: Person) -> None:
     said = person.says("status")
 
     assert said == (
-        "✓ 0/1 · Write the parser · paused\nPaused. To go on: tildone resume\n  claude s1: 1 of 1 tasks open\n"
+        "✓ 0/1 · Write the parser · paused\nPaused. To resume: tildone resume\n  claude s1: 1 of 1 tasks open\n"
     )
     assert person.says("status", "--line") == "✓ 0/1 · Write the parser · paused\n"
 

@@ -38,7 +38,7 @@ def drafts(folder: Path) -> list[Path]:
 def kept(answer: Answer, folder: Path) -> str:
     """The text that an answer says is kept, which is the only one there is."""
     [file] = drafts(folder)
-    assert f"What you typed is kept in {file}; to use it: tildone todo import {file}" in answer.err + answer.out
+    assert f"Your text is kept in {file}; to use it: tildone todo import {file}" in answer.err + answer.out
     return file.read_text(encoding="utf-8")
 
 
@@ -101,7 +101,7 @@ def test_an_editor_that_fails_changes_nothing_and_what_was_typed_is_kept(
     answer = person.run("todo", "edit", **editor(editors, f"{before}; exit 7"))
 
     assert (answer.code, answer.out) == (1, "")
-    assert "my editor ended with exit code 7" in answer.err
+    assert "my editor exited with code 7" in answer.err
     assert len(drafts(editors)) == left
     assert person.says("todo", "export", "-") == "# Todos\n- [ ] One\n"
 
@@ -148,7 +148,7 @@ def test_at_a_terminal_one_may_stop_and_the_text_is_kept(person: Person, editors
     person.says("todo", "append", "one")
     terminal = person.at_terminal("todo", "edit", **editor(editors, SPOIL))
 
-    terminal.until("Press Enter to edit it again, Ctrl-C to stop: ")
+    terminal.until("Press Enter to edit it again, Ctrl-C to cancel: ")
     terminal.type(key)
     answer = terminal.end()
 
@@ -175,7 +175,7 @@ def test_a_plan_that_changed_meanwhile_is_not_overwritten(person: Person, editor
     answer = person.run("todo", "edit", **editor(editors, f"{ADD}; '{PROGRAM}' todo done one >/dev/null"))
 
     assert answer.code == 3
-    assert "the plan was changed by somebody else while you edited it" in answer.err
+    assert "the plan has changed while you edited it" in answer.err
     assert kept(answer, editors).endswith("- [ ] added\n")
     assert person.says("todo", "export", "-") == "# Todos\n- [x] One\n"
 

@@ -28,7 +28,7 @@ def test_a_session_of_any_version_is_taken_over(person: Person, version: str, me
     assert answer.code == 0
     assert answer.out.splitlines()[-2:] == [
         "1 of 2 closed. Next: Wire up",
-        f"To see it: tildone todo --session {PI}{version}",
+        f"To show it: tildone todo --session {PI}{version}",
     ]
     assert answer.out.splitlines()[0].endswith(f": 2 events, into session '{PI}{version}'")
     assert answer.err.splitlines()[1] == f"  {messages} messages of the conversation stay in the file"
@@ -108,7 +108,7 @@ def test_a_session_without_a_plan_is_refused(person: Person) -> None:
 
     answer = person.run("import", "run.jsonl")
 
-    assert (answer.code, answer.err) == (3, "tildone: there is no plan in run.jsonl\n")
+    assert (answer.code, answer.err) == (3, "tildone: run.jsonl\n contains no plan")
 
 
 def test_a_conversation_of_another_program_is_refused(person: Person) -> None:
@@ -145,7 +145,7 @@ def test_an_archive_whose_plan_was_edited_is_said(person: Person) -> None:
     answer = person.run("import", "-", "--into", "copy", given=text)
 
     assert answer.err == (
-        "What else is in standard input:\n  the plan in it is not what its events lead to; the events count\n"
+        "Not imported from standard input:\n  the plan in it is not what its events lead to; the events are imported\n"
     )
     assert person.says("todo", "--session", "copy") == "Todos 0/1\n  – [0] One\n"
 
@@ -161,7 +161,7 @@ def test_events_that_clash_are_refused_with_a_way_out(person: Person) -> None:
 
     assert (answer.code, answer.err) == (
         5,
-        "tildone: session 's' has other events of the same names; import run.jsonl into another with --session\n",
+        "tildone: session 's' has different events with the same ids; import run.jsonl into another with --session\n",
     )
     assert person.says("todo", "--session", "s") == "– [0] Parse\n● [1] Wire up\n"
 

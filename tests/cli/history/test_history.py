@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.histories import kept
+from tests.cli.history.histories import kept
 from tests.cli.person import Person
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Phase, Plan, Task, flat
@@ -51,9 +51,7 @@ def test_what_was_undone_is_told_with_all_branches_only(person: Person) -> None:
 
 
 def test_nothing_happened_yet_is_a_sentence(person: Person) -> None:
-    assert person.says("log") == (
-        f"Nothing has happened in {person.folder} yet. Begin with: tildone todo append TEXT\n"
-    )
+    assert person.says("log") == (f"{person.folder} has no events yet. Start with: tildone todo append TEXT\n")
     assert person.run("log", "--json").json == []
 
 
@@ -113,11 +111,11 @@ def test_the_table_tells_when_there_is_nothing_to_tell(person: Person) -> None:
 
     assert before == person.says("log", "--session", "other").replace("session 'other'", str(person.folder))
     assert person.says("log", "--tasks") == (
-        "This is before the first change. What was done since is on a branch: tildone branch\n"
+        "This is before the first change. Later changes are on a branch: tildone branch\n"
     )
     assert person.run("log", "--tasks", "--json").json == []
     kept(person, Plan((Phase("Empty"),)), session="empty")
-    assert person.says("log", "--tasks", "--session", "empty") == "There was no task on this branch yet.\n"
+    assert person.says("log", "--tasks", "--session", "empty") == "This branch has no tasks yet.\n"
 
 
 @pytest.mark.parametrize("other", [("--all",), ("--limit", "3")])
@@ -126,7 +124,7 @@ def test_the_table_is_of_every_task_of_this_branch(person: Person, other: tuple[
 
     assert (answer.code, answer.err) == (
         2,
-        "tildone: log --tasks tells of every task of this branch: it takes neither --all nor --limit\n",
+        "tildone: log --tasks lists every task of this branch; it takes neither --all nor --limit\n",
     )
 
 
@@ -137,10 +135,10 @@ def test_undo_and_redo_say_what_they_did(person: Person) -> None:
     said = [person.says("undo"), person.says("undo"), person.says("redo"), person.says("redo")]
 
     assert said == [
-        "Took back: completed “Parse”\n0 of 1 closed. Next: Parse\n",
-        "Took back: added phase “Build”; added “Parse”\nThe plan is empty now.\n",
-        "Made again: added phase “Build”; added “Parse”\n0 of 1 closed. Next: Parse\n",
-        "Made again: completed “Parse”\n1 of 1 closed: nothing is left to do.\n",
+        "Undid: completed “Parse”\n0 of 1 closed. Next: Parse\n",
+        "Undid: added phase “Build”; added “Parse”\nThe plan is now empty.\n",
+        "Redid: added phase “Build”; added “Parse”\n0 of 1 closed. Next: Parse\n",
+        "Redid: completed “Parse”\n1 of 1 closed: nothing is left to do.\n",
     ]
 
 
@@ -151,8 +149,8 @@ def test_several_changes_are_undone_and_made_again_at_once(person: Person) -> No
     said = [person.says("undo", "2"), person.says("redo", "2")]
 
     assert said == [
-        "Took back 2 changes: added “B”; added “C”\n0 of 1 closed. Next: A\n",
-        "Made again 2 changes: added “B”; added “C”\n0 of 3 closed. Next: A\n",
+        "Undid 2 changes: added “B”; added “C”\n0 of 1 closed. Next: A\n",
+        "Redid 2 changes: added “B”; added “C”\n0 of 3 closed. Next: A\n",
     ]
 
 
@@ -173,7 +171,10 @@ def test_more_than_there_is_cannot_be_undone_and_nothing_is(person: Person) -> N
 def test_a_number_of_changes_is_a_number(person: Person, count: str) -> None:
     answer = person.run("undo", count)
 
-    assert (answer.code, answer.err) == (2, f"tildone: tildone undo takes a number of changes above 0, not '{count}'\n")
+    assert (answer.code, answer.err) == (
+        2,
+        f"tildone: tildone undo requires a positive number of changes, not '{count}'\n",
+    )
 
 
 def test_there_may_be_nothing_to_undo_or_redo(person: Person) -> None:
@@ -188,7 +189,7 @@ def test_there_may_be_nothing_to_undo_or_redo(person: Person) -> None:
 def test_a_models_change_is_undone_as_well(person: Person) -> None:
     person.says("call", "write_todos", '{"mode": "replace", "todos": [{"text": "Parse"}]}')
 
-    assert person.says("undo").startswith("Took back: added “Parse”\n")
+    assert person.says("undo").startswith("Undid: added “Parse”\n")
 
 
 def test_sessions_are_listed_with_the_current_one_marked(person: Person) -> None:
@@ -213,7 +214,7 @@ def test_no_session_yet_is_a_sentence(person: Person) -> None:
 
     said = person.says("sessions", "--store", "plans.db")
 
-    assert said == f"There is no session in {store} yet. Begin one with: tildone todo append TEXT\n"
+    assert said == f"{store} has no sessions yet. Start one with: tildone todo append TEXT\n"
 
 
 def test_every_folder_of_a_project_shares_its_plan_and_no_other_does(person: Person, tmp_path: Path) -> None:

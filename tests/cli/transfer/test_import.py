@@ -41,7 +41,7 @@ def test_a_checklist_among_prose_becomes_the_plan(person: Person) -> None:
         "Imported issue.md: 4 tasks in 1 phase\n1 of 4 closed. Next: Read Claude Code's tasks\n",
     )
     assert answer.err == (
-        "What else is in issue.md:\n"
+        "Not imported from issue.md:\n"
         "  line 3: a comment is left out\n"
         "  line 9: a task within a task follows it; that it belonged to it is not kept\n"
         "  line 13: a task in code is none, and left out\n"
@@ -144,11 +144,11 @@ def test_a_format_that_is_named_counts(person: Person) -> None:
         (["-", "--from", "json"], "[]", 3, "could not read standard input as json: not a session archive of tildone"),
         (["-", "--from", "json"], "[" * 5000, 3, "could not read standard input as json: nested too deeply"),
         (["x.json"], "{", 3, "could not read x.json: Expecting property name"),
-        (["x.json"], "{}", 3, "could not read x.json: it holds neither a session nor a list of tasks"),
+        (["x.json"], "{}", 3, "could not read x.json: it is neither a session nor a list of tasks"),
         (["gone.md"], "", 4, "could not read gone.md: No such file or directory"),
         (["a.md", "gone.md"], "- [ ] a", 4, "could not read gone.md: No such file or directory"),
-        ([".", "--from", "markdown"], "", 3, ". is a folder, and markdown comes in files"),
-        (["."], "", 3, "there is no task of Claude Code's in .: name the folder of one session"),
+        ([".", "--from", "markdown"], "", 3, ". is a folder, but a markdown import is a file"),
+        (["."], "", 3, ". contains no tasks of Claude Code; name the folder of one session"),
         (["x.json", "--into", "a", "--session", "b"], "[]", 2, "--into and --session name two sessions"),
     ],
 )
@@ -172,8 +172,8 @@ def test_what_cannot_be_read_is_said_and_nothing_changes(
     ("name", "held", "complaint"),
     [
         ("1.json", "{", "could not read tasks/1.json: Expecting"),
-        ("1.json", "[]", "tasks/1.json is a whole list of todos: name one such file, not its folder"),
-        ("1.json", "{}", "tasks/1.json is not the file of a task: it has no subject"),
+        ("1.json", "[]", "tasks/1.json is a whole list of todos; import that file, not its folder"),
+        ("1.json", "{}", "tasks/1.json is not a task of Claude Code: it has no subject"),
     ],
 )
 @pytest.mark.skipif(os.name == "nt", reason="Windows writes paths differently")
@@ -243,7 +243,7 @@ def test_a_file_without_a_task_does_not_wipe_a_plan_unless_forced(person: Person
     answer = person.run("import", name)
 
     assert (answer.code, answer.out) == (3, "")
-    assert answer.err == f"tildone: there is no task in {name}: to empty the plan, say --force or: tildone todo rm\n"
+    assert answer.err == f"tildone: {name} contains no tasks; to empty the plan, use --force or: tildone todo rm\n"
     assert person.run("import", name, "--force").code == 0
     assert person.says("todo").startswith("No tasks")
 
@@ -291,7 +291,7 @@ def test_a_few_remarks_are_shown_and_all_if_wanted(person: Person) -> None:
 
     assert short.splitlines()[-2:] == [
         "  line 5: k4: has no place in a plan; it is kept in the text",
-        "  and 3 more, which --verbose shows",
+        "  and 3 more (use --verbose to list all)",
     ]
     assert long.splitlines()[-1] == (
         "  lines 8, 9, 10, 11 and 12: a priority has no place in a plan; it is kept in the text"

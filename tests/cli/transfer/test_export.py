@@ -52,7 +52,7 @@ def test_what_todo_txt_says_otherwise_is_said(planner: Person) -> None:
     answer = planner.run("export", "--as", "todo.txt")
 
     assert answer.err == (
-        "What is written otherwise in todo.txt:\n"
+        "Not represented in todo.txt:\n"
         "  phase “Build it” is written as +Build_it, and exactly as phase:…\n"
         "  line 1: what is noted is written as note:…, which other programs show as it is\n"
         "  line 2: in_progress is written as status:in_progress, which other programs show as it is\n"
@@ -94,7 +94,7 @@ def test_a_session_of_pis_holds_every_branch(planner: Person) -> None:
         answer = planner.run("export", "run.jsonl", *words)
         assert (answer.code, answer.err) == (
             3,
-            "tildone: run.jsonl is there already, and a session of pi's is never replaced: name another\n",
+            "tildone: run.jsonl already exists, and a pi session is never overwritten; choose another name\n",
         )
     assert held(planner, "run.jsonl") == before
 
@@ -102,13 +102,13 @@ def test_a_session_of_pis_holds_every_branch(planner: Person) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["plan.org"], "there is no telling which format plan.org is to have; say --as pi, markdown, todo.txt, json"),
+        (["plan.org"], "the name plan.org does not tell the format; use --as pi, markdown, todo.txt, json"),
         (
             ["plan.md", "--as", "claude"],
-            "there is no format 'claude' to export; known are pi, markdown, todo.txt, json",
+            "there is no export format 'claude'; known are pi, markdown, todo.txt, json",
         ),
-        (["--as", "jsn"], "there is no format 'jsn' to export; did you mean 'json'?"),
-        (["--as", "pi"], "a session of pi's is a file: name one"),
+        (["--as", "jsn"], "there is no export format 'jsn'; did you mean 'json'?"),
+        (["--as", "pi"], "a pi session cannot be written to standard output; name a file"),
     ],
 )
 def test_a_format_that_cannot_be_is_said(planner: Person, words: list[str], complaint: str) -> None:
@@ -122,10 +122,10 @@ def test_a_format_that_cannot_be_is_said(planner: Person, words: list[str], comp
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        ("plan.md", "there is no plan to export; begin one with: tildone todo append TEXT"),
-        ("todo.txt", "there is no plan to export; begin one with: tildone todo append TEXT"),
-        ("plan.json", "nothing has happened in session 's' yet; begin with: tildone todo append TEXT"),
-        ("run.jsonl", "nothing has happened in session 's' yet; begin with: tildone todo append TEXT"),
+        ("plan.md", "there is no plan to export; start one with: tildone todo append TEXT"),
+        ("todo.txt", "there is no plan to export; start one with: tildone todo append TEXT"),
+        ("plan.json", "session 's' has no events yet; start with: tildone todo append TEXT"),
+        ("run.jsonl", "session 's' has no events yet; start with: tildone todo append TEXT"),
     ],
 )
 def test_without_a_plan_there_is_nothing_to_export(person: Person, name: str, complaint: str) -> None:
@@ -139,12 +139,12 @@ def test_without_a_plan_there_is_nothing_to_export(person: Person, name: str, co
 @pytest.mark.parametrize(
     ("name", "text", "complaint"),
     [
-        ("plan.md", b"# Notes\n\nSome prose.\n", "plan.md holds more than a checklist"),
-        ("plan.md", b"\xff", "plan.md holds more than a checklist"),
-        ("todo.txt", b"Buy milk\n", "todo.txt holds tasks that were never this plan"),
-        ("todo.txt", b"\xff", "todo.txt holds tasks that were never this plan"),
-        ("plan.json", b"{}", "plan.json holds something else than this session"),
-        ("plan.json", b"\xff", "plan.json holds something else than this session"),
+        ("plan.md", b"# Notes\n\nSome prose.\n", "plan.md contains more than a checklist"),
+        ("plan.md", b"\xff", "plan.md contains more than a checklist"),
+        ("todo.txt", b"Buy milk\n", "todo.txt holds tasks that were never in this plan"),
+        ("todo.txt", b"\xff", "todo.txt holds tasks that were never in this plan"),
+        ("plan.json", b"{}", "plan.json contains something other than this session"),
+        ("plan.json", b"\xff", "plan.json contains something other than this session"),
     ],
 )
 def test_a_file_that_is_not_ours_is_kept_unless_forced(planner: Person, name: str, text: bytes, complaint: str) -> None:
@@ -154,7 +154,7 @@ def test_a_file_that_is_not_ours_is_kept_unless_forced(planner: Person, name: st
     answer = planner.run("export", name)
 
     assert (answer.code, answer.out) == (3, "")
-    assert answer.err == f"tildone: {complaint}; to replace it, say --force\n"
+    assert answer.err == f"tildone: {complaint}; to overwrite it, use --force\n"
     assert (planner.folder / name).read_bytes() == text
     assert planner.run("export", name, "--force").code == 0
     assert planner.run("import", name, "--session", "copy").code == 0
@@ -180,7 +180,7 @@ def test_the_archive_of_another_session_is_kept(planner: Person) -> None:
 
     answer = planner.run("export", "plan.json", "--session", "copy")
 
-    assert answer.err == "tildone: plan.json holds something else than this session; to replace it, say --force\n"
+    assert answer.err == "tildone: plan.json contains something other than this session; to overwrite it, use --force\n"
 
 
 def test_an_archive_with_more_events_than_the_store_is_kept(planner: Person) -> None:
@@ -190,7 +190,7 @@ def test_an_archive_with_more_events_than_the_store_is_kept(planner: Person) -> 
     planner.says("todo", "append", "a", "--store", "new.db")
     answer = planner.run("export", "plan.json", "--store", "new.db")
 
-    assert answer.err == "tildone: plan.json holds something else than this session; to replace it, say --force\n"
+    assert answer.err == "tildone: plan.json contains something other than this session; to overwrite it, use --force\n"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows says it differently, and has other links and modes")

@@ -55,7 +55,7 @@ def test_everything_goes_over_to_another_store(person: Person, plans: Path) -> N
     said = person.says("migrate", "there.db").splitlines()
 
     assert said[0] == f"Copied to {there}: 2 sessions with 5 events, all of them new."
-    assert said[1].startswith("Compared on both sides: sha256 ")
+    assert said[1].startswith("Both sides have the same content: sha256 ")
     assert said[2] == f"To use it from now on: export TILDONE_STORE={there}"
     assert everything(there) == everything(plans)
 
@@ -89,7 +89,7 @@ def test_a_store_is_not_copied_into_itself_nor_out_of_nothing(person: Person, pl
     answers = [person.run("migrate", "../project/plans.db"), person.run("migrate", "there.db", "--from", "nowhere.db")]
 
     assert [(answer.code, answer.err) for answer in answers] == [
-        (2, f"tildone: {plans} can't be copied into itself\n"),
+        (2, f"tildone: {plans} cannot be copied to itself\n"),
         (4, f"tildone: there is no store at {person.folder / 'nowhere.db'}\n"),
     ]
     assert not (person.folder / "nowhere.db").exists()
@@ -142,7 +142,7 @@ def test_a_backup_is_one_plain_file(person: Person, plans: Path) -> None:
     said = person.says("backup", "copy.db")
 
     assert re.match(rf"Wrote {path} \(\d+\.\d KB\): 2 sessions with 5 events\.\n", said)
-    assert said.endswith(f"To put it back: tildone restore {path}\n")
+    assert said.endswith(f"To restore it: tildone restore {path}\n")
     assert path.stat().st_mode & 0o077 == 0
     assert apsw.Connection(str(path)).pragma("journal_mode") == "delete"
     assert sorted(os.listdir(person.folder)) == [".git", "copy.db", "plans.db"]
@@ -173,7 +173,7 @@ def test_a_backup_replaces_a_file_only_when_told_to(person: Person, plans: Path)
     kept = there.read_text()
     person.says("backup", "there.db", "--force")
 
-    assert (refused.code, refused.err) == (3, f"tildone: {there} is there already; to replace it, say --force\n")
+    assert (refused.code, refused.err) == (3, f"tildone: {there} already exists; to overwrite it, use --force\n")
     assert (itself.code, itself.err) == (2, f"tildone: {plans} is the store itself\n")
     assert kept == "precious"
     assert everything(there) == everything(plans)
@@ -217,7 +217,7 @@ def test_a_backup_put_back_loses_nothing(person: Person, plans: Path) -> None:
     assert ids(store.history("one", "after")) == ["after", "a"]
     assert ids(store.history("new")) == ["n"]
     assert "2 sessions with 5 events, none of them new." in said
-    assert said.endswith("Where 1 session stood before is another branch now: tildone log --all\n  one\n")
+    assert said.endswith("1 session moved; the former state is on another branch: tildone log --all\n  one\n")
 
 
 def test_what_was_lost_is_there_again(person: Person, plans: Path) -> None:
@@ -231,7 +231,7 @@ def test_what_was_lost_is_there_again(person: Person, plans: Path) -> None:
 
     assert everything(plans) == before
     assert "all of them new" in said
-    assert again == "Nothing changed: all of it was there.\n"
+    assert again == "Nothing changed: the store has everything in the backup.\n"
 
 
 def test_one_session_can_be_put_back_alone(person: Person, plans: Path) -> None:
@@ -258,11 +258,11 @@ def test_what_would_be_put_back_can_be_known_before(person: Person, plans: Path)
     said = person.says("restore", "copy.db", "--dry-run").splitlines()
     elsewhere = person.says("restore", "copy.db", "--dry-run", "--store", "nowhere.db")
 
-    assert same == "Nothing would change: all of it is there.\n"
+    assert same == "Nothing would change: the store has everything in the backup.\n"
     assert said == [
         "2 sessions would change:",
-        "  one: would stand where it stood in the backup; where it stands now would be another branch",
-        "  two: would be here again, with 2 events",
+        "  one: would return to its state in the backup; its current state would be on another branch",
+        "  two: would be restored, with 2 events",
     ]
     assert everything(plans) == before
     assert elsewhere.startswith("2 sessions would change:")
@@ -292,9 +292,9 @@ def test_a_damaged_store_is_moved_aside(person: Person, plans: Path, damage: obj
         name for name in os.listdir(person.folder) if ".damaged-" in name and not name.endswith(("-wal", "-shm"))
     ]
     assert foretold.code == answer.code == 0, answer
-    assert "would be moved aside and begun anew" in foretold.out
-    assert f"It is moved aside to {person.folder / aside}" in answer.err
-    assert answer.out.endswith(f"The damaged store is kept: {person.folder / aside}\n")
+    assert "would be renamed and started again" in foretold.out
+    assert f"The store is renamed to {person.folder / aside}" in answer.err
+    assert answer.out.endswith(f"The damaged store was kept: {person.folder / aside}\n")
     assert (person.folder / aside).read_bytes() == broken
     assert everything(plans) == before
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.cli.histories import kept, named
+from tests.cli.history.histories import kept, named
 from tests.cli.person import Person
 from tests.plans import COMPLETED, plan_of
 from tildone.core.plan import Task, flat
@@ -22,11 +22,11 @@ def test_checkout_goes_there_and_says_how_to_come_back(person: Person) -> None:
     back = person.says("checkout", named("c"))
 
     assert re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "WHEN", there) == (
-        f"Went to bbbbbbbbbb, WHEN.\n0 of 2 closed. Next: a\nTo come back: tildone checkout {named('c')}\n"
+        f"Moved to bbbbbbbbbb, WHEN.\n0 of 2 closed. Next: a\nTo return: tildone checkout {named('c')}\n"
     )
     assert shown == "– [0] a\n– [1] b\n"
-    assert back.endswith(f"1 of 2 closed. Next: b\nTo come back: tildone checkout {named('b')}\n")
-    assert person.says("checkout", "head") == "You are there already.\n1 of 2 closed. Next: b\n"
+    assert back.endswith(f"1 of 2 closed. Next: b\nTo return: tildone checkout {named('b')}\n")
+    assert person.says("checkout", "head") == "Already there.\n1 of 2 closed. Next: b\n"
 
 
 def test_checkout_goes_to_before_the_first_change_and_back(person: Person) -> None:
@@ -37,11 +37,11 @@ def test_checkout_goes_to_before_the_first_change_and_back(person: Person) -> No
     back = person.says("checkout", "ccc")
 
     assert there == (
-        f"Went back to before the first change.\nThe plan is empty now.\nTo come back: tildone checkout {named('c')}\n"
+        f"Moved to before the first change.\nThe plan is now empty.\nTo return: tildone checkout {named('c')}\n"
     )
-    assert log == diff == "This is before the first change. What was done since is on a branch: tildone branch\n"
+    assert log == diff == "This is before the first change. Later changes are on a branch: tildone branch\n"
     assert branch.startswith("* root  0/0\n· cccccccccc  ")
-    assert back.endswith("\nTo come back: tildone checkout root\n")
+    assert back.endswith("\nTo return: tildone checkout root\n")
 
 
 def test_what_follows_a_checkout_is_a_branch_of_its_own(person: Person) -> None:
@@ -91,7 +91,7 @@ def test_an_id_that_fits_several_events_names_them(person: Person) -> None:
     answer = person.run("checkout", "01")
 
     assert (answer.code, answer.err) == (4, f"tildone: '01' matches 2 events: {ids[1][:10]}, {ids[0][:10]}\n")
-    assert person.says("checkout", ids[1][:10]).startswith(f"Went to {ids[1][:10]}, ")
+    assert person.says("checkout", ids[1][:10]).startswith(f"Moved to {ids[1][:10]}, ")
 
 
 def test_a_name_is_given_listed_gone_to_and_taken_off(person: Person) -> None:
@@ -104,13 +104,13 @@ def test_a_name_is_given_listed_gone_to_and_taken_off(person: Person) -> None:
     off = person.says("label", "now", "--remove")
 
     assert said == (
-        "Named aaaaaaaaaa “before b”.\nTo come back to it: tildone checkout 'before b'\n",
-        "Named cccccccccc “now”.\nTo come back to it: tildone checkout now\n",
+        "Labelled aaaaaaaaaa “before b”.\nTo return to it: tildone checkout 'before b'\n",
+        "Labelled cccccccccc “now”.\nTo return to it: tildone checkout now\n",
     )
     assert [line.partition("agent")[2] for line in listed] == ["  completed “a”  (now)", "  added “a”  (before b)"]
     assert told == [("now", named("c")), ("before b", named("a"))]
-    assert there.startswith("Went to aaaaaaaaaa, ")
-    assert off == "cccccccccc has no name any more.\n"
+    assert there.startswith("Moved to aaaaaaaaaa, ")
+    assert off == "Removed the label of cccccccccc.\n"
     assert [each["label"] for each in person.run("label", "--json").json] == ["before b"]
 
 
@@ -124,11 +124,11 @@ def test_a_name_is_not_taken_from_another_event_unless_it_is_forced(person: Pers
 
     assert (refused.code, refused.err) == (
         3,
-        "tildone: aaaaaaaaaa is called 'v1'; to give that name to cccccccccc, say --force\n",
+        "tildone: aaaaaaaaaa has the label 'v1'; to move it to cccccccccc, use --force\n",
     )
-    assert same == "aaaaaaaaaa is called “v1” already.\n"
-    assert forced.startswith("Named cccccccccc “v1”.\n")
-    assert renamed.startswith("Named cccccccccc “v2”. It was called “v1”.\n")
+    assert same == "aaaaaaaaaa already has the label “v1”.\n"
+    assert forced.startswith("Labelled cccccccccc “v1”.\n")
+    assert renamed.startswith("Labelled cccccccccc “v2”. It was labelled “v1”.\n")
     assert [(each["label"], each["event"]) for each in person.run("label", "--json").json] == [("v2", named("c"))]
 
 
@@ -138,9 +138,9 @@ def test_branch_with_a_name_names_where_the_plan_stands(person: Person) -> None:
     said = person.says("branch", "first-try")
     person.says("todo", "append", "c")
 
-    assert said == "Named cccccccccc “first-try”.\nTo come back to it: tildone checkout first-try\n"
+    assert said == "Labelled cccccccccc “first-try”.\nTo return to it: tildone checkout first-try\n"
     assert person.says("branch").endswith("  1/3  first-try+1\n")
-    assert person.says("checkout", "first-try").startswith("Went to cccccccccc, ")
+    assert person.says("checkout", "first-try").startswith("Moved to cccccccccc, ")
 
 
 def test_a_name_given_after_an_undo_leaves_redo_open(person: Person) -> None:
@@ -149,7 +149,7 @@ def test_a_name_given_after_an_undo_leaves_redo_open(person: Person) -> None:
 
     person.says("label", "undone")
 
-    assert person.says("redo") == "Made again: completed “a”\n1 of 2 closed. Next: b\n"
+    assert person.says("redo") == "Redid: completed “a”\n1 of 2 closed. Next: b\n"
 
 
 @pytest.mark.parametrize(
@@ -158,18 +158,18 @@ def test_a_name_given_after_an_undo_leaves_redo_open(person: Person) -> None:
         (("label", "head"), 2, "'head' is a reserved name"),
         (("label", "a~1"), 2, "a label must not contain ~, which counts changes back: 'a~1'"),
         (("label", " "), 2, "a label must not be empty"),
-        (("label", "two\nlines"), 2, "a name is one line of letters that can be seen"),
+        (("label", "two\nlines"), 2, "a label is one line of printable characters"),
         (("branch", named("b")), 2, f"'{named('b')}' is the id of an event"),
-        (("label", "x", "root"), 3, "there is no event to name before the first change"),
+        (("label", "x", "root"), 3, "there is no event to label before the first change"),
         (("label", "x", "nope"), 4, "no event has the label or id 'nope', and no id begins with it"),
-        (("label", "x", "--remove"), 4, "no event is called 'x'"),
-        (("label", "--remove"), 2, "which name is to be taken off? tildone label NAME --remove"),
+        (("label", "x", "--remove"), 4, "no event has the label 'x'"),
+        (("label", "--remove"), 2, "--remove requires a NAME: tildone label NAME --remove"),
         (
             ("label", "x", "a", "--remove"),
             2,
-            "a name is taken off whatever event has it: tildone label NAME --remove",
+            "--remove takes no EVENT: tildone label NAME --remove",
         ),
-        (("branch", "x", "--json"), 2, "tildone branch prints JSON of all branches: it takes no NAME then"),
+        (("branch", "x", "--json"), 2, "tildone branch --json lists all branches; it takes no NAME"),
         (("checkout",), 2, "tildone checkout needs EVENT; see tildone checkout --help"),
     ],
 )
@@ -186,16 +186,14 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(
 
 
 def test_a_session_that_never_began_has_neither_branches_nor_names(person: Person) -> None:
-    nothing = f"Nothing has happened in {person.folder} yet. Begin with: tildone todo append TEXT\n"
+    nothing = f"{person.folder} has no events yet. Start with: tildone todo append TEXT\n"
 
     assert person.says("branch") == person.says("diff") == nothing
-    assert person.says("label") == (
-        "No event has a name. Give one to where the plan stands now with: tildone label NAME\n"
-    )
+    assert person.says("label") == ("There are no labels. To label the current point: tildone label NAME\n")
     assert person.run("branch", "--json").json == person.run("label", "--json").json == []
     for words in (("label", "x"), ("branch", "x")):
         answer = person.run(*words)
-        assert (answer.code, answer.err) == (3, "tildone: there is no event to name before the first change\n")
+        assert (answer.code, answer.err) == (3, "tildone: there is no event to label before the first change\n")
 
 
 def test_another_session_has_a_history_of_its_own(person: Person) -> None:

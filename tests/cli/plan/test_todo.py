@@ -53,7 +53,7 @@ def test_everything_can_be_removed_and_the_way_back_is_told(person: Person) -> N
 
     said = person.says("todo", "rm")
 
-    assert said == "Removed: everything\nThe plan is empty now.\nTo take that back: tildone undo\n"
+    assert said == "Removed: everything\nThe plan is now empty.\nTo undo this: tildone undo\n"
     person.says("undo")
     assert "One" in person.says("todo")
 
@@ -71,7 +71,7 @@ def test_several_unquoted_words_are_not_guessed_at(person: Person) -> None:
 
     assert (answer.code, answer.out) == (2, "")
     assert answer.err == (
-        'tildone: which words are one task? Put each task in quotes: tildone todo append "write the parser", '
+        'tildone: which words form one task? Quote each task: tildone todo append "write the parser", '
         'or with a phase: tildone todo append write "the parser"\n'
     )
 
@@ -81,12 +81,12 @@ def test_several_unquoted_words_are_not_guessed_at(person: Person) -> None:
     [
         (["start", "nope"], 4, 'no task has "nope" in it'),
         (["done", "t"], 4, '"t" fits 2: Test; Tell'),
-        (["rm", "7"], 4, "no task has the number 7: they are numbered 0 to 1"),
+        (["rm", "7"], 4, "there is no task 7: the tasks are numbered 0 to 1"),
         (["append", " "], 2, "what is to be done? tildone todo append [PHASE] TEXT"),
         (["note", "test", " "], 2, "note what, and on which task? tildone todo note TASK TEXT"),
-        (["start", " "], 2, "tildone todo start was given an empty word"),
-        (["rm", ""], 2, "tildone todo rm was given an empty word"),
-        (["done", "", " "], 2, "tildone todo done was given an empty word"),
+        (["start", " "], 2, "tildone todo start was given an empty argument"),
+        (["rm", ""], 2, "tildone todo rm was given an empty argument"),
+        (["done", "", " "], 2, "tildone todo done was given an empty argument"),
     ],
 )
 def test_what_cannot_be_done_changes_nothing(person: Person, argv: list[str], code: int, complaint: str) -> None:

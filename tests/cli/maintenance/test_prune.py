@@ -57,8 +57,8 @@ def test_old_sessions_are_shown_and_removed(person: Person, plans: Path) -> None
         "400 days       1 event    0 open  ancient",
         "200 days       1 event    1 open  open",
         "100 days       1 event    0 open  old",
-        "1 session with open tasks would be left; to remove these as well, say --open",
-        "Removed 2 sessions with 2 events. Their space is kept for new plans.",
+        "1 session with open tasks would be kept; to delete them as well, use --open",
+        "Deleted 2 sessions with 2 events. Their space remains reserved for new plans.",
     ]
     assert names(plans) == ["recent", "open"]
 
@@ -94,7 +94,9 @@ def test_without_a_word_nothing_is_removed_in_a_pipe(person: Person, plans: Path
     answer = person.run("prune", "--older-than", "90d")
 
     assert (answer.code, answer.out) == (2, "")
-    assert answer.err == ("tildone: nothing is removed unasked: say --yes, or --dry-run to see what would be removed\n")
+    assert answer.err == (
+        "tildone: confirmation requires a terminal; use --yes to skip it, or --dry-run to list the sessions\n"
+    )
     assert len(names(plans)) == 4
 
 
@@ -119,7 +121,7 @@ def test_programs_get_it_as_data(person: Person, plans: Path) -> None:
 def test_nothing_old_is_a_sentence(person: Person, plans: Path) -> None:
     said = person.says("prune", "--older-than", "2y", "--yes")
 
-    assert said == f"No session in {plans} was last written to more than 2 years ago.\n"
+    assert said == f"No session in {plans} was last changed more than 2 years ago.\n"
     assert person.run("prune", "--older-than", "2y", "--json", "--dry-run").json == []
 
 
@@ -140,7 +142,7 @@ def test_the_file_gets_smaller(person: Person, plans: Path) -> None:
 
     said = person.says("prune", "--older-than", "250d", "--yes")
 
-    assert "KB are free again." in said
+    assert "KB were freed." in said
     assert plans.stat().st_size < before / 4
 
 
@@ -150,12 +152,12 @@ def test_a_person_is_asked(person: Person, plans: Path, typed: bytes, left: int,
     """Only a yes is a yes."""
     terminal = person.at_terminal("prune", "--older-than", "90d")
 
-    terminal.until("Remove 2 sessions with 2 events for good? [y/N] ")
+    terminal.until("Delete 2 sessions with 2 events permanently? [y/N] ")
     terminal.type(typed)
     answer = terminal.end()
 
     assert answer.code == code
-    assert ("Nothing was removed." in answer.out) == (left == 4 and code == 0)
+    assert ("Nothing was deleted." in answer.out) == (left == 4 and code == 0)
     assert len(names(plans)) == left
 
 
@@ -170,6 +172,6 @@ def test_a_session_that_somebody_goes_back_to_is_left(person: Person, plans: Pat
     terminal.type(b"y\n")
     said = terminal.end().out
 
-    assert "Somebody has gone on with old: it was left." in said
-    assert "Removed 1 session with 1 event." in said
+    assert "old has changed in the meantime: it was kept." in said
+    assert "Deleted 1 session with 1 event." in said
     assert names(plans) == ["old", "recent", "open"]

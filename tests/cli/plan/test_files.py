@@ -43,7 +43,7 @@ def test_a_file_that_is_no_checklist_is_kept_unless_forced(person: Person, held:
     answer = person.run("todo", "export", "NOTES.md")
 
     assert (answer.code, answer.out) == (3, "")
-    assert answer.err == "tildone: NOTES.md holds more than a checklist; to replace it, say --force\n"
+    assert answer.err == "tildone: NOTES.md contains more than a checklist; to overwrite it, use --force\n"
     assert file.read_bytes() == held.encode("latin-1")
     person.says("todo", "export", "NOTES.md", "--force")
     assert file.read_text(encoding="utf-8") == "# Todos\n- [ ] One\n"
@@ -102,7 +102,7 @@ def test_a_file_without_a_task_does_not_wipe_a_plan_unless_forced(person: Person
     answer = person.run("todo", "import")
 
     assert (answer.code, answer.out) == (3, "")
-    assert answer.err == ("tildone: there is no task in TODO.md: to empty the plan, say --force or: tildone todo rm\n")
+    assert answer.err == ("tildone: TODO.md contains no tasks; to empty the plan, use --force or: tildone todo rm\n")
     assert person.run("todo", "import", "--force").code == 0
     assert person.says("todo").startswith("No tasks")
 

@@ -53,7 +53,7 @@ def test_all_is_well_is_said_with_what_was_looked_at(person: Person, plans: Path
 
     titles = [line for line in said.splitlines() if not line.startswith(" ")]
     assert titles[:6] == ["Versions", "Settings", "Store", "Permissions", "Space", "In use"]
-    assert titles[-1] == "All is well."
+    assert titles[-1] == "No problems found."
     assert all(line.startswith("  ✓ ") for line in said.splitlines() if line not in titles)
     assert "  ✓ 1 session and 3 events, all of them whole\n" in said
     assert f"  ✓ store: {plans} (from $TILDONE_STORE)\n" in said
@@ -111,7 +111,7 @@ def test_damage_is_named_with_a_remedy(person: Person, plans: Path) -> None:
     assert re.fullmatch(r"Of \d+ findings, 3 are bad\.", answer.out.splitlines()[-1])
     assert (
         "  ✗ event 'c' of session 'one' hangs under 'b', which is not there\n"
-        "    → put a backup back: tildone restore FILE\n"
+        "    → restore a backup: tildone restore FILE\n"
         "  ✗ session 'one' should have 3 events, and 2 are there\n"
         "  ✗ session 'one' stands at 'x', which is not there\n"
     ) in answer.out
@@ -183,9 +183,11 @@ def test_strangers_who_can_read_plans_are_odd(person: Person) -> None:
         folder.chmod(0o700)
         out_of_reach = person.run("doctor", "--json", "--store", str(store))
 
-    assert findings(reached, "permissions") == [("odd", f"everybody on this machine can read {store}")]
+    assert findings(reached, "permissions") == [("odd", f"every user of this machine can read {store}")]
     assert reached.code == 0
-    assert findings(out_of_reach, "permissions") == [("fine", "you can read and write the store, and strangers can't")]
+    assert findings(out_of_reach, "permissions") == [
+        ("fine", "you can read and write the store, and other users cannot read it")
+    ]
 
 
 @linux_only
@@ -223,7 +225,7 @@ def test_each_setting_is_told_with_where_it_comes_from(person: Person) -> None:
     assert f"session: ours (from {person.folder / 'tildone.toml'})" in told
     assert f"model: openai:mine (from {settings / 'tildone' / 'config.toml'})" in told
     assert "max_nudges: 5 (from $TILDONE_MAX_NUDGES)" in told
-    assert "gate: on (as usual)" in told
+    assert "gate: on (default)" in told
 
 
 def test_settings_that_can_not_be_read_are_a_finding(person: Person) -> None:

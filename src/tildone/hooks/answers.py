@@ -11,7 +11,7 @@ from tildone.dialects.native import NATIVE, STOPPED, news
 from tildone.dialects.native import context as plan_context
 from tildone.hooks.fast_path import CONTINUING, COST_NOTE
 from tildone.hooks.native_lists import is_mirrored
-from tildone.hooks.reply import HookReply, can_reply, sanitized, rendered
+from tildone.hooks.reply import HookReply, can_reply, rendered, sanitized
 from tildone.ids import now
 from tildone.integrations.record import HookPoint, ReplyKind
 from tildone.log.events import Directive

@@ -16,7 +16,7 @@ from tildone.core.query import open_tasks
 from tildone.dialects.base import Dialect, Reply, Tool
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.indexed.entries import STATUSES
-from tildone.extensions.memory import OpenSession
+from tildone.extensions.restoring import OpenSession
 from tildone.extensions.skeleton import DialectExtension, limit_notice
 from tildone.extensions.tools import definition
 from tildone.host.events import AgentEnd
@@ -90,14 +90,16 @@ class IndexedExtension(DialectExtension):
         return Text(indexed_tools.result(result.text, result.details, STATUSES))
 
     def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
-        """Cancel a countdown of the conversation before, and restore the plan of this one."""
+        """Cancel a countdown of the conversation before, restore the plan of this one, and count nudges from 0."""
         self.cancel(event, ctx)
         super().conversation_opened(event, ctx)
+        self.session.reset_counts()
 
     def branch_chosen(self, event: BranchChange, ctx: ExtensionContext) -> None:
-        """Cancel a countdown of the branch before, and restore the plan of this one."""
+        """Cancel a countdown of the branch before, restore the plan of this one, and count nudges from 0."""
         self.cancel(event, ctx)
         super().branch_chosen(event, ctx)
+        self.session.reset_counts()
 
     def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
         """Put the plan before the model, hidden from the person."""

@@ -25,8 +25,8 @@ def read_arguments(tool: Tool, arguments: str | Mapping[str, Any]) -> tuple[Any,
             params = codec.parse(arguments)
         except ValueError as error:
             return {}, [SchemaProblem("", f"expected JSON: {error}")]
-    if tool.meant is not None:
-        return tool.meant(params)
+    if tool.interpret is not None:
+        return tool.interpret(params)
     wrong = schema_problems(tool.parameters, params)
     if wrong and not tool.strict:
         params = coerce_arguments(tool.parameters, params)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 STOPPED = "Stopped by the person (tildone stop). Do nothing more and end your turn. To go on, they say: tildone resume"
 
-MOST = 10
-MOST_NEWS = 8
-LONGEST = 200
+MAX_TASKS = 10
+MAX_CHANGES = 8
+MAX_CHARACTERS = 200
 
 
 def context(plan: Plan) -> str | None:
@@ -42,17 +42,17 @@ def carry_on(plan: Plan) -> str:
 
 def news(told: Sequence[str]) -> str:
     """What became of a plan since its model last saw it."""
-    said = [_clipped(sentence) for sentence in told[:MOST_NEWS]]
-    if len(told) > MOST_NEWS:
-        said.append(f"and {len(told) - MOST_NEWS} more changes")
+    said = [_clipped(sentence) for sentence in told[:MAX_CHANGES]]
+    if len(told) > MAX_CHANGES:
+        said.append(f"and {len(told) - MAX_CHANGES} more changes")
     return f"Your plan was changed since you last saw it: {'; '.join(said)}."
 
 
 def _listed(plan: Plan) -> str:
     tasks = [task for _, task in open_tasks(plan)]
-    lines = [f"- {_clipped(single_line(task.text))}{_state(task)}" for task in tasks[:MOST]]
-    if len(tasks) > MOST:
-        lines.append(f"- and {len(tasks) - MOST} more")
+    lines = [f"- {_clipped(single_line(task.text))}{_state(task)}" for task in tasks[:MAX_TASKS]]
+    if len(tasks) > MAX_TASKS:
+        lines.append(f"- and {len(tasks) - MAX_TASKS} more")
     return "\n".join(lines)
 
 
@@ -69,7 +69,7 @@ def _state(task: Task) -> str:
 
 
 def _clipped(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 1]}…"
 
 
 NATIVE = Dialect(

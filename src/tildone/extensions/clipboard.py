@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from shutil import which
 from subprocess import DEVNULL, SubprocessError, run
 
-PATIENCE = 5
+TIMEOUT_SECONDS = 5
 
-WAYS = (
+LINUX_PROGRAMS = (
     ("WAYLAND_DISPLAY", ("wl-copy",)),
     ("DISPLAY", ("xclip", "-selection", "clipboard")),
     ("DISPLAY", ("xsel", "--clipboard", "--input")),
@@ -18,7 +18,7 @@ WAYS = (
 """Programs that take the clipboard's text, each with the variable that says its display is there."""
 
 
-def copied(text: str) -> bool:
+def copy_to_clipboard(text: str) -> bool:
     """Put the text into the clipboard; False where no program takes it."""
     encoding = "utf-16" if sys.platform == "win32" else "utf-8"
     for name, *options in programs(sys.platform, os.environ):
@@ -32,7 +32,7 @@ def copied(text: str) -> bool:
                 input=text.encode(encoding, "backslashreplace"),
                 stdout=DEVNULL,
                 stderr=DEVNULL,
-                timeout=PATIENCE,
+                timeout=TIMEOUT_SECONDS,
                 check=True,
             )
         except (OSError, SubprocessError):
@@ -47,4 +47,4 @@ def programs(platform: str, environ: Mapping[str, str]) -> list[tuple[str, ...]]
         return [("pbcopy",)]
     if platform == "win32":
         return [("clip",)]
-    return [program for variable, program in WAYS if environ.get(variable)]
+    return [program for variable, program in LINUX_PROGRAMS if environ.get(variable)]

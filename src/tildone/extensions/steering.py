@@ -14,7 +14,7 @@ from tildone.agents.processes import start_time
 from tildone.agents.registry import Agent, AgentRegistry
 from tildone.dialects.native import STOPPED
 from tildone.errors import StoreError
-from tildone.extensions.memory import OpenSession
+from tildone.extensions.restoring import OpenSession
 from tildone.host.events import TurnStart
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext

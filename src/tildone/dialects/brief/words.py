@@ -23,7 +23,7 @@ EMPTY = "Empty."
 OK = "ok"
 FINISHED = "all done"
 CHANGED = "Changed by others meanwhile; now:"
-MOST = 5
+MAX_LISTED = 5
 
 OPEN_SIGNS = {status: status.icon for status in Status if status.is_open}
 OPEN_SIGNS |= {Status.PENDING: "", Status.IN_PROGRESS: ">"}
@@ -73,8 +73,8 @@ def carry_on(plan: Plan) -> str:
     upcoming = next_task(plan)
     first = upcoming[0] if upcoming else 0
     todo = [task for task in plan.tasks[first:] + plan.tasks[:first] if task.status.is_actionable]
-    more = f"\n+{len(todo) - MOST} more" if len(todo) > MOST else ""
-    lines = "\n".join(map(_line, todo[:MOST]))
+    more = f"\n+{len(todo) - MAX_LISTED} more" if len(todo) > MAX_LISTED else ""
+    lines = "\n".join(map(_line, todo[:MAX_LISTED]))
     return f"Your plan is not done:\n{lines}{more}\nGo on. What waits for someone else: block it. Not needed: drop it."
 
 

@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 
 from tildone.core.query import TaskInPhase
 from tildone.errors import StoreError
-from tildone.extensions.phased.notebook import Notebook
+from tildone.extensions.phased.conversation_plan import ConversationPlan
 from tildone.host.extension_context import ExtensionContext
 from tildone.loop.auto_clear import Schedule, next_due, schedule
 
-PATIENCE_MS = 5_000
+RETRY_MS = 5_000
 
 Gone = Callable[[Sequence[TaskInPhase], ExtensionContext], None]
 
 
-class SelfClearing:
+class AutoClear:
     """Watches a notebook's plan, and tells which tasks it took out."""
 
-    def __init__(self, notebook: Notebook, delay_ms: int, gone: Gone) -> None:
+    def __init__(self, notebook: ConversationPlan, delay_ms: int, gone: Gone) -> None:
         self._notebook = notebook
         self._delay_ms = delay_ms
         self._gone = gone
@@ -47,7 +47,7 @@ class SelfClearing:
             done = self._notebook.clear(self._waiting, ctx.now())
         except StoreError:
             # Nobody waits for this, so there is nobody to tell; whoever holds the store lets go of it some time.
-            self._stop = ctx.after(PATIENCE_MS, lambda: self._clear(ctx))
+            self._stop = ctx.after(RETRY_MS, lambda: self._clear(ctx))
             return
         self._waiting = done.waiting
         self._wait(ctx)

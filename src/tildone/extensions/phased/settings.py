@@ -10,7 +10,7 @@ from tildone.value import value
 
 
 @value
-class Settings:
+class PhasedSettings:
     """How the phases behave in a host.
 
     Without `enabled` there is neither a tool nor a command. `reminders_max` is how often an agent that stops with
@@ -24,7 +24,7 @@ class Settings:
     clear_delay: float = 60
 
     @classmethod
-    def from_mapping(cls, said: Mapping[str, Any]) -> Settings:
+    def from_mapping(cls, said: Mapping[str, Any]) -> PhasedSettings:
         """Settings by the names that people write; what is not about phases is left to others.
 
         Raises:

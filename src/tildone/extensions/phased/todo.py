@@ -18,11 +18,11 @@ from tildone.commands.answer import (
     WriteFile,
     refused,
 )
-from tildone.commands.verbs import failed, resumed
+from tildone.commands.verbs import after_request, request_failed
 from tildone.core.plan import Plan
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import EDIT, phases_out
-from tildone.extensions.phased.notebook import Notebook
+from tildone.extensions.phased.conversation_plan import ConversationPlan
 from tildone.formats.markdown import read
 from tildone.host.content import TextBlock
 from tildone.host.extension_api import ExtensionAPI
@@ -45,7 +45,7 @@ class TodoCommand:
     """One host's `/todo`. `changed` is called when the person has changed the plan."""
 
     def __init__(
-        self, api: ExtensionAPI, notebook: Notebook, copy: Copy, changed: Callable[[ExtensionContext], None]
+        self, api: ExtensionAPI, notebook: ConversationPlan, copy: Copy, changed: Callable[[ExtensionContext], None]
     ) -> None:
         self._api = api
         self._notebook = notebook
@@ -61,7 +61,9 @@ class TodoCommand:
                 base, answer = await self._edited(request, base, ctx)
             case CopyText(text) as request:
                 done = await asyncio.to_thread(self._copy, text)
-                answer = resumed(request) if done else failed(request, "no clipboard can be reached from here")
+                answer = (
+                    after_request(request) if done else request_failed(request, "no clipboard can be reached from here")
+                )
             case WriteFile() as request:
                 answer = _written(request, ctx.cwd)
             case ReadFile() as request:
@@ -80,8 +82,8 @@ class TodoCommand:
         while True:
             typed = await ctx.ui.editor(title, draft)
             if typed is None:
-                return base, failed(request, "the editor was closed without saving, or there is none")
-            draft, answer = typed, resumed(request, typed.removesuffix("\n"))
+                return base, request_failed(request, "the editor was closed without saving, or there is none")
+            draft, answer = typed, after_request(request, typed.removesuffix("\n"))
             if answer.trouble is Trouble.UNREADABLE:
                 if not await ctx.ui.confirm("Edit it again?", answer.messages[0].text):
                     return base, answer
@@ -111,12 +113,12 @@ def _written(request: WriteFile, folder: str) -> Answer:
     path = os.path.join(folder, request.path)
     try:
         if not _is_ours(path):
-            return failed(request, "it holds more than a checklist; name another file")
+            return request_failed(request, "it holds more than a checklist; name another file")
         with open(path, "wb") as file:
             file.write(request.text.encode())
     except OSError as error:
-        return failed(request, error.strerror or str(error))
-    return resumed(request)
+        return request_failed(request, error.strerror or str(error))
+    return after_request(request)
 
 
 def _is_ours(path: str) -> bool:
@@ -135,7 +137,7 @@ def _read(request: ReadFile, folder: str) -> Answer:
         with open(os.path.join(folder, request.path), "rb") as file:
             text = file.read().decode("utf-8-sig")
     except OSError as error:
-        return failed(request, error.strerror or str(error))
+        return request_failed(request, error.strerror or str(error))
     except UnicodeDecodeError:
-        return failed(request, "it is not UTF-8 text")
-    return resumed(request, text)
+        return request_failed(request, "it is not UTF-8 text")
+    return after_request(request, text)

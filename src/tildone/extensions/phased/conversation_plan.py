@@ -12,7 +12,7 @@ from tildone.core.rules import Rules
 from tildone.dialects.base import Reply, Tool
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import phases_in, resumed
-from tildone.extensions.memory import AS_IT_IS, OpenSession, overtaken
+from tildone.extensions.restoring import NO_RULES, OpenSession, store_is_ahead
 from tildone.log.events import Actor
 from tildone.loop.auto_clear import Cleared, Schedule, cleared
 from tildone.session import Session
@@ -20,7 +20,7 @@ from tildone.session import Session
 Entries = Sequence[Mapping[str, Any]]
 
 
-class Notebook:
+class ConversationPlan:
     """One conversation's plan. Other processes may change it in the store; `unheard` tells when they did."""
 
     def __init__(self, open_session: OpenSession) -> None:
@@ -48,7 +48,7 @@ class Notebook:
         """
         self._session = self._open_session(conversation)
         remembered = PHASED.recover(branch)
-        behind = overtaken(self._session, remembered)
+        behind = store_is_ahead(self._session, remembered)
         self.keep(resumed(self.plan if behind or remembered is None else remembered))
         if behind:
             self._known = resumed(remembered or Plan())
@@ -60,7 +60,7 @@ class Notebook:
     def keep(self, plan: Plan) -> None:
         """Take over a plan that was made elsewhere, as it is."""
         if plan != self.plan:
-            self.session.change((Write(plan.phases),), Actor.IMPORT, AS_IT_IS)
+            self.session.change((Write(plan.phases),), Actor.IMPORT, NO_RULES)
         self._known = plan
 
     def latest(self, branch: Entries) -> Plan:
@@ -100,7 +100,7 @@ class Notebook:
     def clear(self, waiting: Schedule, now: int) -> Cleared:
         """Take out the finished tasks whose moment has come, and nothing else, whoever changed the plan meanwhile."""
         outcome = self.session.change(
-            lambda plan: (Write(cleared(plan, waiting, now).plan.phases),), Actor.TIMER, AS_IT_IS
+            lambda plan: (Write(cleared(plan, waiting, now).plan.phases),), Actor.TIMER, NO_RULES
         )
         self._known = cleared(self._known, waiting, now).plan
         return cleared(outcome.before, waiting, now)

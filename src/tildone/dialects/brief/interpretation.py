@@ -48,7 +48,7 @@ class Unclear(ValueError):
     """Nothing, or more than one thing, could be meant."""
 
 
-def meant(arguments: object) -> tuple[dict[str, Any], list[SchemaProblem]]:
+def interpret(arguments: object) -> tuple[dict[str, Any], list[SchemaProblem]]:
     """The call in its one form, and why there is none."""
     hints: list[str] = []
     try:

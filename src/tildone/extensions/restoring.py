@@ -10,11 +10,11 @@ from tildone.session import Session
 
 OpenSession = Callable[[str], Session]
 
-AS_IT_IS = Rules()
+NO_RULES = Rules()
 """For plans that were made elsewhere: nothing is started, and nothing refused."""
 
 
-def overtaken(session: Session, remembered: Plan | None) -> bool:
+def store_is_ahead(session: Session, remembered: Plan | None) -> bool:
     """Whether the store has been where the conversation left off, and may have gone on since.
 
     What was done to the plan meanwhile then stands.

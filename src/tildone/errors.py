@@ -1,14 +1,14 @@
-"""Everything tildone raises for a caller or an operator to act on.
+"""The errors that tildone raises for a caller or an operator to act on.
 
     TildoneError            1
-    ├── UsageError          2   the words typed make no sense
-    ├── Refused             3   what was asked for cannot be done to this plan
+    ├── UsageError          2   invalid command line or setting
+    ├── Refused             3   the request cannot be applied to this plan
     ├── NotFound            4
     │   └── UnknownEvent
-    └── StoreError          5   the place where plans are kept
-        ├── HeadMoved           somebody else wrote first: think again
-        ├── StoreBusy           locked for longer than we wait
-        ├── StoreDamaged        not a tildone store, or broken
+    └── StoreError          5   a store failed
+        ├── HeadMoved           another writer was faster: decide again
+        ├── StoreBusy           locked for longer than the timeout
+        ├── StoreDamaged        not a tildone store, or corrupt
         └── StoreTooNew         written by a newer tildone
 
 The number is the exit code of a command that ends with that error.
@@ -16,49 +16,49 @@ The number is the exit code of a command that ends with that error.
 
 
 class TildoneError(Exception):
-    """Something the caller or the operator has to act on."""
+    """An error that the caller or the operator has to act on."""
 
     exit_code = 1
 
 
 class UsageError(TildoneError):
-    """The words typed make no sense."""
+    """The command line or a setting is invalid."""
 
     exit_code = 2
 
 
 class Refused(TildoneError):
-    """What was asked for cannot be done to this plan; nothing changed."""
+    """The request cannot be applied to this plan; nothing changed."""
 
     exit_code = 3
 
 
 class NotFound(TildoneError):
-    """A named thing does not exist."""
+    """Something that was named does not exist."""
 
     exit_code = 4
 
 
 class UnknownEvent(NotFound):
-    """No event with that id is in this session."""
+    """The session has no event with that id."""
 
 
 class StoreError(TildoneError):
-    """The place where plans are kept could not do its work."""
+    """A store failed."""
 
     exit_code = 5
 
 
 class HeadMoved(StoreError):
-    """The head is no longer where the writer thought it was."""
+    """The head is no longer the one that the writer saw."""
 
 
 class StoreBusy(StoreError):
-    """Another process held the store for longer than we wait."""
+    """Another process held the store's lock for longer than the timeout."""
 
 
 class StoreDamaged(StoreError):
-    """The file is not a tildone store, or it is broken."""
+    """The file is not a tildone store, or it is corrupt."""
 
 
 class StoreTooNew(StoreError):

@@ -162,6 +162,14 @@ class Session:
 
         return self._writer.record(Actor.USER, decided)
 
+    def reset_counts(self) -> None:
+        """Count nudges from 0 again, under the same directive: a person chose where the agent continues."""
+
+        def decided(state: State) -> tuple[None, Fact | None]:
+            return None, DirectiveSet(state.directive) if state.drift or state.tripped else None
+
+        self._writer.record(Actor.USER, decided)
+
     def context(self) -> str | None:
         """The text to put before the model at the start of its turn; None if there is nothing to say."""
         return self.dialect.context(self.plan)

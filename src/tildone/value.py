@@ -1,8 +1,8 @@
 """Frozen, slotted records that cost nothing to import.
 
-`dataclasses` takes longer to import than a hook takes to run, so this is the small part of it that tildone
-needs: fields with defaults, equality, hash, repr, `match`, and no way to change one. `__init__` is compiled
-once a class has made a few records, so a class that a short command hardly uses costs it next to nothing.
+`dataclasses` takes longer to import than a hook takes to run, so this is the small part of it that tildone needs:
+fields with defaults, equality, hash, repr, `match`, and no way to change one. `__init__` is compiled once a class
+has made a few records, so a class that a short command hardly uses costs it next to nothing.
 """
 
 from __future__ import annotations

@@ -17,16 +17,16 @@ from tildone.commands.answer import (
     WriteFile,
 )
 from tildone.commands.verbs import (
+    after_request,
     append,
     copy,
     edit,
     export,
-    failed,
     import_,
     mark,
     note,
     remove,
-    resumed,
+    request_failed,
     show,
     start,
 )
@@ -204,7 +204,7 @@ def test_what_is_exported_comes_back_the_same(plan: Plan) -> None:
         assert not plan.phases
         return
 
-    answer = resumed(ReadFile("p.md"), request.text, unnamed="")
+    answer = after_request(ReadFile("p.md"), request.text, unnamed="")
 
     assert answer.steps == (Write(plan.phases),)
 
@@ -212,12 +212,12 @@ def test_what_is_exported_comes_back_the_same(plan: Plan) -> None:
 def test_tasks_above_the_first_heading_get_a_phase_where_the_shell_wants_one() -> None:
     text = "- [ ] a\n"
 
-    assert resumed(ReadFile("p.md"), text).steps == (Write((Phase("Todos", (Task("a"),)),)),)
-    assert resumed(ReadFile("p.md"), text, unnamed="").steps == (Write((Phase("", (Task("a"),)),)),)
+    assert after_request(ReadFile("p.md"), text).steps == (Write((Phase("Todos", (Task("a"),)),)),)
+    assert after_request(ReadFile("p.md"), text, unnamed="").steps == (Write((Phase("", (Task("a"),)),)),)
 
 
 def test_a_text_that_cannot_be_read_changes_nothing_and_every_line_of_it_is_named() -> None:
-    answer = resumed(ReadFile("p.md"), "# A\nnonsense\n- [q] x\n")
+    answer = after_request(ReadFile("p.md"), "# A\nnonsense\n- [q] x\n")
 
     assert (answer.steps, answer.trouble) == (None, Trouble.UNREADABLE)
     assert [line.split(":")[0] for line in said(answer).splitlines()] == [
@@ -237,7 +237,7 @@ def test_a_text_that_cannot_be_read_changes_nothing_and_every_line_of_it_is_name
     ],
 )
 def test_a_request_carried_out_is_reported(request_: Request, message: str) -> None:
-    assert said(resumed(request_, "# A\n- [ ] x\n")) == message
+    assert said(after_request(request_, "# A\n- [ ] x\n")) == message
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_a_request_carried_out_is_reported(request_: Request, message: str) -> N
     ],
 )
 def test_a_request_that_failed_is_reported(request_: Request, level: Level, message: str) -> None:
-    answer = failed(request_, "no")
+    answer = request_failed(request_, "no")
 
     assert (answer.messages, answer.trouble) == ((Message(level, message),), Trouble.OUTSIDE)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from tildone.commands import command, edit_reminder
 from tildone.commands.answer import Answer, CopyText, OpenEditor, ReadFile, Request, WriteFile
-from tildone.commands.verbs import failed, resumed
+from tildone.commands.verbs import after_request, request_failed
 from tildone.core.plan import Plan
 from tildone.core.reduce import reduce
 from tildone.dialects.phased import DIALECT as PHASED
@@ -73,28 +73,28 @@ class CommandWorld:
         match request:
             case CopyText(text):
                 self.seen["clipboard"] = text
-                return resumed(request)
+                return after_request(request)
             case OpenEditor(text):
                 return self._edited(request, text, call.get("editor", {"command": "none"}))
             case WriteFile(path, text):
                 try:
                     (self.folder / path).write_bytes(text.encode())
                 except OSError as error:
-                    return failed(request, str(error))
-                return resumed(request)
+                    return request_failed(request, str(error))
+                return after_request(request)
             case ReadFile(path):
                 try:
-                    return resumed(request, (self.folder / path).read_bytes().decode())
+                    return after_request(request, (self.folder / path).read_bytes().decode())
                 except OSError as error:
-                    return failed(request, str(error))
+                    return request_failed(request, str(error))
 
     def _edited(self, request: OpenEditor, text: str, editor: Json) -> Answer:
         if "command" in editor:
-            return failed(request, "there is no such program")
+            return request_failed(request, "there is no such program")
         self.seen["editor_saw"] = text
         if editor.get("exit"):
-            return failed(request, "it failed")
-        return resumed(request, editor.get("text", text).removesuffix("\n"))
+            return request_failed(request, "it failed")
+        return after_request(request, editor.get("text", text).removesuffix("\n"))
 
     def _file(self, name: str) -> str | None:
         file = self.folder / name

@@ -17,8 +17,8 @@ from tildone.core.reduce import reduce
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import phases_in, phases_out, recover
 from tildone.extensions.phased import PANEL, plan_in
-from tildone.extensions.phased import Phases as Extension
-from tildone.extensions.phased.settings import Settings
+from tildone.extensions.phased import PhasedExtension as Extension
+from tildone.extensions.phased.settings import PhasedSettings
 from tildone.formats.markdown import lossless_checklist, portable_checklist, read
 from tildone.host.content import ToolCallBlock
 from tildone.host.events import ToolExecutionEnd
@@ -255,9 +255,9 @@ class Phases:
         return self.stage.host.tools[TODO_WRITE.name]
 
 
-def settings(setup: Json, said: Json) -> Settings:
+def settings(setup: Json, said: Json) -> PhasedSettings:
     delay = setup.get("clear_delay")
-    return Settings.from_mapping(said if delay is None else {**said, "tasks.todoClearDelay": delay})
+    return PhasedSettings.from_mapping(said if delay is None else {**said, "tasks.todoClearDelay": delay})
 
 
 def result_of(given: Json) -> ToolResult:

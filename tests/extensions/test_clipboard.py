@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tildone.extensions.clipboard import copied, programs
+from tildone.extensions.clipboard import copy_to_clipboard, programs
 
 on_posix = pytest.mark.skipif(os.name == "nt", reason="the programs are shell scripts")
 
@@ -25,7 +25,7 @@ def test_the_first_program_that_works_takes_the_text(tmp_path: Path, monkeypatch
     install(tmp_path, "xclip", "exit 1")
     install(tmp_path, "xsel", f'cat > "{tmp_path}/clipboard"')
 
-    done = copied("ünïcode \ud800")
+    done = copy_to_clipboard("ünïcode \ud800")
 
     assert (done, (tmp_path / "clipboard").read_text(encoding="utf-8")) == (True, "ünïcode \\ud800")
 
@@ -36,7 +36,7 @@ def test_without_a_program_nothing_is_copied(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("DISPLAY", ":0")
 
-    assert not copied("text")
+    assert not copy_to_clipboard("text")
 
 
 def test_every_system_has_its_own_programs() -> None:

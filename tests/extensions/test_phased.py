@@ -13,7 +13,7 @@ from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import phases_out
 from tildone.errors import UsageError
 from tildone.extensions.phased import FAILED, NEWS, PANEL, phases
-from tildone.extensions.phased.settings import Settings
+from tildone.extensions.phased.settings import PhasedSettings
 from tildone.host.content import ToolCallBlock
 from tildone.host.events import ToolExecutionEnd
 from tildone.host.extension_api import ExtensionAPI
@@ -32,7 +32,7 @@ WORDS = {"text": "I am done."}
 
 async def on_stage(*script: Answer, **settings: Any) -> Stage:
     stage = Stage(PHASED, *script)
-    await stage.start(phases(stage.open_session, Settings(**settings)))
+    await stage.start(phases(stage.open_session, PhasedSettings(**settings)))
     return stage
 
 
@@ -228,7 +228,7 @@ async def test_a_good_result_of_another_todo_write_becomes_the_plan() -> None:
 
     stage = Stage(PHASED, PLAN)
     stage.host.load([("theirs", theirs)])
-    await stage.start(phases(stage.open_session, Settings(enabled=False)))
+    await stage.start(phases(stage.open_session, PhasedSettings(enabled=False)))
 
     await stage.says("go")
 
@@ -246,7 +246,7 @@ async def test_a_result_of_ours_does_not_undo_what_somebody_did_meanwhile() -> N
         api.on(ToolResultReady, finish)
 
     stage.host.load([("elsewhere", elsewhere)])
-    await stage.start(phases(stage.open_session, Settings(reminders=False)))
+    await stage.start(phases(stage.open_session, PhasedSettings(reminders=False)))
 
     await stage.says("go")
 
@@ -257,7 +257,7 @@ async def test_the_model_hears_of_a_plan_that_was_changed_elsewhere(tmp_path: Pa
     """A person ticks something off in another program: the next prompt brings it along, once."""
     store = SqliteStore(str(tmp_path / "plans.db"))
     stage = Stage(PHASED, PLAN, WORDS, store=store)
-    await stage.start(phases(stage.open_session, Settings(reminders=False)))
+    await stage.start(phases(stage.open_session, PhasedSettings(reminders=False)))
     await stage.says("go")
 
     stage.open_session("conversation").change((Mark(Named("wire"), Status.COMPLETED),))
@@ -288,9 +288,9 @@ async def test_a_result_is_shown_for_what_it_is(is_error: bool, sign: str) -> No
 def test_settings_are_read_by_the_names_people_know() -> None:
     said = {"todo.reminders.max": 2, "tasks.todoClearDelay": 0.5, "todo.enabled": False, "other": "ignored"}
 
-    settings = Settings.from_mapping(said)
+    settings = PhasedSettings.from_mapping(said)
 
-    assert settings == Settings(enabled=False, reminders_max=2, clear_delay=0.5)
+    assert settings == PhasedSettings(enabled=False, reminders_max=2, clear_delay=0.5)
     assert settings.clear_delay_ms == 500
 
 
@@ -299,4 +299,4 @@ def test_settings_are_read_by_the_names_people_know() -> None:
 )
 def test_a_setting_of_the_wrong_kind_is_refused(said: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=next(iter(said))):
-        Settings.from_mapping(said)
+        PhasedSettings.from_mapping(said)

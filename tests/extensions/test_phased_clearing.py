@@ -8,8 +8,8 @@ from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.errors import StoreBusy
 from tildone.extensions.phased import PANEL, phases
-from tildone.extensions.phased.clearing import PATIENCE_MS
-from tildone.extensions.phased.settings import Settings
+from tildone.extensions.phased.clearing import RETRY_MS
+from tildone.extensions.phased.settings import PhasedSettings
 from tildone.log.events import Actor, Event, PlanChanged
 from tildone.log.tree import SessionHead
 from tildone.stores.memory import MemoryStore
@@ -45,7 +45,7 @@ class WatchedStore(MemoryStore):
 
 async def on_stage(*script: Answer, store: MemoryStore | None = None, **settings: Any) -> Stage:
     stage = Stage(PHASED, *script, store=store)
-    await stage.start(phases(stage.open_session, Settings(reminders=False, **settings)))
+    await stage.start(phases(stage.open_session, PhasedSettings(reminders=False, **settings)))
     return stage
 
 
@@ -138,7 +138,7 @@ async def test_a_store_that_is_busy_is_asked_again() -> None:
     store.refusals = 1
     stage.clock.advance(60_000)
     refused = texts(stage)
-    stage.clock.advance(PATIENCE_MS)
+    stage.clock.advance(RETRY_MS)
 
     assert (refused, texts(stage)) == (["wire", "test", "ship"], ["test", "ship"])
 

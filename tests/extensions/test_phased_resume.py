@@ -8,7 +8,7 @@ from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import SNAPSHOT, phases_out
 from tildone.extensions.phased import NEWS, PANEL, phases
-from tildone.extensions.phased.settings import Settings
+from tildone.extensions.phased.settings import PhasedSettings
 from tildone.host.extension_events import BranchChange
 from tildone.host.transcript import Transcript
 from tildone.stores.pi.session_file import header
@@ -31,7 +31,7 @@ def result_of(plan: Plan) -> dict[str, Any]:
 
 
 async def resumed(stage: Stage) -> Stage:
-    await stage.start(phases(stage.open_session, Settings(reminders=False)))
+    await stage.start(phases(stage.open_session, PhasedSettings(reminders=False)))
     return stage
 
 

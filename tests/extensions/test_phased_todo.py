@@ -11,7 +11,7 @@ from tildone.core.rules import Rules
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import EDIT, phases_out
 from tildone.extensions.phased import PANEL, phases
-from tildone.extensions.phased.settings import Settings
+from tildone.extensions.phased.settings import PhasedSettings
 from tildone.extensions.phased.todo import CHANGED, EDITING, Copy
 from tildone.log.events import Actor, Event
 from tildone.stores.memory import MemoryStore
@@ -41,7 +41,7 @@ async def on_stage(
     *script: Answer, cwd: str = ".", store: MemoryStore | None = None, copy: Copy = lambda _: False
 ) -> Stage:
     stage = Stage(PHASED, *script, cwd=cwd, store=store)
-    await stage.start(phases(stage.open_session, Settings(reminders=False), copy))
+    await stage.start(phases(stage.open_session, PhasedSettings(reminders=False), copy))
     return stage
 
 

@@ -76,7 +76,7 @@ def test_a_conversation_is_resumed_by_id_or_file(person: Person, by: str) -> Non
     ("options", "complaint"),
     [
         (("--continue",), "there is no conversation in "),
-        (("--resume", "nowhere"), "no session 'nowhere'"),
+        (("--resume", "nowhere"), "there is no conversation 'nowhere'"),
         (("--fork", "abc"), "there is no conversation here to fork"),
         (("--session", "../elsewhere"), "no session file ../elsewhere"),
     ],

@@ -14,7 +14,7 @@ from tildone.core.ops import Append, At, Mark, Op, Write
 from tildone.core.plan import Phase, Plan, Task, flat
 from tildone.dialects.arguments import MAX_ARGUMENTS
 from tildone.errors import HeadMoved, Refused, UnknownEvent
-from tildone.log.events import Actor, Bound, Call, Event, Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.events import Actor, Bound, Call, Directive, Event, Labelled, Nudged, PlanChanged, Tripped
 from tildone.loop.decision import GiveUp, GoOn, Patience, Rest, RestReason, Turn
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
@@ -219,6 +219,33 @@ def test_a_change_of_the_plan_starts_the_count_again() -> None:
     assert (session.state.nudges, session.state.drift) == (0, 1)
     session.call("edit_todos", {"action": "complete", "indices": [0]})
     assert session.state.drift == 0
+
+
+def test_counts_can_be_reset_under_any_directive() -> None:
+    """A person chose where the agent continues. Without a nudge there is nothing to reset."""
+    session = session_on()
+    session.call("write_todos", {"mode": "replace", "todos": [{"text": "a"}]})
+    session.reset_counts()
+    assert facts(session) == ["PlanChanged"]
+    session.turn_ended()
+    session.set_directive(Directive.PAUSE)
+    session.turn_ended()
+
+    session.reset_counts()
+
+    assert (session.state.nudges, session.state.drift, session.state.directive) == (0, 0, Directive.PAUSE)
+
+
+def test_a_bound_reached_is_forgotten_when_counts_are_reset() -> None:
+    """The agent is nudged again."""
+    session = session_on(patience=Patience(nudges=1))
+    session.call("write_todos", {"mode": "replace", "todos": [{"text": "a"}]})
+    session.turn_ended()
+    assert isinstance(session.turn_ended().decision, GiveUp)
+
+    session.reset_counts()
+
+    assert isinstance(session.turn_ended().decision, GoOn)
 
 
 def test_an_agent_that_toggles_for_ever_is_let_go_by_the_second_bound() -> None:

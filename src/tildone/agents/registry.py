@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import sys
-from _thread import get_ident
 
 from tildone.agents.identity import AgentId, digest
 from tildone.agents.processes import is_running, start_time
@@ -151,12 +150,13 @@ class AgentRegistry:
         return os.path.join(self.folder, digest(str(agent_id)) + suffix)
 
     def _write(self, path: str, text: str) -> None:
-        temporary = f"{path}.{os.getpid()}.{get_ident()}"
+        # Late, because most hooks write nothing.
+        from tildone.files.atomic import replace_file  # noqa: PLC0415  see above
+
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
-            with open(temporary, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(temporary, path)
+            # Not durable: after a power failure the agents are gone, too, and an fsync would delay every hook.
+            replace_file(path, text.encode(), durable=False)
         except OSError as error:
             raise StoreError(f"cannot write {path}: {error.strerror}") from error
 

@@ -40,7 +40,7 @@ MARKS = {status.verb: status for status in Status if status.verb and status is n
 
 MARKED = {status: status.value.capitalize() for status in Status}
 MARKED |= {Status.COMPLETED: "Done", Status.ABANDONED: "Dropped"}
-LISTED = 5
+MAX_CANDIDATES = 5
 
 
 def show(plan: Plan, *, me: str = ME) -> Answer:
@@ -134,7 +134,7 @@ def draft(plan: Plan) -> str:
     return lossless_checklist(plan) if plan.phases else TEMPLATE
 
 
-def resumed(request: Request, text: str = "", *, unnamed: str = FIRST_PHASE) -> Answer:
+def after_request(request: Request, text: str = "", *, unnamed: str = FIRST_PHASE) -> Answer:
     """What follows when a request was carried out; `text` is what was read or typed.
 
     `unnamed` is what a phase is called that the text gives no name to.
@@ -150,7 +150,7 @@ def resumed(request: Request, text: str = "", *, unnamed: str = FIRST_PHASE) -> 
             return _read(text, unnamed, "Saved", "Could not read that as a plan")
 
 
-def failed(request: Request, why: str) -> Answer:
+def request_failed(request: Request, why: str) -> Answer:
     """What to say when a request could not be carried out."""
     match request:
         case CopyText():
@@ -213,8 +213,8 @@ def _unclear(kind: str, query: str, candidates: list[str]) -> Answer:
     wanted = single_line(query)
     if not candidates:
         return refused(Trouble.UNMATCHED, f'No {kind} has "{wanted}" in it')
-    listed = "; ".join(single_line(text) for text in candidates[:LISTED])
-    more = "; …" if len(candidates) > LISTED else ""
+    listed = "; ".join(single_line(text) for text in candidates[:MAX_CANDIDATES])
+    more = "; …" if len(candidates) > MAX_CANDIDATES else ""
     return refused(Trouble.UNMATCHED, f'"{wanted}" fits {len(candidates)}: {listed}{more}')
 
 

@@ -1,1 +1,1 @@
-"""What is true of every plan: pure, standard library only."""
+"""Plans and changes to them: pure functions and data, standard library only."""

@@ -1,4 +1,4 @@
-"""Why a change was refused, as facts. Dialects put them into words."""
+"""Why a change was refused, as data. Dialects phrase it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from tildone.value import value
 
 @value
 class NoTasks:
-    """Tasks were named by position, and there is none."""
+    """Tasks were named by position, and the plan has no task."""
 
 
 @value
 class OutOfRange:
-    """Positions that no task has; `last` is the highest there is."""
+    """Positions that no task has; `last` is the highest position."""
 
     indices: tuple[int, ...]
     last: int
@@ -27,7 +27,7 @@ class NoSuchNumber:
 
 @value
 class BadPosition:
-    """A place to insert at that is not between 0 and `last`."""
+    """A position to insert at that is not between 0 and `last`."""
 
     at: int
     last: int
@@ -43,7 +43,7 @@ class TextTooLong:
 
 @value
 class TooManyTasks:
-    """Adding so many would pass the limit."""
+    """Adding `adding` tasks to the `current` ones would exceed the limit."""
 
     adding: int
     limit: int
@@ -59,7 +59,7 @@ class TooManyActive:
 
 @value
 class TaskMissing:
-    """No task has this text; `empty` when there is no task at all."""
+    """No task has this text; `empty` if the plan has no task."""
 
     text: str
     empty: bool
@@ -86,7 +86,7 @@ class EmptyNote:
 
 @value
 class Missing:
-    """A field that this operation cannot do without."""
+    """A field that this operation requires."""
 
     field: str
     operation: str
@@ -94,7 +94,7 @@ class Missing:
 
 @value
 class UnknownWord:
-    """A word that the field does not know."""
+    """A value that is not among those of the field."""
 
     field: str
     word: str

@@ -1,4 +1,4 @@
-"""Numbers that stay with tasks: given once, kept through every edit, never given again."""
+"""Task numbers: assigned once, kept through every edit, never reused."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from tildone.core.plan import Phase, Plan, Task
 
 
 def numbered(before: Plan, after: Plan) -> Plan:
-    """The plan `after` a change, with a number on each of its tasks.
+    """The plan `after` a change, with a number for each of its tasks.
 
-    A task that came without one, from an edit of the whole plan by hand, takes that of the task of the same text that
-    was there before; any other gets the next that was never given.
+    A task without a number, which comes from an edit of the whole plan by hand, inherits the number of the former task
+    with the same text; any other gets the next unused number.
     """
     kept = {task.number for task in after.tasks}
     former: dict[str, list[int]] = {}

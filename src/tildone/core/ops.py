@@ -1,4 +1,4 @@
-"""Changes one can ask for, and how they name the tasks they mean."""
+"""Ops, the changes that can be requested, and selectors, which name the tasks that an op is about."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class At:
 
 @value
 class Numbered:
-    """Tasks by the numbers that stay with them."""
+    """Tasks by their numbers."""
 
     numbers: tuple[int, ...]
 
 
 @value
 class Named:
-    """One task by its exact text or, if none has it, by its text as it is `shown` to whoever names it."""
+    """One task by its exact text or, if no task has it, by the text that `shown` makes of a task's text."""
 
     text: str
     shown: Callable[[str], str] = str
@@ -34,7 +34,7 @@ class Named:
 
 @value
 class InPhase:
-    """Every task of the first phase of that name or, if none has it, of the first that is `shown` so."""
+    """Every task of the first phase with that name or, if there is none, with that name as `shown`."""
 
     name: str
     shown: Callable[[str], str] = str
@@ -50,16 +50,16 @@ Selector = At | Numbered | Named | InPhase | Everything
 
 @value
 class Write:
-    """Put these phases in place of the whole plan."""
+    """Replace the whole plan with these phases."""
 
     phases: tuple[Phase, ...]
 
 
 @value
 class Append:
-    """Add tasks at the end of a phase, which is made if it is missing; no name means the last phase.
+    """Add tasks at the end of a phase, which is created if it is missing; None means the last phase.
 
-    `anew` means that they take the place of a plan of which nothing is left to do.
+    With `anew`, a plan without open tasks is cleared first.
     """
 
     tasks: tuple[Task, ...]
@@ -85,7 +85,7 @@ class Mark:
 
 @value
 class Move:
-    """Put tasks before another, in its phase, or at the end of the plan."""
+    """Move tasks before another task, into its phase, or to the end of the plan."""
 
     target: Selector
     before: Selector | None = None
@@ -93,7 +93,7 @@ class Move:
 
 @value
 class Remove:
-    """Take tasks out; a phase that loses its last task stays."""
+    """Remove tasks; a phase that loses its last task stays."""
 
     target: Selector
 

@@ -1,4 +1,4 @@
-"""What a plan is: ordered phases of ordered tasks."""
+"""Plans: ordered phases of ordered tasks, each with a status."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ _BASIC = (Status.PENDING, Status.IN_PROGRESS, Status.COMPLETED, Status.ABANDONED
 
 @value
 class Task:
-    """One thing to do. Where tasks are numbered, the number stays with the task wherever it goes; 0 is none.
+    """One thing to do. A number stays with its task through every edit; 0 means none.
 
-    What a blocked task waits for is its newest note.
+    The newest note of a blocked task says what it waits for.
     """
 
     text: str
@@ -82,7 +82,7 @@ class Task:
 
 @value
 class Phase:
-    """Tasks that belong together, under a name. The name of a flat list's only phase is empty."""
+    """A named group of tasks. A flat list is a single phase with an empty name."""
 
     name: str
     tasks: tuple[Task, ...] = ()
@@ -90,19 +90,19 @@ class Phase:
 
 @value
 class Plan:
-    """Everything to do, in order; and the highest number that a task of it ever had."""
+    """Phases in order. `counted` is the highest task number that was ever assigned."""
 
     phases: tuple[Phase, ...] = ()
     counted: int = 0
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """All tasks in order, whatever their phase."""
+        """The tasks of all phases, in order."""
         if len(self.phases) == 1:
             return self.phases[0].tasks
         return tuple(task for phase in self.phases for task in phase.tasks)
 
 
 def flat(*tasks: Task) -> Plan:
-    """A plan that is one list; an empty list has no phase at all."""
+    """A plan that is a flat list; an empty list has no phase."""
     return Plan((Phase("", tasks),)) if tasks else Plan()

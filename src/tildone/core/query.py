@@ -1,4 +1,4 @@
-"""Questions about a plan that every reader asks the same way."""
+"""Queries on a plan that the loop, the views and the dialects share."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from tildone.value import value
 
 @value
 class Progress:
-    """How far a plan has come. An abandoned task is closed, too."""
+    """Closed tasks and all tasks. Abandoned tasks count as closed."""
 
     closed: int
     total: int
 
     @property
     def finished(self) -> bool:
-        """Whether there is a plan and nothing of it is left."""
+        """Whether there are tasks and all of them are closed."""
         return 0 < self.total == self.closed
 
 
@@ -28,13 +28,13 @@ class TaskInPhase:
 
 
 def progress(plan: Plan) -> Progress:
-    """Closed tasks of all tasks."""
+    """The progress of a plan."""
     tasks = plan.tasks
     return Progress(sum(not task.status.is_open for task in tasks), len(tasks))
 
 
 def open_tasks(plan: Plan) -> list[tuple[int, Task]]:
-    """Tasks still to do, each with its position in the plan."""
+    """Open tasks, each with its position in the plan."""
     return [(position, task) for position, task in enumerate(plan.tasks) if task.status.is_open]
 
 
@@ -57,8 +57,8 @@ def tasks_with_phase(plan: Plan) -> list[TaskInPhase]:
 def newly_completed(before: Plan, after: Plan) -> list[TaskInPhase]:
     """Tasks of `before` that were not completed then and are now.
 
-    A task is known by its phase and its text. Where several share both, the last of them in `before` speaks
-    for all: that is what the original reports.
+    A task is identified by its phase and its text. Where several share both, the status of the last one in `before`
+    counts for all of them, as in the original.
     """
     earlier = {(found.phase, found.task.text): found.task.status for found in tasks_with_phase(before)}
     return [

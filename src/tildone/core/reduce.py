@@ -1,4 +1,8 @@
-"""What becomes of a plan when changes are asked for: every transition, in one file."""
+"""`reduce`: the plan after a batch of changes. Every transition is in this file.
+
+`reduce` is pure, so that it can be repeated when another writer was faster (see `tildone.log.writer`). A step that
+cannot be applied gives a fault instead of an exception.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ Step = Op | Fault
 
 @value
 class Outcome:
-    """What a batch of steps came to."""
+    """The result of a batch of steps: the plan before and after, and the faults."""
 
     before: Plan
     after: Plan
@@ -35,15 +39,15 @@ class Outcome:
 
     @property
     def changed(self) -> bool:
-        """Whether the plan is another one now."""
+        """Whether the plan differs."""
         return self.after != self.before
 
 
 def reduce(plan: Plan, steps: Iterable[Step], rules: Rules) -> Outcome:
-    """Apply `steps` in order, then bring the plan into line with the rules.
+    """Apply `steps` in order, then enforce the rules on the plan.
 
-    A fault among the steps stands for a request that could not even be put as a change. Under atomic rules
-    the first fault ends the batch and nothing of it is kept; otherwise good steps are kept and faults add up.
+    A fault among the steps stands for a request that could not be expressed as an op. Under atomic rules the first
+    fault discards the whole batch; otherwise the other steps are applied and the faults collected.
     """
     draft = numbered(plan, plan) if rules.numbered else plan
     faults: list[Fault] = []
@@ -54,7 +58,7 @@ def reduce(plan: Plan, steps: Iterable[Step], rules: Rules) -> Outcome:
             return Outcome(plan, plan, more)
         faults.extend(more)
         if rules.numbered:
-            # At once, because the next step may name what this one added.
+            # After each step, because the next one may name a task that this one added.
             draft = numbered(before, draft)
     after = enforce_focus(draft, rules)
     if plan.counted and not rules.numbered:
@@ -65,7 +69,10 @@ def reduce(plan: Plan, steps: Iterable[Step], rules: Rules) -> Outcome:
 
 
 def enforce_focus(plan: Plan, rules: Rules) -> Plan:
-    """The plan with as many tasks in progress as the rules want: the first such, or the first pending one."""
+    """The plan with as many tasks in progress as the rules allow.
+
+    Of several, the first stays in progress; of none, the first pending task is promoted where one is required.
+    """
     if rules.focus is Focus.ANY:
         return plan
     active = spots_where(plan, lambda task: task.status is Status.IN_PROGRESS)
@@ -148,7 +155,7 @@ def _mark(plan: Plan, target: Selector, status: Status, rules: Rules) -> tuple[P
 
 
 def _move(plan: Plan, target: Selector, before: Selector | None) -> tuple[Plan, tuple[Fault, ...]]:
-    """Tasks that stand before one of themselves stay where they are."""
+    """Move tasks; a move before one of the moved tasks changes nothing."""
     spots = resolve(plan, target, prefer_open=True)
     if not isinstance(spots, list):
         return plan, (spots,)

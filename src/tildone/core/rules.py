@@ -1,4 +1,4 @@
-"""Limits and invariants, as data."""
+"""Rules: the limits and invariants of a plan, as data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Focus(Enum):
 
 
 class Unit(Enum):
-    """What the length of a text is counted in."""
+    """The unit in which text length is measured."""
 
     CODE_POINT = "code point"
     UTF16 = "UTF-16 code unit"
@@ -30,9 +30,9 @@ class Unit(Enum):
 
 @value
 class Rules:
-    """What a plan has to keep to, and what becomes of a batch with a bad step in it.
+    """The invariants of a plan. `atomic` means that one fault discards its whole batch.
 
-    Where it is `numbered`, every task gets a number of its own; a plan that has numbers keeps them under any rules.
+    `numbered` means that every task gets a number; a plan that has numbers keeps them under any rules.
     """
 
     focus: Focus = Focus.ANY
@@ -45,14 +45,14 @@ class Rules:
 
 
 def length(text: str, unit: Unit) -> int:
-    """How long `text` is, counted in `unit`."""
+    """The length of `text` in `unit`."""
     if unit is Unit.CODE_POINT:
         return len(text)
     return len(text) + sum(char >= ASTRAL for char in text)
 
 
 def first_too_long(texts: Iterable[str], rules: Rules) -> int | None:
-    """The position of the first text over the limit."""
+    """The index of the first text that is over the limit; None if none is."""
     limit = rules.max_text
     if limit is None:
         return None

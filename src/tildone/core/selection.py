@@ -1,4 +1,7 @@
-"""Where in a plan the tasks are that a selector means."""
+"""Resolve selectors: where in a plan the tasks are that a selector names.
+
+A spot is the index of a phase and the index of a task within it.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ def phase_index(plan: Plan, name: str | None, shown: Callable[[str], str] = str)
 
 
 def place(plan: Plan, at: int) -> Spot:
-    """The phase and offset of position `at`: the end of a phase rather than the start of the next."""
+    """The spot of position `at`: the end of a phase rather than the start of the next."""
     for i, phase in enumerate(plan.phases[:-1]):
         if at <= len(phase.tasks):
             return i, at
@@ -76,7 +79,7 @@ def _with_numbers(plan: Plan, numbers: tuple[int, ...]) -> list[Spot] | Fault:
 
 
 def _named(plan: Plan, target: Named, *, prefer_open: bool) -> list[Spot] | Fault:
-    """The task of that name; of several, the first open one, so that each can be reached in its turn."""
+    """The task with that text; of several, the first open one, so that each can be addressed in turn."""
     text, shown = target.text, target.shown
     same = spots_where(plan, lambda task: task.text == text) or spots_where(plan, lambda task: shown(task.text) == text)
     if not same:
@@ -86,7 +89,7 @@ def _named(plan: Plan, target: Named, *, prefer_open: bool) -> list[Spot] | Faul
 
 
 def _spot(plan: Plan, index: int) -> Spot:
-    """Where the task at that position of the whole plan is."""
+    """The spot of a position in the whole plan."""
     i = 0
     while index >= len(plan.phases[i].tasks):
         index -= len(plan.phases[i].tasks)

@@ -1,4 +1,4 @@
-"""The door that a model's call comes through: its arguments as data, or what is wrong with them."""
+"""Reads the arguments of a tool call: JSON text or data, checked against the tool's schema."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_ARGUMENTS = 1_000_000
 
 
 def read_arguments(tool: Tool, arguments: str | Mapping[str, Any]) -> tuple[Any, Sequence[SchemaProblem]]:
-    """The arguments as data, and what is wrong with them."""
+    """The arguments as the tool takes them, and the problems with them."""
     params: Any = arguments
     if isinstance(arguments, str):
         if len(arguments) > MAX_ARGUMENTS:
@@ -25,8 +25,8 @@ def read_arguments(tool: Tool, arguments: str | Mapping[str, Any]) -> tuple[Any,
             params = codec.parse(arguments)
         except ValueError as error:
             return {}, [SchemaProblem("", f"expected JSON: {error}")]
-    if tool.meant is not None:
-        return tool.meant(params)
+    if tool.interpret is not None:
+        return tool.interpret(params)
     wrong = schema_problems(tool.parameters, params)
     if wrong and not tool.strict:
         params = coerce_arguments(tool.parameters, params)

@@ -74,8 +74,8 @@ class Tool:
 
     `steps` translates the arguments into changes to a plan; a read-only tool has none. `reply` reports the outcome.
     `demands` lists what a call lacks although its arguments fit the schema. A tool that is not `strict` accepts a
-    number for text, and text for an integer, where that is unambiguous. A tool with `meant` accepts more forms than its
-    schema describes: `meant` returns the arguments in their normal form, or the problems with them.
+    number for text, and text for an integer, where that is unambiguous. A tool with `interpret` accepts more forms than
+    its schema describes: the function returns the arguments in their normal form, or the problems with them.
 
     `snippet` is the tool's line in the list of tools of a system prompt, and `guidelines` are added to that prompt.
     """
@@ -90,7 +90,7 @@ class Tool:
     snippet: str = ""
     guidelines: tuple[str, ...] = ()
     strict: bool = True
-    meant: Callable[[object], tuple[Params, Sequence[SchemaProblem]]] | None = None
+    interpret: Callable[[object], tuple[Params, Sequence[SchemaProblem]]] | None = None
     output_schema: Schema | None = None
     hints: Hints = Hints()
 

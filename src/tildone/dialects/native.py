@@ -1,6 +1,6 @@
-"""Lists that a model keeps with a tool of its host's own: nothing of ours to call, and words that name no tool.
+"""Words for models that keep their list with a coding agent's own todo tool, and for models of every dialect.
 
-What any model is told of a plan that others have changed is said here, too: it is the same in every dialect.
+None of them names a tool. The news of a plan that others have changed is the same in every dialect.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 STOPPED = "Stopped by the person (tildone stop). Do nothing more and end your turn. To go on, they say: tildone resume"
 
-MOST = 10
-MOST_NEWS = 8
-LONGEST = 200
+MAX_TASKS = 10
+MAX_CHANGES = 8
+MAX_CHARACTERS = 200
 
 
 def context(plan: Plan) -> str | None:
-    """What is open, for a model that begins or has forgotten; nothing when nothing is."""
+    """The open tasks, for a model at the start of its context; None if nothing is open."""
     if not open_tasks(plan):
         return None
     far = progress(plan)
@@ -33,7 +33,7 @@ def context(plan: Plan) -> str | None:
 
 
 def carry_on(plan: Plan) -> str:
-    """What an agent is told that stopped with work left. Task text stands in the list and nowhere else."""
+    """Tells an agent that stopped with work left to continue. Task text appears in the list only."""
     return (
         f"Your todo list is not done:\n{_listed(plan)}\n"
         "Go on. Keep the list up to date: complete what is done, take out what is not needed."
@@ -41,18 +41,18 @@ def carry_on(plan: Plan) -> str:
 
 
 def news(told: Sequence[str]) -> str:
-    """What became of a plan since its model last saw it."""
-    said = [_clipped(sentence) for sentence in told[:MOST_NEWS]]
-    if len(told) > MOST_NEWS:
-        said.append(f"and {len(told) - MOST_NEWS} more changes")
+    """How a plan was changed since its model last saw it."""
+    said = [_clipped(sentence) for sentence in told[:MAX_CHANGES]]
+    if len(told) > MAX_CHANGES:
+        said.append(f"and {len(told) - MAX_CHANGES} more changes")
     return f"Your plan was changed since you last saw it: {'; '.join(said)}."
 
 
 def _listed(plan: Plan) -> str:
     tasks = [task for _, task in open_tasks(plan)]
-    lines = [f"- {_clipped(single_line(task.text))}{_state(task)}" for task in tasks[:MOST]]
-    if len(tasks) > MOST:
-        lines.append(f"- and {len(tasks) - MOST} more")
+    lines = [f"- {_clipped(single_line(task.text))}{_state(task)}" for task in tasks[:MAX_TASKS]]
+    if len(tasks) > MAX_TASKS:
+        lines.append(f"- and {len(tasks) - MAX_TASKS} more")
     return "\n".join(lines)
 
 
@@ -69,7 +69,7 @@ def _state(task: Task) -> str:
 
 
 def _clipped(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 1]}…"
 
 
 NATIVE = Dialect(

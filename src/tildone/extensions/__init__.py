@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tildone.config import Settings
     from tildone.dialects.base import Dialect
-    from tildone.extensions.memory import OpenSession
+    from tildone.extensions.restoring import OpenSession
     from tildone.host.extension_api import ExtensionAPI
 
     ExtensionFactory = Callable[[Dialect, OpenSession, Settings], Callable[[ExtensionAPI], None]]

@@ -11,17 +11,18 @@ from tildone.agents.completion_log import CompletionLog
 from tildone.config import Settings
 from tildone.dialects.base import Dialect, Reply, Tool
 from tildone.dialects.declared import DIALECT as DECLARED
-from tildone.dialects.declared.envelope import broken
-from tildone.extensions.memory import OpenSession
+from tildone.dialects.declared.envelope import internal_error
+from tildone.extensions.restoring import OpenSession
 from tildone.extensions.skeleton import DialectExtension
 from tildone.extensions.tools import definition
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
-from tildone.host.extension_events import ContextReply, ContextRequest, ConversationStart
+from tildone.host.extension_events import ContextReply, ContextRequest
 from tildone.host.messages import CustomMessage
 from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult
 from tildone.kit.theme import Role
+from tildone.session import Session
 from tildone.views.sanitize import escape_reminder_tags
 
 RECAP = "todo-recap"
@@ -58,15 +59,16 @@ class DeclaredExtension(DialectExtension):
             reply = self.session.execute(tool, params)
         except Exception as error:  # noqa: BLE001  the envelope is the contract, whatever happened
             self._take_back(head)
-            return broken(f"{type(error).__name__}: {error}", params)
+            return internal_error(f"{type(error).__name__}: {error}", params)
         self.show_status(ctx)
         return reply
 
-    def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
-        """Restore the list, and log finished ones."""
-        super().conversation_opened(event, ctx)
-        if self.session.completions is None:
-            self.session.completions = CompletionLog(self._root, lambda: _stamp(ctx.now()))
+    def open(self, ctx: ExtensionContext) -> Session:
+        """Open the session, and see to it that finished lists are logged."""
+        session = super().open(ctx)
+        if session.completions is None:
+            session.completions = CompletionLog(self._root, lambda: _stamp(ctx.now()))
+        return session
 
     def recap(self, event: ContextRequest, _ctx: ExtensionContext) -> ContextReply | None:
         """End the request with a recap while something is left to do; the conversation does not keep it."""

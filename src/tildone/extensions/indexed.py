@@ -16,7 +16,7 @@ from tildone.core.query import open_tasks
 from tildone.dialects.base import Dialect, Reply, Tool
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.indexed.entries import STATUSES
-from tildone.extensions.memory import OpenSession
+from tildone.extensions.restoring import OpenSession
 from tildone.extensions.skeleton import DialectExtension, limit_notice
 from tildone.extensions.tools import definition
 from tildone.host.events import AgentEnd
@@ -36,15 +36,15 @@ from tildone.kit.definition import ToolDefinition, ToolResult
 from tildone.log.events import Bound, Directive
 from tildone.loop.countdown import Tick, countdown
 from tildone.loop.decision import GiveUp, GoOn, Rest, Turn
-from tildone.views import themed, widget
+from tildone.views import indexed_tools, widget
 from tildone.views.plain_list import NO_TODOS
 
 CONTEXT, COMPLETE, COUNTING = "til-done-context", "til-done-complete", "til-done-countdown"
 SUMMARY, ACTIVE = "til-done", "til-done-active"
 CALLS: dict[str, Callable[[Any], Any]] = {
-    "write_todos": themed.write_call,
-    "list_todos": lambda _: themed.list_call(),
-    "edit_todos": themed.edit_call,
+    "write_todos": indexed_tools.write_call,
+    "list_todos": lambda _: indexed_tools.list_call(),
+    "edit_todos": indexed_tools.edit_call,
 }
 
 
@@ -87,17 +87,19 @@ class IndexedExtension(DialectExtension):
         """
         if _is_listing(result.details) and result.text != NO_TODOS:
             return Text(result.text)
-        return Text(themed.result(result.text, result.details, STATUSES))
+        return Text(indexed_tools.result(result.text, result.details, STATUSES))
 
     def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
-        """Cancel a countdown of the conversation before, and restore the plan of this one."""
+        """Cancel a countdown of the conversation before, restore the plan of this one, and count nudges from 0."""
         self.cancel(event, ctx)
         super().conversation_opened(event, ctx)
+        self.session.reset_counts()
 
     def branch_chosen(self, event: BranchChange, ctx: ExtensionContext) -> None:
-        """Cancel a countdown of the branch before, and restore the plan of this one."""
+        """Cancel a countdown of the branch before, restore the plan of this one, and count nudges from 0."""
         self.cancel(event, ctx)
         super().branch_chosen(event, ctx)
+        self.session.reset_counts()
 
     def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
         """Put the plan before the model, hidden from the person."""
@@ -196,7 +198,7 @@ def _call_renderer(name: str) -> Callable[[Any], Text]:
 
 
 def _message_renderer(kind: str) -> Callable[[CustomMessage], Text]:
-    return lambda message: Text(themed.message(kind, text_of(message)))
+    return lambda message: Text(indexed_tools.message(kind, text_of(message)))
 
 
 def _is_listing(details: object) -> bool:

@@ -20,7 +20,7 @@ from tildone.core.plan import Plan
 from tildone.core.rules import Rules
 from tildone.dialects.base import Dialect, Reply, Tool
 from tildone.dialects.snapshot import with_plan
-from tildone.extensions.memory import OpenSession, overtaken
+from tildone.extensions.restoring import OpenSession, store_is_ahead
 from tildone.extensions.tools import definition
 from tildone.host.content import TextBlock
 from tildone.host.extension_api import ExtensionAPI
@@ -103,16 +103,22 @@ class DialectExtension:
 
     def conversation_opened(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
         """Restore the plan that the conversation holds, unless the store has gone on from it."""
-        self._session = self._open_session(ctx.conversation.id)
+        session = self.open(ctx)
         held = self.dialect.recover(ctx.conversation.branch_records())
-        if held is not None and not overtaken(self._session, held):
+        if held is not None and not store_is_ahead(session, held):
             self.restore(held)
         self.show_status(ctx)
 
     def branch_chosen(self, _event: BranchChange, ctx: ExtensionContext) -> None:
-        """Restore the plan that the conversation held at this point."""
+        """Restore the plan that the conversation held at this point. What the model saw on another branch is void."""
+        self.open(ctx)
         self.restore(self.dialect.recover(ctx.conversation.branch_records()) or Plan())
         self.show_status(ctx)
+
+    def open(self, ctx: ExtensionContext) -> Session:
+        """Open the plan's session for the conversation."""
+        self._session = self._open_session(ctx.conversation.id)
+        return self._session
 
     def restore(self, plan: Plan) -> None:
         """Make this the plan, as it is: limits hold for what a model writes, not for what it wrote once."""

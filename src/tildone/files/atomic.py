@@ -85,7 +85,11 @@ def sync_folder(path: str) -> None:
     """Flush to disk the folder entry of the file at `path`. Windows needs no such call."""
     if sys.platform == "win32":
         return
-    folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+    try:
+        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+    except PermissionError:
+        # A folder may allow to create files and not to be read; then it cannot be flushed.
+        return
     try:
         os.fsync(folder)
     finally:

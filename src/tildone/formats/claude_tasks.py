@@ -1,4 +1,4 @@
-"""The task lists that Claude Code keeps: a file for each task, or, in the older form, one list of todos."""
+"""The task lists of Claude Code: one file per task or, in older versions, one list of todos."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ STATUSES = {
     "cancelled": Status.ABANDONED,
 }
 DELETED = "deleted"
-DIGITS = 9
+MAX_ID_DIGITS = 9
 
 _FIELDS = {"id", "subject", "content", "description", "status", "blocks", "blockedBy", "owner", "priority", "metadata"}
 
 
 @value
 class _Found:
-    """A task, the number it goes by, and the numbers of those that it waits for and that wait for it."""
+    """A task with its number, the numbers of its blockers (`after`) and of the tasks that it blocks (`before`)."""
 
     number: int
     task: Task
@@ -40,20 +40,20 @@ class _Found:
 
 
 def is_task_file(data: object) -> bool:
-    """Whether this is what the file of one task holds."""
+    """Whether this is the content of a task file."""
     return isinstance(data, dict) and isinstance(data.get("subject"), str)
 
 
 def is_todo_list(data: object) -> bool:
-    """Whether this is a list of todos; an empty list is one, too."""
+    """Whether this is a list of todos, which may be empty."""
     return isinstance(data, list) and all(map(_is_todo, data))
 
 
 def read_task_files(files: Iterable[object]) -> ImportedPlan:
-    """The plan in the files of a list of tasks: by their numbers, but each after those that it waits for.
+    """The plan in these task files: in the order of their numbers, but each task after its blockers.
 
     Raises:
-        ValueError: one of them is not the file of a task.
+        ValueError: one of them is not a task file.
     """
     remarks = WarningCollector("task")
     found: list[_Found] = []
@@ -70,7 +70,7 @@ def read_todo_list(data: object) -> ImportedPlan:
     """The plan in a list of todos.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the data are not a list of todos.
     """
     if not isinstance(data, list) or not is_todo_list(data):
         raise ValueError("not a list of todos")
@@ -80,7 +80,7 @@ def read_todo_list(data: object) -> ImportedPlan:
 
 
 def _numbered(files: Iterable[object]) -> Iterator[tuple[int, Json]]:
-    """The tasks with their numbers; one that is called otherwise goes by its place."""
+    """The tasks with their numbers; a task without a numeric id is numbered by its place."""
     for place, data in enumerate(files, start=1):
         if not isinstance(data, dict) or not is_task_file(data):
             raise ValueError("not the file of a task: it has no subject")
@@ -103,7 +103,7 @@ def _task(text: str, data: Json, number: int, remarks: WarningCollector) -> Task
 
 
 def _notes(text: str, data: Json, number: int, remarks: WarningCollector) -> Iterator[str]:
-    """What a plan has no other place for than notes."""
+    """Fields that become notes."""
     description, metadata = data.get("description"), data.get("metadata")
     if description and description != text:
         yield _text(description)
@@ -122,9 +122,9 @@ def _text(held: object) -> str:
 
 
 def _number(held: object) -> int:
-    """The number that a task is called by; 0 if it is called otherwise."""
+    """The numeric id of a task; 0 if it has none."""
     word = str(held)
-    return int(word) if word.isascii() and word.isdecimal() and len(word) <= DIGITS else 0
+    return int(word) if word.isascii() and word.isdecimal() and len(word) <= MAX_ID_DIGITS else 0
 
 
 def _numbers(held: object) -> frozenset[int]:
@@ -132,7 +132,7 @@ def _numbers(held: object) -> frozenset[int]:
 
 
 def _in_order(queue: list[_Found], remarks: WarningCollector) -> list[_Found]:
-    """As they came, but each after those that it waits for. Those that wait for one another come last."""
+    """The tasks in order, but each after its blockers. Tasks in a cycle come last."""
     places = {each.number: place for place, each in enumerate(queue)}
     waits = [{places[number] for number in each.after if number in places} for each in queue]
     for place, each in enumerate(queue):
@@ -143,14 +143,14 @@ def _in_order(queue: list[_Found], remarks: WarningCollector) -> list[_Found]:
         if others:
             remarks.add("it waits for another: it comes after that, but the link is not kept", queue[place].number)
     order = _after(waits)
-    circle = sorted(set(range(len(queue))).difference(order))
-    if circle:
-        remarks.add("they wait for one another, so they come last", *(queue[place].number for place in circle))
-    return [queue[place] for place in (*order, *circle)]
+    cycle = sorted(set(range(len(queue))).difference(order))
+    if cycle:
+        remarks.add("they wait for one another, so they come last", *(queue[place].number for place in cycle))
+    return [queue[place] for place in (*order, *cycle)]
 
 
 def _after(waits: list[set[int]]) -> list[int]:
-    """The places, each after those that it waits for, and otherwise in order; those in a circle are missing."""
+    """A topological order of the places, stable where possible; places in a cycle are missing."""
     followers: dict[int, list[int]] = {}
     for place, others in enumerate(waits):
         for other in others:

@@ -1,6 +1,6 @@
-"""What comes of carrying a plan between its own form and those of others, and what is said of the rest.
+"""Results of converting plans from and to other formats, with warnings.
 
-Nothing is dropped silently: whatever has no place on the other side is remarked upon.
+Nothing is lost silently: everything that the other format cannot represent causes a warning.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ LISTED = 3
 
 @value
 class ConversionWarning:
-    """A sentence about what has no place, and the lines or tasks (as `unit` calls them) that it is about, if any."""
+    """What cannot be represented, as a sentence, and the numbers of the lines or tasks (`unit`) concerned."""
 
     what: str
     where: tuple[int, ...] = ()
     unit: str = "line"
 
     def told(self, most: int | None = None) -> str:
-        """The sentence, with no more than so many numbers before it."""
+        """The sentence, preceded by at most `most` numbers."""
         if not self.where:
             return self.what
         return f"{self.unit}{'' if len(self.where) == 1 else 's'} {_counted(self.where, most)}: {self.what}"
@@ -36,7 +36,7 @@ class ConversionWarning:
 
 @value
 class ImportedPlan:
-    """The plan that was found in a text of another form, and what of the text a plan has no place for."""
+    """A plan read from another format, with warnings about what a plan cannot represent."""
 
     plan: Plan
     said: tuple[ConversionWarning, ...] = ()
@@ -44,31 +44,31 @@ class ImportedPlan:
 
 @value
 class ExportedText:
-    """A plan in another form, and what of the plan that form has no place for."""
+    """A plan written in another format, with warnings about what that format cannot represent."""
 
     text: str
     said: tuple[ConversionWarning, ...] = ()
 
 
 class WarningCollector:
-    """Remarks while they are being gathered: those that say the same become one."""
+    """Collects warnings; equal ones become one."""
 
     def __init__(self, unit: str = "line") -> None:
         self._unit = unit
         self._places: dict[str, list[int]] = {}
 
     def add(self, what: str, *where: int) -> None:
-        """Say something, of the lines or tasks named."""
+        """Add a warning about these lines or tasks."""
         places = self._places.setdefault(what, [])
         places += [place for place in where if place not in places[-1:]]
 
     def all(self) -> tuple[ConversionWarning, ...]:
-        """Every remark, in the order in which the first of each was made."""
+        """All warnings, in the order of their first occurrence."""
         return tuple(ConversionWarning(what, tuple(where), self._unit) for what, where in self._places.items())
 
 
 def _counted(numbers: Sequence[int], most: int | None) -> str:
-    """Numbers as a sentence lists them."""
+    """An enumeration of numbers, at most `most` of them in full."""
     if most is not None and len(numbers) > most:
         first, last = numbers[:most], f"{len(numbers) - most} more"
     else:

@@ -1,8 +1,8 @@
-"""Plans as Markdown checklists: the export that other tools know, one that loses nothing, and how both are read.
+"""Plans as Markdown checklists: a portable and a lossless writer, and a reader for both.
 
-An element that would not come back from its plain form is written harmlessly, followed by a comment that holds it
-exactly. A comment is believed only beside the very text that was written with it: where a person has edited that
-text, the text counts.
+The lossless writer adds an HTML comment with the exact JSON value to each element that the reader would not reproduce
+from its visible text. The reader uses a comment only while it matches the visible text next to it: an edit by a person
+takes precedence.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ STATUSES = {status.checkbox: status for status in Status} | {
 }
 EMPTY = "# Todos\n"
 
-# What JavaScript calls a line's worth of characters, and one UTF-16 unit of them.
+# `.` in a JavaScript regular expression, and one UTF-16 code unit of it.
 _ANY = "[^\n\r\u2028\u2029]"
 _UNIT = "[^\n\r\u2028\u2029\U00010000-\U0010ffff]"
 
-# Patterns are text that `re` compiles when it first needs them: a hook, which reads no Markdown, never pays for them.
+# Patterns are strings, compiled by `re` on first use: hooks read no Markdown and skip the cost.
 _LINE_END = "\r?\n"
 _HEADING = f"#{{1,6}}[{JS_WHITESPACE}]+({_ANY}+)"
 _TASK = f"[-*+][{JS_WHITESPACE}]*\\[({_UNIT}?)\\][{JS_WHITESPACE}]+({_ANY}+)"
@@ -45,7 +45,7 @@ _BETWEEN_HALVES = "(?<=[\ud800-\udbff])(?=[\udc00-\udfff])"
 
 @value
 class LineProblem:
-    """A line that could not be read, and why."""
+    """A line that could not be parsed, and the reason."""
 
     line: int
     why: str
@@ -56,21 +56,21 @@ class LineProblem:
 
 @value
 class ParsedChecklist:
-    """The plan that a text holds, and the lines of it that hold nothing."""
+    """The plan in a text, and the lines that could not be parsed."""
 
     plan: Plan
     problems: tuple[LineProblem, ...] = ()
 
 
 def portable_checklist(plan: Plan) -> str:
-    """The plan as other tools write it; only a line break inside an element is shown instead of made."""
+    """The plan in the form that other tools write and read; line breaks within an element become a symbol."""
     return _joined([_checklist_lines(phase) for phase in plan.phases]) or EMPTY
 
 
 def lossless_checklist(plan: Plan) -> str:
-    """The plan so that `read` gives the same plan back, whatever its texts hold.
+    """The plan in a form from which `read` restores the same plan, whatever its texts contain.
 
-    The same as `portable_checklist` wherever that already comes back. A flat list has no heading.
+    Equal to `portable_checklist` where that is lossless. A flat list has no heading.
     """
     return _joined([_document_lines(phase, first=not index) for index, phase in enumerate(plan.phases)])
 
@@ -108,14 +108,14 @@ def _document_lines(phase: Phase, *, first: bool) -> list[str]:
 
 
 def _exact(text: str) -> str:
-    """A name or a task's text, with a comment if it would not come back without."""
+    """A phase name or task text, with a comment if it would not be restored without one."""
     if text and text == text.strip(JS_WHITESPACE) and text == _shown(text) and _OPENING not in text:
         return text
     return f"{_visible(text)} {_comment(_pieces(text))}".lstrip(" ")
 
 
 def _exact_notes(notes: tuple[str, ...]) -> list[str]:
-    """The lines of a task's notes, with one comment for all if they would not come back without."""
+    """The lines of a task's notes, with one comment for all if they would not be restored without one."""
     lines = _note_lines(notes, str)
     if _parted(lines) == list(notes) and all(line == _shown(line) and _OPENING not in line for line in lines):
         return lines
@@ -123,7 +123,7 @@ def _exact_notes(notes: tuple[str, ...]) -> list[str]:
 
 
 def _note_lines(notes: tuple[str, ...], shown: Callable[[str], str]) -> list[str]:
-    """The lines of all notes, with an empty one between each two."""
+    """The lines of all notes, separated by empty lines."""
     lines: list[str] = []
     for index, note in enumerate(notes):
         lines += [""] if index else []
@@ -132,7 +132,7 @@ def _note_lines(notes: tuple[str, ...], shown: Callable[[str], str]) -> list[str
 
 
 def _parted(lines: Iterable[str]) -> list[str]:
-    """The notes in lines that empty ones part."""
+    """The notes in these lines, which empty lines separate."""
     notes: list[list[str]] = [[]]
     for line in lines:
         if line:
@@ -147,17 +147,17 @@ def _quoted(lines: list[str]) -> list[str]:
 
 
 def _shown(text: str) -> str:
-    """As a checklist shows it: on one line, and in characters that a file can hold."""
+    """The portable form: one line, with lone surrogates replaced."""
     return re.sub(_HALVES, "\ufffd", single_line(text))
 
 
 def _shown_in_note(line: str) -> str:
-    """The same for a line of a note, where a carriage return at the end only ends the line the Windows way."""
+    """The same for a line of a note, where a final carriage return is part of a CRLF."""
     return f"{_shown(line[:-1])}\r" if line.endswith("\r") else _shown(line)
 
 
 def _visible(text: str) -> str:
-    """What stands before a comment."""
+    """The visible text before a comment."""
     return _visible_in_note(text).lstrip(JS_WHITESPACE)
 
 
@@ -166,19 +166,19 @@ def _visible_in_note(line: str) -> str:
 
 
 def _comment(exact: str | list[str] | list[str | list[str]]) -> str:
-    """A comment that nothing in it can close."""
+    """A comment whose content cannot close it."""
     json = codec.dump(exact).replace("--", "\\u002d\\u002d").replace("<", "\\u003c").replace(">", "\\u003e")
     return f"{_OPENING} {json}-->"
 
 
 def _pieces(text: str) -> str | list[str]:
-    """The text for JSON, in pieces where JSON would make one character of two halves."""
+    """The text for JSON, split between surrogates that JSON would join into one character."""
     pieces = re.split(_BETWEEN_HALVES, text)
     return text if len(pieces) == 1 else pieces
 
 
 def _whole(pieces: object) -> str | None:
-    """The text that `_pieces` gave."""
+    """The inverse of `_pieces`; None for other data."""
     match pieces:
         case str(text):
             return text
@@ -196,7 +196,7 @@ def _parsed(json: str) -> object:
 
 
 def _meant(written: str) -> str | None:
-    """What a name or a task's text stands for; None if nothing of it is left."""
+    """The phase name or task text that a line denotes; None if it is empty."""
     found = re.fullmatch(_COMMENT, written)
     if found is None:
         return written
@@ -206,7 +206,7 @@ def _meant(written: str) -> str | None:
 
 
 def _meant_notes(lines: list[str], json: str) -> list[str]:
-    """What the lines of notes above a comment stand for."""
+    """The notes that the lines above a comment denote."""
     pieces = _parsed(json)
     exact = [_whole(note) for note in pieces] if isinstance(pieces, list) else []
     notes = tuple(note for note in exact if note is not None)
@@ -216,7 +216,7 @@ def _meant_notes(lines: list[str], json: str) -> list[str]:
 
 
 class _Draft:
-    """A task while its notes are being read."""
+    """A task whose notes are being parsed."""
 
     def __init__(self, text: str, status: Status) -> None:
         self._text = text
@@ -225,7 +225,7 @@ class _Draft:
         self._lines: list[str] = []
 
     def note(self, line: str) -> None:
-        """Take a line of a note, or the comment that ends them."""
+        """Add a line of a note, or the comment after the notes."""
         comment = re.fullmatch(_COMMENT, line)
         if comment is None or comment[1]:
             self._lines.append(line)
@@ -234,12 +234,12 @@ class _Draft:
         self._lines = []
 
     def task(self) -> Task:
-        """The task with all that was read of it."""
+        """The task with its notes."""
         return Task(self._text, self._status, (*self._notes, *_parted(self._lines)))
 
 
 class _Reader:
-    """A text while it is being read, line by line."""
+    """The state of the line-by-line parser."""
 
     def __init__(self) -> None:
         self._phases: list[tuple[str, list[_Draft]]] = []
@@ -247,7 +247,7 @@ class _Reader:
         self._draft: _Draft | None = None
 
     def take(self, number: int, line: str) -> None:
-        """Read one line."""
+        """Parse one line."""
         note = re.fullmatch(_NOTE, line)
         if note and self._draft:
             self._draft.note(note[1])
@@ -261,12 +261,12 @@ class _Reader:
             self._problems.append(LineProblem(number, "a note (> text) without a task above it" if note else why))
 
     def reading(self, unnamed: str) -> ParsedChecklist:
-        """All that was read."""
+        """The result."""
         phases = (Phase(name or unnamed, tuple(draft.task() for draft in drafts)) for name, drafts in self._phases)
         return ParsedChecklist(Plan(tuple(phases)), tuple(self._problems))
 
     def _element(self, line: str) -> str | None:
-        """Read a heading or a task; what is wrong with it, if anything."""
+        """Parse a heading or a task; returns the problem with it, if any."""
         heading, task = re.fullmatch(_HEADING, line), re.fullmatch(_TASK, line)
         name = _meant(heading[1]) if heading else None
         if name is not None:

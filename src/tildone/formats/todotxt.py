@@ -1,8 +1,8 @@
-"""Plans as todo.txt: one task a line, its phase as +project, and back.
+"""Reading and writing of todo.txt: one line per task, with its phase as +project.
 
-What a line has no place for is written as `key:value`, the format's own way to say more: `status:in_progress`,
-`note:…`, and beside a +project or a text that cannot be written as it is, `phase:…` and `text:…` with the exact one.
-These two are believed only beside what was written with them: where a person has edited that, the edit counts.
+Everything else is written as `key:value` fields, which the format provides for extensions: `status:in_progress`,
+`note:…` and, next to a +project or text that cannot be written literally, `phase:…` and `text:…` with the exact value.
+These two are used only while they match the visible value next to them: an edit by a person takes precedence.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SHOWN = "which other programs show as it is"
 
 @value
 class _Line:
-    """One line as it was understood: a task, the name of its phase, and what is to be said of it."""
+    """A parsed line: a task, the name of its phase, and warnings."""
 
     task: Task
     phase: str
@@ -47,7 +47,7 @@ class _Line:
 
 
 def read(text: str) -> ImportedPlan:
-    """The plan in a todo.txt of any hand: phases by +project, in the order in which they first appear."""
+    """The plan in a todo.txt file: phases by +project, in the order of their first occurrence."""
     remarks = WarningCollector()
     phases: dict[str, list[Task]] = {}
     for number, line in enumerate(text.split("\n"), start=1):
@@ -62,7 +62,7 @@ def read(text: str) -> ImportedPlan:
 def write(plan: Plan) -> ExportedText:
     """The plan as todo.txt.
 
-    `read` gives the same plan back, but for phases without a task, and phases of one name, which become one.
+    `read` returns the same plan, except that empty phases are lost and phases of the same name become one.
     """
     remarks = WarningCollector()
     lines: list[str] = []
@@ -88,9 +88,9 @@ def _named(phase: Phase) -> str:
 
 
 def _line(task: Task, phase: str) -> tuple[str, list[str]]:
-    """The task as it is, if it can be read again so; else what is harmless to see, and all of it in fields.
+    """The line of a task, and warnings about what other programs do not understand.
 
-    With it comes what other programs make less of than we do.
+    The text is written literally if it reads back unchanged, otherwise in a visible form and exactly in a field.
     """
     dates, notes = _dates(task)
     fields, lost = [f"note:{_encoded(note)}" for note in notes], list[str]()
@@ -110,7 +110,7 @@ def _line(task: Task, phase: str) -> tuple[str, list[str]]:
 
 
 def _put(task: Task, dates: list[str], text: str, fields: list[str]) -> str:
-    """A line, put together in the order that the format asks for: a priority stands before dates."""
+    """A line in the order of the format: mark, priority, dates, text, fields."""
     priority = re.match("\\([A-Z]\\) ", text) if dates else None
     ahead = [priority[0].rstrip()] if priority else []
     rest = text[len(priority[0]) :] if priority else text
@@ -126,7 +126,7 @@ def _reads_as(line: str, task: Task, phase: str) -> bool:
 
 
 def _dates(task: Task) -> tuple[list[str], tuple[str, ...]]:
-    """The dates that stood before the task's text when it was read from a todo.txt, and its other notes."""
+    """The dates kept as notes when the task was read from a todo.txt, and its other notes."""
     prefixes = [CREATED] if task.status.is_open else [COMPLETED, CREATED]
     dates: list[str] = []
     for prefix, note in zip(prefixes, task.notes, strict=False):
@@ -137,7 +137,7 @@ def _dates(task: Task) -> tuple[list[str], tuple[str, ...]]:
 
 
 def _understood(line: str) -> _Line | None:
-    """What a line says; None if nothing stands on it."""
+    """Parse a line; None if it is empty."""
     line = line.strip(JS_WHITESPACE)
     if not line:
         return None
@@ -154,16 +154,16 @@ def _understood(line: str) -> _Line | None:
 
 
 def _parts(line: str) -> tuple[str, str, str, str, str]:
-    """What stands at the fixed places of a line, each empty if it does not: mark, priority, dates; and the rest."""
+    """The mark, priority, completion date, creation date and rest of a line; missing parts are empty."""
     [parts] = re.findall(_DONE if line.startswith("x ") else _TO_DO, line)
     done, priority, completed, created, rest = parts
     return done, priority, completed, created, rest
 
 
 class _Words:
-    """The words of a line behind its mark, priority and dates: what is text, and what says more of the task.
+    """The words of a line after its mark, priority and dates, split into text and fields.
 
-    What stands at the end is meant for programs; between words of the text, even a +project is a part of it.
+    Only fields at the end are interpreted; a +project or field between words belongs to the text.
     """
 
     def __init__(self, words: list[str]) -> None:
@@ -190,13 +190,13 @@ class _Words:
             self._fields[own[1]] = held
 
     def status(self, *, closed: bool) -> Status:
-        """The status of the task; a mark that was made since by another program counts more than a field."""
+        """The status of the task; the mark takes precedence over a field, as another program may have set it."""
         usual = Status.COMPLETED if closed else Status.PENDING
         said = _STATUSES.get(self._fields.get("status", ""), usual)
         return usual if said.is_open is closed else said
 
     def phase(self) -> str:
-        """The name of the task's phase: its last +project behind the text, else its first within."""
+        """The name of the task's phase: the last +project after the text, else the first within it."""
         exact = self._fields.get("phase")
         behind = [index for index, word in enumerate(self._behind) if _is_tag(word)]
         within = [word[1:] for word in self._body if _is_tag(word)]
@@ -214,7 +214,7 @@ class _Words:
         return tag
 
     def text(self, priority: str) -> str:
-        """What is to be done; known only when the phase is."""
+        """The text of the task. Call `phase` first: it removes the +project."""
         words = [*self._body, *self._behind]
         visible = priority + (_stripped(words) or _stripped(self._all))
         self.said += _fields_said(words)
@@ -242,21 +242,21 @@ def _is_tag(word: str) -> bool:
 
 
 def _tag(phase: str) -> str:
-    """A phase's name as one word."""
+    """A phase's name as a +project."""
     return re.sub(r"\s", "_", printable(phase))
 
 
 def _visible(text: str) -> str:
-    """What stands on a line for a text that cannot: it is on one line, and no part of it means anything."""
+    """A visible form of a text that cannot be written literally: one line, without anything that would be parsed."""
     words = re.sub(_FORGED_FIELD, "\\3：", re.sub(_FORGED_TAG, "＋", printable(text).strip(JS_WHITESPACE)))
-    # Looked at with something behind it, as it will be.
+    # Parsed with a word after it, as fields will follow.
     done, _, completed, created, rest = _parts(f"{words} {_GUARD}")
     forged = done or completed or created or rest == _GUARD or rest.startswith(" ")
     return f"{_GUARD} {words}".rstrip() if forged else words
 
 
 def _encoded(text: str) -> str:
-    """Any text as one word without a colon, readable where it can be."""
+    """Percent-encode a text as one word without colons; printable characters are kept."""
     return "".join(map(_escaped, text)) or _NOTHING
 
 
@@ -267,7 +267,7 @@ def _escaped(char: str) -> str:
 
 
 def _decoded(word: str) -> str | None:
-    """The text that was encoded so, by us or in the same way by others; None if it was not."""
+    """Decode a percent-encoded word; None if it is not valid UTF-8."""
     if word == _NOTHING:
         return ""
     raw = re.sub(b"%([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), word.encode("utf-8", "surrogatepass"))

@@ -8,8 +8,8 @@ from tildone.history.sentences import describe_change
 from tildone.kit.theme import Role, Span
 from tildone.typing import TYPE_CHECKING
 from tildone.views.line_layout import INDENT, clip_line, hanging_lines
+from tildone.views.plan_lines import task_line
 from tildone.views.sanitize import printable
-from tildone.views.themed import task_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

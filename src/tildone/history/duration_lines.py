@@ -6,7 +6,7 @@ from tildone.history.durations import format_elapsed
 from tildone.kit.theme import Role, Span
 from tildone.typing import TYPE_CHECKING
 from tildone.views.line_layout import GAP, INDENT, MIN_TEXT_COLUMNS, clip_line
-from tildone.views.themed import task_line
+from tildone.views.plan_lines import task_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from tildone.dialects.native import NATIVE, STOPPED, news
 from tildone.dialects.native import context as plan_context
 from tildone.hooks.fast_path import CONTINUING, COST_NOTE
 from tildone.hooks.native_lists import is_mirrored
-from tildone.hooks.reply import HookReply, can_reply, harmless, rendered
+from tildone.hooks.reply import HookReply, can_reply, rendered, sanitized
 from tildone.ids import now
 from tildone.integrations.record import HookPoint, ReplyKind
 from tildone.log.events import Directive
@@ -59,7 +59,7 @@ def answer(event: HookEvent, settings: Settings, pid: int) -> str:
     if reply is None:
         return ""
     if reply.kind is ReplyKind.NOTIFY and not can_reply(event, ReplyKind.NOTIFY):
-        os.write(2, f"{harmless(reply.text)}\n".encode("utf-8", "backslashreplace"))
+        os.write(2, f"{sanitized(reply.text)}\n".encode("utf-8", "backslashreplace"))
     return rendered(event, reply)
 
 

@@ -31,10 +31,10 @@ def can_reply(event: HookEvent, kind: ReplyKind) -> bool:
 def rendered(event: HookEvent, reply: HookReply) -> str:
     """The reply as JSON; empty where the agent accepts no such reply."""
     template = _template(event, reply.kind)
-    return "" if template is None else f"{codec.dump(_filled(template, harmless(reply.text), event.name))}\n"
+    return "" if template is None else f"{codec.dump(_filled(template, sanitized(reply.text), event.name))}\n"
 
 
-def harmless(text: str) -> str:
+def sanitized(text: str) -> str:
     """Text for models and people that can neither control a terminal nor imitate the agent's own reminders."""
     shown = "\n".join(printable_lines(text))
     # The test spares most replies the compilation of a pattern.

@@ -1,4 +1,4 @@
-"""The system prompt: what the host says of itself, and what its active tools say of themselves."""
+"""The system prompt: a preamble, then the snippets and guidelines of the active tools."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PREAMBLE = (
 
 
 def system_prompt(tools: Sequence[ToolDefinition], cwd: str, *, preamble: str = PREAMBLE) -> str:
-    """The prompt for these tools; one that several of them share is said once."""
+    """The prompt for these tools; a guideline that several of them share appears once."""
     parts = [preamble]
     snippets = [f"- {tool.name}: {tool.prompt_snippet}" for tool in tools if tool.prompt_snippet]
     if snippets:

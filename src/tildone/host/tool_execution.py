@@ -89,8 +89,8 @@ class ToolExecutor:
 
 def _read(tool: ToolDefinition, arguments: JsonValue) -> tuple[JsonValue, Sequence[SchemaProblem]]:
     """The arguments as the tool takes them, and what is wrong with them."""
-    if tool.meant is not None:
-        return tool.meant(arguments)
+    if tool.interpret is not None:
+        return tool.interpret(arguments)
     if not tool.strict:
         arguments = coerce_arguments(tool.parameters, arguments)
     return arguments, schema_problems(tool.parameters, arguments) or tool.demands(arguments)

@@ -1,4 +1,4 @@
-"""What an extension may ask of whoever watches."""
+"""What an extension may show to, and ask of, the person who watches."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ class UI(Protocol):
     has_ui: bool
 
     def set_status(self, key: str, text: str | None) -> None:
-        """Show a short text under a key until it is taken away with None."""
+        """Show a short text under a key; None removes it."""
 
     def set_widget(self, key: str, lines: Sequence[str] | None, placement: str | None = None) -> None:
-        """Show lines above (or below) where the person types; None takes them away."""
+        """Show lines above (or below) the input line; None removes them."""
 
     def notify(self, message: str, kind: str = "info") -> None:
-        """Tell the person something, once. `kind` is info, warning or error."""
+        """Show the person a message. `kind` is info, warning or error."""
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  pi's record has the field
-        """Let the person choose; None when they would not."""
+        """Let the person choose; None if they decline."""
 
     async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109  pi's record has the field
-        """Ask for a yes."""
+        """Ask the person to confirm."""
 
     async def input(self, title: str, placeholder: str = "") -> str | None:
         """Ask for a line of text."""
@@ -34,31 +34,31 @@ class UI(Protocol):
 
 
 class NoUI:
-    """Nobody watches: nothing is shown, and every question is answered with no."""
+    """No UI: nothing is shown, and every question is declined."""
 
     has_ui = False
 
     def set_status(self, key: str, text: str | None) -> None:
-        """Nobody sees it."""
+        """Ignored."""
 
     def set_widget(self, key: str, lines: Sequence[str] | None, placement: str | None = None) -> None:
-        """Nobody sees it."""
+        """Ignored."""
 
     def notify(self, message: str, kind: str = "info") -> None:
-        """Nobody hears it."""
+        """Ignored."""
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ARG002, ASYNC109  the protocol's
-        """Nobody chooses."""
+        """Declined."""
         return None
 
     async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ARG002, ASYNC109  the protocol's
-        """Nobody says yes."""
+        """Declined."""
         return False
 
     async def input(self, title: str, placeholder: str = "") -> str | None:  # noqa: ARG002  the protocol's
-        """Nobody answers."""
+        """Declined."""
         return None
 
     async def editor(self, title: str, prefill: str = "") -> str | None:  # noqa: ARG002  the protocol's
-        """Nobody writes."""
+        """Declined."""
         return None

@@ -72,7 +72,7 @@ class ToolDefinition:
     for them, and those that do not `inherit` are kept from subagents. `any_case_name` allows a name that is not in
     snake_case, where models know the tool by such a name. `demands` names what a call lacks although its arguments
     fit the schema; where there is a `refuse`, it answers a call that is turned away, given its problems and its
-    arguments. A tool with `meant` accepts more forms than its schema describes: that
+    arguments. A tool with `interpret` accepts more forms than its schema describes: it
     returns the arguments for `execute`, or the problems with them, and is used in place of the schema. The result of a
     tool that is `merged` is shown in place of its call, not below it.
     """
@@ -93,7 +93,7 @@ class ToolDefinition:
     any_case_name: bool = False
     demands: Callable[[Any], Sequence[SchemaProblem]] = lambda _: ()
     refuse: Callable[[Sequence[SchemaProblem], Any], ToolResult] | None = None
-    meant: Callable[[Any], tuple[Any, Sequence[SchemaProblem]]] | None = None
+    interpret: Callable[[Any], tuple[Any, Sequence[SchemaProblem]]] | None = None
     merged: bool = False
 
 

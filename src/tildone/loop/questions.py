@@ -1,8 +1,8 @@
-"""Whether an agent's last words put something to the person that only they can answer.
+"""Whether an agent's last message asks the person something.
 
-A question is one by its last sign, or by how its language ends one. What asks for a decision without being a question
-is known by a few set phrases. An offer of further help is neither, although it ends like a question: an agent with
-work left has no need of it.
+A sentence is a question if it ends with a question mark or with an ending that marks questions in its language.
+Requests for a decision that are not questions are recognized by set phrases. An offer of further help is not a
+question, although it ends like one: an agent with tasks left does not wait for the answer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SIGNS = "?？؟\u037e፧⁇⁈‽"
 FULL_STOPS = ".!…。．！"
 
 ENDINGS = ("か", "吗", "嗎", "까요", "나요")
-"""How questions end where the sign is often left out: Japanese, Chinese, Korean."""
+"""Endings of questions in languages that often omit the question mark: Japanese, Chinese, Korean."""
 
 REQUESTS = {
     "en": (
@@ -43,19 +43,19 @@ OFFERS = (
 BULLETS = frozenset("-*+•|>")
 FENCES = ("```", "~~~")
 CJK_STOPS = "。！？"
-LONGEST_NUMBER = 5
-LONGEST_LINE = 2000
+MAX_ITEM_LABEL_LENGTH = 5
+MAX_LINE_LENGTH = 2000
 
-# There is no regular expression here: compiling a few takes longer than a hook has.
+# No regular expressions: compiling a few takes longer than a hook may take.
 
 
 def ends_with_question(words: str) -> bool:
-    """Whether these words end with a question to the person, or with a list of things to choose from after one."""
+    """Whether the message ends with a question, or with a list of choices after one."""
     return any(_asks(sentence) for sentence in _last_sentences(_prose(words)))
 
 
 def _prose(words: str) -> list[str]:
-    """The lines that say something, without those of code."""
+    """The lines that are neither empty nor in a code block."""
     lines, fence = [], ""
     for line in words.splitlines():
         start = line.strip()[:3]
@@ -69,7 +69,7 @@ def _prose(words: str) -> list[str]:
 
 
 def _last_sentences(lines: list[str]) -> Iterator[str]:
-    """The last sentence, and where that is in a list, the one before the list."""
+    """The last sentence and, if it is in a list, also the last one before the list."""
     if not lines:
         return
     yield _last(lines[-1])
@@ -81,17 +81,17 @@ def _last_sentences(lines: list[str]) -> Iterator[str]:
 
 
 def _is_item(line: str) -> bool:
-    """Whether the line is one of a list: a bullet, a number or a letter stands before it."""
+    """Whether the line is a list item: it begins with a bullet, a number or a letter."""
     sign, space, _ = line.partition(" ")
-    if not space or len(sign) > LONGEST_NUMBER:
+    if not space or len(sign) > MAX_ITEM_LABEL_LENGTH:
         return False
     name = sign.strip("().")
     return sign in BULLETS or (sign.endswith((".", ")")) and (name.isdecimal() or len(name) == 1))
 
 
 def _last(line: str) -> str:
-    """The last sentence of a line in which anything is said; of a line without end, of what stands at its end."""
-    line = line[-LONGEST_LINE:]
+    """The last sentence of a line that contains a letter or digit; only the end of a very long line is read."""
+    line = line[-MAX_LINE_LENGTH:]
     sentences, begin = [], 0
     for place, char in enumerate(line):
         ends = char in CJK_STOPS or (char in FULL_STOPS + SIGNS and line[place + 1 : place + 2].isspace())
@@ -114,7 +114,7 @@ def _holds(said: str, phrases: str) -> bool:
 
 
 def _without_ornaments(sentence: str) -> str:
-    """The sentence up to its last letter or stop: quotes, brackets, emphasis and pictures after that say nothing."""
+    """The sentence up to its last letter, digit or stop, without quotes, brackets, emphasis and emoji after it."""
     end = len(sentence)
     while end and not (sentence[end - 1].isalnum() or sentence[end - 1] in SIGNS + FULL_STOPS):
         end -= 1

@@ -1,1 +1,1 @@
-"""The host on standard input and output, in pi's RPC records: one JSON object a line."""
+"""The host on standard input and output, in pi's RPC protocol: one JSON object per line."""

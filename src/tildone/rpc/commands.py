@@ -1,4 +1,4 @@
-"""What a client may ask for, each command a function of the same name."""
+"""The commands of pi's RPC protocol, each a method of the same name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BEHAVIORS: dict[str, Delivery] = {"steer": Delivery.STEER, "followUp": Delivery.
 
 
 class Commands:
-    """One client's commands on one host."""
+    """The commands of one client on one host."""
 
     def __init__(self, host: Host, conversations: Conversations) -> None:
         self.host = host
@@ -53,11 +53,11 @@ class Commands:
             "set_session_name": self.set_session_name,
         }
 
-    async def carry_out(self, record: Record) -> Record | None:
-        """The data of the command's response, if it has any.
+    async def execute(self, record: Record) -> Record | None:
+        """Execute a command; the data of its response, if it has any.
 
         Raises:
-            UsageError: there is no such command, or it lacks a field.
+            UsageError: the command is unknown, or a field is missing.
         """
         command = self.known.get(str(record.get("type")))
         if command is None:
@@ -143,21 +143,21 @@ class Commands:
         }
 
     async def new_session(self, record: Record) -> Record:
-        return await self._go_to(self.conversations.new(record.get("parentSession")), "new")
+        return await self._open(self.conversations.new(record.get("parentSession")), "new")
 
     async def switch_session(self, record: Record) -> Record:
-        return await self._go_to(self.conversations.load(_text(record, "sessionPath")), "resume")
+        return await self._open(self.conversations.load(_text(record, "sessionPath")), "resume")
 
     async def fork(self, record: Record) -> Record:
         made, text = self.conversations.fork(self.host.transcript, _text(record, "entryId"))
-        return {"text": text, **await self._go_to(made, "fork")}
+        return {"text": text, **await self._open(made, "fork")}
 
     async def set_session_name(self, record: Record) -> None:
         name = _text(record, "name").strip()
         self.host.transcript.append(ConversationInfoEntry(name))
         self.host.publish(ConversationRenamed(name))
 
-    async def _go_to(self, transcript: Transcript, reason: str) -> Record:
+    async def _open(self, transcript: Transcript, reason: str) -> Record:
         self.host.request_abort("another conversation is opened")
         await self.host.settled()
         self.host.use(transcript)

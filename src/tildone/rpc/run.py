@@ -1,4 +1,4 @@
-"""The RPC mode from start to end: streams, host, and a way out when a signal comes."""
+"""The RPC mode: opens the host on standard input and output, and ends on a signal."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from tildone.rpc.ui import RpcUI
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
-class Stage(Protocol):
-    """A run whose model, conversation and tools are chosen."""
+class RpcSetup(Protocol):
+    """A run whose model, conversation and tools are chosen; see `cli.run.setup`."""
 
     conversations: Conversations
 
     def open(self, ui: UI | None = None) -> Host:
-        """The host, for whoever watches."""
+        """The host, with that UI."""
 
 
-async def run(stage: Stage) -> int:
-    """Serve one client on standard input and output until it hangs up; it says what is to be done."""
+async def run(setup: RpcSetup) -> int:
+    """Serve one client on standard input and output until it closes them; the exit code."""
     source, out = standard_streams()
     send = sender(out)
     ui = RpcUI(send)
-    host = stage.open(ui)
-    serving = asyncio.ensure_future(serve(host, stage.conversations, ui, send, source))
-    came: list[int] = []
+    host = setup.open(ui)
+    serving = asyncio.ensure_future(serve(host, setup.conversations, ui, send, source))
+    received: list[int] = []
 
     def end(number: int) -> None:
-        came.append(number)
+        received.append(number)
         serving.cancel()
 
-    with suppress(NotImplementedError):  # where the system cannot, Python ends the program its own way
+    with suppress(NotImplementedError):  # on systems without signal handlers, Python's own apply
         for name in SIGNALS:
             number = getattr(signal, name, None)
             if number is not None:
@@ -46,9 +46,9 @@ async def run(stage: Stage) -> int:
     try:
         await serving
     except asyncio.CancelledError:
-        if not came:
+        if not received:
             raise
         await host.close()
     finally:
         await host.model.close()
-    return 128 + came[0] if came else 0
+    return 128 + received[0] if received else 0

@@ -1,4 +1,8 @@
-"""Commands in, responses and events out, until standard input is closed."""
+"""The RPC server: commands in, responses and events out, until standard input is closed.
+
+Every line is one JSON object. Commands run concurrently, so a long one does not block the next; each response carries
+the id of its command. A thread reads standard input, because asyncio cannot wait for a file or a terminal there.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ Record = dict[str, Any]
 
 
 def sender(out: BinaryIO) -> Callable[[Record], None]:
-    """A function that writes records, one a line, each at once."""
+    """A function that writes one record per line and flushes it."""
 
     def send(record: Record) -> None:
         out.write(json.dumps(record).encode() + b"\n")
@@ -34,7 +38,7 @@ def sender(out: BinaryIO) -> Callable[[Record], None]:
 async def serve(
     host: Host, conversations: Conversations, ui: RpcUI, send: Callable[[Record], None], source: BinaryIO
 ) -> None:
-    """Answer a client until it hangs up."""
+    """Serve a client until it closes standard input."""
     host.listen(lambda event: send(encode_event(event)))
     await host.start()
     commands = Commands(host, conversations)
@@ -60,7 +64,7 @@ async def _answer(commands: Commands, record: Record, send: Callable[[Record], N
     if "id" in record:
         response = {"id": record["id"], **response}
     try:
-        data = await commands.carry_out(record)
+        data = await commands.execute(record)
     except TildoneError as error:
         send({**response, "success": False, "error": str(error)})
         return
@@ -80,7 +84,7 @@ def _parsed(line: bytes, send: Callable[[Record], None]) -> Record | None:
 
 
 async def _lines(source: BinaryIO) -> Any:
-    """The lines of a blocking stream, read by a thread so that the host runs meanwhile."""
+    """The lines of a blocking stream, read by a thread."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[bytes | None] = asyncio.Queue()
 
@@ -96,8 +100,8 @@ async def _lines(source: BinaryIO) -> Any:
 
 
 def standard_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Standard input and output as bytes. From now on only the latter leads there: what anybody prints is an error."""
-    # A reader of our own: at the end of the program Python would wait for the thread that reads from its own.
+    """Standard input and output as bytes. Afterwards, whatever is printed goes to standard error."""
+    # A separate reader: on exit Python would wait for a thread that blocks on `sys.stdin`.
     source = io.BytesIO() if sys.stdin is None else os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

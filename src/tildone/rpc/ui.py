@@ -1,4 +1,4 @@
-"""Whoever watches, at the other end of a pipe: requests go out as records, answers come back by their id."""
+"""The UI of the RPC mode: requests are sent to the client, which answers them by their id."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ Record = dict[str, Any]
 
 
 class RpcUI:
-    """Extensions' wishes as `extension_ui_request` records."""
+    """Sends what extensions show and ask as `extension_ui_request` records."""
 
     has_ui = True
 
     def __init__(self, send: Callable[[Record], None]) -> None:
         self._send = send
         self._ids = itertools.count(1)
-        self._asked: dict[str, asyncio.Future[Record]] = {}
+        self._open: dict[str, asyncio.Future[Record]] = {}
 
     def set_status(self, key: str, text: str | None) -> None:
-        """Show a short text under a key; None takes it away."""
+        """Show a short text under a key; None removes it."""
         self._request("setStatus", statusKey=key, statusText=text)
 
     def set_widget(self, key: str, lines: Sequence[str] | None, placement: str | None = None) -> None:
-        """Show lines; None takes them away."""
+        """Show lines under a key; None removes them."""
         shown = list(lines) if lines is not None else None
         self._request("setWidget", widgetKey=key, widgetLines=shown, widgetPlacement=placement)
 
     def notify(self, message: str, kind: str = "info") -> None:
-        """Tell the person something, once."""
+        """Show the person a message."""
         self._request("notify", message=message, notifyType=kind)
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
@@ -39,7 +39,7 @@ class RpcUI:
         return answer.get("value")
 
     async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109  the protocol's
-        """Ask for a yes."""
+        """Ask the person to confirm."""
         answer = await self._ask(timeout, "confirm", title=title, message=message)
         return bool(answer.get("confirmed"))
 
@@ -52,27 +52,27 @@ class RpcUI:
         return (await self._ask(None, "editor", title=title, prefill=prefill)).get("value")
 
     def answered(self, record: Record) -> None:
-        """Take in an answer; one that nobody asked for is ignored."""
-        waiting = self._asked.pop(str(record.get("id")), None)
+        """Accept an answer; one without a question is ignored."""
+        waiting = self._open.pop(str(record.get("id")), None)
         if waiting is not None and not waiting.done():
             waiting.set_result(record)
 
     def hang_up(self) -> None:
-        """Nobody will answer any more: every open question is answered with nothing."""
-        for waiting in self._asked.values():
+        """Cancel every open question: the client is gone."""
+        for waiting in self._open.values():
             if not waiting.done():
                 waiting.set_result({"cancelled": True})
-        self._asked.clear()
+        self._open.clear()
 
-    async def _ask(self, patience: float | None, method: str, **fields: Any) -> Record:
-        limit = None if patience is None else int(patience * 1000)
+    async def _ask(self, seconds: float | None, method: str, **fields: Any) -> Record:
+        limit = None if seconds is None else int(seconds * 1000)
         asked = self._request(method, **fields, timeout=limit)
         waiting: asyncio.Future[Record] = asyncio.get_running_loop().create_future()
-        self._asked[asked] = waiting
+        self._open[asked] = waiting
         try:
-            return await asyncio.wait_for(waiting, patience)
+            return await asyncio.wait_for(waiting, seconds)
         except TimeoutError:
-            self._asked.pop(asked, None)
+            self._open.pop(asked, None)
             return {"cancelled": True}
 
     def _request(self, method: str, **fields: Any) -> str:

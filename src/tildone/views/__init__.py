@@ -1,1 +1,1 @@
-"""A plan as something seen."""
+"""What is shown of a plan: lists, status lines, styled lines, and sanitized text."""

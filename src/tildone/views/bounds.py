@@ -1,4 +1,4 @@
-"""Why an agent was let go with work left, as a person reads it: without a capital or a full stop."""
+"""The bounds that end automatic continuation, as sentences without a capital letter or a full stop."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ _WORDS = {
 
 
 def describe_bound(bound: Bound, limit: int) -> str:
-    """Which bound was reached."""
+    """A description of the bound that was reached."""
     return _WORDS[bound].format(limit)

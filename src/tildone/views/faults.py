@@ -1,4 +1,4 @@
-"""Refusals as a person reads them: one sentence a fault, without a capital or a full stop."""
+"""Faults as sentences without a capital letter or a full stop, for people."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tildone.views.sanitize import printable
 
 
 def describe_fault(fault: Fault) -> str:
-    """Why a change was refused."""
+    """Why a change was refused, as a sentence."""
     match fault:
         case NoTasks():
             return "there are no tasks"

@@ -1,4 +1,4 @@
-"""Lines of a history: what leads them, and what is said beside it or, where there is no room, below it."""
+"""Layout of lines with a lead: texts beside the lead or, on a narrow terminal, below it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     TextAndSuffix = tuple[Span, tuple[Span, ...]]
 
 MIN_TEXT_COLUMNS = 24
-"""How many columns a text needs beside what leads it."""
+"""The columns that a text needs to be placed beside its lead."""
 
 GAP, INDENT = "  ", "  "
 
 
-def hanging_lines(lead: Line, said: Sequence[TextAndSuffix], columns: int | None = None) -> list[Line]:
+def hanging_lines(lead: Line, texts: Sequence[TextAndSuffix], columns: int | None = None) -> list[Line]:
     """A lead with one line for each text, none wider than `columns`.
 
-    What stands aside of a text is kept when the text is cut.
+    When a text is clipped, its suffix is kept.
     """
     words = plain(lead)
     space = display_width(words) + len(GAP)
     beside = columns is None or columns - space >= MIN_TEXT_COLUMNS
     margin = space if beside else len(words) - len(words.lstrip(" ")) + len(INDENT)
     room = None if columns is None else columns - margin
-    lines = [(Span(" " * margin), *_fitted(*each, room)) for each in said]
+    lines = [(Span(" " * margin), *_fitted(*each, room)) for each in texts]
     if beside:
         lines[0] = (*lead, Span(GAP), *lines[0][1:])
     else:
@@ -38,7 +38,7 @@ def hanging_lines(lead: Line, said: Sequence[TextAndSuffix], columns: int | None
 
 
 def clip_line(line: Line, columns: int) -> Line:
-    """As much of a line as fits."""
+    """As much of a line as fits into `columns`."""
     kept: list[Span] = []
     for span in line:
         text = plain((span,))
@@ -49,8 +49,8 @@ def clip_line(line: Line, columns: int) -> Line:
     return tuple(kept)
 
 
-def _fitted(text: Span, aside: Line, room: int | None) -> Line:
+def _fitted(text: Span, suffix: Line, room: int | None) -> Line:
     words = plain((text,))
-    if room is None or display_width(words) + display_width(plain(aside)) <= room:
-        return text, *aside
-    return replace(text, text=clip_text(words, max(room - display_width(plain(aside)), 1))), *aside
+    if room is None or display_width(words) + display_width(plain(suffix)) <= room:
+        return text, *suffix
+    return replace(text, text=clip_text(words, max(room - display_width(plain(suffix)), 1))), *suffix

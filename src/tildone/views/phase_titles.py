@@ -1,4 +1,4 @@
-"""Phases as people count them."""
+"""Phase titles with Roman numerals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NUMERALS = (
 
 
 def roman_numeral(number: int) -> str:
-    """The number in Roman numerals; nothing for 0 and below."""
+    """The number in Roman numerals; empty for 0 and below."""
     written = ""
     for worth, letters in NUMERALS:
         while number >= worth:
@@ -32,5 +32,5 @@ def roman_numeral(number: int) -> str:
 
 
 def phase_title(number: int, name: str) -> str:
-    """The name of a phase with its place, counted from 1."""
+    """The name of a phase after its number, counted from 1."""
     return f"{roman_numeral(number)}. {single_line(name)}"

@@ -1,4 +1,4 @@
-"""Phases as a tree of check boxes: a call of `todo_write`, what came of it, and the panel that stays in view."""
+"""Rendering of the phased dialect: calls and results of `todo_write`, and the panel, as a tree of check boxes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     Line = tuple[Span, ...]
 
 TITLE = "Todo Write"
-PREVIEW = 8
-"""How many tasks of a phase are shown of a tree that is collapsed."""
+PREVIEW_TASKS = 8
+"""How many tasks of a phase a collapsed tree shows."""
 
 NOTHING = "No todos"
 BRANCH, LAST, BAR = "├─", "└─", "│"
@@ -36,14 +36,14 @@ _BAR = Span(BAR, Role.DIM)
 
 
 def write_call(args: object) -> Line:
-    """A call, as much of it as has arrived: every op with what it is about."""
+    """A call, which may be incomplete while it streams in: each op with its target."""
     ops = args.get("ops") if isinstance(args, dict) else None
     told = [words for op in ops if (words := _op(op)).strip()] if isinstance(ops, list) else ["update"]
     return _header(Span("⏳", Role.MUTED), told)
 
 
 def result(plan: Plan, text: str | None, *, expanded: bool = False) -> Line:
-    """What a call gave: the whole plan, or the words of the result where there are no tasks."""
+    """A successful result: the whole plan, or the text of the result if there are no tasks."""
     header = _header(Span("✔", Role.SUCCESS), [f"{len(plan.tasks)} tasks"])
     if not plan.tasks:
         return _joined([header, (Span(NOTHING if text is None else text, Role.DIM, lines=True),)])
@@ -51,14 +51,14 @@ def result(plan: Plan, text: str | None, *, expanded: bool = False) -> Line:
 
 
 def failure(plan: Plan, text: str | None, *, expanded: bool = False) -> Line:
-    """What a call gave that went wrong: why, and the plan as it is all the same."""
+    """A failed result: the error, followed by the plan."""
     header = _header(Span("✘", Role.ERROR), [f"{len(plan.tasks)} tasks"] if plan.tasks else [])
     why = (text or "").partition("\n")[0] if plan.tasks else text or ""
     return _joined([header, (Span(why, Role.ERROR, lines=True),), *_tree(plan, expanded=expanded), *_notes(plan)])
 
 
 def panel(plan: Plan) -> list[str] | None:
-    """The lines that stay in view, harmless to any screen; None when there is nothing to show."""
+    """The sanitized lines of the panel; None if there is nothing to show."""
     far = progress(plan)
     if not far.total:
         return None
@@ -83,12 +83,12 @@ def _header(sign: Span, told: Sequence[str]) -> Line:
 
 
 def _tree(plan: Plan, *, expanded: bool) -> Iterator[Line]:
-    """Phases without tasks are left out; a phase that is alone needs no name."""
+    """The lines of the tree. Phases without tasks are omitted; a single phase is shown without its name."""
     phases = [phase for phase in plan.phases if phase.tasks]
     for number, phase in enumerate(phases, 1):
         if len(phases) > 1:
             yield (Span(f"  {roman_numeral(number)}. {phase.name}", Role.ACCENT, bold=True),)
-        items = _items(phase, PREVIEW if not expanded else len(phase.tasks))
+        items = _items(phase, PREVIEW_TASKS if not expanded else len(phase.tasks))
         for position, item in enumerate(items, 1):
             yield _INDENT, Span(BRANCH if position < len(items) else LAST, Role.DIM), Span(" "), *item
 
@@ -110,7 +110,7 @@ def _item(task: Task) -> Line:
 
 
 def _notes(plan: Plan) -> Iterator[Line]:
-    """The notes of what is being worked on, each task's under its text."""
+    """The notes of tasks in progress, each under the task's text."""
     for task in plan.tasks:
         if task.status is not Status.IN_PROGRESS or not task.notes:
             continue

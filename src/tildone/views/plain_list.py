@@ -1,4 +1,4 @@
-"""Lists that models read: one task a line, whatever the text holds."""
+"""Plain-text lists for models: exactly one line per task, whatever its text contains."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNNAMED_PHASE = "(unnamed)"
 
 
 def numbered_list(plan: Plan) -> str:
-    """Every task with its position, or a word that there is none."""
+    """Every task with its position, or `NO_TODOS`."""
     return numbered_lines(enumerate(plan.tasks)) or NO_TODOS
 
 
@@ -26,5 +26,5 @@ def numbered_at(plan: Plan, positions: Iterable[int]) -> str:
 
 
 def numbered_lines(tasks: Iterable[tuple[int, Task]]) -> str:
-    """These tasks, each with the position it was given."""
+    """These tasks with their positions, one per line."""
     return "\n".join([f"{task.status.icon} [{position}] {single_line(task.text)}" for position, task in tasks])

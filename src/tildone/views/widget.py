@@ -1,4 +1,4 @@
-"""A plan at a glance: what a status bar says of it, and what a person waits for."""
+"""Texts of status bars and widgets: progress, active tasks, countdown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def status_text(plan: Plan) -> str | None:
-    """How far the plan has come; None without one."""
+    """The progress of the plan; None if it is empty."""
     far = progress(plan)
     if not far.total:
         return None
@@ -20,7 +20,7 @@ def status_text(plan: Plan) -> str | None:
 
 
 def active_tasks(plan: Plan) -> str | None:
-    """The tasks in progress, one a line; None when nothing is."""
+    """The tasks in progress, one per line; None if there are none."""
     lines = [
         f"[{position}] {single_line(task.text)}"
         for position, task in enumerate(plan.tasks)
@@ -30,5 +30,5 @@ def active_tasks(plan: Plan) -> str | None:
 
 
 def countdown_text(seconds: int) -> str:
-    """What is shown while an agent is about to go on by itself."""
+    """The text shown while an automatic continuation is pending."""
     return f"⏳ Auto-continuing in {seconds}s... (type anything to interrupt)"

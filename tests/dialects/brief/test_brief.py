@@ -11,7 +11,7 @@ from tests.plans import plan_of, session_on
 from tildone.core.ops import Append, Write
 from tildone.core.plan import Phase, Status, Task
 from tildone.dialects.brief import DIALECT as BRIEF
-from tildone.dialects.brief.meaning import OPS, meant
+from tildone.dialects.brief.interpretation import OPS, interpret
 from tildone.kit.schema import schema_problems
 from tildone.session import Session
 
@@ -90,8 +90,8 @@ def with_abc() -> Session:
 )
 def test_what_a_model_means_is_made_out(arguments: object, ops: list[Any]) -> None:
     """However it puts it."""
-    assert meant(arguments)[0]["ops"] == ops
-    assert meant(arguments)[1] == []
+    assert interpret(arguments)[0]["ops"] == ops
+    assert interpret(arguments)[1] == []
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_what_a_model_means_is_made_out(arguments: object, ops: list[Any]) -> No
 )
 def test_what_could_mean_anything_is_refused(arguments: object) -> None:
     """With a word, and nothing is done."""
-    params, wrong = meant(arguments)
+    params, wrong = interpret(arguments)
 
     assert params["ops"] == []
     assert len(wrong) == 1
@@ -148,7 +148,7 @@ def test_nothing_that_is_json_is_too_much_for_it(arguments: Any) -> None:
 @pytest.mark.parametrize("arguments", PLAIN)
 def test_what_fits_the_schema_is_read_without_a_hint(arguments: dict[str, Any]) -> None:
     assert schema_problems(BRIEF.tools[0].parameters, arguments) == []
-    assert meant(arguments)[0]["hints"] == []
+    assert interpret(arguments)[0]["hints"] == []
 
 
 def test_a_plan_that_has_no_numbers_yet_is_shown_with_those_it_will_have() -> None:

@@ -2,7 +2,7 @@
 
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Plan, Task, flat
-from tildone.dialects.native import LONGEST, NATIVE, carry_on, context, news
+from tildone.dialects.native import MAX_CHARACTERS, NATIVE, carry_on, context, news
 
 MIXED = flat(
     Task("Parse", COMPLETED),
@@ -36,7 +36,7 @@ def test_long_lists_and_long_texts_are_cut() -> None:
     told = carry_on(plan_of(*(f"{number} {'x' * 500}" for number in range(25))))
 
     assert "- and 15 more\n" in told
-    assert max(map(len, told.splitlines())) == LONGEST + len("- ")
+    assert max(map(len, told.splitlines())) == MAX_CHARACTERS + len("- ")
 
 
 def test_news_are_told_in_one_sentence_and_cut_as_well() -> None:

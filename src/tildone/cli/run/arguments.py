@@ -1,4 +1,4 @@
-"""What `tildone run` was asked for: what is to be done, by which model, in which conversation, and how it is shown."""
+"""The arguments of `tildone run`: the assignment, the model, the conversation and the mode."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Without a model, tildone runs a plan whose tasks carry commands: tildone run PLA
 
 @value
 class Assignment:
-    """What is to be done: the words for it, and the plan that they stand in if it is a file."""
+    """The task of a run: its prompt, and the text and name of the plan file it was read from, if any."""
 
     prompt: str
     plan: str | None = None
@@ -40,7 +40,7 @@ class Assignment:
 
 @value
 class RunArguments:
-    """Everything that was asked for. No work means that the person types it; `store` is one that was named here."""
+    """The checked arguments. Without `work` the person types the task; `store` is set if it was given here."""
 
     settings: Settings
     mode: str
@@ -59,7 +59,7 @@ class RunArguments:
 
 
 def parse_arguments(typed: ParsedArgs) -> RunArguments:
-    """What the command line asks for.
+    """Check and read the command line.
 
     Raises:
         UsageError: it makes no sense.

@@ -1,4 +1,4 @@
-"""A run that nobody can answer: it begins, a signal can stop it, it ends."""
+"""A run without a person to ask: it starts, a signal may stop it, it ends."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from tildone.cli.run.setup import RunOutcome, RunSetup
 from tildone.host.host import Host
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
-PATIENCE = 3.0
-"""How many seconds a tool has to let go when the program ends."""
+CLOSE_TIMEOUT_SECONDS = 3.0
+"""How long a running tool may take to stop when the program ends."""
 
 
-async def run_headless(stage: RunSetup, host: Host) -> RunOutcome:
-    """Let the host do what is to be done; how it ended."""
-    came: asyncio.Queue[int] = asyncio.Queue()
+async def run_headless(setup: RunSetup, host: Host) -> RunOutcome:
+    """Run the host with the setup's prompt; how the run ended."""
+    received: asyncio.Queue[int] = asyncio.Queue()
     async with closing(host):
-        with on_signals(came.put_nowait):
+        with on_signals(received.put_nowait):
             await host.start()
-            await host.prompt(stage.prompt or "")
-            over, signalled = asyncio.ensure_future(host.over()), asyncio.ensure_future(came.get())
+            await host.prompt(setup.prompt or "")
+            over, signalled = asyncio.ensure_future(host.over()), asyncio.ensure_future(received.get())
             await asyncio.wait({over, signalled}, return_when=asyncio.FIRST_COMPLETED)
             if signalled.done():
                 await stop(host)
                 return RunOutcome(128 + signalled.result())
             signalled.cancel()
             over.result()
-            return stage.verdict(host)
+            return setup.verdict(host)
 
 
 async def stop(host: Host) -> None:
-    """Stop what runs, and what is about to begin by itself."""
+    """Abort the running turn and cancel countdowns."""
     host.request_abort("interrupted")
     await host.interrupt()
 
 
 @asynccontextmanager
 async def closing(host: Host) -> AsyncIterator[Host]:
-    """The host, closed at the end whatever happens, and its model with it."""
+    """The host; it and its model are closed at the end, whatever happens."""
     try:
         yield host
     finally:
         try:
-            await asyncio.wait_for(host.close(), PATIENCE)
+            await asyncio.wait_for(host.close(), CLOSE_TIMEOUT_SECONDS)
         except TimeoutError:
             pass
         finally:
@@ -53,13 +53,13 @@ async def closing(host: Host) -> AsyncIterator[Host]:
 
 
 @contextmanager
-def on_signals(heed: Callable[[int], object]) -> Iterator[None]:
-    """Call back on signals that ask for an end; where the system cannot, Python ends the program its own way."""
+def on_signals(callback: Callable[[int], object]) -> Iterator[None]:
+    """Call back on SIGINT, SIGTERM and SIGHUP; on systems without signal handlers, Python's own apply."""
     loop = asyncio.get_running_loop()
     numbers = [number for name in SIGNALS if (number := getattr(signal, name, None)) is not None]
     with suppress(NotImplementedError):
         for number in numbers:
-            loop.add_signal_handler(number, heed, number)
+            loop.add_signal_handler(number, callback, number)
     try:
         yield
     finally:

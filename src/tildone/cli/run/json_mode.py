@@ -1,4 +1,4 @@
-"""The mode for programs: the header of the session, then every event, one JSON object a line."""
+"""The JSON mode: the header of the conversation, then every event, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tildone.host.event_codec import encode_event
 from tildone.host.wire import JsonObject
 
 
-async def run(stage: RunSetup) -> int:
-    """Do what is to be done, and tell every step of it."""
-    host = stage.open()
+async def run(setup: RunSetup) -> int:
+    """Run the agent and print its events."""
+    host = setup.open()
     _put(host.transcript.header)
     host.listen(lambda event: _put(encode_event(event)))
-    return (await run_headless(stage, host)).exit()
+    return (await run_headless(setup, host)).exit()
 
 
 def _put(record: JsonObject) -> None:

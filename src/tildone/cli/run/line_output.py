@@ -1,4 +1,4 @@
-"""A story told line by line into any stream: no line is ever taken back."""
+"""Writes rendered lines to a stream; written lines are never changed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tildone.kit.components.drawing import Line
 from tildone.kit.theme import ansi
 
 UNLIMITED_COLUMNS = 1_000_000
-"""As wide as a line may be where nobody has to see it at once."""
+"""The width of a line in an output that is not a terminal."""
 
 
 class LineOutput:
-    """A stream that is written to. A terminal gets colours and lines that fit."""
+    """A stream. A terminal gets colours, and lines that fit its width."""
 
     live = False
 
@@ -24,13 +24,13 @@ class LineOutput:
 
     @property
     def columns(self) -> int:
-        """The width of the terminal, if it is one."""
+        """The width of the terminal, if the stream is one."""
         return columns(self._stream) or UNLIMITED_COLUMNS
 
     def put(self, lines: Sequence[Line]) -> None:
-        """Write the lines, and let nobody wait for them."""
+        """Write the lines and flush."""
         self._stream.write("".join(f"{ansi(line, color=self._color, safe=str)}\n" for line in lines))
         self._stream.flush()
 
     def refresh(self) -> None:
-        """Nothing that is under way is shown."""
+        """Nothing to do: work in progress is not shown."""

@@ -1,4 +1,4 @@
-"""The mode for scripts: the last answer on standard output, and nothing else there."""
+"""The print mode: only the last answer goes to standard output."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tildone.host.events import MessageUpdate
 from tildone.host.messages import last_answer, text_of
 
 
-async def run(stage: RunSetup) -> int:
-    """Do what is to be done; somebody who watches standard error sees how it goes.
+async def run(setup: RunSetup) -> int:
+    """Run the agent and print its last answer; progress goes to standard error if that is a terminal.
 
     Raises:
-        TildoneError: it was not done.
+        TildoneError: the run failed.
     """
-    host = stage.open()
+    host = setup.open()
     if sys.stderr.isatty():
         renderer = EventRenderer(host, LineOutput(sys.stderr))
-        # What the model says is left out: the last of it is the answer, and that is printed.
+        # Streamed text is left out: the last answer is printed anyway.
         host.listen(lambda event: renderer.render(event) if not isinstance(event, MessageUpdate) else None)
-    verdict = await run_headless(stage, host)
+    verdict = await run_headless(setup, host)
     answer = last_answer(host.transcript.messages())
     if answer is not None and text_of(answer):
         put_raw(text_of(answer))

@@ -1,4 +1,4 @@
-"""What every mode is given: a host to be opened for whoever watches, what is said first, and how it all ended."""
+"""What every mode of `tildone run` starts from: the host, the first prompt, and the outcome of the run."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ INTERRUPTED = 130
 
 @value
 class RunOutcome:
-    """How a run ended: its exit code, why it is not 0, and whether whoever watched has heard why."""
+    """How a run ended: its exit code, the reason if it is not 0, and whether the reason has been shown."""
 
     code: int
     why: str = ""
     heard: bool = True
 
     def exit(self) -> int:
-        """The exit code, for a mode in which nothing was said of the end yet.
+        """The exit code, for a mode that has not shown the outcome.
 
         Raises:
-            TildoneError: the run failed, and this says why.
+            TildoneError: the run failed; the message is the reason.
         """
         if self.code == TildoneError.exit_code:
             raise TildoneError(self.why)
@@ -51,41 +51,41 @@ class RunOutcome:
 
 
 class RunSetup:
-    """One run, before and after the curtain."""
+    """One run: its model and conversation are chosen, its host is not open yet."""
 
-    def __init__(self, order: RunArguments) -> None:
+    def __init__(self, arguments: RunArguments) -> None:
         """Choose the conversation and the model; nothing is written yet.
 
         Raises:
             UsageError: there is no such model, or the plan cannot be run.
             NotFound: there is no such conversation.
         """
-        self._order = order
-        self._store: Store = open_store(order.settings) if order.kept else MemoryStore()
-        self._model = _model(order)
-        self.conversations = open_conversations(order.settings, order.cwd, kept=order.kept)
+        self._arguments = arguments
+        self._store: Store = open_store(arguments.settings) if arguments.kept else MemoryStore()
+        self._model = _model(arguments)
+        self.conversations = open_conversations(arguments.settings, arguments.cwd, kept=arguments.kept)
         self.transcript, forked = self._transcript()
-        self.prompt = order.work.prompt if order.work else forked
+        self.prompt = arguments.work.prompt if arguments.work else forked
 
     def open(self, ui: UI | None = None) -> Host:
-        """The host, for whoever watches."""
-        order = self._order
+        """The host, with that UI."""
+        arguments = self._arguments
         return open_host(
-            order.settings,
+            arguments.settings,
             self._store,
             self.transcript,
-            cwd=order.cwd,
+            cwd=arguments.cwd,
             model=self._model,
-            mode=order.mode,
+            mode=arguments.mode,
             ui=ui,
-            policy=PermissionPolicy(order.allow, outside=order.outside) if order.tools else None,
+            policy=PermissionPolicy(arguments.allow, outside=arguments.outside) if arguments.tools else None,
         )
 
     def verdict(self, host: Host) -> RunOutcome:
         """How the last run of the host ended."""
         last = last_answer(host.transcript.messages())
         reason = last.stop_reason if last else StopReason.STOP
-        state = open_session(replace(self._order.settings, session=host.transcript.id), BY_HAND, self._store).state
+        state = open_session(replace(self._arguments.settings, session=host.transcript.id), BY_HAND, self._store).state
         again = f"tildone resume --session {host.transcript.id}"
         if reason == StopReason.ABORTED and state.directive is Directive.STOP:
             return RunOutcome(1, f"stopped by tildone stop; to go on: {again}", heard=False)
@@ -101,51 +101,53 @@ class RunSetup:
         return RunOutcome(0)
 
     def hint(self, host: Host) -> str | None:
-        """Where to read what happened; nothing where nothing is kept."""
-        if not self._order.kept:
+        """The command that shows what happened; None if nothing is stored."""
+        if not self._arguments.kept:
             return None
-        where = f" --store {shlex.quote(parse_address(self._order.store).redacted)}" if self._order.store else ""
+        where = (
+            f" --store {shlex.quote(parse_address(self._arguments.store).redacted)}" if self._arguments.store else ""
+        )
         return f"How it went: tildone log --session {host.transcript.id}{where}"
 
     def _transcript(self) -> tuple[Transcript, str | None]:
-        """The conversation, and what was said where it was forked."""
+        """The conversation, and the text of the message it was forked at."""
         found = self._found()
-        if self._order.fork is None:
+        if self._arguments.fork is None:
             return found or self.conversations.new(), None
         source = found or self.conversations.latest()
         if source is None:
             raise NotFound("there is no conversation here to fork")
-        return self.conversations.fork(source, self._order.fork)
+        return self.conversations.fork(source, self._arguments.fork)
 
     def _found(self) -> Transcript | None:
-        order = self._order
-        if order.newest:
+        arguments = self._arguments
+        if arguments.newest:
             newest = self.conversations.latest()
             if newest is None:
-                raise NotFound(f"there is no conversation in {order.settings.session_dir} to go on with")
+                raise NotFound(f"there is no conversation in {arguments.settings.session_dir} to go on with")
             return newest
-        if order.resume is not None:
-            return self.conversations.find(order.resume)
-        return self._named(order.session) if order.session is not None else None
+        if arguments.resume is not None:
+            return self.conversations.find(arguments.resume)
+        return self._named(arguments.session) if arguments.session is not None else None
 
     def _named(self, name: str) -> Transcript:
-        """The conversation of that id or in that file; a new one of that id where there is none."""
+        """The conversation with that id or in that file; a new one if there is none with that id."""
         if name.endswith(".jsonl") or os.sep in name:
             return self.conversations.load(name)
         if not ID.fullmatch(name):
             raise UsageError(f"{name!r} is no id: it has letters, digits, dots, dashes and _ only")
-        folder = self._order.settings.session_dir
+        folder = self._arguments.settings.session_dir
         files = os.listdir(folder) if os.path.isdir(folder) else []
         same = [file for file in files if file.partition("_")[2] == f"{name}.jsonl"]
         if same:
             return self.conversations.load(os.path.join(folder, max(same)))
-        return open_conversations(self._order.settings, self._order.cwd, new_id=partial(str, name)).new()
+        return open_conversations(self._arguments.settings, self._arguments.cwd, new_id=partial(str, name)).new()
 
 
-def _model(order: RunArguments) -> Model:
-    if order.model == SHELL and order.work is not None and order.work.plan is not None:
-        return ShellModel(read_script(order.work.plan, order.work.name), now)
+def _model(arguments: RunArguments) -> Model:
+    if arguments.model == SHELL and arguments.work is not None and arguments.work.plan is not None:
+        return ShellModel(read_script(arguments.work.plan, arguments.work.name), now)
     # Late, because the library behind it takes seconds to load, and a plan with commands needs none of it.
     from tildone.host.providers import open_model  # noqa: PLC0415  see above
 
-    return open_model(order.model)
+    return open_model(arguments.model)

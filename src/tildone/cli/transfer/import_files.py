@@ -97,7 +97,7 @@ def _report(args: ParsedArgs, done: Sequence[Imported]) -> None:
 
 def _print_plan(plan: Plan) -> None:
     # Only a dry run draws the plan.
-    from tildone.views.themed import plan_lines  # noqa: PLC0415  see above
+    from tildone.views.plan_lines import plan_lines  # noqa: PLC0415  see above
 
     put_spans(plan_lines(plan, columns()))
 

@@ -2,7 +2,7 @@
 
 from tildone.core.rules import Rules
 from tildone.dialects.base import Dialect, Tool
-from tildone.dialects.brief.meaning import meant
+from tildone.dialects.brief.interpretation import interpret
 from tildone.dialects.brief.params import PARAMETERS, steps
 from tildone.dialects.brief.phrasing import PHRASING
 from tildone.dialects.brief.words import carry_on, context, refuse, reply
@@ -25,7 +25,7 @@ DIALECT = Dialect(
             steps=steps,
             reply=reply,
             snippet="Keep a plan of what there is to do",
-            meant=meant,
+            interpret=interpret,
             output_schema=record("say", say=TEXT),
         ),
     ),

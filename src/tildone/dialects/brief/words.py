@@ -1,4 +1,4 @@
-"""What models are told in the brief dialect: what they can't know, and no more."""
+"""What a model reads in the brief dialect: what it cannot know, and no more."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EMPTY = "Empty."
 OK = "ok"
 FINISHED = "all done"
 CHANGED = "Changed by others meanwhile; now:"
-MOST = 5
+MAX_LISTED = 5
 
 OPEN_SIGNS = {status: status.icon for status in Status if status.is_open}
 OPEN_SIGNS |= {Status.PENDING: "", Status.IN_PROGRESS: ">"}
@@ -48,7 +48,7 @@ def reply(done: Done) -> Reply:
 
 
 def refuse(_tool: Tool, wrong: Sequence[SchemaProblem], _given: object) -> Reply:
-    """A call that nothing can be made of."""
+    """The reply to arguments that cannot be interpreted."""
     return _said("; ".join(map(str, wrong)), is_error=True)
 
 
@@ -63,18 +63,18 @@ def listing(plan: Plan) -> str:
 
 
 def context(plan: Plan) -> str | None:
-    """The plan for a model that begins, or that has forgotten; nothing when there is nothing to do."""
+    """The plan, for a model at the start of its context; None if nothing is open."""
     return f"Your plan (todo tool):\n{listing(plan)}" if any(task.status.is_open for task in plan.tasks) else None
 
 
 def carry_on(plan: Plan) -> str:
-    """What an agent is told that stopped with work left."""
+    """The nudge."""
     plan = numbered(plan, plan)
     upcoming = next_task(plan)
     first = upcoming[0] if upcoming else 0
     todo = [task for task in plan.tasks[first:] + plan.tasks[:first] if task.status.is_actionable]
-    more = f"\n+{len(todo) - MOST} more" if len(todo) > MOST else ""
-    lines = "\n".join(map(_line, todo[:MOST]))
+    more = f"\n+{len(todo) - MAX_LISTED} more" if len(todo) > MAX_LISTED else ""
+    lines = "\n".join(map(_line, todo[:MAX_LISTED]))
     return f"Your plan is not done:\n{lines}{more}\nGo on. What waits for someone else: block it. Not needed: drop it."
 
 

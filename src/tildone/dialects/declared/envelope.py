@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from tildone.dialects.base import Details, Done, Tool
     from tildone.kit.schema import SchemaProblem
 
-TOLD = 5
-"""So many problems of a call are told: a thousand wrong items are answered as briefly as five."""
+MAX_PROBLEMS = 5
+"""How many problems of a call are listed; the others are counted."""
 
-ECHOED = 16
-"""Arguments nested deeper are not repeated: a good call has four levels, and each level indents all below."""
+MAX_ECHO_DEPTH = 16
+"""Arguments nested deeper are not echoed: a valid call has four levels, and indentation grows with each."""
 
 
 def write_reply(done: Done) -> Reply:
@@ -49,14 +49,14 @@ def write_reply(done: Done) -> Reply:
 
 def refuse(_tool: Tool, problems: Sequence[SchemaProblem], given: object) -> Reply:
     """Arguments that do not fit the schema: answered as the tool itself refuses a list."""
-    told = [str(problem) for problem in problems[:TOLD]]
-    if len(problems) > TOLD:
-        told.append(f"and {len(problems) - TOLD} more")
+    told = [str(problem) for problem in problems[:MAX_PROBLEMS]]
+    if len(problems) > MAX_PROBLEMS:
+        told.append(f"and {len(problems) - MAX_PROBLEMS} more")
     return _refusal("; ".join(told), given, took_ms=0)
 
 
-def broken(why: str, given: object) -> Reply:
-    """What is nobody's mistake but ours: nothing was changed by the call."""
+def internal_error(why: str, given: object) -> Reply:
+    """An error of tildone's own; the call changed nothing."""
     return _refusal(f"nothing was changed: {why}", given, took_ms=0, code="INTERNAL_ERROR")
 
 
@@ -78,7 +78,7 @@ def _reply(envelope: Details) -> Reply:
 
 
 def _context(given: object) -> Details:
-    return {"cwd": ".", "params_input": {} if _deeper(given, ECHOED) else given}
+    return {"cwd": ".", "params_input": {} if _deeper(given, MAX_ECHO_DEPTH) else given}
 
 
 def _deeper(given: object, levels: int) -> bool:

@@ -13,12 +13,12 @@ from tildone.dialects.base import Dialect, Reply, Tool
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import SNAPSHOT, phases_in, phases_out
 from tildone.dialects.phased.words import reminder
-from tildone.extensions.clipboard import copied
-from tildone.extensions.memory import OpenSession
-from tildone.extensions.phased.clearing import SelfClearing
-from tildone.extensions.phased.notebook import Notebook
-from tildone.extensions.phased.settings import Settings
+from tildone.extensions.clipboard import copy_to_clipboard
+from tildone.extensions.phased.clearing import AutoClear
+from tildone.extensions.phased.conversation_plan import ConversationPlan
+from tildone.extensions.phased.settings import PhasedSettings
 from tildone.extensions.phased.todo import DESCRIPTION, NAME, Copy, TodoCommand
+from tildone.extensions.restoring import OpenSession
 from tildone.extensions.skeleton import DialectExtension
 from tildone.extensions.tools import definition
 from tildone.host.content import TextBlock
@@ -54,21 +54,23 @@ LINE = "\n"
 
 def phases(
     open_session: OpenSession,
-    settings: Settings = Settings(),  # noqa: B008  frozen
-    copy: Copy = copied,
+    settings: PhasedSettings = PhasedSettings(),  # noqa: B008  frozen
+    copy: Copy = copy_to_clipboard,
 ) -> Callable[[ExtensionAPI], None]:
     """The extension; `open_session` opens the plan's session for a conversation's id."""
-    return lambda api: Phases(api, open_session, settings, copy).register()
+    return lambda api: PhasedExtension(api, open_session, settings, copy).register()
 
 
-class Phases(DialectExtension):
+class PhasedExtension(DialectExtension):
     """One host's phases."""
 
-    def __init__(self, api: ExtensionAPI, open_session: OpenSession, settings: Settings, copy: Copy = copied) -> None:
+    def __init__(
+        self, api: ExtensionAPI, open_session: OpenSession, settings: PhasedSettings, copy: Copy = copy_to_clipboard
+    ) -> None:
         super().__init__(api, PHASED, open_session)
         self.settings = settings
-        self.notebook = Notebook(open_session)
-        self.clearing = SelfClearing(self.notebook, settings.clear_delay_ms, self.gone)
+        self.notebook = ConversationPlan(open_session)
+        self.clearing = AutoClear(self.notebook, settings.clear_delay_ms, self.gone)
         self.command = TodoCommand(api, self.notebook, copy, self.changed)
         self._reminded = 0
         self._own: object = None
@@ -260,7 +262,7 @@ def from_settings(
 ) -> Callable[[ExtensionAPI], None]:
     """The extension as `tildone run` loads it."""
     limit = {} if settings.max_nudges is None else {"todo.reminders.max": settings.max_nudges}
-    return phases(open_session, Settings.from_mapping(dict(settings.phases) | limit))
+    return phases(open_session, PhasedSettings.from_mapping(dict(settings.phases) | limit))
 
 
 EXTENSION = from_settings

@@ -1,4 +1,4 @@
-"""Finished tasks leave by themselves: one timer, set to the next moment at which one is due."""
+"""Clears finished tasks after a delay: one timer, set to the time at which the next one is due."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 
 from tildone.core.query import TaskInPhase
 from tildone.errors import StoreError
-from tildone.extensions.phased.notebook import Notebook
+from tildone.extensions.phased.conversation_plan import ConversationPlan
 from tildone.host.extension_context import ExtensionContext
 from tildone.loop.auto_clear import Schedule, next_due, schedule
 
-PATIENCE_MS = 5_000
+RETRY_MS = 5_000
 
 Gone = Callable[[Sequence[TaskInPhase], ExtensionContext], None]
 
 
-class SelfClearing:
-    """Watches a notebook's plan, and tells which tasks it took out."""
+class AutoClear:
+    """Clears finished tasks of a conversation's plan, and reports which."""
 
-    def __init__(self, notebook: Notebook, delay_ms: int, gone: Gone) -> None:
+    def __init__(self, notebook: ConversationPlan, delay_ms: int, gone: Gone) -> None:
         self._notebook = notebook
         self._delay_ms = delay_ms
         self._gone = gone
@@ -26,12 +26,12 @@ class SelfClearing:
         self._stop: Callable[[], None] | None = None
 
     def plan_changed(self, ctx: ExtensionContext) -> None:
-        """Look what is finished now: that is due later; what was opened again is due no more."""
+        """Schedule tasks that are finished now, and unschedule those that were opened again."""
         self._waiting = schedule(self._notebook.plan, self._waiting, ctx.now(), self._delay_ms)
         self._wait(ctx)
 
     def forget(self) -> None:
-        """Clear nothing of what waits."""
+        """Cancel everything that is scheduled."""
         self._waiting = Schedule()
         self._stop_waiting()
 
@@ -46,8 +46,8 @@ class SelfClearing:
         try:
             done = self._notebook.clear(self._waiting, ctx.now())
         except StoreError:
-            # Nobody waits for this, so there is nobody to tell; whoever holds the store lets go of it some time.
-            self._stop = ctx.after(PATIENCE_MS, lambda: self._clear(ctx))
+            # No caller waits for this, so it is retried until the store is available.
+            self._stop = ctx.after(RETRY_MS, lambda: self._clear(ctx))
             return
         self._waiting = done.waiting
         self._wait(ctx)

@@ -1,4 +1,4 @@
-"""What a person has settled about the phases."""
+"""Settings of the phased extension."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tildone.value import value
 
 
 @value
-class Settings:
+class PhasedSettings:
     """How the phases behave in a host.
 
     Without `enabled` there is neither a tool nor a command. `reminders_max` is how often an agent that stops with
@@ -24,11 +24,11 @@ class Settings:
     clear_delay: float = 60
 
     @classmethod
-    def from_mapping(cls, said: Mapping[str, Any]) -> Settings:
-        """Settings by the names that people write; what is not about phases is left to others.
+    def from_mapping(cls, said: Mapping[str, Any]) -> PhasedSettings:
+        """Read settings from a mapping by their public names; other keys are ignored.
 
         Raises:
-            UsageError: one of them is of the wrong kind.
+            UsageError: a value is of the wrong type.
         """
         usual = cls()
         return cls(
@@ -40,7 +40,7 @@ class Settings:
 
     @property
     def clear_delay_ms(self) -> int:
-        """The same in milliseconds."""
+        """The delay in milliseconds."""
         return int(self.clear_delay * 1000)
 
 

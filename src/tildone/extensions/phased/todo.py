@@ -1,4 +1,4 @@
-"""The command `/todo` in a host: what a person types, carried out."""
+"""The `/todo` command in a host: carries out what a person types."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tildone.commands.answer import (
     WriteFile,
     refused,
 )
-from tildone.commands.verbs import failed, resumed
+from tildone.commands.verbs import after_request, request_failed
 from tildone.core.plan import Plan
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import EDIT, phases_out
-from tildone.extensions.phased.notebook import Notebook
+from tildone.extensions.phased.conversation_plan import ConversationPlan
 from tildone.formats.markdown import read
 from tildone.host.content import TextBlock
 from tildone.host.extension_api import ExtensionAPI
@@ -45,7 +45,7 @@ class TodoCommand:
     """One host's `/todo`. `changed` is called when the person has changed the plan."""
 
     def __init__(
-        self, api: ExtensionAPI, notebook: Notebook, copy: Copy, changed: Callable[[ExtensionContext], None]
+        self, api: ExtensionAPI, notebook: ConversationPlan, copy: Copy, changed: Callable[[ExtensionContext], None]
     ) -> None:
         self._api = api
         self._notebook = notebook
@@ -53,7 +53,7 @@ class TodoCommand:
         self._changed = changed
 
     async def run(self, typed: str, ctx: ExtensionContext) -> None:
-        """Do what was typed after `/todo`, and say what came of it."""
+        """Carry out what was typed after `/todo`, and show the outcome."""
         base = self._latest(ctx)
         answer = command(typed, base)
         match answer.request:
@@ -61,7 +61,9 @@ class TodoCommand:
                 base, answer = await self._edited(request, base, ctx)
             case CopyText(text) as request:
                 done = await asyncio.to_thread(self._copy, text)
-                answer = resumed(request) if done else failed(request, "no clipboard can be reached from here")
+                answer = (
+                    after_request(request) if done else request_failed(request, "no clipboard can be reached from here")
+                )
             case WriteFile() as request:
                 answer = _written(request, ctx.cwd)
             case ReadFile() as request:
@@ -72,16 +74,17 @@ class TodoCommand:
             ctx.ui.notify(message.text, KINDS[message.level])
 
     async def _edited(self, request: OpenEditor, base: Plan, ctx: ExtensionContext) -> tuple[Plan, Answer]:
-        """What the person made of the plan, and the plan that this replaces.
+        """The edited plan as an answer, and the plan that it replaces.
 
-        They are asked again when it cannot be read, and when the agent was faster: neither work is lost.
+        The editor opens again if the text cannot be parsed, or if the plan was changed meanwhile, so that no work is
+        lost.
         """
         title, draft = EDITING, request.text
         while True:
             typed = await ctx.ui.editor(title, draft)
             if typed is None:
-                return base, failed(request, "the editor was closed without saving, or there is none")
-            draft, answer = typed, resumed(request, typed.removesuffix("\n"))
+                return base, request_failed(request, "the editor was closed without saving, or there is none")
+            draft, answer = typed, after_request(request, typed.removesuffix("\n"))
             if answer.trouble is Trouble.UNREADABLE:
                 if not await ctx.ui.confirm("Edit it again?", answer.messages[0].text):
                     return base, answer
@@ -91,7 +94,7 @@ class TodoCommand:
                 title, base = CHANGED, now
 
     def _committed(self, base: Plan, answer: Answer, ctx: ExtensionContext) -> tuple[Message, ...]:
-        """Make the changes, if any: in the plan, in the session, and for the model to read. What to say of it."""
+        """Apply the changes to the plan, record them in the conversation, tell the model; the messages to show."""
         if answer.steps is None:
             return answer.messages
         outcome = self._notebook.edit(base, answer.steps, replace(answer.rules(PHASED.rules), atomic=True))
@@ -111,16 +114,16 @@ def _written(request: WriteFile, folder: str) -> Answer:
     path = os.path.join(folder, request.path)
     try:
         if not _is_ours(path):
-            return failed(request, "it holds more than a checklist; name another file")
+            return request_failed(request, "it holds more than a checklist; name another file")
         with open(path, "wb") as file:
             file.write(request.text.encode())
     except OSError as error:
-        return failed(request, error.strerror or str(error))
-    return resumed(request)
+        return request_failed(request, error.strerror or str(error))
+    return after_request(request)
 
 
 def _is_ours(path: str) -> bool:
-    """Whether nothing is lost when a plan is written there."""
+    """Whether the file can be overwritten without loss: it is missing, or holds nothing but a checklist."""
     try:
         with open(path, "rb") as file:
             return not read(file.read().decode("utf-8-sig")).problems
@@ -135,7 +138,7 @@ def _read(request: ReadFile, folder: str) -> Answer:
         with open(os.path.join(folder, request.path), "rb") as file:
             text = file.read().decode("utf-8-sig")
     except OSError as error:
-        return failed(request, error.strerror or str(error))
+        return request_failed(request, error.strerror or str(error))
     except UnicodeDecodeError:
-        return failed(request, "it is not UTF-8 text")
-    return resumed(request, text)
+        return request_failed(request, "it is not UTF-8 text")
+    return after_request(request, text)

@@ -1,7 +1,7 @@
-"""Checklists in Markdown of any hand: notes, issues and pull requests, with whatever else stands around the tasks.
+"""Import of checklists from arbitrary Markdown: notes, issues and pull requests, with other content around the tasks.
 
-What tildone writes is left to `markdown.read`. Anything else is brought into that form first, so that a plan that was
-exported and then surrounded with prose still comes back.
+Text that tildone wrote is passed to `markdown.read`. Other text is first converted to that form, so that an exported
+plan is still restored after prose was added around it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TASKLIST = "[tasklist]"
 
 
 def read(text: str) -> ImportedPlan:
-    """The plan in a Markdown text: headings that have tasks are phases, in order."""
+    """The plan in a Markdown text: headings with tasks become phases, in order."""
     lines = re.split("\r?\n", text)
     ours = markdown.read(text)
     if not ours.problems and not any(map(is_foreign, lines)):
@@ -53,12 +53,12 @@ def read(text: str) -> ImportedPlan:
 
 
 def looks_like_one(text: str) -> bool:
-    """Whether there is a box to tick anywhere."""
+    """Whether the text contains a check box."""
     return any(map(boxed, text.split("\n")))
 
 
 class _Draft:
-    """A task while more of it is being read."""
+    """A task that is being parsed."""
 
     def __init__(self, mark: str, text: str) -> None:
         self.mark = mark
@@ -66,14 +66,14 @@ class _Draft:
         self.notes: list[str] = []
 
     def lines(self) -> Iterator[str]:
-        """The task as tildone writes it."""
+        """The task in tildone's own format."""
         yield f"- [{self.mark}] {single_line(self.text)}"
         yield from (f"  > {single_line(line)}" if line else "  >" for line in self.notes)
 
 
 @value
 class _Item:
-    """An item of a list that more may belong to: how far in it stands, its text, and its task if it is one."""
+    """An open list item: its indentation, its text, and its task if it has a check box."""
 
     indent: int
     text: str
@@ -81,7 +81,7 @@ class _Item:
 
 
 class _Reader:
-    """A text while it is being read, line by line."""
+    """The state of the line-by-line parser."""
 
     def __init__(self) -> None:
         self.prose: list[int] = []
@@ -90,13 +90,13 @@ class _Reader:
         self._items: list[_Item] = []
         self._fence = self._tasklist = ""
         self._in_comment = False
-        # The task whose text the next line may go on with, and the line that the next may make a heading of.
+        # The task that the next line may continue, and the line that the next may underline as a heading.
         self._wrapped: _Draft | None = None
         self._title: str | None = None
         self._after_blank = False
 
     def taken(self) -> ImportedPlan:
-        """The plan, and what is not in it."""
+        """The plan, and warnings about what is not in it."""
         for number, name, drafts in self._phases:
             if name and not drafts:
                 self._remarks.add("a heading without a task below it is left out", number)
@@ -110,7 +110,7 @@ class _Reader:
         return ImportedPlan(reading.plan, self._remarks.all())
 
     def take(self, number: int, line: str) -> None:
-        """Read one line."""
+        """Parse one line."""
         if self._fence:
             self._fenced(number, line)
             return
@@ -132,7 +132,7 @@ class _Reader:
         self._after_blank = not content
 
     def _fenced(self, number: int, line: str) -> None:
-        """Read a line of code."""
+        """Parse a line of a code block."""
         content = line.strip(JS_WHITESPACE)
         if content and not self._noted(line):
             self.prose.append(number)
@@ -142,7 +142,7 @@ class _Reader:
         self._after_blank = not content
 
     def _open(self, number: int, line: str, fence: re.Match[str]) -> None:
-        """Begin a block of code. A list of tasks in such a block, as GitHub has had it, is no code."""
+        """Begin a code block. A `[tasklist]` block, formerly used by GitHub, is not code."""
         signs, about = fence[1] or fence[3], fence[2] or fence[4] or ""
         if self._tasklist and not about and signs.startswith(self._tasklist):
             self._tasklist = ""
@@ -159,7 +159,7 @@ class _Reader:
             self._remarks.add(f"a task in {where} is none, and left out", number)
 
     def _uncommented(self, number: int, line: str) -> str:
-        """The line without comments, which may go on over many lines if they began one."""
+        """The line without comments; a comment at the start of a line may span several lines."""
         if self._in_comment:
             self._hide(number, line, "a comment")
             _, end, line = line.partition("-->")
@@ -179,7 +179,7 @@ class _Reader:
         self._phases.append((number, name, []))
 
     def _item(self, number: int, line: str, text: str) -> None:
-        """Read an item of a list, with a box or without."""
+        """Parse a list item with or without a check box."""
         indent, box = width(line), re.fullmatch(BOX, text)
         if box is None and not self._noted(line):
             self.prose.append(number)
@@ -193,13 +193,13 @@ class _Reader:
             self._remarks.add(f"the mark [{printable(mark)}] is not known; the task is taken as open", number)
             mark = " "
         draft = _Draft(mark, text)
-        # Two spaces at the end of a line end it for good.
+        # Two trailing spaces are a hard line break: the text does not continue.
         self._wrapped = None if line.endswith("  ") else draft
         self._items.append(_Item(indent, text, draft))
         self._phases[-1][2].append(draft)
 
     def _placed(self, number: int, text: str) -> str:
-        """A task's text, where it stands in the list."""
+        """A task's text, prefixed by the text of an enclosing item without a check box."""
         above = self._items[-1] if self._items else _Item(0, "")
         if above.task:
             self._remarks.add("a task within a task follows it; that it belonged to it is not kept", number)
@@ -209,25 +209,25 @@ class _Reader:
         return text
 
     def _owner(self, line: str) -> tuple[_Draft, int] | None:
-        """The innermost task that a line belongs to, so far in as it stands, and where that task's content begins."""
+        """The innermost task that a line belongs to by its indentation, and the column of that task's content."""
         for item in reversed(self._items):
             if item.task and width(line) >= item.indent + DEEPER:
                 return item.task, item.indent + DEEPER
         return None
 
     def _noted(self, line: str) -> bool:
-        """Whether the line belongs to a task; it is a part of its notes then."""
+        """Add the line to the notes of the task that it belongs to; False if there is none."""
         owner = self._owner(line)
         if owner:
             self._note(owner[0], dedented(line, owner[1]))
         return bool(owner)
 
     def _note(self, task: _Draft, line: str) -> None:
-        """Add a line to a task's notes; behind a blank one begins another note."""
+        """Add a line to a task's notes; a line after a blank one starts another note."""
         task.notes += ["", line] if self._after_blank and task.notes else [line]
 
     def _belongs(self, line: str, wrapped: _Draft | None) -> bool:
-        """Whether the line goes on with the text of a task, or with its notes."""
+        """Add the line to the text or notes of the task that it continues; False if there is none."""
         quote, owner = re.fullmatch(QUOTE, line.lstrip(JS_WHITESPACE)), self._owner(line)
         task = owner[0] if owner else wrapped
         if quote and task:
@@ -241,7 +241,7 @@ class _Reader:
         return True
 
     def _other(self, number: int, line: str) -> None:
-        """Read a heading, or what is no part of a list."""
+        """Parse a heading or text outside of lists."""
         content = line.strip(JS_WHITESPACE)
         heading, quote = re.fullmatch(HEADING, content), re.fullmatch(QUOTE, content)
         name = heading[1].strip(JS_WHITESPACE) if heading else ""

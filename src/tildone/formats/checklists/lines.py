@@ -1,4 +1,4 @@
-"""Lines of Markdown, each by itself: what they are, how far in they stand, what of them is no text."""
+"""Properties of single Markdown lines: kind, indentation, comments."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tildone.formats.whitespace import JS_WHITESPACE
 
 TAB = 4
 DEEPER = 2
-"""How many columns further in something stands that belongs to an item of a list."""
+"""The extra indentation, in columns, of content that belongs to a list item."""
 
-# Patterns are text that `re` compiles when it first needs them.
+# Patterns are strings, compiled by `re` on first use.
 ITEM = "(?s)([-*+]|[0-9]{1,9}[.)])(?:[ \t]+(.*)|$)"
 BOX = f"(?s)\\[(.?)\\][{JS_WHITESPACE}]+(.*)"
 HEADING = f"(?s)#{{1,6}}[{JS_WHITESPACE}]+(.*?)(?:[{JS_WHITESPACE}]#+)?"
@@ -22,18 +22,18 @@ _CODE_OR_COMMENT = "`+|<!--(?!tildone )"
 
 
 def boxed(line: str) -> bool:
-    """Whether the line is an item with a box to tick."""
+    """Whether the line is a list item with a check box."""
     item = re.fullmatch(ITEM, line.strip(JS_WHITESPACE))
     return bool(item and re.fullmatch(BOX, item[2] or ""))
 
 
 def is_foreign(line: str) -> bool:
-    """Whether a line is one that tildone reads but never writes: a task within another, a lesser heading."""
+    """Whether tildone reads but never writes such a line: a nested task or a heading below level 1."""
     return line.startswith("##") or (line[:1] in {" ", "\t"} and boxed(line))
 
 
 def front_matter(lines: list[str]) -> int:
-    """How many lines at the beginning are data about the text."""
+    """The number of lines of YAML front matter."""
     if lines[0].rstrip() != "---":
         return 0
     for count, line in enumerate(lines[1:], start=2):
@@ -45,7 +45,7 @@ def front_matter(lines: list[str]) -> int:
 
 
 def without_comments(line: str) -> str:
-    """The line, but for comments that end on it. In code there is none, and tildone's own are for `markdown.read`."""
+    """The line without comments that end on it. Code spans and tildone's own comments are kept."""
     kept, at, last = "", 0, line.rfind("-->")
     for found in re.finditer(_CODE_OR_COMMENT, line):
         if found.start() >= at and found[0] != "<!--":
@@ -58,11 +58,11 @@ def without_comments(line: str) -> str:
 
 
 def width(line: str) -> int:
-    """How far in a line stands, in columns."""
+    """The indentation of a line in columns."""
     expanded = line.expandtabs(TAB)
     return len(expanded) - len(expanded.lstrip(" "))
 
 
 def dedented(line: str, inside: int) -> str:
-    """A line of a note, without the columns before its task's content."""
+    """A line of a note without the indentation of its task's content."""
     return line.expandtabs(TAB)[inside:].rstrip(JS_WHITESPACE)

@@ -18,7 +18,7 @@ from tildone.host.model import Model
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as Inner
 
-FAMILIAR = (
+COMMON_PROVIDERS = (
     "anthropic",
     "azure",
     "bedrock",
@@ -34,11 +34,11 @@ FAMILIAR = (
     "xai",
 )
 
-STRICT = {"pydantic_ai.profiles.openai", "pydantic_ai.providers.anthropic"}
+STRICT_TRANSFORMERS = {"pydantic_ai.profiles.openai", "pydantic_ai.providers.anthropic"}
 
 
 def open_model(spec: str) -> Model:
-    """The model of that name. No connection is made before it is asked something.
+    """The model of that name. No connection is opened before the first request.
 
     Raises:
         UsageError: there is no such provider, or its package, its key or its address is missing.
@@ -67,16 +67,16 @@ def _inner(spec: str, provider: str) -> Inner:
     except UserError as error:
         raise UsageError(f"{provider} models cannot be reached: {_lacking(error)}") from error
     except ValueError as error:
-        raise UsageError(f"there is no provider {provider!r}; {nearest(provider, FAMILIAR)}") from error
+        raise UsageError(f"there is no provider {provider!r}; {nearest(provider, COMMON_PROVIDERS)}") from error
 
 
 def _schemas_untouched(inner: Inner) -> Inner:
-    """The model without what rewrites schemas for a strict mode that is not asked for.
+    """The model without the schema transformer for a strict mode that we do not use.
 
-    What other providers bring along stays: it says the same in the part of JSON Schema that their servers understand.
+    Transformers of other providers stay: they express the same in the subset of JSON Schema that their servers accept.
     """
     rewriter = inner.profile.get("json_schema_transformer")
-    if rewriter is None or rewriter.__module__ not in STRICT:
+    if rewriter is None or rewriter.__module__ not in STRICT_TRANSFORMERS:
         return inner
     kind: Any = type(inner)
     made: Inner = kind(inner.model_name, provider=inner.provider, profile={"json_schema_transformer": None})
@@ -84,12 +84,12 @@ def _schemas_untouched(inner: Inner) -> Inner:
 
 
 def _install(error: ImportError) -> str:
-    """The command that the library names, or what it says instead."""
+    """The install command in the library's message, or the message."""
     found = re.search(r"pip install [\"']?([\w.-]+(?:\[[\w,-]+\])?)", str(error))
     return f"pip install '{found[1]}'" if found else str(error)
 
 
 def _lacking(error: Exception) -> str:
-    """The environment variables that the library names, or what it says instead."""
+    """The environment variables in the library's message, or the message."""
     found = re.findall(r"`([A-Z][A-Z0-9_]+)`", str(error))
     return f"set {' or '.join(dict.fromkeys(found))} in the environment" if found else str(error)

@@ -1,4 +1,4 @@
-"""What went wrong at a provider, as our failure: whether it may pass, and when to ask again."""
+"""Errors of the provider library as `ModelFailure`: whether they are transient, and when to retry."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from pydantic_ai.exceptions import (
 
 from tildone.host.model import ModelFailure
 
-MAY_PASS = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
+TRANSIENT = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
 
 
 def to_model_failure(error: Exception, address: str | None = None) -> ModelFailure:
-    """The failure that an error of the library means, at a provider of that address."""
+    """The failure for an error of the library, at a provider with that address."""
     match error:
         case ModelFailure():
             return error
         case ModelHTTPError(status_code=status):
             words = _words(error.body) or error.message
-            transient = _may_pass(error) and (status in MAY_PASS or status >= HTTPStatus.INTERNAL_SERVER_ERROR)
+            transient = _is_transient(error) and (status in TRANSIENT or status >= HTTPStatus.INTERNAL_SERVER_ERROR)
             return ModelFailure(f"{status} {words}", transient=transient, retry_after=error.retry_after)
         case ModelConnectionError(phase="connect"):
             return ModelFailure(f"{address} cannot be reached: {_root(error)}", transient=True)
         case ModelAPIError():
             return ModelFailure(
-                _words(error.body) or _root(error), transient=_may_pass(error), retry_after=error.retry_after
+                _words(error.body) or _root(error), transient=_is_transient(error), retry_after=error.retry_after
             )
         case UnexpectedModelBehavior():
             return ModelFailure(error.message, transient=not isinstance(error, ContentFilterError))
@@ -41,19 +41,19 @@ def to_model_failure(error: Exception, address: str | None = None) -> ModelFailu
             return ModelFailure(_root(error), transient=False)
 
 
-def _may_pass(error: ModelAPIError) -> bool:
+def _is_transient(error: ModelAPIError) -> bool:
     return not isinstance(error, ModelQuotaExceededError | ModelRequestRejectedError)
 
 
 def _root(error: BaseException) -> str:
-    """What the network said, which what was made of it leaves out."""
+    """The message of the innermost cause: wrapping errors leave it out."""
     while error.__cause__ is not None:
         error = error.__cause__
     return str(error) or type(error).__name__
 
 
 def _words(body: object) -> str | None:
-    """The sentence in an error's body, wherever the provider put it."""
+    """The message in the body of an error response, wherever the provider put it."""
     match body:
         case {"error": Mapping() as inner}:
             return _words(inner)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import codecs
-import contextlib
 import os
-import secrets
 import stat
 from threading import Lock
 from weakref import WeakValueDictionary
 
+from tildone.files import atomic
 from tildone.host.tools.tool_failure import ToolFailure, os_failure
 from tildone.kit.formatting import format_size
 from tildone.value import value
@@ -98,7 +97,7 @@ def replace_file(path: str, data: bytes, shown: str) -> None:
             raise ToolFailure(f"{shown} is not a regular file")
         if before is not None and not os.access(path, os.W_OK):
             raise ToolFailure(f"{shown} is read-only")
-        _swap(path, data, before)
+        atomic.replace_file(path, data, like=before)
     except OSError as error:
         raise os_failure(shown, error) from error
 
@@ -125,41 +124,3 @@ class FileLock:
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
-
-
-def _swap(path: str, data: bytes, before: os.stat_result | None) -> None:
-    folder = os.path.dirname(path)
-    beside = os.path.join(folder, f".{secrets.token_hex(8)}.tildone")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            if before is not None:
-                _keep_owner_and_mode(descriptor, before)
-            file.write(data)
-            file.flush()
-            os.fsync(descriptor)
-        os.replace(beside, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(beside)
-        raise
-    _sync_folder(folder)
-
-
-def _keep_owner_and_mode(descriptor: int, before: os.stat_result) -> None:
-    """Set the owner first: changing it clears parts of the mode."""
-    if hasattr(os, "fchown"):
-        with contextlib.suppress(PermissionError):
-            os.fchown(descriptor, before.st_uid, before.st_gid)
-    if hasattr(os, "fchmod"):
-        os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
-
-
-def _sync_folder(folder: str) -> None:
-    """Make the rename durable, on systems where folders can be opened."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

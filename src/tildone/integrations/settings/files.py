@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from tildone.errors import Refused
+from tildone.files.atomic import replace_file
 from tildone.integrations.settings.edits import Edit, put_in, take_out
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -122,21 +123,13 @@ def _without_whitespace(text: str) -> str:
 
 def _write(file: str, text: str, mode_of: str) -> None:
     """Write a file atomically, with the permissions of another if that exists."""
-    draft = f"{file}.{os.getpid()}"
     try:
-        mode = os.stat(mode_of).st_mode & 0o777 if os.path.exists(mode_of) else NEW_FILE_MODE
+        like = os.stat(mode_of) if os.path.exists(mode_of) else None
         if os.path.exists(file) and not os.access(file, os.W_OK):
             raise Refused(f"cannot write {file}: it is read-only")
         os.makedirs(os.path.dirname(file), exist_ok=True)
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as opened:
-            opened.write(text.encode())
-            opened.flush()
-            os.fsync(opened.fileno())
-        os.chmod(draft, mode)
-        os.replace(draft, file)
+        replace_file(file, text.encode(), like=like, mode=NEW_FILE_MODE)
     except OSError as error:
-        if os.path.exists(draft):
-            os.remove(draft)
         raise Refused(f"cannot write {file}: {error.strerror}") from error
 
 

@@ -10,9 +10,9 @@ from tildone.cli.output.screen import on_terminal, put, put_raw
 from tildone.cli.parsing.args import ParsedArgs
 from tildone.cli.plan.applying import COMMAND, apply_answer
 from tildone.commands.answer import CopyText
+from tildone.commands.verbs import after_request
 from tildone.commands.verbs import copy as copy_plan
-from tildone.commands.verbs import resumed
-from tildone.extensions.clipboard import copied
+from tildone.extensions.clipboard import copy_to_clipboard
 
 
 def run(args: ParsedArgs) -> int:
@@ -22,8 +22,8 @@ def run(args: ParsedArgs) -> int:
     request = answer.request
     if not isinstance(request, CopyText):
         return apply_answer(session, answer)
-    if copied(request.text):
-        return apply_answer(session, resumed(request))
+    if copy_to_clipboard(request.text):
+        return apply_answer(session, after_request(request))
     if on_terminal():
         # OSC 52: the terminal copies it, over SSH as well, and does not confirm it.
         put(f"\x1b]52;c;{b64encode(request.text.encode()).decode()}\x07Sent the plan to your terminal's clipboard")

@@ -15,7 +15,7 @@ from tildone.cli.output.screen import put
 from tildone.cli.parsing.args import ParsedArgs
 from tildone.cli.plan.applying import apply_answer
 from tildone.commands.answer import Answer, OpenEditor
-from tildone.commands.verbs import draft, failed, resumed
+from tildone.commands.verbs import after_request, draft, request_failed
 from tildone.errors import Refused, TildoneError, UsageError
 from tildone.typing import TYPE_CHECKING
 
@@ -49,7 +49,7 @@ def _edited(session: Session, plan: Plan, request: OpenEditor, editor: str, path
     while True:
         why = _run(editor, path)
         if why:
-            return apply_answer(session, failed(request, why))
+            return apply_answer(session, request_failed(request, why))
         saved = _read(path)
         if saved == request.text.encode():
             put("Nothing changed.")
@@ -90,9 +90,9 @@ def _wants_again(answer: Answer) -> bool:
 
 def _answer(request: OpenEditor, saved: bytes) -> Answer:
     try:
-        return resumed(request, saved.decode("utf-8-sig"), unnamed="")
+        return after_request(request, saved.decode("utf-8-sig"), unnamed="")
     except UnicodeDecodeError:
-        return failed(request, "what you saved is not UTF-8 text")
+        return request_failed(request, "what you saved is not UTF-8 text")
 
 
 def _write(text: str) -> str:

@@ -8,7 +8,7 @@ from tildone.cli.parsing.args import ParsedArgs
 from tildone.cli.plan.applying import COMMAND, apply_answer
 from tildone.cli.plan.todo.import_file import STREAM, read_text
 from tildone.commands.answer import Answer, WriteFile
-from tildone.commands.verbs import FILE, export, failed, resumed
+from tildone.commands.verbs import FILE, after_request, export, request_failed
 from tildone.errors import Refused
 from tildone.formats.markdown import read
 
@@ -34,8 +34,8 @@ def _written(request: WriteFile, *, force: bool) -> Answer:
         with open(request.path, "wb") as file:
             file.write(request.text.encode())
     except OSError as error:
-        return failed(request, error.strerror or str(error))
-    return resumed(request)
+        return request_failed(request, error.strerror or str(error))
+    return after_request(request)
 
 
 def _check_overwrite(path: str) -> None:

@@ -8,7 +8,7 @@ from tildone.cli.opening import open_for_editing
 from tildone.cli.parsing.args import ParsedArgs
 from tildone.cli.plan.applying import apply_answer
 from tildone.commands.answer import ReadFile
-from tildone.commands.verbs import FILE, failed, resumed
+from tildone.commands.verbs import FILE, after_request, request_failed
 from tildone.errors import Refused
 from tildone.formats.markdown import read
 from tildone.log.events import Actor
@@ -24,10 +24,10 @@ def run(args: ParsedArgs) -> int:
     try:
         text = read_text(path)
     except OSError as error:
-        return apply_answer(session, failed(request, error.strerror or str(error)))
+        return apply_answer(session, request_failed(request, error.strerror or str(error)))
     except UnicodeDecodeError:
-        return apply_answer(session, failed(request, "it is not UTF-8 text"))
-    answer = resumed(request, text, unnamed="")
+        return apply_answer(session, request_failed(request, "it is not UTF-8 text"))
+    answer = after_request(request, text, unnamed="")
     if not answer.trouble and session.plan.tasks and not args.has("force") and not read(text).plan.tasks:
         raise Refused(f"{request.path} contains no tasks; to empty the plan, use --force or: tildone todo rm")
     return apply_answer(session, answer, Actor.IMPORT)

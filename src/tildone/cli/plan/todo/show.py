@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.cli.opening import open_for_reading, session_title
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.args import ParsedArgs
-from tildone.views.themed import plan_lines
+from tildone.views.plan_lines import plan_lines
 
 
 def run(args: ParsedArgs) -> int:

@@ -18,37 +18,37 @@ from tildone.kit.components import Text
 from tildone.kit.theme import Role
 
 
-async def run(stage: RunSetup) -> int:
+async def run(setup: RunSetup) -> int:
     """Do what is to be done, then say where to read about it."""
     if is_interactive():
-        person = InteractiveRun(stage)
-        verdict = await person.watched()
-        return farewell(stage, person.host, EventRenderer(person.host, LineOutput(sys.stdout)), verdict)
-    if stage.prompt is None:
+        person = InteractiveRun(setup)
+        verdict = await person.run()
+        return farewell(setup, person.host, EventRenderer(person.host, LineOutput(sys.stdout)), verdict)
+    if setup.prompt is None:
         raise UsageError("what is to be done? Nobody can type here: tildone run TASK, PLAN.md, or - for standard input")
     notices = Notices()
-    host = stage.open(notices)
+    host = setup.open(notices)
     renderer = notices.renderer = EventRenderer(host, LineOutput(sys.stdout))
     host.listen(renderer.render)
-    return farewell(stage, host, renderer, await run_headless(stage, host))
+    return farewell(setup, host, renderer, await run_headless(setup, host))
 
 
 class Notices(NoUI):
-    """Nobody can answer, but whoever reads along is told."""
+    """Nobody can answer, but messages are written."""
 
     renderer: EventRenderer | None = None
 
     def notify(self, message: str, kind: str = "info") -> None:
-        """Tell it."""
+        """Write the message."""
         if self.renderer is not None:
             self.renderer.put(Text(message, ROLES.get(kind, Role.MUTED)))
 
 
-def farewell(stage: RunSetup, host: Host, renderer: EventRenderer, verdict: RunOutcome) -> int:
+def farewell(setup: RunSetup, host: Host, renderer: EventRenderer, verdict: RunOutcome) -> int:
     """The last lines of a run, and its exit code."""
     if not verdict.heard:
         renderer.put(Text(f"✗ {verdict.why}", Role.WARNING))
-    hint = stage.hint(host)
+    hint = setup.hint(host)
     if hint:
         renderer.put(Text(hint, Role.DIM))
     return verdict.code

@@ -1,4 +1,4 @@
-"""What stands at the bottom of the terminal: what is under way, the plan, and the line that is typed."""
+"""The footer of the terminal: work in progress, the plan, and the input line."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tildone.kit.text import clip_text
 from tildone.kit.theme import Role, Span
 from tildone.views.sanitize import printable
 
-LAST_LINES = 5
-"""How much of a running command's output is shown."""
+OUTPUT_LINES = 5
+"""How many lines of a running command's output are shown."""
 
-SHORTEST = 1.0
-"""Seconds that a call runs before it is worth telling how long."""
+MIN_SECONDS_SHOWN = 1.0
+"""How long a call runs before its duration is shown."""
 
 
 def footer(renderer: EventRenderer, ui: TerminalUI, line: LineEditor, *, typing: bool, columns: int) -> Footer:
-    """The rows, top to bottom. `typing` says whether the line is to be seen although nothing is in it."""
+    """The rows, top to bottom. `typing` shows the input line even if it is empty."""
     rows: list[Line] = [*renderer.unfinished]
     for call in renderer.running.values():
-        rows += _under_way(call, columns, waiting=ui.question is not None)
+        rows += _running_call(call, columns, waiting=ui.question is not None)
     rows += [[Span(clip_text(f"❯ {printable(text)} (waits)", columns), Role.DIM)] for text in renderer.queued]
     for lines in ui.widgets.values():
         rows += [[Span(clip_text(printable(text), columns), Role.MUTED)] for text in lines]
@@ -40,18 +40,18 @@ def footer(renderer: EventRenderer, ui: TerminalUI, line: LineEditor, *, typing:
     return Footer((*rows, [Span(text)]), cursor)
 
 
-def _under_way(call: RunningCall, columns: int, *, waiting: bool) -> Iterator[Line]:
+def _running_call(call: RunningCall, columns: int, *, waiting: bool) -> Iterator[Line]:
     yield from call.header
-    for text in call.output.rstrip("\n").split("\n")[-LAST_LINES:]:
+    for text in call.output.rstrip("\n").split("\n")[-OUTPUT_LINES:]:
         if text:
             yield [Span("  "), Span(clip_text(printable(text), max(columns - 2, 1)), Role.DIM)]
     took = time.monotonic() - call.started
-    if took >= SHORTEST and not waiting:
+    if took >= MIN_SECONDS_SHOWN and not waiting:
         yield [Span(clip_text(f"  … {int(took)} s", columns), Role.DIM)]
 
 
 def _status(ui: TerminalUI, columns: int) -> list[Line]:
-    """One row for what is short, and one for every further line."""
+    """The first lines of all statuses in one row, and a row for every further line."""
     texts = [text.split("\n") for text in ui.statuses.values()]
     rows = ["  ".join(lines[0] for lines in texts), *(row for lines in texts for row in lines[1:])] if texts else []
     return [[Span(clip_text(printable(row), columns), Role.ACCENT)] for row in rows]

@@ -1,4 +1,4 @@
-"""A person at a terminal: what they see, what they type, and what becomes of it."""
+"""An interactive run: draws the screen, reads keys, and sends what is typed to the host or the open question."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ from tildone.host.runtime import Delivery
 from tildone.kit.components import Component, Text
 from tildone.kit.theme import Role
 
-SOON = 0.04
-"""Seconds after which what has changed is drawn."""
+REDRAW_DELAY_SECONDS = 0.04
+"""How long changes are collected before they are drawn."""
 
-TICK = 1.0
+TICK_SECONDS = 1.0
 COMMAND = re.compile(r"/(?P<name>[a-z]\w*)\b.*", re.DOTALL)
 OWN_COMMANDS = (("/help", "show this"), ("/quit", "leave; ctrl+d does, too"))
 
 
 class InteractiveRun:
-    """One run at a terminal. Without work to do it goes on until the person leaves."""
+    """One run at a terminal. Without an assignment it goes on until the person leaves."""
 
-    def __init__(self, stage: RunSetup) -> None:
-        self._stage = stage
+    def __init__(self, setup: RunSetup) -> None:
+        self._setup = setup
         self._tty = Tty()
         self._line = LineEditor()
         self._decoder = Decoder()
         self._ui = TerminalUI(self._tell, self._soon, self._edited)
-        self.host = stage.open(self._ui)
+        self.host = setup.open(self._ui)
         self._screen = LiveArea(sys.stdout, self._footer, self._soon)
         self._renderer = EventRenderer(self.host, self._screen)
-        self._types_on = stage.prompt is None
+        self._types_on = setup.prompt is None
         self._loop = asyncio.get_running_loop()
         self._leaving: asyncio.Future[int] = self._loop.create_future()
         self._said = asyncio.Event()
         self._drawing: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    async def watched(self) -> RunOutcome:
-        """Everything from the first line to the last; how it ended."""
+    async def run(self) -> RunOutcome:
+        """Run until the end; the outcome."""
         self.host.listen(self._renderer.render)
         with self._tty.entered():
             self._loop.add_reader(self._tty.fd, self._read)
@@ -71,8 +71,8 @@ class InteractiveRun:
         return verdict
 
     async def _begin(self) -> None:
-        if self._stage.prompt is not None:
-            await self.host.prompt(self._stage.prompt)
+        if self._setup.prompt is not None:
+            await self.host.prompt(self._setup.prompt)
             return
         self._tell(Text(f"{self.host.model.id}: say what is to be done; /help lists commands", Role.DIM))
 
@@ -82,7 +82,7 @@ class InteractiveRun:
             if self._leaving.done():
                 return RunOutcome(self._leaving.result())
             if not self._types_on:
-                return self._stage.verdict(self.host)
+                return self._setup.verdict(self.host)
             self._screen.draw()
             await self._or_leaving(self._said.wait())
             self._said.clear()
@@ -123,13 +123,13 @@ class InteractiveRun:
                 self._spawn(self._deliver(typed.strip()))
 
     def _take_over(self) -> None:
-        """Whoever types while the agent is about to go on by itself wants to say something first."""
+        """Typing cancels a countdown: the person wants to say something first."""
         if self.host.pending:
             self._types_on = True
             self._spawn(self.host.interrupt())
 
     async def _deliver(self, text: str) -> None:
-        """Do what a command says; tell everything else to the model, before its next step if it is at work."""
+        """Run a command; send anything else to the model, before its next request if it is working."""
         command = COMMAND.fullmatch(text)
         match command["name"] if command else "":
             case "quit" | "exit":
@@ -149,7 +149,7 @@ class InteractiveRun:
         self._tell(Text("\n".join(f"{name.ljust(wide)}  {means}" for name, means in rows), Role.MUTED))
 
     def _signalled(self, number: int) -> None:
-        """Ctrl-C ends what is nearest: a question, a turn, a countdown, the typed line, and at last the program."""
+        """Ctrl-C ends, in this order: a question, a turn, a countdown, the typed line, the program."""
         if number != signal.SIGINT:
             self._leave(128 + number)
         elif self._tty.lent:
@@ -165,7 +165,7 @@ class InteractiveRun:
         self._soon()
 
     def _abort(self) -> None:
-        """Stop the turn; whoever asks for that twice wants to leave."""
+        """Abort the turn; the second time, leave."""
         if self._ui.question is not None:
             self._ui.question.settle(None)
         running = self.host.signal
@@ -178,7 +178,7 @@ class InteractiveRun:
             self._leaving.set_result(code)
 
     def _continued(self) -> None:
-        """The person suspended the program, and is back."""
+        """The program was suspended and continues."""
         self._tty.take()
         self._screen.start_over()
 
@@ -200,16 +200,16 @@ class InteractiveRun:
 
     def _soon(self) -> None:
         if self._drawing is None:
-            self._drawing = self._loop.call_later(SOON, self._draw)
+            self._drawing = self._loop.call_later(REDRAW_DELAY_SECONDS, self._draw)
 
     def _draw(self) -> None:
         self._drawing = None
         self._screen.draw()
 
     async def _tick(self) -> None:
-        """How long a command has been running is shown while it runs."""
+        """Redraw every second while a call is running, to show its duration."""
         while True:
-            await asyncio.sleep(TICK)
+            await asyncio.sleep(TICK_SECONDS)
             if self._renderer.running:
                 self._soon()
 

@@ -1,4 +1,4 @@
-"""What a person types at a terminal, as keys: the bytes of a terminal in, names and text out."""
+"""Decodes the bytes of a terminal into keys and text."""
 
 from __future__ import annotations
 
@@ -55,21 +55,21 @@ _UNFINISHED = re.compile("\x1b\\[200~(?!.*\x1b\\[201~).*|\x1b(?:\\[[0-?]*[ -/]*|
 
 @value
 class Key:
-    """A key by its name, or text that was typed or pasted, which has none."""
+    """A named key; typed or pasted text has an empty name."""
 
     name: str
     text: str = ""
 
 
 class Decoder:
-    """Bytes as they come; what is not complete yet waits for more."""
+    """An incremental decoder: incomplete sequences wait for more bytes."""
 
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._waiting = ""
 
     def feed(self, data: bytes) -> list[Key]:
-        """The keys that are complete now."""
+        """The keys that are complete."""
         text = self._waiting + self._decode(data)
         # A lone escape is the key of that name: terminals send sequences in one piece.
         unfinished = _UNFINISHED.search(text) if text != "\x1b" else None

@@ -1,4 +1,4 @@
-"""The line that a person types, and the lines they typed before."""
+"""A one-line editor with history."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class LineEditor:
     def __init__(self) -> None:
         self.text = ""
         self.cursor = 0
-        self._before: list[str] = []
+        self._history: list[str] = []
         self._at = 0
 
     def press(self, key: Key) -> str | None:
-        """Take a key in; the whole text if that finished it."""
+        """Apply a key; the text if the key was Enter."""
         match key.name:
             case "":
                 self._set(self.text[: self.cursor] + key.text + self.text[self.cursor :], self.cursor + len(key.text))
@@ -46,12 +46,12 @@ class LineEditor:
         return None
 
     def clear(self) -> None:
-        """Begin again."""
+        """Empty the line."""
         self._set("", 0)
-        self._at = len(self._before)
+        self._at = len(self._history)
 
     def shown(self, columns: int, prompt: str = PROMPT) -> tuple[str, int]:
-        """As much of the line as fits, around the cursor, and the column that the cursor is in."""
+        """The part of the line around the cursor that fits, and the column of the cursor."""
         room = max(columns - display_width(prompt) - 1, 1)
         before, after = printable(self.text[: self.cursor]), printable(self.text[self.cursor :])
         while display_width(before) > room:
@@ -62,8 +62,8 @@ class LineEditor:
 
     def _finished(self) -> str:
         text = self.text
-        if text.strip() and self._before[-1:] != [text]:
-            self._before.append(text)
+        if text.strip() and self._history[-1:] != [text]:
+            self._history.append(text)
         self.clear()
         return text
 
@@ -73,8 +73,8 @@ class LineEditor:
 
     def _recall(self, step: int) -> None:
         at = self._at + step
-        if 0 <= at <= len(self._before):
-            text = self._before[at] if at < len(self._before) else ""
+        if 0 <= at <= len(self._history):
+            text = self._history[at] if at < len(self._history) else ""
             self._set(text, len(text))
             self._at = at
 

@@ -1,4 +1,10 @@
-"""A terminal whose last rows are drawn again and again, while what is told stands above them for good."""
+"""A terminal with a footer that is redrawn in place below lines that are final.
+
+Theory of operation. Nothing uses the alternate screen: final lines scroll away as usual. Before each write the cursor
+moves up to the first row of the footer and everything below is erased; then final lines and the new footer are written.
+The width of every drawn row is remembered, because a terminal that became narrower has wrapped rows, and the way up is
+longer. While another program uses the terminal (`lend`), final lines are collected and written afterwards.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +25,14 @@ ERASE_BELOW = "\x1b[J"
 
 @value
 class Footer:
-    """The rows at the bottom, none wider than the terminal; the cursor's column in the last, if it is to be seen."""
+    """The rows at the bottom, none wider than the terminal; the cursor's column in the last row, if it is visible."""
 
     lines: tuple[Line, ...] = ()
     cursor: int | None = None
 
 
 class LiveArea:
-    """Standard output, if it is a terminal. `footer(columns, rows)` says what stands at the bottom now."""
+    """A terminal. `footer(columns, rows)` gives the current footer; `later` asks for a redraw soon."""
 
     live = True
 
@@ -51,43 +57,43 @@ class LiveArea:
 
     @property
     def columns(self) -> int:
-        """How wide a line may be."""
+        """The width of a line."""
         return self.size[0]
 
     def put(self, lines: Sequence[Line]) -> None:
-        """Write lines above the footer; those that come while the terminal is lent wait until it is back."""
+        """Write lines above the footer, or collect them while the terminal is lent."""
         if self._lent:
             self._waiting += lines
         elif lines:
             self._draw(lines)
 
     def refresh(self) -> None:
-        """Draw the footer again, soon: what changes many times a second is drawn a few times."""
+        """Redraw the footer soon; many changes lead to one redraw."""
         self._later()
 
     def draw(self) -> None:
-        """Draw the footer again, now."""
+        """Redraw the footer now."""
         if self._open and not self._lent:
             self._draw(())
 
     def start_over(self) -> None:
-        """Draw the footer where the cursor is now: somebody else has written since."""
+        """Draw the footer at the cursor: another program has written to the terminal."""
         self._drawn = []
         self.draw()
 
     def lend(self) -> None:
-        """Take the footer away, and leave the terminal to another program."""
+        """Erase the footer and leave the terminal to another program."""
         self._erase()
         self._lent = True
 
     def take_back(self) -> None:
-        """Go on where it stopped."""
+        """Resume drawing."""
         self._lent = False
         lines, self._waiting = self._waiting, []
         self._draw(lines)
 
     def close(self) -> None:
-        """Take the footer away for good."""
+        """Erase the footer for good."""
         self._open = False
         self._erase()
 
@@ -112,7 +118,7 @@ class LiveArea:
             self._stream.flush()
 
     def _erased(self) -> str:
-        """Back to where the footer began; a terminal that became narrower has broken its rows in two."""
+        """The control sequence that erases the footer, counting rows that the terminal has wrapped."""
         columns = self.columns
         rows = sum(max(-(-taken // columns), 1) for taken in self._drawn)
         up = f"\x1b[{rows - 1}A" if rows > 1 else ""

@@ -1,6 +1,6 @@
-"""What a person is asked in the middle of a run: they type an answer, or the letter that stands for one.
+"""Questions to the person during a run, answered with text or with a letter.
 
-A letter counts when Enter is pressed: a question that comes while somebody types is not answered by chance.
+A letter counts only with Enter: a question that appears while somebody is typing is not answered by accident.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from tildone.kit.theme import Role, Span
 from tildone.views.sanitize import printable
 
 PERMISSION = {PermissionAnswer.ONCE.value: "y", PermissionAnswer.SESSION.value: "a", PermissionAnswer.NO.value: "n"}
-"""Yes, always, no: the letters for what is asked most."""
+"""The letters for permissions: yes, always, no."""
 
 WORDS = {"yes": "y", "always": "a", "no": "n"}
 YES, NO = "Yes", "No"
 
 
 class Question:
-    """One question. `answer` is settled when the person has answered, with None when they would not."""
+    """One question. `answer` is the person's answer, or None if they declined."""
 
     def __init__(self, title: str, choices: Mapping[str, str] | None = None) -> None:
         self.answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
@@ -33,7 +33,7 @@ class Question:
         self._choices = choices
 
     def press(self, key: Key) -> None:
-        """Take a key in."""
+        """Apply a key."""
         if key.name == "escape":
             self.settle(None)
             return
@@ -49,12 +49,12 @@ class Question:
             self.settle(chosen)
 
     def settle(self, answer: str | None) -> None:
-        """Answer it, unless it is answered already."""
+        """Set the answer, unless there is one."""
         if not self.answer.done():
             self.answer.set_result(answer)
 
     def lines(self, columns: int) -> list[Line]:
-        """The question, and the letters that answer it."""
+        """The question and its letters."""
         first, *more = self._title.split("\n")
         asked = draw(Text(f"? {first}", Role.WARNING, bold=True), columns, safe=printable)
         asked += draw(Text("\n".join(f"  {line}" for line in more)), columns, safe=printable) if more else []
@@ -65,7 +65,7 @@ class Question:
 
 
 def letters(options: Sequence[str]) -> dict[str, str]:
-    """A letter for each option: those that everybody knows for permissions, else numbers."""
+    """A letter for each option: y, a and n for permissions, otherwise numbers."""
     if set(options) == set(PERMISSION):
         return {PERMISSION[option]: option for option in options}
     return {str(number): option for number, option in enumerate(options, start=1)}

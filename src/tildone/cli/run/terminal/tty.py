@@ -1,4 +1,4 @@
-"""The terminal itself: keys come at once and are not echoed, and for the time of an editor all is as it was."""
+"""The mode of the terminal: unbuffered input without echo, restored at the end and while an editor runs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tildone.cli.run.terminal.keys import PASTE_OFF, PASTE_ON
 
 
 def is_interactive() -> bool:
-    """Whether a person types here and sees what happens, at a terminal that can be drawn on."""
+    """Whether input and output are a terminal that can be drawn on."""
     if sys.platform == "win32" or os.environ.get("TERM") == "dumb":
         return False
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 class Tty:
-    """Standard input, while it is entered."""
+    """The terminal of standard input."""
 
     def __init__(self) -> None:
         self.fd = sys.stdin.fileno()
@@ -31,8 +31,8 @@ class Tty:
 
     @contextmanager
     def entered(self) -> Iterator[Tty]:
-        """Take the terminal, and give it back as it was."""
-        # Not on every system; `is_interactive` has asked.
+        """Change the mode of the terminal, and restore it at the end."""
+        # Not available on every system; `is_interactive` has checked.
         import termios  # noqa: PLC0415  see above
 
         self._usual = termios.tcgetattr(self.fd)
@@ -43,7 +43,7 @@ class Tty:
             self.give_back()
 
     def take(self) -> None:
-        """Keys at once, without an echo; Ctrl-C and Ctrl-Z are signals as ever."""
+        """Switch off line buffering and echo; Ctrl-C and Ctrl-Z still send signals."""
         import termios  # noqa: PLC0415  see `entered`
 
         ours = list(self._usual)
@@ -51,19 +51,19 @@ class Tty:
         self._set(ours, PASTE_ON)
 
     def give_back(self) -> None:
-        """As it was before."""
+        """Restore the mode."""
         self._set(self._usual, PASTE_OFF)
 
     def _set(self, modes: list[Any], paste: str) -> None:
         import termios  # noqa: PLC0415  see `entered`
 
-        with suppress(termios.error, OSError):  # the terminal is gone, and its settings with it
+        with suppress(termios.error, OSError):  # the terminal is gone
             termios.tcsetattr(self.fd, termios.TCSADRAIN, modes)
             sys.stdout.write(paste)
             sys.stdout.flush()
 
     async def edited(self, text: str) -> str | None:
-        """What the person makes of a text in $VISUAL or $EDITOR; None where there is none, or it failed."""
+        """The text after the person has edited it in $VISUAL or $EDITOR; None without an editor, or if it failed."""
         editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
         if not editor:
             return None

@@ -1,4 +1,4 @@
-"""What extensions show to a person at a terminal, and ask them."""
+"""The UI of the terminal mode."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Edit = Callable[[str], Awaitable[str | None]]
 
 
 class TerminalUI:
-    """A person's screen: `statuses` and `widgets` are at its bottom, and so is the `question` they are asked."""
+    """Holds what extensions show and ask; the footer draws `statuses`, `widgets` and the open `question`."""
 
     has_ui = True
 
@@ -30,7 +30,7 @@ class TerminalUI:
         self._one_at_a_time = asyncio.Lock()
 
     def set_status(self, key: str, text: str | None) -> None:
-        """Show a short text under a key; None takes it away."""
+        """Show a short text under a key; None removes it."""
         if text:
             self.statuses[key] = text
         else:
@@ -38,7 +38,7 @@ class TerminalUI:
         self._changed()
 
     def set_widget(self, key: str, lines: Sequence[str] | None, placement: str | None = None) -> None:  # noqa: ARG002  all of them stand above the line that is typed
-        """Show lines; None takes them away."""
+        """Show lines under a key; None removes them."""
         if lines:
             self.widgets[key] = tuple(lines)
         else:
@@ -46,7 +46,7 @@ class TerminalUI:
         self._changed()
 
     def notify(self, message: str, kind: str = "info") -> None:
-        """Tell the person something, once."""
+        """Show the person a message."""
         self._tell(Text(message, ROLES.get(kind, Role.MUTED)))
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
@@ -54,7 +54,7 @@ class TerminalUI:
         return await self._ask(lambda: Question(title, letters(options)), timeout)
 
     async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109  the protocol's
-        """Ask for a yes."""
+        """Ask the person to confirm."""
         asked = f"{title}\n{message}" if message else title
         return await self._ask(lambda: Question(asked, {"y": YES, "n": NO}), timeout) == YES
 
@@ -67,12 +67,12 @@ class TerminalUI:
         self.notify(title)
         return await self._edit(prefill)
 
-    async def _ask(self, question: Callable[[], Question], patience: float | None) -> str | None:
+    async def _ask(self, question: Callable[[], Question], seconds: float | None) -> str | None:
         async with self._one_at_a_time:
             self.question = question()
             self._changed()
             try:
-                return await asyncio.wait_for(self.question.answer, patience)
+                return await asyncio.wait_for(self.question.answer, seconds)
             except TimeoutError:
                 return None
             finally:

@@ -8,8 +8,9 @@ from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of, pla
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.kit.text import display_width
 from tildone.kit.theme import Span, ansi, markup, plain
+from tildone.views.indexed_tools import edit_call, list_call, message, result, write_call
+from tildone.views.plan_lines import MIN_COLUMNS, plan_lines
 from tildone.views.sanitize import printable
-from tildone.views.themed import NARROWEST, edit_call, list_call, message, plan_lines, result, write_call
 
 STATUSES = {"todo": PENDING, "doing": IN_PROGRESS, "done": COMPLETED, "out": ABANDONED}
 TITLE = "<toolTitle><bold>{}</bold></toolTitle>"
@@ -193,8 +194,8 @@ def test_what_does_not_fit_hangs_below_its_beginning() -> None:
 @given(plans, st.integers(0, 60))
 def test_no_line_is_wider_than_the_terminal(plan: Plan, columns: int) -> None:
     """Unless the terminal is too narrow for anything."""
-    assert plan_lines(plan, columns) == plan_lines(plan, max(columns, NARROWEST))
-    assert all(display_width(plain(line)) <= max(columns, NARROWEST) for line in plan_lines(plan, columns))
+    assert plan_lines(plan, columns) == plan_lines(plan, max(columns, MIN_COLUMNS))
+    assert all(display_width(plain(line)) <= max(columns, MIN_COLUMNS) for line in plan_lines(plan, columns))
 
 
 @given(plans)

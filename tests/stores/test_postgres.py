@@ -596,7 +596,7 @@ def test_a_healthy_store_says_what_it_is(store: PostgresStore) -> None:
         (
             "DELETE FROM tildone.events WHERE id = 'b'",
             [
-                "event 'c' of session 's' hangs under 'b', which is not there",
+                "event 'c' of session 's' has parent 'b', which is missing",
                 "session 's' should have 3 events, and 2 are there",
                 "session 's' has a damaged redo list",
             ],
@@ -604,9 +604,9 @@ def test_a_healthy_store_says_what_it_is(store: PostgresStore) -> None:
         (
             "DELETE FROM tildone.events WHERE id = 'a'",
             [
-                "event 'b' of session 's' hangs under 'a', which is not there",
+                "event 'b' of session 's' has parent 'a', which is missing",
                 "session 's' should have 3 events, and 2 are there",
-                "session 's' stands at an event that is not there",
+                "session 's' has a head that is missing",
             ],
         ),
         ("UPDATE tildone.sessions SET updated = 7", ["session 's' has wrong creation or update times"]),

@@ -67,16 +67,16 @@ def test_a_healthy_store_is_said_to_be_whole(path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "finding"),
     [
-        ("DELETE FROM events WHERE id = '7'", "event '8' of session 's' hangs under '7', which is not there"),
+        ("DELETE FROM events WHERE id = '7'", "event '8' of session 's' has parent '7', which is missing"),
         ("DELETE FROM events WHERE id = '39'", "session 's' should have 41 events, and 40 are there"),
         ("DELETE FROM sessions WHERE name = 's'", "events of session 's' are there, the session is not"),
         (
             "UPDATE events SET parent = 'x' WHERE id = '7'",
-            "event '7' of session 's' hangs under 'x', which is not there",
+            "event '7' of session 's' has parent 'x', which is missing",
         ),
         (
             "UPDATE events SET parent = '9' WHERE id = '7'",
-            "event '7' of session 's' hangs under '9', which is not there",
+            "event '7' of session 's' has parent '9', which is missing",
         ),
         ("UPDATE events SET at = 5 WHERE id = '7'", "event '7' of session 's' does not match its columns"),
         (
@@ -88,7 +88,7 @@ def test_a_healthy_store_is_said_to_be_whole(path: Path) -> None:
             'UPDATE events SET body = replace(body, \'"text":"7"\', \'"text":"8"\') WHERE id = \'7\'',
             "event '7' of session 's' does not match its checksum",
         ),
-        ("UPDATE sessions SET head = 'x' WHERE name = 's'", "session 's' stands at 'x', which is not there"),
+        ("UPDATE sessions SET head = 'x' WHERE name = 's'", "session 's' has head 'x', which is missing"),
         ("UPDATE sessions SET events = 7 WHERE name = 's'", "session 's' should have 7 events, and 41 are there"),
         ("UPDATE sessions SET updated = 7 WHERE name = 's'", "session 's' has wrong creation or update times"),
         ("UPDATE sessions SET newest = 7 WHERE name = 's'", "session 's' has wrong creation or update times"),

@@ -110,10 +110,10 @@ def test_damage_is_named_with_a_remedy(person: Person, plans: Path) -> None:
     assert answer.code == 5
     assert re.fullmatch(r"Of \d+ findings, 3 are bad\.", answer.out.splitlines()[-1])
     assert (
-        "  ✗ event 'c' of session 'one' hangs under 'b', which is not there\n"
+        "  ✗ event 'c' of session 'one' has parent 'b', which is missing\n"
         "    → restore a backup: tildone restore FILE\n"
         "  ✗ session 'one' should have 3 events, and 2 are there\n"
-        "  ✗ session 'one' stands at 'x', which is not there\n"
+        "  ✗ session 'one' has head 'x', which is missing\n"
     ) in answer.out
 
 

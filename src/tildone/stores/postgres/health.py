@@ -108,7 +108,7 @@ def _event_errors(event: StoredEvent) -> Iterator[str]:
     if event.session is None:
         yield f"{event.name} is there"
     if event.parent is not None and not event.hanging:
-        yield f"{event.name} hangs under {from_sql(event.parent)!r}, which is not there"
+        yield f"{event.name} has parent {from_sql(event.parent)!r}, which is missing"
 
 
 def _session_errors(rows: Rows, session: SessionSummary) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _session_errors(rows: Rows, session: SessionSummary) -> Iterator[str]:
     elif not session.dated:
         yield f"{name} has wrong creation or update times"
     if not session.standing:
-        yield f"{name} stands at an event that is not there"
+        yield f"{name} has a head that is missing"
     way = _redo_keys(session.redo)
     if way is None or (way and rows("known", session=session.name, ids=[*way]) != [(len(way),)]):
         yield f"{name} has a damaged redo list"

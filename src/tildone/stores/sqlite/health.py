@@ -88,7 +88,7 @@ def _event_error(_session: object, event_id: object, parent: object, at: object,
 def _orphan_errors(connection: apsw.Connection) -> Iterator[str]:
     for session, event_id, parent in connection.execute(queries.ORPHANED_EVENTS):
         name = f"event {from_sql(event_id)!r} of session {from_sql(session)!r}"
-        yield f"{name} hangs under {from_sql(parent)!r}, which is not there"
+        yield f"{name} has parent {from_sql(parent)!r}, which is missing"
     for (session,) in connection.execute(queries.EVENTS_WITHOUT_SESSION):
         yield f"events of session {from_sql(session)!r} are there, the session is not"
 
@@ -103,7 +103,7 @@ def _session_errors(connection: apsw.Connection, row: tuple[Any, ...]) -> Iterat
     elif (created, updated, newest) != (*(connection.execute(queries.TIME_OF_EVENT, (n,)).get for n in ends), ends[1]):
         yield f"{shown} has wrong creation or update times"
     if head is not None and connection.execute(queries.EVENT_EXISTS, (name, head)).get is None:
-        yield f"{shown} stands at {from_sql(head)!r}, which is not there"
+        yield f"{shown} has head {from_sql(head)!r}, which is missing"
     for event_id in _decoded_redo(redo):
         if event_id is None or connection.execute(queries.EVENT_EXISTS, (name, to_sql(event_id))).get is None:
             yield f"{shown} has a damaged redo list"

@@ -17,7 +17,6 @@ are.
 
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from itertools import count
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from tests.project.blocks import matches
 from tildone.agents.completion_log import CompletionLog
 from tildone.core.ops import Append
 from tildone.core.plan import Task
+from tildone.dialects import dialect_named
 from tildone.dialects.base import Dialect
 from tildone.loop.decision import GiveUp, GoOn, Rest
 from tildone.session import Session
@@ -46,8 +46,7 @@ def conversations() -> list[Path]:
 def dialect_of(file: Path) -> Dialect:
     """The dialect that the file's folder is named after."""
     name = file.parent.name
-    dialect: Dialect = getattr(import_module(f"tildone.dialects.{name}"), name.upper())
-    return dialect
+    return dialect_named(name)
 
 
 def replayed(document: str, dialect: Dialect, root: Path) -> str:

@@ -1,4 +1,4 @@
-"""The door that a model's call comes through: its arguments as data, or what is wrong with them."""
+"""Reads the arguments of a tool call: JSON text or data, checked against the tool's schema."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_ARGUMENTS = 1_000_000
 
 
 def read_arguments(tool: Tool, arguments: str | Mapping[str, Any]) -> tuple[Any, Sequence[SchemaProblem]]:
-    """The arguments as data, and what is wrong with them."""
+    """The arguments as the tool takes them, and the problems with them."""
     params: Any = arguments
     if isinstance(arguments, str):
         if len(arguments) > MAX_ARGUMENTS:

@@ -1,6 +1,6 @@
-"""Lists that a model keeps with a tool of its host's own: nothing of ours to call, and words that name no tool.
+"""Words for models that keep their list with a coding agent's own todo tool, and for models of every dialect.
 
-What any model is told of a plan that others have changed is said here, too: it is the same in every dialect.
+None of them names a tool. The news of a plan that others have changed is the same in every dialect.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_CHARACTERS = 200
 
 
 def context(plan: Plan) -> str | None:
-    """What is open, for a model that begins or has forgotten; nothing when nothing is."""
+    """The open tasks, for a model at the start of its context; None if nothing is open."""
     if not open_tasks(plan):
         return None
     far = progress(plan)
@@ -33,7 +33,7 @@ def context(plan: Plan) -> str | None:
 
 
 def carry_on(plan: Plan) -> str:
-    """What an agent is told that stopped with work left. Task text stands in the list and nowhere else."""
+    """Tells an agent that stopped with work left to continue. Task text appears in the list only."""
     return (
         f"Your todo list is not done:\n{_listed(plan)}\n"
         "Go on. Keep the list up to date: complete what is done, take out what is not needed."
@@ -41,7 +41,7 @@ def carry_on(plan: Plan) -> str:
 
 
 def news(told: Sequence[str]) -> str:
-    """What became of a plan since its model last saw it."""
+    """How a plan was changed since its model last saw it."""
     said = [_clipped(sentence) for sentence in told[:MAX_CHANGES]]
     if len(told) > MAX_CHANGES:
         said.append(f"and {len(told) - MAX_CHANGES} more changes")

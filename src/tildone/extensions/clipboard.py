@@ -1,4 +1,4 @@
-"""The clipboard, by whatever program there is that takes it."""
+"""Copying text to the clipboard with the programs of the platform."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ LINUX_PROGRAMS = (
     ("DISPLAY", ("xclip", "-selection", "clipboard")),
     ("DISPLAY", ("xsel", "--clipboard", "--input")),
 )
-"""Programs that take the clipboard's text, each with the variable that says its display is there."""
+"""Clipboard programs, each with the environment variable that names its display."""
 
 
 def copy_to_clipboard(text: str) -> bool:
-    """Put the text into the clipboard; False where no program takes it."""
+    """Copy the text to the clipboard; False if no program could."""
     encoding = "utf-16" if sys.platform == "win32" else "utf-8"
     for name, *options in programs(sys.platform, os.environ):
         found = which(name)
         if found is None:
             continue
         try:
-            # Its output goes nowhere: what holds the clipboard lives on, and would hold our pipes as well.
+            # No pipes: the process that owns the clipboard stays alive and would keep them open.
             run(  # noqa: S603  one of the programs above
                 [found, *options],
                 input=text.encode(encoding, "backslashreplace"),
@@ -42,7 +42,7 @@ def copy_to_clipboard(text: str) -> bool:
 
 
 def programs(platform: str, environ: Mapping[str, str]) -> list[tuple[str, ...]]:
-    """The programs worth trying, best first."""
+    """The programs to try, best first."""
     if platform == "darwin":
         return [("pbcopy",)]
     if platform == "win32":

@@ -1,4 +1,4 @@
-"""What a conversation remembers of its plan, against what the store holds."""
+"""Whether the plan of a conversation or that of the store counts when the conversation is opened."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from tildone.session import Session
 OpenSession = Callable[[str], Session]
 
 NO_RULES = Rules()
-"""For plans that were made elsewhere: nothing is started, and nothing refused."""
+"""For plans that are restored or imported: no limits, and no task is started automatically."""
 
 
 def store_is_ahead(session: Session, remembered: Plan | None) -> bool:
-    """Whether the store has been where the conversation left off, and may have gone on since.
-
-    What was done to the plan meanwhile then stands.
-    """
+    """Whether the store has held the plan that the conversation ended with, and may have gone on from it."""
     return remembered is None or session.recently_had(remembered)

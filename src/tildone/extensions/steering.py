@@ -1,6 +1,6 @@
-"""What a person wants of an agent, kept to in a host: one that is to stop ends its turn before the next tool call.
+"""Steering in a host: an agent that was told to stop ends its turn before the next request or tool call.
 
-While its conversation is open the agent is known among those of its project, so that it can be steered from anywhere.
+While its conversation is open, the agent is registered in its project, so that other processes can steer it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ NOTICE = "Stopped (tildone stop). To go on: tildone resume"
 
 
 def steering(open_session: OpenSession, agents: AgentRegistry | None) -> Callable[[ExtensionAPI], None]:
-    """The extension. Without a place where agents are written down, only this process can steer its own."""
+    """The extension. Without a registry of agents, only this process can steer its own."""
     return lambda api: Steering(api, open_session, agents).register()
 
 
 class Steering:
-    """One host's."""
+    """The steering of one host."""
 
     def __init__(self, api: ExtensionAPI, open_session: OpenSession, agents: AgentRegistry | None) -> None:
         self.api = api
@@ -48,26 +48,26 @@ class Steering:
         self.api.on(ConversationEnd, self.leave)
 
     def appear(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
-        """A conversation is opened: its agent is at work."""
+        """Register the agent of a conversation that is opened."""
         self.leave()
         self._session = self._open_session(ctx.conversation.id)
         self._id = AgentId("tildone", ctx.conversation.id)
         if self._agents is not None:
             pid = os.getpid()
-            # Where it cannot be written down it is not found from elsewhere, and that is all.
+            # Failure is harmless: other processes do not find the agent, and it works all the same.
             with suppress(StoreError):
                 self._agents.save(
                     Agent(self._id, ctx.conversation.id, pid=pid, last_active=ctx.now(), started=start_time(pid))
                 )
 
     def leave(self, *_: object) -> None:
-        """It is closed, or another is about to be opened."""
+        """Remove the agent when its conversation is closed, or another is opened."""
         if self._agents is not None and self._id is not None:
             with suppress(StoreError):
                 self._agents.remove(self._id)
 
     def hold(self, _event: TurnStart | ToolCallRequest, ctx: ExtensionContext) -> BlockCall | None:
-        """A boundary: beyond it only an agent goes that may."""
+        """Abort the turn of an agent that was told to stop."""
         if self._session is None or self._session.state.directive is not Directive.STOP:
             return None
         ctx.abort()

@@ -1,4 +1,4 @@
-"""A dialect's tools as a host takes them."""
+"""A dialect's tools as tool definitions of the host."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Refuse = Callable[[Tool, Sequence[SchemaProblem], object], Reply]
 
 
 def definition(tool: Tool, carry: Carry, refuse: Refuse | None = None, **more: Any) -> ToolDefinition:
-    """The tool, carried out by `carry`; a plan is changed by one call at a time.
+    """The tool as a definition, executed by `carry`, one call at a time.
 
-    `refuse` puts it in the dialect's own words why a call was turned away.
+    `refuse` phrases, in the dialect's words, why arguments were refused.
     """
 
     async def execute(

@@ -1,7 +1,7 @@
-"""What a model means by the arguments it gave, however it put them: one form for all, and what was read into them.
+"""Interprets the arguments of a call, in whatever form a model gave them, as one normal form.
 
 A call comes out as `{"ops": [["add", TEXT…], ["done", ID…], ["note", ID, TEXT], …], "hints": [WORDS…]}`. An id is a
-number, or a task's exact text. Nothing is guessed where more than one thing could be meant.
+number, or a task's exact text. Ambiguous arguments are refused.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _ORDER = r"\s*([a-z_]+)\b[:\s]*(.*)"
 
 
 class Unclear(ValueError):
-    """Nothing, or more than one thing, could be meant."""
+    """The arguments have no meaning, or more than one."""
 
 
 def interpret(arguments: object) -> tuple[dict[str, Any], list[SchemaProblem]]:
-    """The call in its one form, and why there is none."""
+    """The call in its normal form, or the problem with it."""
     hints: list[str] = []
     try:
         ops = list(_ops(arguments, hints))

@@ -1,4 +1,4 @@
-"""What the tool of the brief dialect takes, and the changes that it comes to."""
+"""The parameters of `todo`, and their translation into changes to a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models are told in the brief dialect: what they can't know, and no more."""
+"""What a model reads in the brief dialect: what it cannot know, and no more."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def reply(done: Done) -> Reply:
 
 
 def refuse(_tool: Tool, wrong: Sequence[SchemaProblem], _given: object) -> Reply:
-    """A call that nothing can be made of."""
+    """The reply to arguments that cannot be interpreted."""
     return _said("; ".join(map(str, wrong)), is_error=True)
 
 
@@ -63,12 +63,12 @@ def listing(plan: Plan) -> str:
 
 
 def context(plan: Plan) -> str | None:
-    """The plan for a model that begins, or that has forgotten; nothing when there is nothing to do."""
+    """The plan, for a model at the start of its context; None if nothing is open."""
     return f"Your plan (todo tool):\n{listing(plan)}" if any(task.status.is_open for task in plan.tasks) else None
 
 
 def carry_on(plan: Plan) -> str:
-    """What an agent is told that stopped with work left."""
+    """The nudge."""
     plan = numbered(plan, plan)
     upcoming = next_task(plan)
     first = upcoming[0] if upcoming else 0

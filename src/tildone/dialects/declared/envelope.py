@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from tildone.kit.schema import SchemaProblem
 
 MAX_PROBLEMS = 5
-"""So many problems of a call are told: a thousand wrong items are answered as briefly as five."""
+"""How many problems of a call are listed; the others are counted."""
 
 MAX_ECHO_DEPTH = 16
-"""Arguments nested deeper are not repeated: a good call has four levels, and each level indents all below."""
+"""Arguments nested deeper are not echoed: a valid call has four levels, and indentation grows with each."""
 
 
 def write_reply(done: Done) -> Reply:
@@ -56,7 +56,7 @@ def refuse(_tool: Tool, problems: Sequence[SchemaProblem], given: object) -> Rep
 
 
 def internal_error(why: str, given: object) -> Reply:
-    """What is nobody's mistake but ours: nothing was changed by the call."""
+    """An error of tildone's own; the call changed nothing."""
     return _refusal(f"nothing was changed: {why}", given, took_ms=0, code="INTERNAL_ERROR")
 
 

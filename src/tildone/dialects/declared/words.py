@@ -1,4 +1,4 @@
-"""What is said of a list: in a line, as a block, to an agent that stopped, and in a log for people."""
+"""The list in words: a recap, a block of lines, the nudge, and an entry of the completion log."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def sentence(fault: Fault) -> str:
 
 
 def context(plan: Plan) -> str | None:
-    """The recap, put before the model while something is left to do."""
+    """The recap, for the end of a request, while something is open."""
     return recap(plan) if open_tasks(plan) else None
 
 

@@ -1,4 +1,4 @@
-"""The list as another host's session remembers it."""
+"""The list in the entries of a conversation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOOL_NAMES = ("write_todos", "list_todos", "edit_todos")
 
 
 def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
-    """The list that the newest result of these tools left, read from another host's session."""
+    """The list that the newest result of these tools holds."""
     for entry in reversed(entries):
         todos = _snapshot(entry)
         if todos is not None:
@@ -26,7 +26,7 @@ def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
 
 
 def is_item(item: object) -> bool:
-    """Whether this is an item of a list: its text and its status, both fit, and nothing else."""
+    """Whether this is a valid item: a text, a status, and no other field."""
     if not isinstance(item, dict) or item.keys() != {"text", "status"}:
         return False
     text, status = item["text"], item["status"]
@@ -36,7 +36,7 @@ def is_item(item: object) -> bool:
 
 
 def _snapshot(entry: Mapping[str, Any]) -> Sequence[Any] | None:
-    """The items in an entry that says what the list was. A list that was emptied says so without an error."""
+    """The items of an entry that holds the list. An empty list counts only where a write succeeded."""
     message = entry.get("message")
     if entry.get("type") != "message" or not isinstance(message, dict):
         return None

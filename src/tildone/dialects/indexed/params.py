@@ -1,4 +1,4 @@
-"""What a model may ask of the list, and how that is put as changes to a plan."""
+"""The parameters of the indexed tools, and their translation into changes to a plan."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ EDIT_PARAMETERS = {
 
 
 def write_steps(params: Params) -> Sequence[Step]:
-    """The text of every item is looked at first, whatever else is wrong."""
+    """The changes of a write. Text lengths are checked before anything else."""
     tasks = tuple(Task(item["text"]) for item in params["todos"])
     too_long = first_too_long((task.text for task in tasks), RULES)
     if too_long is not None:
@@ -96,7 +96,7 @@ def write_steps(params: Params) -> Sequence[Step]:
 
 
 def edit_steps(params: Params) -> Sequence[Step]:
-    """Positions are looked at before the action."""
+    """The changes of an edit. Positions are checked before the action."""
     indices = tuple(int(index) for index in params.get("indices") or ())
     if not indices:
         return (Missing("indices", "edit"),)
@@ -107,7 +107,7 @@ def edit_steps(params: Params) -> Sequence[Step]:
 
 
 def no_empty_texts(params: Params) -> Sequence[SchemaProblem]:
-    """An item without text could not be told from its neighbours, nor be found again."""
+    """Items without text are refused: they could not be told apart."""
     return [
         SchemaProblem(f"todos[{index}].text", "expected some text, got none")
         for index, item in enumerate(params["todos"])

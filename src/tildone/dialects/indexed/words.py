@@ -1,4 +1,4 @@
-"""What a model reads of the list: results, refusals, the context of its turn, and the order to go on."""
+"""What a model reads: results, refusals, the context of a turn, and the nudge."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def refuse(_tool: Tool, problems: Sequence[SchemaProblem], _given: object) -> Re
 
 
 def context(plan: Plan) -> str | None:
-    """The list, put before the model while something is left to do."""
+    """The list, for the start of a turn, while something is open."""
     remaining = len(open_tasks(plan))
     if not remaining:
         return None
@@ -73,7 +73,7 @@ def context(plan: Plan) -> str | None:
 
 
 def carry_on(plan: Plan) -> str:
-    """What tells an agent to go on. Task text stands in the list and nowhere else."""
+    """The nudge. Task text appears in the list only."""
     upcoming = next_task(plan)
     action = "complete" if upcoming and upcoming[1].status is Status.IN_PROGRESS else "start"
     where = upcoming[0] if upcoming else 0

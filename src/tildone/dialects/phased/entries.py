@@ -1,4 +1,4 @@
-"""The phases as details and session entries hold them, and as a session finds them when it is opened again."""
+"""The phases as details and entries of a conversation hold them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EDIT = "user_todo_edit"
 """The custom entry of a person's edit."""
 
 SNAPSHOT = "tildone_plan"
-"""The custom entry of a plan that no successful result tells of."""
+"""The custom entry of a plan that no successful result holds."""
 
 _STATUSES = {status.value: status for status in Status}
 
@@ -37,7 +37,7 @@ def phases_in(data: object) -> Plan:
 
 
 def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
-    """The plan that the newest successful result, edit or snapshot left; a broken one gives way to one before it."""
+    """The plan in the newest successful result, edit or snapshot that is readable."""
     for entry in reversed(entries):
         held = _held(entry)
         if not isinstance(held, dict):
@@ -50,13 +50,13 @@ def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
 
 
 def resumed(plan: Plan) -> Plan:
-    """What is left of a plan when its session is opened again: open tasks, and phases that have any."""
+    """The plan when its conversation is opened again: open tasks, and phases that have any."""
     left = (Phase(phase.name, tuple(task for task in phase.tasks if task.status.is_open)) for phase in plan.phases)
     return Plan(tuple(phase for phase in left if phase.tasks))
 
 
 def _held(entry: Mapping[str, Any]) -> object:
-    """What an entry says of the plan, if it is of a kind that says anything."""
+    """The part of an entry that may hold a plan."""
     match entry:
         case {"type": "custom", "customType": kind, "data": data} if kind in (EDIT, SNAPSHOT):
             return data

@@ -1,4 +1,4 @@
-"""What a model may ask of the phases, and how that is put as changes to a plan."""
+"""The parameters of `todo_write`, and their translation into changes to a plan."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ PARAMETERS = {
 
 
 def steps(params: Params) -> Sequence[Step]:
-    """Every op in order; one that lacks a field stands among them as a fault, and the others still count."""
+    """The changes of every op, in order. An op that lacks a field becomes a fault; the others still count."""
     return [step for entry in params["ops"] for step in _steps(entry)]
 
 
 def demands(params: Params) -> Sequence[SchemaProblem]:
-    """What would wipe the plan by mistake, or put something into it that no later op could name."""
+    """Ops that would clear the plan by mistake, or add something that no later op could name."""
     return [problem for index, entry in enumerate(params["ops"]) for problem in _lacks(entry, f"ops[{index}]")]
 
 

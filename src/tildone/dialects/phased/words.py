@@ -1,4 +1,4 @@
-"""What a model reads of the phases: the summary of every call, what went wrong with it, and the order to go on."""
+"""What a model reads: the summary after every call, its errors, and the nudge."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MADE_UP = re.compile("task-[0-9]+")
 
 
 def reply(done: Done) -> Reply:
-    """What went wrong, and the whole plan as it is now. Good ops of a bad batch count, so the state is always told."""
+    """The errors and the whole plan. Good ops of a bad batch count, so the plan is always included."""
     before, plan = done.outcome.before, done.outcome.after
     wrong = errors(done.outcome.faults)
     text = "\n".join(part for part in (wrong, summary(plan)) if part)
@@ -48,27 +48,27 @@ def reply(done: Done) -> Reply:
 
 
 def refuse(_tool: Tool, problems: Sequence[SchemaProblem], _given: object) -> Reply:
-    """Arguments that were turned away at the door."""
+    """The reply to arguments that do not fit the schema."""
     return Reply(f"Errors: {'; '.join(map(str, problems))}. Nothing changed.", {}, is_error=True)
 
 
 def context(_plan: Plan) -> None:
-    """Nothing: every reply tells the whole plan, and a turn begins without it."""
+    """Nothing: every reply includes the whole plan."""
 
 
 def carry_on(plan: Plan) -> str:
-    """What tells an agent to go on. Task text stands in the list and nowhere else."""
+    """The nudge. Task text appears in the list only."""
     left = escape_reminder_tags("\n".join(_left(plan)))
     return f"You stopped, and these todos are open:\n{left}\nGo on. Mark each done or dropped with todo_write."
 
 
 def reminder(plan: Plan, attempt: int, limit: int) -> str:
-    """The same, as a host says it, told which of how many times this is."""
+    """The nudge as a host sends it, with its number and the limit."""
     return f"<system-reminder>\n{carry_on(plan)}\nReminder {attempt}/{limit}.\n</system-reminder>"
 
 
 def errors(faults: Sequence[Fault]) -> str:
-    """Every fault in one line; what helps to do better is said where it is first needed, and once."""
+    """All faults in one line; each hint is given once, where it is first needed."""
     said: list[str] = []
     helped = {""}
     for fault in faults:

@@ -1,4 +1,4 @@
-"""Finished tasks leave by themselves: one timer, set to the next moment at which one is due."""
+"""Clears finished tasks after a delay: one timer, set to the time at which the next one is due."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Gone = Callable[[Sequence[TaskInPhase], ExtensionContext], None]
 
 
 class AutoClear:
-    """Watches a notebook's plan, and tells which tasks it took out."""
+    """Clears finished tasks of a conversation's plan, and reports which."""
 
     def __init__(self, notebook: ConversationPlan, delay_ms: int, gone: Gone) -> None:
         self._notebook = notebook
@@ -26,12 +26,12 @@ class AutoClear:
         self._stop: Callable[[], None] | None = None
 
     def plan_changed(self, ctx: ExtensionContext) -> None:
-        """Look what is finished now: that is due later; what was opened again is due no more."""
+        """Schedule tasks that are finished now, and unschedule those that were opened again."""
         self._waiting = schedule(self._notebook.plan, self._waiting, ctx.now(), self._delay_ms)
         self._wait(ctx)
 
     def forget(self) -> None:
-        """Clear nothing of what waits."""
+        """Cancel everything that is scheduled."""
         self._waiting = Schedule()
         self._stop_waiting()
 
@@ -46,7 +46,7 @@ class AutoClear:
         try:
             done = self._notebook.clear(self._waiting, ctx.now())
         except StoreError:
-            # Nobody waits for this, so there is nobody to tell; whoever holds the store lets go of it some time.
+            # No caller waits for this, so it is retried until the store is available.
             self._stop = ctx.after(RETRY_MS, lambda: self._clear(ctx))
             return
         self._waiting = done.waiting

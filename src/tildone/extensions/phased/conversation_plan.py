@@ -1,4 +1,4 @@
-"""The plan of one conversation: what the store holds, and what the conversation knows of it."""
+"""The plan of one conversation: what the store holds, and what the model was last told of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Entries = Sequence[Mapping[str, Any]]
 
 
 class ConversationPlan:
-    """One conversation's plan. Other processes may change it in the store; `unheard` tells when they did."""
+    """One conversation's plan. Other processes may change it in the store; `unheard` says whether one did."""
 
     def __init__(self, open_session: OpenSession) -> None:
         self._open_session = open_session
@@ -30,7 +30,7 @@ class ConversationPlan:
 
     @property
     def session(self) -> Session:
-        """The plan's session; that of a conversation once one was opened."""
+        """The plan's session: that of the open conversation."""
         if self._session is None:
             self._session = self._open_session("")
         return self._session
@@ -41,10 +41,10 @@ class ConversationPlan:
         return self.session.plan
 
     def open(self, conversation: str, branch: Entries) -> None:
-        """Begin, or begin again. Tasks that were finished stay behind.
+        """Open the plan of a conversation, without its finished tasks.
 
-        What the conversation remembers counts. Where it remembers no plan, or what was done to its plan meanwhile
-        has overtaken it, the store's is kept and is news to it.
+        The plan is the one that the conversation holds. If it holds none, or the store has gone on from it, the plan is
+        the store's, and the model has yet to be told of it.
         """
         self._session = self._open_session(conversation)
         remembered = PHASED.recover(branch)
@@ -54,28 +54,28 @@ class ConversationPlan:
             self._known = resumed(remembered or Plan())
 
     def turn_to(self, branch: Entries) -> None:
-        """Go on from another point of the same conversation: the plan is what was remembered there."""
+        """Restore the plan that the conversation held at another point, without its finished tasks."""
         self.keep(resumed(PHASED.recover(branch) or Plan()))
 
     def keep(self, plan: Plan) -> None:
-        """Take over a plan that was made elsewhere, as it is."""
+        """Make this the plan, unchecked; the model knows it."""
         if plan != self.plan:
             self.session.change((Write(plan.phases),), Actor.IMPORT, NO_RULES)
         self._known = plan
 
     def latest(self, branch: Entries) -> Plan:
-        """The plan for a person: as it was last written down here, with the finished tasks that have left it since."""
+        """The plan for a person: as the conversation last recorded it, including tasks that were cleared since."""
         if self.unheard():
             return self.plan
         written = PHASED.recover(branch)
         return written if written and written.phases else self.plan
 
     def unheard(self) -> bool:
-        """Whether the plan was changed elsewhere, and the conversation does not know it yet."""
+        """Whether the plan was changed elsewhere, and the model was not told yet."""
         return self.plan != self._known
 
     def heard(self) -> Plan:
-        """The plan, which the conversation is being told of."""
+        """The plan, which counts as told to the model from now on."""
         self._known = self.plan
         return self._known
 
@@ -86,9 +86,9 @@ class ConversationPlan:
         return reply
 
     def edit(self, base: Plan, steps: Sequence[Step], rules: Rules) -> Outcome:
-        """Make a person's changes to the plan that they were looking at.
+        """Apply a person's changes to the plan that they were shown.
 
-        If somebody is faster, they are made to the plan as it is then: nobody's work is written over.
+        If the plan was changed meanwhile, they are applied to the changed plan, so that no work is overwritten.
         """
         replaced = self.plan
         outcome = self.session.change(
@@ -98,7 +98,7 @@ class ConversationPlan:
         return outcome
 
     def clear(self, waiting: Schedule, now: int) -> Cleared:
-        """Take out the finished tasks whose moment has come, and nothing else, whoever changed the plan meanwhile."""
+        """Remove the finished tasks that are due, and nothing else, from the plan as it is now."""
         outcome = self.session.change(
             lambda plan: (Write(cleared(plan, waiting, now).plan.phases),), Actor.TIMER, NO_RULES
         )

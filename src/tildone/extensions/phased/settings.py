@@ -1,4 +1,4 @@
-"""What a person has settled about the phases."""
+"""Settings of the phased extension."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class PhasedSettings:
 
     @classmethod
     def from_mapping(cls, said: Mapping[str, Any]) -> PhasedSettings:
-        """Settings by the names that people write; what is not about phases is left to others.
+        """Read settings from a mapping by their public names; other keys are ignored.
 
         Raises:
-            UsageError: one of them is of the wrong kind.
+            UsageError: a value is of the wrong type.
         """
         usual = cls()
         return cls(
@@ -40,7 +40,7 @@ class PhasedSettings:
 
     @property
     def clear_delay_ms(self) -> int:
-        """The same in milliseconds."""
+        """The delay in milliseconds."""
         return int(self.clear_delay * 1000)
 
 

@@ -1,4 +1,4 @@
-"""The command `/todo` in a host: what a person types, carried out."""
+"""The `/todo` command in a host: carries out what a person types."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class TodoCommand:
         self._changed = changed
 
     async def run(self, typed: str, ctx: ExtensionContext) -> None:
-        """Do what was typed after `/todo`, and say what came of it."""
+        """Carry out what was typed after `/todo`, and show the outcome."""
         base = self._latest(ctx)
         answer = command(typed, base)
         match answer.request:
@@ -74,9 +74,10 @@ class TodoCommand:
             ctx.ui.notify(message.text, KINDS[message.level])
 
     async def _edited(self, request: OpenEditor, base: Plan, ctx: ExtensionContext) -> tuple[Plan, Answer]:
-        """What the person made of the plan, and the plan that this replaces.
+        """The edited plan as an answer, and the plan that it replaces.
 
-        They are asked again when it cannot be read, and when the agent was faster: neither work is lost.
+        The editor opens again if the text cannot be parsed, or if the plan was changed meanwhile, so that no work is
+        lost.
         """
         title, draft = EDITING, request.text
         while True:
@@ -93,7 +94,7 @@ class TodoCommand:
                 title, base = CHANGED, now
 
     def _committed(self, base: Plan, answer: Answer, ctx: ExtensionContext) -> tuple[Message, ...]:
-        """Make the changes, if any: in the plan, in the session, and for the model to read. What to say of it."""
+        """Apply the changes to the plan, record them in the conversation, tell the model; the messages to show."""
         if answer.steps is None:
             return answer.messages
         outcome = self._notebook.edit(base, answer.steps, replace(answer.rules(PHASED.rules), atomic=True))
@@ -122,7 +123,7 @@ def _written(request: WriteFile, folder: str) -> Answer:
 
 
 def _is_ours(path: str) -> bool:
-    """Whether nothing is lost when a plan is written there."""
+    """Whether the file can be overwritten without loss: it is missing, or holds nothing but a checklist."""
     try:
         with open(path, "rb") as file:
             return not read(file.read().decode("utf-8-sig")).problems

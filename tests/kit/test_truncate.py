@@ -38,7 +38,7 @@ def test_a_text_that_fits_is_kept_and_counted(part: Part, text: str, counted: in
     assert (kept.total_lines, kept.total_bytes) == (kept.output_lines, kept.output_bytes) == (counted, size(text))
 
 
-def test_the_first_part_keeps_the_beginning() -> None:
+def test_keep_head_returns_the_first_lines() -> None:
     kept = keep_head("one\ntwo\nthree\nfour", max_lines=2)
 
     assert kept == TruncationResult(
@@ -46,7 +46,7 @@ def test_the_first_part_keeps_the_beginning() -> None:
     )
 
 
-def test_the_last_part_keeps_the_end() -> None:
+def test_keep_tail_returns_the_last_lines() -> None:
     kept = keep_tail("one\ntwo\nthree\nfour", max_lines=2)
 
     assert kept == TruncationResult(
@@ -111,7 +111,7 @@ def test_a_part_is_never_over_its_limits_and_counts_what_it_says(
 
 
 @given(text=texts, max_lines=limits, max_bytes=limits)
-def test_the_first_part_is_as_many_whole_lines_as_fit(text: str, max_lines: int, max_bytes: int) -> None:
+def test_keep_head_returns_as_many_whole_lines_as_fit(text: str, max_lines: int, max_bytes: int) -> None:
     """Only when the very first line is too long is it a part of that line."""
     kept = keep_head(text, max_lines, max_bytes).content
     whole = lines(text)
@@ -126,7 +126,7 @@ def test_the_first_part_is_as_many_whole_lines_as_fit(text: str, max_lines: int,
 
 
 @given(text=texts, max_lines=limits, max_bytes=limits)
-def test_the_last_part_is_as_many_whole_lines_as_fit(text: str, max_lines: int, max_bytes: int) -> None:
+def test_keep_tail_returns_as_many_whole_lines_as_fit(text: str, max_lines: int, max_bytes: int) -> None:
     """Only when the very last line is too long is it a part of that line."""
     kept = keep_tail(text, max_lines, max_bytes).content
     whole = lines(text)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MAX_FINDINGS = 20
 """How many errors are reported: with more, the remedy is the same."""
 
-_REMEDY = "put a backup back: tildone restore FILE"
+_REMEDY = "restore a backup: tildone restore FILE"
 _UPDATE = "any other command does that; a backup first can't hurt: tildone backup"
 
 

@@ -173,7 +173,7 @@ def test_what_an_agent_writes_meanwhile_is_gone_after(store: Store) -> None:
 
     copied = copy(source, store, quiet)
 
-    assert copied.went_on == ()
+    assert copied.changed_since == ()
     assert ids(store.history("s")) == ["meanwhile 0", "c", "b", "a"]
     assert everything(store) == everything(source)
 
@@ -186,7 +186,7 @@ def test_an_agent_that_never_rests_is_named_and_what_is_there_is_whole(store: St
 
     copied = copy(source, store, quiet)
 
-    assert copied.went_on == ("s",)
+    assert copied.changed_since == ("s",)
     there = ids(store.events("s"))
     assert there == ids(MemoryStore.events(source, "s"))[: len(there)]
     assert store.session_head("s").head == there[-1]

@@ -79,7 +79,7 @@ def _turn(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> Turn:
         errored=status in ERROR_STATUSES,
         asked=is_question,
         busy=event.will_wake,
-        fingerprint=StopFingerprint(words=words),
+        fingerprint=StopFingerprint(message=words),
         cost=_number(agents.note(agent_id, COST_NOTE)),
     )
 

@@ -113,7 +113,7 @@ def _mirror_creation(session: Session, integration: Integration, given: Mapping[
         mirrored = is_mirrored(session)
         if _subject(session, integration, number) is not None or (open_tasks(plan) and not mirrored):
             return ()
-        return (Append((Task(text),), anew=not mirrored),)
+        return (Append((Task(text),), clear_finished=not mirrored),)
 
     call = _call(integration, integration.task_tools[TaskAction.CREATE], {"taskId": number, "subject": text})
     session.change(steps, Actor.AGENT, NATIVE_RULES, call)

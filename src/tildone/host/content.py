@@ -145,7 +145,12 @@ def add_usage(one: Usage, other: Usage | None) -> Usage:
         one.cache_write + other.cache_write,
         one.total_tokens + other.total_tokens,
         _add_cost(one.cost, other.cost),
+        _add_reported(one.reasoning, other.reasoning),
     )
+
+
+def _add_reported(one: int | None, other: int | None) -> int | None:
+    return one if other is None else (one or 0) + other
 
 
 def _add_cost(one: Cost, other: Cost) -> Cost:

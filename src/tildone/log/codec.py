@@ -114,7 +114,7 @@ def event_from_json(data: Any) -> Event:
 def plan_to_json(plan: Plan) -> Json:
     """The plan as JSON data, by itself."""
     phases = json.loads(f"[{','.join(map(_phase_out, plan.phases))}]")
-    return {"phases": phases, "counted": plan.counted}
+    return {"phases": phases, "counted": plan.last_number}
 
 
 def plan_from_json(data: Any) -> Plan:
@@ -137,12 +137,12 @@ def _fact_out(fact: Fact) -> str:
             made = f',"call":{{"tool":{_quoted(call.tool)},"arguments":{_quoted(call.arguments)}}}' if call else ""
             more = f',"since":{since}' if since else ""
             more += f',"course":"{directive.value}"' if directive is not Directive.GO else ""
-            more += f',"counted":{plan.counted}' if plan.counted else ""
+            more += f',"counted":{plan.last_number}' if plan.last_number else ""
             return f'"plan_changed","plan":[{",".join(map(_phase_out, plan.phases))}],"drift":{drift}{made}{more}'
         case Nudged(count, drift, fingerprint, repeats):
-            files, words = _quoted(fingerprint.files), _quoted(fingerprint.words)
-            seen = f',"files":{files},"words":{words},"same":{repeats}'
-            return f'"nudged","count":{count},"drift":{drift}{seen if fingerprint != StopFingerprint() else ""}'
+            files, message = _quoted(fingerprint.files), _quoted(fingerprint.message)
+            fields = f',"files":{files},"words":{message},"same":{repeats}'
+            return f'"nudged","count":{count},"drift":{drift}{fields if fingerprint != StopFingerprint() else ""}'
         case DirectiveSet(directive):
             return f'"steered","course":"{directive.value}"'
         case Tripped(bound, limit):

@@ -45,14 +45,14 @@ COPYING, COMPARING = "copying", "comparing"
 class CopyResult:
     """The result of a copy: sessions and events in the source, how many events were new, a digest of all of them.
 
-    `went_on` names the sessions that were written to after they were copied: those events are not in the copy.
+    `changed_since` names the sessions that were written to after they were copied; those later events are missing.
     """
 
     sessions: int
     events: int
     new: int
     digest: str
-    went_on: tuple[str, ...] = ()
+    changed_since: tuple[str, ...] = ()
 
 
 @value
@@ -104,12 +104,14 @@ def copy(source: Store, target: Store, tell: Tell, only: str | None = None) -> C
             taken[info.name] = _copy_session(source, target, info, counts.get(info.name), progress)
             new += taken[info.name].new
     infos = _oldest_first(source, only)
-    went_on = tuple(info.name for info in infos if not _is_up_to_date(source, info, taken))
+    changed_since = tuple(info.name for info in infos if not _is_up_to_date(source, info, taken))
     arrived = [(info.name, taken[info.name]) for info in infos if info.name in taken]
     total = sha256()
     for name, session in arrived:
         total.update(f"{codec.dump(name)} {session.digest}\n".encode())
-    return CopyResult(len(arrived), sum(session.events for _, session in arrived), new, total.hexdigest(), went_on)
+    return CopyResult(
+        len(arrived), sum(session.events for _, session in arrived), new, total.hexdigest(), changed_since
+    )
 
 
 def preview_copy(source: Store, target: Store, only: str | None = None) -> Iterator[CopyPreview]:

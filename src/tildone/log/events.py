@@ -68,7 +68,7 @@ class StopFingerprint:
     """Digests of the files and of the last message of an agent that stopped; empty if unknown."""
 
     files: str = ""
-    words: str = ""
+    message: str = ""
 
 
 @value

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from tildone.log.events import Event
-from tildone.log.health import Finding
+from tildone.log.findings import Finding
 from tildone.log.tree import SessionHead, SessionInfo
 
-Progress = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 """Called with how many events were checked so far, and how many there are."""
 
 
@@ -80,7 +80,7 @@ class Store(Protocol):
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head is not `head`; False when `timeout` seconds passed first."""
 
-    def check(self, progress: Progress | None = None) -> Iterator[Finding]:
+    def check(self, progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Check everything in the store, and yield each finding as soon as it is known."""
 
     def compact(self) -> int | None:

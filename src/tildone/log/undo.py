@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tildone.log.events import Event
 
 
-def undone(current: SessionHead, newest_first: Iterable[Event], changes: int) -> SessionHead:
+def head_after_undo(current: SessionHead, newest_first: Iterable[Event], changes: int) -> SessionHead:
     """The head before the newest `changes` changes of the plan; the redo stack leads back over each of them.
 
     Raises:
@@ -36,7 +36,7 @@ def undone(current: SessionHead, newest_first: Iterable[Event], changes: int) ->
     raise Refused(f"there {_are(done)} to undo" if done else "nothing to undo")
 
 
-def redone(current: SessionHead, changes: int) -> SessionHead:
+def head_after_redo(current: SessionHead, changes: int) -> SessionHead:
     """The head after the newest `changes` changes that were undone.
 
     Raises:

@@ -8,7 +8,7 @@ import mcp_types as types
 
 from tildone.core.plan import Plan
 from tildone.core.query import progress
-from tildone.formats.markdown import EMPTY, lossless_checklist
+from tildone.formats.markdown.writer import EMPTY, lossless_checklist
 from tildone.log import codec
 from tildone.mcp.snapshot import SessionSnapshot
 from tildone.mcp.surrogates import replace_surrogates

@@ -12,7 +12,7 @@ from tildone.agents.registry import Agent, AgentRegistry
 from tildone.config import load
 from tildone.ids import now
 
-PAUSED = "An agent that comes to the end of its turn is left alone; until then it works on.\n"
+PAUSED = "An agent that reaches the end of its turn is not told to continue; until then it keeps working.\n"
 STOPPED = "An agent ends its turn before its next tool call, or after the one that is running.\n"
 NOBODY = "No active agent is known here; this applies to the next one.\n"
 
@@ -44,7 +44,9 @@ def test_stop_and_resume_say_so_too(person: Person) -> None:
         f"Stopped: {person.folder}.\n{STOPPED}{NOBODY}To let agents work again: tildone resume\n"
     )
     said = person.says("resume")
-    assert said.startswith(f"Resumed: {person.folder}.\nAgents are held to their plan, and every count begins anew.")
+    assert said.startswith(
+        f"Resumed: {person.folder}.\nAgents are kept on their plan, and all counters start again at 0."
+    )
     assert person.says("resume").startswith("Nothing was paused or stopped: ")
 
 

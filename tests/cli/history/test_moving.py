@@ -170,7 +170,7 @@ def test_a_name_given_after_an_undo_leaves_redo_open(person: Person) -> None:
             "--remove takes no EVENT: tildone label NAME --remove",
         ),
         (("branch", "x", "--json"), 2, "tildone branch --json lists all branches; it takes no NAME"),
-        (("checkout",), 2, "tildone checkout needs EVENT; see tildone checkout --help"),
+        (("checkout",), 2, "tildone checkout requires EVENT; see tildone checkout --help"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_changes_nothing(

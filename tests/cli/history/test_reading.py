@@ -147,7 +147,7 @@ def test_blame_knows_the_plan_as_it_was_and_what_left_it(person: Person) -> None
         (("blame", "7"), "there is no task 7: the tasks are numbered 0 to 1"),
         (("blame", " "), 'no task on this branch contains " "'),
         (("blame", "7", "--at", "root"), "there is no task 7: the plan is empty"),
-        (("blame", "--at", "nope"), "no event is called 'nope', and no id begins with it"),
+        (("blame", "--at", "nope"), "no event has the label or id 'nope', and no id begins with it"),
     ],
 )
 def test_a_task_that_never_was_is_not_found(person: Person, words: tuple[str, ...], said: str) -> None:
@@ -216,5 +216,5 @@ def test_a_long_history_can_be_looked_at_and_moved_about_in(person: Person) -> N
 
     assert len(person.run("log", "--json", "--limit", "3").json) == 3
     assert person.says("undo", "40").startswith("Undid 40 changes: ")
-    assert person.says("checkout", "head~49").startswith("Went to ")
+    assert person.says("checkout", "head~49").startswith("Moved to ")
     assert person.says("todo") == "– [0] task 0\n"

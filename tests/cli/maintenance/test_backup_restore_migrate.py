@@ -101,7 +101,7 @@ def test_a_store_without_sessions_is_said_to_have_none(person: Person, tmp_path:
 
     said = person.says("migrate", "there.db", "--from", str(tmp_path / "empty.db"))
 
-    assert said == f"There is no session in {tmp_path / 'empty.db'} yet: nothing was copied.\n"
+    assert said == f"{tmp_path / 'empty.db'} has no sessions: nothing was copied.\n"
 
 
 def test_a_password_is_not_printed(person: Person, plans: Path) -> None:

@@ -82,7 +82,7 @@ def test_no_store_is_made(person: Person) -> None:
     """Before the first plan, that there is none is no trouble."""
     said = person.says("doctor", "--store", "nowhere.db")
 
-    assert f"  ✓ there is no store at {person.folder / 'nowhere.db'} yet: the first plan begins one\n" in said
+    assert f"  ✓ there is no store at {person.folder / 'nowhere.db'} yet; the first plan creates it\n" in said
     assert os.listdir(person.folder) == [".git"]
     assert list(person.home.rglob("*.db")) == []
 

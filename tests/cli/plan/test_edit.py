@@ -81,7 +81,7 @@ def test_without_an_editor_the_person_is_told_how_to_name_one(person: Person) ->
     answer = person.run("todo", "edit")
 
     assert (answer.code, answer.out) == (2, "")
-    assert answer.err.startswith("tildone: no editor is set; name one in $VISUAL or $EDITOR")
+    assert answer.err.startswith("tildone: no editor is configured; set $VISUAL or $EDITOR")
 
 
 def test_an_editor_that_does_not_exist_is_said(person: Person, editors: Path) -> None:

@@ -135,7 +135,7 @@ def test_a_format_that_is_named_counts(person: Person) -> None:
             ["-"],
             "prose",
             2,
-            "no telling in which format standard input is; say --from pi, claude, markdown, todo.txt, json",
+            "cannot detect the format of standard input; use --from pi, claude, markdown, todo.txt, json",
         ),
         (["-", "--from", "org"], "", 2, "there is no format 'org'; known are pi, claude, markdown, todo.txt, json"),
         (["-", "--from", "todo.text"], "", 2, "there is no format 'todo.text'; did you mean 'todo.txt'?"),

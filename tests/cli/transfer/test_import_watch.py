@@ -202,7 +202,7 @@ def test_a_file_may_be_empty_for_a_moment(person: Person) -> None:
         follower.until("Imported")
         path.write_text("", encoding="utf-8")
         assert follower.until("no task").startswith(
-            "tildone: there is no task in plan.md: to empty the plan, say --force"
+            "tildone: plan.md contains no tasks; to empty the plan, use --force"
         )
         replaced(path, "- [x] a\n")
         follower.until("completed")

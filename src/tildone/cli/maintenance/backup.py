@@ -51,7 +51,7 @@ def run(args: ParsedArgs) -> int:
     finally:
         source.close()
     sum_up(copied, f"Wrote {path} ({size(os.path.getsize(path))})")
-    if copied.went_on:
+    if copied.changed_since:
         print(f"{went_on(copied)}; their last changes are not in the backup", file=sys.stderr)
     put(f"To restore it: tildone restore {printable(path)}")
     return 0

@@ -17,7 +17,7 @@ from tildone.cli.parsing.args import ParsedArgs
 from tildone.errors import StoreDamaged, UsageError
 from tildone.log.address import parse_address
 from tildone.log.copying import copy, preview_copy
-from tildone.log.health import Health
+from tildone.log.findings import Severity
 from tildone.stores import store_kind
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.backup import open_backup
@@ -62,7 +62,7 @@ def _verify(source: SqliteStore, path: str) -> None:
     """
     with Progress() as progress:
         for finding in source.check(lambda done, total: progress("checking the backup", done, total)):
-            if finding.health is Health.BAD:
+            if finding.severity is Severity.ERROR:
                 raise StoreDamaged(f"{path} is damaged: {finding.what}")
 
 

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 def run(args: ParsedArgs) -> int:
     """Call a tool; the exit code tells whether the call was refused."""
+    settings = settings_for(args)
     dialect = _dialect(args.positional[0], args.options.get("dialect"))
     arguments = args.positional[1] if len(args.positional) > 1 else None
-    reply = open_session(settings_for(args), dialect).call(args.positional[0], _arguments(arguments))
+    reply = open_session(settings, dialect).call(args.positional[0], _arguments(arguments))
     if args.has("json"):
         content = [{"type": "text", "text": reply.text}]
         put(codec.dump({"content": content, "details": reply.details, "isError": reply.is_error}))

@@ -10,7 +10,7 @@ from tildone.errors import Refused, UsageError
 from tildone.integrations import all_integrations
 from tildone.integrations.settings import files
 from tildone.integrations.settings.installation import edits_for
-from tildone.log.health import Finding, Health
+from tildone.log.findings import Finding, Severity
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def findings(sites: Sequence[Site]) -> Iterator[Finding]:
         yield from installed
         if not installed and is_present(integration, sites[0]):
             what = f"{integration.title} is here, without a plan"
-            yield Finding(Health.FINE, what, f"tildone install {integration.name}")
+            yield Finding(Severity.OK, what, f"tildone install {integration.name}")
 
 
 def is_installed(integration: Integration, site: Site) -> bool:
@@ -53,15 +53,15 @@ def _at_site(integration: Integration, site: Site) -> Iterator[Finding]:
     except UsageError:
         return
     except Refused as error:
-        yield Finding(Health.ODD, f"{title}: {error}", "correct that file")
+        yield Finding(Severity.WARNING, f"{title}: {error}", "correct that file")
         return
     if not changes:
         return
     programs = {path for change in changes for path in _TILDONE_PATH.findall(change.before or "")}
     missing = sorted(program for program in programs if not os.access(program, os.X_OK))
     if missing:
-        yield Finding(Health.BAD, f"{title} runs {missing[0]}, which does not exist", reinstall)
+        yield Finding(Severity.ERROR, f"{title} runs {missing[0]}, which does not exist", reinstall)
     elif not is_installed(integration, site):
-        yield Finding(Health.ODD, f"{title} is set up in part, or for another tildone", reinstall)
+        yield Finding(Severity.WARNING, f"{title} is set up in part, or for another tildone", reinstall)
     else:
-        yield Finding(Health.FINE, f"{title} has the plan; it runs {site.program}", "")
+        yield Finding(Severity.OK, f"{title} has the plan; it runs {site.program}", "")

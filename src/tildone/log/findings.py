@@ -7,18 +7,18 @@ from enum import Enum
 from tildone.value import value
 
 
-class Health(Enum):
+class Severity(Enum):
     """How much a finding matters."""
 
-    FINE = "fine"
-    ODD = "odd"
-    BAD = "bad"
+    OK = "fine"
+    WARNING = "odd"
+    ERROR = "bad"
 
 
 @value
 class Finding:
     """One finding: how serious it is, what it is, and what to do about it."""
 
-    health: Health
+    severity: Severity
     what: str
     remedy: str = ""

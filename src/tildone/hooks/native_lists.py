@@ -30,7 +30,7 @@ MAX_EVENTS = 2000
 MAX_NATIVE_TASKS = 500
 """A longer list is ignored: no model works through it."""
 
-STATUSES = {status.value: status for status in Status} | {
+STATUSES = {status_named.value: status_named for status_named in Status} | {
     "not_started": Status.PENDING,
     "todo": Status.PENDING,
     "done": Status.COMPLETED,

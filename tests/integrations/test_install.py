@@ -245,7 +245,7 @@ def test_all_says_so_where_none_is_found(person: Person) -> None:
         (("install", "claud"), "did you mean 'claude'?"),
         (("install", "claude", "--scope", "global"), "--scope is user or project"),
         (("install", "claude", "--no-mcp", "--no-hooks"), "leave nothing to install"),
-        (("install", "claude-desktop", "--scope", "project"), "no settings of a project"),
+        (("install", "claude-desktop", "--scope", "project"), "no project settings"),
         (("install", "codex", "--as-plugin", "x"), "only claude takes a plugin folder"),
         (("uninstall",), "requires AGENT"),
     ],

@@ -7,11 +7,12 @@ from tildone.value import value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
-    from tildone.cli.parsing.args import ParsedArgs
     from tildone.registry import Registry
 
-    Implementation = Callable[[ParsedArgs], int]
+    # The argument is a `ParsedArgs`, which is defined on top of this module.
+    Implementation = Callable[[Any], int]
     VerbTable = Registry[Implementation, "Verb"]
 
 UNLIMITED = 1_000_000

@@ -10,7 +10,7 @@ from tildone.cli.plan.todo.import_file import STREAM, read_text
 from tildone.commands.answer import Answer, WriteFile
 from tildone.commands.verbs import FILE, after_request, export, request_failed
 from tildone.errors import Refused
-from tildone.formats.markdown import read
+from tildone.formats.markdown.reader import read
 
 
 def run(args: ParsedArgs) -> int:

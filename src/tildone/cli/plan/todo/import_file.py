@@ -10,7 +10,7 @@ from tildone.cli.plan.applying import apply_answer
 from tildone.commands.answer import ReadFile
 from tildone.commands.verbs import FILE, after_request, request_failed
 from tildone.errors import Refused
-from tildone.formats.markdown import read
+from tildone.formats.markdown.reader import read
 from tildone.log.events import Actor
 
 STREAM = "-"

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from tests.formats.hostile_plans import FAMILIES, plans
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.formats.checklists import looks_like_one, read
 from tildone.formats.conversion import ConversionWarning
-from tildone.formats.markdown import lossless_checklist, portable_checklist
+from tildone.formats.markdown.importer import has_checkbox, read
+from tildone.formats.markdown.writer import lossless_checklist, portable_checklist
 
 PLANS_EACH = 60
 
@@ -286,7 +286,7 @@ def test_any_text_is_read(text: str) -> None:
     taken = read(text)
 
     assert taken.plan == read(text.replace("\r\n", "\n")).plan
-    assert looks_like_one(portable_checklist(taken.plan)) is bool(taken.plan.tasks)
+    assert has_checkbox(portable_checklist(taken.plan)) is bool(taken.plan.tasks)
 
 
 def test_many_comments_that_never_end_are_read_in_no_time() -> None:
@@ -299,4 +299,4 @@ def test_many_comments_that_never_end_are_read_in_no_time() -> None:
 )
 def test_a_checklist_is_known_by_a_box(text: str, *, found: bool) -> None:
     """On any line."""
-    assert looks_like_one(text) is found
+    assert has_checkbox(text) is found

@@ -23,8 +23,8 @@ SECONDS = {
     "claude": {'"timeout": 10': '"timeout": 1'},
     "codex": {"timeout = 10": "timeout = 1"},
     "gemini": {'"timeout": 10000': '"timeout": 1000'},
-    "opencode": {"const SECONDS = 10": "const SECONDS = 1", '"timeout": 10000': '"timeout": 1000'},
-    "pi": {"const SECONDS = 10": "const SECONDS = 1"},
+    "opencode": {"const TIMEOUT_SECONDS = 10": "const TIMEOUT_SECONDS = 1", '"timeout": 10000': '"timeout": 1000'},
+    "pi": {"const TIMEOUT_SECONDS = 10": "const TIMEOUT_SECONDS = 1"},
 }
 """The timeouts that an installation sets, and shorter ones for the tests."""
 

@@ -12,5 +12,5 @@ def run(args: ParsedArgs) -> int:
     """Remove what an installation added to the named coding agents."""
     site = site_for(args)
     agents = agents_named(args, site)
-    changes = [(agent, files.uninstall_changes(edits_for(agent, site))) for agent in agents]
+    changes = [(agent, files.uninstall_changes(edits_for(agent.configure, site))) for agent in agents]
     return apply_changes(args, changes, files.uninstall, done="Removed from", nothing="has no tildone in its settings")

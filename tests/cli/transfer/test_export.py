@@ -54,7 +54,7 @@ def test_what_todo_txt_says_otherwise_is_said(planner: Person) -> None:
     assert answer.err == (
         "Not represented in todo.txt:\n"
         "  phase “Build it” is written as +Build_it, and exactly as phase:…\n"
-        "  line 1: what is noted is written as note:…, which other programs show as it is\n"
+        "  line 1: a note is written as note:…, which other programs show as it is\n"
         "  line 2: in_progress is written as status:in_progress, which other programs show as it is\n"
         "  line 4: abandoned is written as status:abandoned, which other programs show as it is\n"
     )

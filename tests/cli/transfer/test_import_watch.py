@@ -142,7 +142,7 @@ def test_a_file_that_says_the_same_changes_nothing(
     replaced(path, '[{"content": "a", "activeForm": "x"}]')
     assert polled(follower, capsys) == [
         "Not imported from todos.json:",
-        "  task 1: activeForm has no place in a plan and is left out",
+        "  task 1: the field activeForm is not imported",
     ]
     assert [task.status for task in session.plan.tasks] == [Status.COMPLETED]
 

@@ -82,4 +82,4 @@ def _by(step: TaskStep) -> dict[str, object]:
 def _step(step: TaskStep) -> dict[str, object]:
     call = step.call
     told = [describe_change(change) for change in step.changes]
-    return _by(step) | {"arguments": call and call.arguments, "what": told, "took": step.took}
+    return _by(step) | {"arguments": call and call.arguments, "what": told, "took": step.duration}

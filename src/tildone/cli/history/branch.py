@@ -42,8 +42,8 @@ def _as_data(found: Branch) -> dict[str, object]:
         "at": found.end and found.end.at,
         "label": found.label,
         "changes_since_label": found.since if found.label is not None else None,
-        "closed": found.far.closed,
-        "total": found.far.total,
-        "parted": found.parted,
-        "since": found.did,
+        "closed": found.progress.closed,
+        "total": found.progress.total,
+        "parted": found.fork_point,
+        "since": found.changes,
     }

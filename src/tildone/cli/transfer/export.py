@@ -49,7 +49,7 @@ def run(args: ParsedArgs) -> int:
             _check_overwrite(session, path, format_)
         write_text(path, written.text)
         put(f"Wrote the {'session' if format_ == JSON else 'plan'} to {printable(path)}")
-    print_warnings(f"Not represented in {format_}", written.said, verbose=args.has("verbose"))
+    print_warnings(f"Not represented in {format_}", written.warnings, verbose=args.has("verbose"))
     return 0
 
 

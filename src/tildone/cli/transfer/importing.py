@@ -98,7 +98,7 @@ def as_data(done: Imported) -> dict[str, object]:
         "tasks": len(done.after.tasks),
         "changed": done.before != done.after,
         "new_events": done.new,
-        "said": [remark.told() for remark in done.file.said],
+        "said": [warning.text() for warning in done.file.warnings],
     }
 
 
@@ -112,4 +112,4 @@ def amount(done: Imported) -> str:
 
 def warn_of_losses(file: ImportFile, *, verbose: bool) -> None:
     """Print what the file contains that was not imported."""
-    print_warnings(f"Not imported from {file_title(file.path)}", file.said, verbose=verbose)
+    print_warnings(f"Not imported from {file_title(file.path)}", file.warnings, verbose=verbose)

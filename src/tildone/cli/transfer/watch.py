@@ -147,7 +147,7 @@ class Follower:
                 return
             self._report(done, first=last is None)
         self._last, self._trouble = file, ""
-        if (last is None or last.said != file.said) and not self._args.has("json"):
+        if (last is None or last.warnings != file.warnings) and not self._args.has("json"):
             warn_of_losses(file, verbose=self._args.has("verbose"))
 
     def _imported(self, file: ImportFile) -> Imported:

@@ -63,3 +63,12 @@ class StoreDamaged(StoreError):
 
 class StoreTooNew(StoreError):
     """The store was written by a newer tildone than this one."""
+
+
+def nearest(word: str, known: tuple[str, ...]) -> str:
+    """A hint for an unknown word in an error message: the closest known one, else all of them."""
+    # Late, because only a mistake needs it.
+    from difflib import get_close_matches  # noqa: PLC0415  see above
+
+    close = get_close_matches(word, known, 1)
+    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"

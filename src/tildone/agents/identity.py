@@ -57,7 +57,7 @@ class AgentId:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether neither a conversation nor a process is known, so that nothing can be recorded under this identity."""
+        """Whether neither a conversation nor a process is known: nothing can be recorded under this identity."""
         return not self.conversation and not self.pid
 
     def is_process(self, pid: int) -> bool:

@@ -89,7 +89,9 @@ def test_a_custom_message_of_a_file_gains_no_fields() -> None:
     record = {"type": "custom_message", "id": "a", "parentId": None, "customType": "note", "content": "x"}
     transcript = Transcript({"id": "c"}, [record], now=lambda: 0, new_id=lambda: "b")
 
-    assert list(map(encode_message, transcript.messages())) == [{"role": "custom", "customType": "note", "content": "x"}]
+    assert list(map(encode_message, transcript.messages())) == [
+        {"role": "custom", "customType": "note", "content": "x"}
+    ]
 
 
 def test_missing_numbers_count_as_zero() -> None:

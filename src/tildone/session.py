@@ -12,7 +12,7 @@ from tildone.log import codec
 from tildone.log.events import Actor, Call, Directive, DirectiveSet, Labelled, Nudged, PlanChanged, Tripped
 from tildone.log.state import State, latest_state
 from tildone.log.tree import SessionHead
-from tildone.log.undo import redone, undone
+from tildone.log.undo import head_after_redo, head_after_undo
 from tildone.log.writer import SessionWriter
 from tildone.loop.decision import Decision, GiveUp, GoOn, Patience, Turn, decide, progressed
 from tildone.typing import TYPE_CHECKING
@@ -200,7 +200,7 @@ class Session:
             Refused: fewer were undone since the plan last changed; nothing is redone.
         """
         before = self.plan
-        self._move(lambda current: redone(current, changes))
+        self._move(lambda current: head_after_redo(current, changes))
         return Outcome(before, self.plan)
 
     def label(self, event_id: str, name: str) -> None:
@@ -245,7 +245,7 @@ class Session:
 
     def _before(self, current: SessionHead, changes: int) -> SessionHead:
         newest_first = self.store.history(self.name, current.head) if current.head is not None else ()
-        return undone(current, newest_first, changes)
+        return head_after_undo(current, newest_first, changes)
 
     def _logged(self, done: Done) -> Done:
         """The call, with the path to which the completion of its plan was logged, if it completed one."""

@@ -17,7 +17,7 @@ from tildone.dialects import DIALECTS, plan_in_entry, tools_of
 from tildone.dialects.phased.entries import phases_in, phases_out
 from tildone.errors import UnknownEvent
 from tildone.log.events import Actor, Bound, Call, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
-from tildone.log.health import Health
+from tildone.log.findings import Severity
 from tildone.log.tree import SessionHead, SessionInfo, labels
 from tildone.stores.pi import folder as folders
 from tildone.stores.pi import outline
@@ -695,4 +695,4 @@ def entries_of(folder: Path, session: str = "") -> list[Entry]:
 
 
 def oddities(store: JsonlStore) -> list[str]:
-    return [finding.what for finding in store.check() if finding.health is not Health.FINE]
+    return [finding.what for finding in store.check() if finding.severity is not Severity.OK]

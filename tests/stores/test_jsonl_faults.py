@@ -22,7 +22,7 @@ from tildone.dialects import plan_in_entry
 from tildone.errors import HeadMoved, StoreBusy, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
 from tildone.files import durable, lock
 from tildone.log.events import Event, PlanChanged
-from tildone.log.health import Health
+from tildone.log.findings import Severity
 from tildone.log.tree import SessionHead
 from tildone.stores.pi.store import JsonlStore
 
@@ -83,7 +83,7 @@ def test_a_writer_may_be_killed_at_any_moment(folder: Path, store: JsonlStore) -
     assert set(told) <= set(written)
     assert written == ids(store.events("s"))[::-1]
     assert plan_in(next(store.history("s"))).tasks[0].text == written[0]
-    assert [finding.what for finding in store.check() if finding.health is Health.BAD] == []
+    assert [finding.what for finding in store.check() if finding.severity is Severity.ERROR] == []
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def test_who_is_killed_while_taking_over_has_taken_over_all_or_nothing(folder: P
     batches = {event_id.rpartition("-")[0] for event_id in known - {"begun"}}
     assert {f"{batch}-{each}" for batch in batches for each in range(BATCH)} == known - {"begun"}
     assert {event_id.rpartition("-")[0] for event_id in told} <= batches
-    assert [finding.what for finding in store.check() if finding.health is Health.BAD] == []
+    assert [finding.what for finding in store.check() if finding.severity is Severity.ERROR] == []
 
 
 def test_many_who_begin_the_same_session_begin_one(folder: Path, store: JsonlStore) -> None:
@@ -165,7 +165,7 @@ def test_an_end_that_was_cut_off_is_told(folder: Path, store: JsonlStore) -> Non
     with file_of(folder).open("ab") as file:
         file.write(b'{"type":"message","id":"m","par')
 
-    [finding] = [finding for finding in store.check() if finding.health is not Health.FINE]
+    [finding] = [finding for finding in store.check() if finding.severity is not Severity.OK]
 
     assert finding.what == f"{file_of(folder).name}: its last line was cut off while it was written (line 3)"
     assert finding.remedy == "nothing has to be done: it is passed over"
@@ -221,7 +221,7 @@ def test_garbage_that_an_event_hangs_on_is_named(folder: Path, store: JsonlStore
         list(damaged.events("s"))
     with pytest.raises(StoreDamaged, match="line 3"):
         damaged.leaves("s")
-    [bad] = [finding for finding in damaged.check() if finding.health is Health.BAD]
+    [bad] = [finding for finding in damaged.check() if finding.severity is Severity.ERROR]
     assert "line 3 cannot be read" in bad.what
 
 
@@ -300,7 +300,7 @@ def test_of_many_flaws_some_are_told(folder: Path, store: JsonlStore) -> None:
     for number in range(2, 30, 2):
         garble(file_of(folder), number)
 
-    bad = [finding.what for finding in opened(folder).check() if finding.health is Health.BAD]
+    bad = [finding.what for finding in opened(folder).check() if finding.severity is Severity.ERROR]
 
     assert len(bad) == 9
     assert bad[-1].endswith("there is more of that")
@@ -386,7 +386,7 @@ def test_a_session_whose_header_is_broken_does_not_begin_anew(folder: Path, stor
     with pytest.raises(StoreDamaged, match="its first line is not a session header"):
         broken.append("s", planned("b", None, "x"))
     assert len(list(folder.glob("*.jsonl"))) == 1
-    assert [finding.health for finding in broken.check()].count(Health.BAD) == 1
+    assert [finding.severity for finding in broken.check()].count(Severity.ERROR) == 1
 
 
 def test_a_file_in_the_place_of_the_folder_is_named(folder: Path) -> None:
@@ -793,7 +793,7 @@ def as_pi_reads(folder: Path) -> list[dict[str, str]]:
 
 
 def oddities(store: JsonlStore) -> list[str]:
-    return [finding.what for finding in store.check() if finding.health is not Health.FINE]
+    return [finding.what for finding in store.check() if finding.severity is not Severity.OK]
 
 
 def plan_in(event: Event) -> Plan:

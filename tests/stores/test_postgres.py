@@ -28,7 +28,7 @@ from tests.stores.postgres import (
 from tildone.core.plan import Task, flat
 from tildone.errors import StoreDamaged, StoreError, StoreTooNew, UnknownEvent, UsageError
 from tildone.log.events import Actor, Event, Nudged, PlanChanged
-from tildone.log.health import Health
+from tildone.log.findings import Severity
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead
 from tildone.value import replace
@@ -575,7 +575,7 @@ def test_a_healthy_store_says_what_it_is(store: PostgresStore) -> None:
 
     what, how = store.check()
 
-    assert (what.health, how.health) == (Health.FINE, Health.FINE)
+    assert (what.severity, how.severity) == (Severity.OK, Severity.OK)
     assert what.what.startswith("PostgreSQL 1")
     assert what.what.endswith(", schema 1")
     assert how.what == "1 session and 2 events, all of them whole"
@@ -624,7 +624,7 @@ def test_what_is_wrong_with_a_store_is_found(
     own_store.move_head("s", SessionHead("a", ("b", "c")), expected="c")
     execute(own_url, damage)
 
-    flaws = [finding for finding in own_store.check() if finding.health is not Health.FINE]
+    flaws = [finding for finding in own_store.check() if finding.severity is not Severity.OK]
 
     assert [flaw.what[: len(text)] for flaw, text in zip(flaws, found, strict=True)] == found
     assert {flaw.remedy for flaw in flaws} == {"restore the database from a backup"}
@@ -634,7 +634,7 @@ def test_many_flaws_are_not_told_one_by_one(url: str, store: PostgresStore) -> N
     store.import_events("s", [planned(str(number), None, "x") for number in range(1200)], SessionHead("0"))
     execute(url, "UPDATE tildone.events SET body = '{' WHERE number > 900")
 
-    flaws = [finding for finding in store.check() if finding.health is Health.BAD]
+    flaws = [finding for finding in store.check() if finding.severity is Severity.ERROR]
 
     assert flaws[0].what == "event '900' of session 's' can't be read"
     assert (len(flaws), flaws[-1].what) == (21, "there is more of that")

@@ -31,7 +31,7 @@ from tests.stores.test_sqlite_faults import changed_positions, plan_of
 from tildone.core.ops import Append
 from tildone.core.plan import Task
 from tildone.errors import HeadMoved, StoreBusy, StoreDamaged, StoreError, UnknownEvent
-from tildone.log.health import Finding, Health
+from tildone.log.findings import Finding, Severity
 from tildone.log.tree import SessionHead
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
@@ -429,7 +429,7 @@ def test_a_standby_is_read() -> None:
         assert ids(store.history("s")) == ["a"]
         with pytest.raises(StoreError, match="can't be written: it is read-only"):
             store.append("s", planned("b", "a", "x"))
-        assert {finding.health for finding in flaws(store)} == {Health.ODD}
+        assert {finding.severity for finding in flaws(store)} == {Severity.WARNING}
         assert len(flaws(store)) == 2
         store.close()
 
@@ -678,4 +678,4 @@ def unused_port() -> Iterator[int]:
 
 
 def flaws(store: PostgresStore) -> list[Finding]:
-    return [finding for finding in store.check() if finding.health is not Health.FINE]
+    return [finding for finding in store.check() if finding.severity is not Severity.OK]

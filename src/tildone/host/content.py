@@ -140,7 +140,7 @@ def _result_block(content: TextContent | ImageContent) -> Block:
 
 
 def add_usage(one: Usage, other: Usage | None) -> Usage:
-    """Return the sum of two usages, without `reasoning`; a missing number counts as 0."""
+    """Return the sum of two usages; a missing number counts as 0, except `reasoning`."""
     if other is None:
         return one
     return Usage(
@@ -150,7 +150,12 @@ def add_usage(one: Usage, other: Usage | None) -> Usage:
         _add(one.cache_write, other.cache_write),
         _add(one.total_tokens, other.total_tokens),
         _add_cost(one.cost or Cost(), other.cost or Cost()),
+        _add_reported(one.reasoning, other.reasoning),
     )
+
+
+def _add_reported(one: int | None, other: int | None) -> int | None:
+    return one if other is None else (one or 0) + other
 
 
 def _add_cost(one: Cost, other: Cost) -> Cost:

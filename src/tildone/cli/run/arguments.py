@@ -7,7 +7,7 @@ import re
 import sys
 
 from tildone.cli.opening import settings_for
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.config import Settings, nearest
 from tildone.errors import NotFound, UsageError
 from tildone.value import value

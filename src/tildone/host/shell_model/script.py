@@ -15,7 +15,7 @@ import re
 
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.errors import UsageError
-from tildone.formats.markdown import read
+from tildone.formats.markdown.reader import read
 from tildone.value import value
 from tildone.views.sanitize import printable
 
@@ -64,7 +64,7 @@ def read_script(markdown: str, name: str) -> Script:
     """
     reading = read(markdown, UNNAMED)
     jobs = [_job(phase.name, task) for phase in reading.plan.phases for task in phase.tasks]
-    wrong = {problem.line: problem.why for problem in reading.problems}
+    wrong = {problem.line: problem.reason for problem in reading.problems}
     wrong |= {_line(markdown, index): why for index, job in enumerate(jobs) if (why := _problem(jobs[:index], job))}
     if wrong:
         problems = "\n".join(f"line {line}: {why}" for line, why in sorted(wrong.items()))

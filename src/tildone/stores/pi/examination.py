@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
-from tildone.log.health import Finding, Health
+from tildone.log.findings import Finding, Severity
 from tildone.stores.pi import entries as pi
 from tildone.stores.pi.folder import has_session_file_name
 from tildone.stores.pi.history import History
@@ -35,11 +35,11 @@ _LEAVE = "nothing has to be done: it is passed over"
 def findings(folder: Folder, recover: PlanInEntry) -> Iterator[Finding]:
     """Check a folder, file by file."""
     if not os.path.isdir(folder.path):
-        yield Finding(Health.FINE, "there is no such folder yet; it is made when something is to be kept")
+        yield Finding(Severity.OK, "there is no such folder yet; it is made when something is to be kept")
         return
-    yield Finding(Health.FINE, f"a folder of session files, written in format version {VERSION}")
+    yield Finding(Severity.OK, f"a folder of session files, written in format version {VERSION}")
     if not os.access(folder.path, os.W_OK):
-        yield Finding(Health.ODD, "nothing can be added to the folder", _PERMIT)
+        yield Finding(Severity.WARNING, "nothing can be added to the folder", _PERMIT)
     files = events = 0
     for path in sorted(folder.paths()):
         history = History(path, recover)
@@ -50,8 +50,8 @@ def findings(folder: Folder, recover: PlanInEntry) -> Iterator[Finding]:
         if len(paths) > 1:
             used, *others = map(os.path.basename, paths)
             what = f"several files hold session {session!r}: {used} is used, and not {', '.join(others)}"
-            yield Finding(Health.ODD, what, _CHOOSE)
-    yield Finding(Health.FINE, f"files with a plan: {files:,}; events in them: {events:,}")
+            yield Finding(Severity.WARNING, what, _CHOOSE)
+    yield Finding(Severity.OK, f"files with a plan: {files:,}; events in them: {events:,}")
 
 
 def _file_findings(history: History) -> Iterator[Finding]:
@@ -66,26 +66,26 @@ def _file_findings(history: History) -> Iterator[Finding]:
         # The file was removed or replaced meanwhile.
         return
     except StoreTooNew as error:
-        yield Finding(Health.BAD, _about(name, error), _UPDATE)
+        yield Finding(Severity.ERROR, _about(name, error), _UPDATE)
         return
     except StoreDamaged as error:
         lost = has_session_file_name(path)
-        yield Finding(Health.BAD if lost else Health.ODD, _about(name, error), _PUT_BACK if lost else _LEAVE)
+        yield Finding(Severity.ERROR if lost else Severity.WARNING, _about(name, error), _PUT_BACK if lost else _LEAVE)
         return
     except StoreError as error:
-        yield Finding(Health.BAD, _about(name, error), _PERMIT)
+        yield Finding(Severity.ERROR, _about(name, error), _PERMIT)
         return
     if history.outline.version < VERSION:
         what = f"{name} has format version {history.outline.version}; it is raised to {VERSION} by the next change"
-        yield Finding(Health.FINE, what)
+        yield Finding(Severity.OK, what)
     if not os.access(path, os.W_OK):
-        yield Finding(Health.ODD, f"{name} can be read and not be written", _PERMIT)
+        yield Finding(Severity.WARNING, f"{name} can be read and not be written", _PERMIT)
     for flaw in flaws[:MAX_REPORTED]:
-        yield Finding(Health.BAD, _about(name, flaw), _PUT_BACK)
+        yield Finding(Severity.ERROR, _about(name, flaw), _PUT_BACK)
     if len(flaws) > MAX_REPORTED:
-        yield Finding(Health.BAD, f"{name}: there is more of that", _PUT_BACK)
+        yield Finding(Severity.ERROR, f"{name}: there is more of that", _PUT_BACK)
     for what in _oddities(history, text.split(b"\n"), hanging=not flaws):
-        yield Finding(Health.ODD, f"{name}: {what}", _LEAVE)
+        yield Finding(Severity.WARNING, f"{name}: {what}", _LEAVE)
 
 
 def _flaws(history: History) -> list[StoreDamaged]:

@@ -7,7 +7,7 @@ from itertools import islice
 from tildone.errors import StoreError
 from tildone.log import codec
 from tildone.log.events import PlanChanged
-from tildone.log.health import Finding, Health
+from tildone.log.findings import Finding, Severity
 from tildone.stores.postgres.names import from_sql, key
 from tildone.stores.postgres.rows import key_or_none
 from tildone.typing import TYPE_CHECKING
@@ -66,22 +66,22 @@ class SessionSummary:
 def findings(rows: Rows) -> Iterator[Finding]:
     """Check a store; `rows` runs a query by name."""
     [(server, version, safe, read_only)] = rows("server")
-    yield Finding(Health.FINE, f"PostgreSQL {server}, schema {version}")
+    yield Finding(Severity.OK, f"PostgreSQL {server}, schema {version}")
     if not safe:
-        yield Finding(Health.ODD, _UNSAFE, _SAFELY)
+        yield Finding(Severity.WARNING, _UNSAFE, _SAFELY)
     if read_only:
-        yield Finding(Health.ODD, _READ_ONLY, _WRITABLE)
+        yield Finding(Severity.WARNING, _READ_ONLY, _WRITABLE)
     found = 0
     try:
         for flaw in islice(_integrity_errors(rows), MAX_FINDINGS + 1):
             found += 1
-            yield Finding(Health.BAD, "there is more of that" if found > MAX_FINDINGS else flaw, _REMEDY)
+            yield Finding(Severity.ERROR, "there is more of that" if found > MAX_FINDINGS else flaw, _REMEDY)
     except StoreError as error:
         found += 1
-        yield Finding(Health.BAD, f"the rest can't be read: {error}", _REMEDY)
+        yield Finding(Severity.ERROR, f"the rest can't be read: {error}", _REMEDY)
     if not found:
         [(sessions, events)] = rows("totals")
-        yield Finding(Health.FINE, f"{_count(sessions, 'session')} and {_count(events, 'event')}, all of them whole")
+        yield Finding(Severity.OK, f"{_count(sessions, 'session')} and {_count(events, 'event')}, all of them whole")
 
 
 def _integrity_errors(rows: Rows) -> Iterator[str]:

@@ -2,13 +2,21 @@
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.core.query import Progress, TaskInPhase, newly_completed, next_task, open_tasks, progress, tasks_with_phase
+from tildone.core.query import (
+    PlanProgress,
+    TaskInPhase,
+    newly_completed,
+    next_task,
+    open_tasks,
+    progress,
+    tasks_with_phase,
+)
 
 MIXED = flat(Task("a", COMPLETED), Task("b"), Task("c", IN_PROGRESS), Task("d", ABANDONED))
 
 
 def test_progress_counts_abandoned_tasks_as_closed() -> None:
-    assert progress(MIXED) == Progress(2, 4)
+    assert progress(MIXED) == PlanProgress(2, 4)
 
 
 def test_a_plan_is_finished_when_it_has_tasks_and_none_is_open() -> None:

@@ -141,8 +141,8 @@ def test_without_a_plan_there_is_nothing_to_export(person: Person, name: str, co
     [
         ("plan.md", b"# Notes\n\nSome prose.\n", "plan.md contains more than a checklist"),
         ("plan.md", b"\xff", "plan.md contains more than a checklist"),
-        ("todo.txt", b"Buy milk\n", "todo.txt holds tasks that were never in this plan"),
-        ("todo.txt", b"\xff", "todo.txt holds tasks that were never in this plan"),
+        ("todo.txt", b"Buy milk\n", "todo.txt contains tasks that were never in this plan"),
+        ("todo.txt", b"\xff", "todo.txt contains tasks that were never in this plan"),
         ("plan.json", b"{}", "plan.json contains something other than this session"),
         ("plan.json", b"\xff", "plan.json contains something other than this session"),
     ],

@@ -149,7 +149,7 @@ def test_a_format_that_is_named_counts(person: Person) -> None:
         (["a.md", "gone.md"], "- [ ] a", 4, "could not read gone.md: No such file or directory"),
         ([".", "--from", "markdown"], "", 3, ". is a folder, but a markdown import is a file"),
         (["."], "", 3, ". contains no tasks of Claude Code; name the folder of one session"),
-        (["x.json", "--into", "a", "--session", "b"], "[]", 2, "--into and --session name two sessions"),
+        (["x.json", "--into", "a", "--session", "b"], "[]", 2, "--into and --session name different sessions"),
     ],
 )
 @pytest.mark.skipif(os.name == "nt", reason="Windows says some of it differently")
@@ -226,7 +226,7 @@ def test_several_files_become_one_plan(person: Person) -> None:
 
     assert answer.out.startswith("Imported a.md, b.txt: 3 tasks in 3 phases\n")
     assert answer.err == (
-        "What else is in a.md, b.txt:\n"
+        "Not imported from a.md, b.txt:\n"
         "  tasks without a phase in a.md are in phase “a”\n"
         "  line 1: a priority is kept in the text (b.txt)\n"
         "  tasks without a phase in b.txt are in phase “b”\n"
@@ -268,7 +268,7 @@ def test_an_import_can_be_tried(person: Person) -> None:
 
     assert answer.out == "Would import todo.txt: 2 tasks in 1 phase\nA 1/2\n  ✓ [0] one\n  – [1] (B) two\n"
     assert "line 2: a priority" in answer.err
-    assert person.says("sessions").startswith("There is no session")
+    assert " has no sessions yet. " in person.says("sessions")
 
 
 def test_into_another_session(person: Person) -> None:

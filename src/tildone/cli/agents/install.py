@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tildone.cli.agents.installing import agents_named, apply_changes, install_plugin, list_agents, site_for
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.integrations.settings import files
 from tildone.integrations.settings.installation import edits_for
 

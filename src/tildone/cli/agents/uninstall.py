@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.cli.agents.installing import agents_named, apply_changes, site_for
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.integrations.settings import files
 from tildone.integrations.settings.installation import edits_for
 

@@ -6,7 +6,7 @@ from tildone.cli.history.label import label_head
 from tildone.cli.history.log import print_no_events
 from tildone.cli.opening import open_for_reading
 from tildone.cli.output.screen import columns, moment, put, put_spans
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import UsageError
 from tildone.history.branch_lines import branch_lines
 from tildone.history.branches import branches

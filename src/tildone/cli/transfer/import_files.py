@@ -7,7 +7,7 @@ import os
 from tildone.cli.opening import open_for_editing, session_title, settings_for
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.output.summary import plan_summary
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.importing import amount, as_data, import_history, import_plan, warn_of_losses
 from tildone.cli.transfer.reading import STREAM, checked_format, file_title, read_files
 from tildone.core.plan import Phase, Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.cli.opening import session_title, settings_for
 from tildone.cli.output.amounts import counted
 from tildone.cli.output.warnings import print_warnings
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.reading import file_title
 from tildone.core.ops import Write
 from tildone.core.plan import Plan

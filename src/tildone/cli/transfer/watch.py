@@ -14,7 +14,7 @@ import sys
 import time
 
 from tildone.cli.opening import session_title, settings_for
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.importing import Imported, amount, as_data, import_history, import_plan, warn_of_losses
 from tildone.cli.transfer.reading import STREAM, read_file
 from tildone.errors import NotFound, Refused, TildoneError, UsageError

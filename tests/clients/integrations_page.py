@@ -40,9 +40,9 @@ NOTES = {
 OPENING = """\
 # Integrations
 
-This page lists what tildone does in the coding agents that `tildone install` supports. The first table is generated from
-tests: each coding agent is installed in the given version, `tildone install` is the only configuration, and a local model
-with scripted answers is used. `python -m tests.clients.integrations_page` runs the tests and generates this page.
+This page lists what tildone does in the coding agents that `tildone install` supports. The first table is generated
+from tests: each coding agent is installed in the given version, `tildone install` is the only configuration, and a
+local model gives scripted answers. `python -m tests.clients.integrations_page` runs the tests and generates this page.
 """
 PROJECT_SCOPE = """\
 With `--scope project` the results are the same, as soon as the coding agent applies the settings of the project: Codex,

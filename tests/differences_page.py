@@ -22,7 +22,7 @@ def page() -> str:
 def _entry(difference: Difference) -> str:
     title = difference.id.replace("-", " ").capitalize()
     return (
-        f"## {title}\n\n- *The original:* {difference.original}\n- *Here:* {difference.here}\n"
+        f"## {title}\n\n- *The original:* {difference.original}\n- *tildone:* {difference.tildone}\n"
         f"- *Why:* {difference.why}\n"
     )
 

@@ -9,7 +9,7 @@ import pytest
 from tests.stores.contract import WILD, chain, ids, planned
 from tildone.errors import HeadMoved, NotFound, StoreBusy, StoreDamaged, StoreError
 from tildone.log import copying
-from tildone.log.copying import EVENTS_AT_ONCE, CopyPreview, CopyResult, copy, preview_copy
+from tildone.log.copying import MAX_BATCH_EVENTS, CopyPreview, CopyResult, copy, preview_copy
 from tildone.log.events import Actor, Event, Labelled, Nudged
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead
@@ -109,7 +109,7 @@ class Interrupted(MemoryStore):
 @pytest.mark.parametrize("patience", range(9))
 def test_a_copy_is_gone_on_with_wherever_it_was_interrupted(patience: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until all of a session is there, it stands where it stood before: here, before its first event."""
-    monkeypatch.setattr(copying, "EVENTS_AT_ONCE", 3)
+    monkeypatch.setattr(copying, "MAX_BATCH_EVENTS", 3)
     source = MemoryStore()
     chain(source, "short", "a")
     chain(source, "long", *map(str, range(20)))
@@ -130,18 +130,18 @@ def test_a_copy_is_gone_on_with_wherever_it_was_interrupted(patience: int, monke
 def test_a_long_session_is_never_held_whole() -> None:
     """It is taken over a few hundred events at a time."""
     source, target = MemoryStore(), Interrupted(-1)
-    chain(source, "s", *map(str, range(2 * EVENTS_AT_ONCE + 7)))
+    chain(source, "s", *map(str, range(2 * MAX_BATCH_EVENTS + 7)))
 
     copy(source, target, quiet)
 
-    assert target.sizes == [EVENTS_AT_ONCE, EVENTS_AT_ONCE, 7]
+    assert target.sizes == [MAX_BATCH_EVENTS, MAX_BATCH_EVENTS, 7]
 
 
 def test_large_plans_are_taken_over_one_by_one() -> None:
     """What counts is how much there is to hold, not only how many events."""
     source, target = MemoryStore(), Interrupted(-1)
     for number in range(3):
-        event = planned(str(number), str(number - 1) if number else None, *map(str, range(copying.TASKS_AT_ONCE)))
+        event = planned(str(number), str(number - 1) if number else None, *map(str, range(copying.MAX_BATCH_TASKS)))
         source.append("s", event)
 
     copy(source, target, quiet)

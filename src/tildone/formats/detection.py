@@ -32,24 +32,24 @@ _TODO_TXT_LINE = re.compile(r"^(?:x [0-9]{4}-[0-9]{2}-[0-9]{2} |\([A-Z]\) )", re
 
 @value
 class PlanFile:
-    """A file that contains a plan; `said` lists its content that the plan does not represent."""
+    """A file that contains a plan; `warnings` lists its content that the plan does not represent."""
 
     path: str
     format: str
     plan: Plan
-    said: tuple[ConversionWarning, ...] = ()
+    warnings: tuple[ConversionWarning, ...] = ()
 
 
 @value
 class HistoryFile:
-    """A file that contains a session with all its events; `said` lists its content that is not among them."""
+    """A file that contains a session with all its events; `warnings` lists its content that is not among them."""
 
     path: str
     format: str
     session: str
     events: tuple[Event, ...]
     session_head: SessionHead
-    said: tuple[ConversionWarning, ...] = ()
+    warnings: tuple[ConversionWarning, ...] = ()
 
     @property
     def plan(self) -> Plan:
@@ -96,7 +96,7 @@ def parse_file(path: str, format_: str, text: str) -> ImportFile:
         imported = _claude_plan(codec.parse(text))
     else:
         imported = todotxt.read(text) if format_ == TODO_TXT else importer.read(text)
-    return PlanFile(path, format_, imported.plan, imported.said)
+    return PlanFile(path, format_, imported.plan, imported.warnings)
 
 
 def json_error(text: str) -> str | None:

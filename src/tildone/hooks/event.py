@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from tildone.agents.identity import agent_id
-from tildone.log.json_scanner import SPACE, parse
+from tildone.log.json_scanner import WHITESPACE, parse
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -124,7 +124,7 @@ def read(file: int) -> Mapping[str, Any] | None:
 
 
 def _object(received: bytearray) -> Mapping[str, Any]:
-    payload = parse(received.decode("utf-8-sig", "replace").strip(SPACE))
+    payload = parse(received.decode("utf-8-sig", "replace").strip(WHITESPACE))
     if isinstance(payload, dict):
         return payload
     raise ValueError("standard input is not a JSON object")

@@ -8,7 +8,7 @@ from tildone.value import value
 
 
 class Severity(Enum):
-    """How much a finding matters."""
+    """How serious a finding is."""
 
     OK = "fine"
     WARNING = "odd"
@@ -17,7 +17,7 @@ class Severity(Enum):
 
 @value
 class Finding:
-    """One finding: how serious it is, what it is, and what to do about it."""
+    """One result of a check: its severity, what was found, and what to do about it."""
 
     severity: Severity
     what: str

@@ -8,7 +8,7 @@ from tildone.cli.maintenance.checks import CHECKS, CheckContext
 from tildone.cli.opening import settings_for
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import columns, put, put_spans
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import StoreError, UsageError
 from tildone.kit.text import wrap_text
 from tildone.kit.theme import Role, Span

@@ -11,7 +11,7 @@ from tildone.cli.opening import is_same_store, open_existing_store, settings_at,
 from tildone.cli.output.amounts import counted
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import StoreBusy, UsageError
 from tildone.log.copying import copy
 from tildone.typing import TYPE_CHECKING

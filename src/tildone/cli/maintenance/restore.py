@@ -13,7 +13,7 @@ from tildone.cli.opening import is_same_store, open_existing_store, settings_for
 from tildone.cli.output.amounts import counted
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import StoreDamaged, UsageError
 from tildone.log.address import parse_address
 from tildone.log.copying import copy, preview_copy
@@ -147,7 +147,7 @@ def _description(each: CopyPreview) -> str:
     if each.new == each.events:
         return f"{printable(each.name)}: would be restored, with {counted(each.events, 'event')}"
     parts = [f"would gain {counted(each.new, 'event')}"] if each.new else []
-    if each.now.head != each.then.head:
+    if each.head_before.head != each.head_after.head:
         parts.append("would return to its state in the backup; its current state would be on another branch")
     elif not parts:
         parts.append("would have another redo path")

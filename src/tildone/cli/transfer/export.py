@@ -8,7 +8,7 @@ from itertools import islice
 from tildone.cli.opening import open_for_reading, session_title, settings_for
 from tildone.cli.output.screen import put, put_raw
 from tildone.cli.output.warnings import print_warnings
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.reading import STREAM
 from tildone.config import nearest
 from tildone.errors import Refused, UsageError
@@ -49,7 +49,7 @@ def run(args: ParsedArgs) -> int:
             _check_overwrite(session, path, format_)
         write_text(path, written.text)
         put(f"Wrote the {'session' if format_ == JSON else 'plan'} to {printable(path)}")
-    print_warnings(f"Not represented in {format_}", written.said, verbose=args.has("verbose"))
+    print_warnings(f"Not represented in {format_}", written.warnings, verbose=args.has("verbose"))
     return 0
 
 

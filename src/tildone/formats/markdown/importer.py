@@ -99,14 +99,14 @@ class _MarkdownParser:
         """Return the plan, and warnings about content that is not in it."""
         for number, name, tasks in self._phases:
             if name and not tasks:
-                self._warnings.add("a heading without a task below it is left out", number)
+                self._warnings.add("a heading without tasks is not imported", number)
         if self._prose:
-            self._warnings.add("what is no task stays in the file", *self._prose)
+            self._warnings.add("text outside of tasks is not imported", *self._prose)
         phases = [(name, tasks) for _, name, tasks in self._phases if tasks]
         lines = [line for name, tasks in phases for line in _phase_lines(name, tasks)]
         parsed = reader.read("\n".join(lines))
         if parsed.problems:
-            self._warnings.add("a task whose text is empty is left out")
+            self._warnings.add("a task without text is not imported")
         return ImportedPlan(parsed.plan, self._warnings.all())
 
     def parse_line(self, number: int, line: str) -> None:
@@ -156,7 +156,7 @@ class _MarkdownParser:
 
     def _warn_of_task(self, number: int, line: str, where: str) -> None:
         if boxed(line):
-            self._warnings.add(f"a task in {where} is none, and left out", number)
+            self._warnings.add(f"a task in {where} is not imported", number)
 
     def _without_comments(self, number: int, line: str) -> str:
         """The line without comments; a comment at the start of a line may span several lines."""
@@ -171,7 +171,7 @@ class _MarkdownParser:
             self._in_comment = True
             plain = ""
         if plain != line:
-            self._warnings.add("a comment is left out", number)
+            self._warnings.add("a comment is not imported", number)
         return plain
 
     def _begin_phase(self, number: int, name: str) -> None:
@@ -190,7 +190,7 @@ class _MarkdownParser:
             return
         mark, text = box[1], self._text_with_context(number, box[2])
         if mark not in reader.STATUSES:
-            self._warnings.add(f"the mark [{printable(mark)}] is not known; the task is taken as open", number)
+            self._warnings.add(f"unknown mark [{printable(mark)}]; the task is imported as pending", number)
             mark = " "
         task = _FoundTask(mark, text)
         # Two trailing spaces are a hard line break: the text does not continue.
@@ -202,9 +202,9 @@ class _MarkdownParser:
         """A task's text, prefixed by the text of an enclosing item without a check box."""
         parent = self._items[-1] if self._items else _ListItem(0, "")
         if parent.task:
-            self._warnings.add("a task within a task follows it; that it belonged to it is not kept", number)
+            self._warnings.add("a nested task follows its parent; the nesting is lost", number)
         elif parent.text:
-            self._warnings.add("a task within an item without a box has that item's text before its own", number)
+            self._warnings.add("a task below a plain list item is prefixed with that item's text", number)
             return f"{parent.text}: {text}"
         return text
 

@@ -35,7 +35,7 @@ def findings(sites: Sequence[Site]) -> Iterator[Finding]:
 def is_installed(integration: Integration, site: Site) -> bool:
     """Return whether the settings files contain everything that an installation adds."""
     try:
-        return not files.install_changes(edits_for(integration, site))
+        return not files.install_changes(edits_for(integration.configure, site))
     except (Refused, UsageError):
         return False
 
@@ -49,7 +49,7 @@ def _at_site(integration: Integration, site: Site) -> Iterator[Finding]:
     title = integration.title + ("" if site.for_user else " in this project")
     reinstall = f"tildone install {integration.name}" + ("" if site.for_user else " --scope project")
     try:
-        changes = files.uninstall_changes(edits_for(integration, site))
+        changes = files.uninstall_changes(edits_for(integration.configure, site))
     except UsageError:
         return
     except Refused as error:

@@ -12,9 +12,9 @@ from tildone.integrations.settings.edits import ArrayItem, Edit, ObjectMember, T
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
-    from tildone.integrations.record import Integration
     from tildone.integrations.settings.site import Site
 
 SHIMS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "shims")
@@ -62,12 +62,12 @@ class Installation:
         self.write_file(file, text)
 
 
-def edits_for(integration: Integration, site: Site) -> list[Edit]:
-    """Return the edits that install tildone into a coding agent at a site.
+def edits_for(configure: Callable[[Installation], None], site: Site) -> list[Edit]:
+    """Return the edits that an integration's `configure` makes at a site.
 
     Raises:
         UsageError: the agent can't be configured for that site.
     """
     installation = Installation(site)
-    integration.configure(installation)
+    configure(installation)
     return installation.edits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.cli.opening import open_for_reading
 from tildone.cli.output.screen import put_raw
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.applying import COMMAND, apply_answer
 from tildone.cli.plan.todo.import_file import STREAM, read_text
 from tildone.commands.answer import Answer, WriteFile

@@ -33,7 +33,7 @@ def test_the_example_runs_anywhere_and_its_log_tells_it(person: Person, dialect:
     assert "Hello from a plan that runs itself." in out
     assert out.endswith("All 6 tasks are done.\nHow it went: tildone log --session hello\n")
     assert "\x1b" not in out
-    assert "completed “Check the greeting and take it away”" in person.says("log", "--session", "hello")
+    assert "completed “Check the greeting and remove it”" in person.says("log", "--session", "hello")
     assert statuses(person, "hello") == "✓✓✓✓✓✓"
     assert sorted(path.name for path in person.folder.iterdir()) == [".git", "examples"] + ["memory"] * (
         dialect == "declared"

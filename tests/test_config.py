@@ -107,11 +107,11 @@ def test_a_tilde_is_home_and_an_address_is_left_alone(project: Path, home: dict[
     [
         ('stor = "x"', "there is no setting 'stor'; did you mean 'store'?"),
         ("colour = 1", "there is no setting 'colour'; known are store, session, dialect"),
-        ("session = 3", "session must be some text in quotes"),
-        ('session = ""', "session must be some text in quotes"),
-        ("[store]\npath = 1", "store must be some text in quotes"),
+        ("session = 3", "session must be a non-empty string in quotes"),
+        ('session = ""', "session must be a non-empty string in quotes"),
+        ("[store]\npath = 1", "store must be a non-empty string in quotes"),
         ("session = ", "Invalid value"),
-        (b"\xff", "this is not UTF-8 text"),
+        (b"\xff", "the file is not UTF-8 text"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_named_with_what_is_wrong(

@@ -300,7 +300,7 @@ def test_of_two_entries_of_one_id_the_last_counts(folder: Path, store: JsonlStor
 
     assert ids(store.events("s")) == ["b", "a"]
     assert store.session_head("s") == SessionHead("a")
-    assert oddities(store) == [f"{file_of(folder).name}: ids that are used more than once: 1"]
+    assert oddities(store) == [f"{file_of(folder).name}: duplicate ids: 1"]
 
 
 def test_an_id_that_an_entry_has_already_is_free_for_events(folder: Path, store: JsonlStore) -> None:
@@ -384,7 +384,7 @@ def test_of_two_files_of_a_session_one_is_used(folder: Path, store: JsonlStore) 
     chain(again, "s", "b")
 
     assert [info.events for info in again.sessions()] == [2]
-    assert oddities(again) == [f"several files hold session 's': {mine.name} is used, and not copy.jsonl"]
+    assert oddities(again) == [f"several files contain session 's': {mine.name} is used, copy.jsonl not"]
     assert len(mine.read_bytes().splitlines()) == 3
 
 

@@ -167,8 +167,8 @@ def test_an_end_that_was_cut_off_is_told(folder: Path, store: JsonlStore) -> Non
 
     [finding] = [finding for finding in store.check() if finding.health is not Health.FINE]
 
-    assert finding.what == f"{file_of(folder).name}: its last line was cut off while it was written (line 3)"
-    assert finding.remedy == "nothing has to be done: it is passed over"
+    assert finding.what == f"{file_of(folder).name}: its last line is incomplete (line 3)"
+    assert finding.remedy == "nothing to do: it is skipped"
 
 
 def test_a_line_is_not_believed_before_it_is_whole(folder: Path, store: JsonlStore) -> None:
@@ -203,7 +203,7 @@ def test_garbage_that_nothing_hangs_on_is_passed_over_and_told(folder: Path, sto
 
     again = opened(folder)
     assert ids(again.history("s")) == ["c", "b", "a"]
-    assert oddities(again) == [f"{file_of(folder).name}: what can't be read: line 4"]
+    assert oddities(again) == [f"{file_of(folder).name}: cannot be parsed: line 4"]
 
 
 @pytest.mark.parametrize("keep", [0, 5, 20, 60])
@@ -215,7 +215,7 @@ def test_garbage_that_an_event_hangs_on_is_named(folder: Path, store: JsonlStore
     damaged = opened(folder)
 
     assert damaged.session_head("s") == SessionHead("c")
-    with pytest.raises(StoreDamaged, match=r"\.jsonl, line 3 cannot be read, and line 4 hangs on it"):
+    with pytest.raises(StoreDamaged, match=r"\.jsonl, line 3 cannot be read, and line 4 depends on it"):
         list(damaged.history("s"))
     with pytest.raises(StoreDamaged, match="line 3"):
         list(damaged.events("s"))
@@ -277,7 +277,7 @@ def test_an_entry_that_was_taken_out_is_missed(folder: Path, store: JsonlStore) 
     lines = file_of(folder).read_bytes().splitlines(keepends=True)
     file_of(folder).write_bytes(b"".join(lines[:2] + lines[3:]))
 
-    with pytest.raises(StoreDamaged, match=r"\.jsonl, line 3 hangs under 'b', which is not in the file"):
+    with pytest.raises(StoreDamaged, match=r"\.jsonl, line 3 has parent 'b', which is not in the file"):
         list(opened(folder).history("s"))
 
 
@@ -291,7 +291,7 @@ def test_a_lost_branch_of_others_harms_no_plan(folder: Path, store: JsonlStore) 
     chain(store, "s", "b")
 
     assert ids(store.history("s")) == ["b", "a"]
-    assert oddities(store) == [f"{file_of(folder).name}: what hangs under an entry that is not in the file: line 3"]
+    assert oddities(store) == [f"{file_of(folder).name}: entries whose parent is not in the file: line 3"]
 
 
 def test_of_many_flaws_some_are_told(folder: Path, store: JsonlStore) -> None:
@@ -303,7 +303,7 @@ def test_of_many_flaws_some_are_told(folder: Path, store: JsonlStore) -> None:
     bad = [finding.what for finding in opened(folder).check() if finding.health is Health.BAD]
 
     assert len(bad) == 9
-    assert bad[-1].endswith("there is more of that")
+    assert bad[-1].endswith("there are more errors")
 
 
 def test_an_event_of_a_newer_tildone_is_named(folder: Path, store: JsonlStore) -> None:
@@ -456,9 +456,9 @@ def test_what_permissions_forbid_is_found(open_folder: Path) -> None:
 
     read, neither = (file_of(open_folder, name).name for name in ("read", "neither"))
     assert [line for line in found if not line.startswith("fine")] == [
-        "odd: nothing can be added to the folder",
+        "odd: the folder is not writable",
         f"bad: {neither}: Permission denied",
-        f"odd: {read} can be read and not be written",
+        f"odd: {read} is not writable",
     ]
 
 
@@ -755,7 +755,7 @@ def test_half_a_batch_is_not_believed(folder: Path, store: JsonlStore) -> None:
         assert before == (["a"], SessionHead("a"))
         assert ids(opened(folder).events("s")) == ids(reader.events("s")) == ["a", "b"]
         assert oddities(reader) == [
-            f"{file_of(folder).name}: changes that were written by half, and are not believed: {kept}"
+            f"{file_of(folder).name}: entries of incomplete batches: {kept}"
         ]
 
     file_of(folder).write_bytes(whole + b"".join(lines[:2]))

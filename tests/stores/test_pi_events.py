@@ -223,7 +223,7 @@ def test_an_event_that_hangs_under_garbage_is_named(path: str) -> None:
     text = Path(path).read_text(encoding="utf-8").splitlines()
     Path(path).write_text("\n".join([text[0], "garbage", text[2], ""]), encoding="utf-8")
 
-    with pytest.raises(StoreDamaged, match=r"s\.jsonl, line 2 cannot be read, and line 3 hangs on it"):
+    with pytest.raises(StoreDamaged, match=r"s\.jsonl, line 2 cannot be read, and line 3 depends on it"):
         read_history(path, plan_in_entry)
 
 

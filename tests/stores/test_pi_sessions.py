@@ -63,8 +63,8 @@ def test_a_line_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("bad", "why"),
     [
-        ("garbage\n", "line 2 cannot be read, and line 3 hangs on it"),
-        ("", "line 2 hangs under 'lost', which is not in the file"),
+        ("garbage\n", "line 2 cannot be read, and line 3 depends on it"),
+        ("", "line 2 has parent 'lost', which is not in the file"),
     ],
 )
 def test_a_conversation_that_goes_through_a_line_that_cannot_be_read_is_refused(

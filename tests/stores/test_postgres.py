@@ -264,7 +264,7 @@ def test_a_session_that_is_removed_while_it_is_read_is_told(store: PostgresStore
 
     with pytest.raises(UnknownEvent, match="1498"):
         list(history)
-    with pytest.raises(StoreError, match="'s' was removed while it was read"):
+    with pytest.raises(StoreError, match="'s' was deleted while it was read"):
         list(events)
 
 
@@ -351,7 +351,7 @@ def test_a_database_of_a_newer_tildone_is_left_alone(own_url: str) -> None:
     """This one can't know what it would break."""
     execute(own_url, "INSERT INTO tildone.migrations (version, name) VALUES (9, 'wonders')")
 
-    with pytest.raises(StoreTooNew, match=r"newer tildone: it has schema 9, this one knows 1; install the newer one"):
+    with pytest.raises(StoreTooNew, match=r"newer tildone: it has schema 9, this one supports up to 1; upgrade tildone"):
         PostgresStore(own_url)
 
 
@@ -562,7 +562,7 @@ def test_people_are_told_where_without_the_password(url: str, where: str, monkey
 def test_a_url_that_makes_no_sense_is_told_without_the_password(url: str) -> None:
     """Nor a part of it: what is wrong is often a sign in the password that has a meaning."""
     with pytest.raises(
-        UsageError, match="the store's address can't be read; its form is postgresql://USER:PASS"
+        UsageError, match="the store's address is not a valid URL; its form is postgresql://USER:PASS"
     ) as told:
         PostgresStore(url)
 
@@ -578,13 +578,13 @@ def test_a_healthy_store_says_what_it_is(store: PostgresStore) -> None:
     assert (what.health, how.health) == (Health.FINE, Health.FINE)
     assert what.what.startswith("PostgreSQL 1")
     assert what.what.endswith(", schema 1")
-    assert how.what == "1 session and 2 events, all of them whole"
+    assert how.what == "1 session and 2 events, all intact"
 
 
 @pytest.mark.parametrize(
     ("damage", "found"),
     [
-        ("UPDATE tildone.events SET body = '{' WHERE id = 'b'", ["event 'b' of session 's' can't be read"]),
+        ("UPDATE tildone.events SET body = '{' WHERE id = 'b'", ["event 'b' of session 's' cannot be decoded"]),
         (
             "UPDATE tildone.events SET at = 7 WHERE id = 'b'",
             ["event 'b' of session 's' does not match its columns"],
@@ -597,7 +597,7 @@ def test_a_healthy_store_says_what_it_is(store: PostgresStore) -> None:
             "DELETE FROM tildone.events WHERE id = 'b'",
             [
                 "event 'c' of session 's' has parent 'b', which is missing",
-                "session 's' should have 3 events, and 2 are there",
+                "session 's' should have 3 events, but has 2",
                 "session 's' has a damaged redo list",
             ],
         ),
@@ -605,7 +605,7 @@ def test_a_healthy_store_says_what_it_is(store: PostgresStore) -> None:
             "DELETE FROM tildone.events WHERE id = 'a'",
             [
                 "event 'b' of session 's' has parent 'a', which is missing",
-                "session 's' should have 3 events, and 2 are there",
+                "session 's' should have 3 events, but has 2",
                 "session 's' has a head that is missing",
             ],
         ),
@@ -613,7 +613,7 @@ def test_a_healthy_store_says_what_it_is(store: PostgresStore) -> None:
         ("UPDATE tildone.sessions SET ahead = '[1]'", ["session 's' has a damaged redo list"]),
         ("UPDATE tildone.sessions SET ahead = '{'", ["session 's' has a damaged redo list"]),
         ("DELETE FROM tildone.sessions", [f"event '{letter}' of no session is there" for letter in "abc"]),
-        ("DROP TABLE tildone.events", ["the rest can't be read: "]),
+        ("DROP TABLE tildone.events", ["the rest cannot be read: "]),
     ],
 )
 def test_what_is_wrong_with_a_store_is_found(
@@ -636,8 +636,8 @@ def test_many_flaws_are_not_told_one_by_one(url: str, store: PostgresStore) -> N
 
     flaws = [finding for finding in store.check() if finding.health is Health.BAD]
 
-    assert flaws[0].what == "event '900' of session 's' can't be read"
-    assert (len(flaws), flaws[-1].what) == (21, "there is more of that")
+    assert flaws[0].what == "event '900' of session 's' cannot be decoded"
+    assert (len(flaws), flaws[-1].what) == (21, "there are more errors")
 
 
 @contextmanager

@@ -201,7 +201,7 @@ def test_a_waiter_hears_of_other_processes(path: Path) -> None:
 def test_a_waiter_hears_at_once_of_its_own_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It need not look again by itself."""
     monkeypatch.setattr(sqlite, "FIRST_POLL_SECONDS", LONG_ENOUGH)
-    monkeypatch.setattr(sqlite, "LONGEST_POLL_SECONDS", LONG_ENOUGH)
+    monkeypatch.setattr(sqlite, "MAX_POLL_SECONDS", LONG_ENOUGH)
     store = SqliteStore(path)
     chain(store, "s", "a", "b")
     in_step = Barrier(2, timeout=LONG_ENOUGH)

@@ -60,7 +60,7 @@ def test_a_healthy_store_is_said_to_be_whole(path: Path) -> None:
 
     assert said == [
         (Health.FINE, f"SQLite {apsw.sqlite_lib_version()}, schema 2"),
-        (Health.FINE, "9 sessions and 57 events, all of them whole"),
+        (Health.FINE, "9 sessions and 57 events, all intact"),
     ]
 
 
@@ -68,8 +68,8 @@ def test_a_healthy_store_is_said_to_be_whole(path: Path) -> None:
     ("damage", "finding"),
     [
         ("DELETE FROM events WHERE id = '7'", "event '8' of session 's' has parent '7', which is missing"),
-        ("DELETE FROM events WHERE id = '39'", "session 's' should have 41 events, and 40 are there"),
-        ("DELETE FROM sessions WHERE name = 's'", "events of session 's' are there, the session is not"),
+        ("DELETE FROM events WHERE id = '39'", "session 's' should have 41 events, but has 40"),
+        ("DELETE FROM sessions WHERE name = 's'", "events of session 's' exist, the session does not"),
         (
             "UPDATE events SET parent = 'x' WHERE id = '7'",
             "event '7' of session 's' has parent 'x', which is missing",
@@ -83,13 +83,13 @@ def test_a_healthy_store_is_said_to_be_whole(path: Path) -> None:
             "UPDATE events SET id = 'y' WHERE id = '39'",
             "event 'y' of session 's' does not match its columns",
         ),
-        ("UPDATE events SET body = '{' WHERE id = '7'", "event '7' of session 's' can't be read"),
+        ("UPDATE events SET body = '{' WHERE id = '7'", "event '7' of session 's' cannot be decoded"),
         (
             'UPDATE events SET body = replace(body, \'"text":"7"\', \'"text":"8"\') WHERE id = \'7\'',
             "event '7' of session 's' does not match its checksum",
         ),
         ("UPDATE sessions SET head = 'x' WHERE name = 's'", "session 's' has head 'x', which is missing"),
-        ("UPDATE sessions SET events = 7 WHERE name = 's'", "session 's' should have 7 events, and 41 are there"),
+        ("UPDATE sessions SET events = 7 WHERE name = 's'", "session 's' should have 7 events, but has 41"),
         ("UPDATE sessions SET updated = 7 WHERE name = 's'", "session 's' has wrong creation or update times"),
         ("UPDATE sessions SET newest = 7 WHERE name = 's'", "session 's' has wrong creation or update times"),
         (
@@ -133,7 +133,7 @@ def test_bytes_of_another_file_in_a_page_are_found(path: Path) -> None:
 
     found = found_in(path)
 
-    assert any(what.startswith("SQLite finds: ") for what in found)
+    assert any(what.startswith("SQLite reports: ") for what in found)
 
 
 def test_a_changed_letter_is_noticed_when_it_is_read(path: Path) -> None:
@@ -151,7 +151,7 @@ def test_what_is_no_text_is_damage(path: Path) -> None:
     """SQLite does not mind; whoever reads it should be told."""
     by_hand(filled(path), "UPDATE events SET body = CAST(x'ff00' AS TEXT) WHERE id = '7'")
 
-    assert "the rest can't be read" in found_in(path)[0]
+    assert "the rest cannot be read" in found_in(path)[0]
     with pytest.raises(StoreDamaged, match="it contains text that is not UTF-8"):
         list(SqliteStore(path).history("s", "7"))
 
@@ -170,7 +170,7 @@ def test_of_much_damage_enough_is_told(path: Path) -> None:
     found = found_in(path)
 
     assert len(found) == 21
-    assert found[-1] == "there is more of that"
+    assert found[-1] == "there are more errors"
 
 
 def test_who_writes_meanwhile_is_not_mistaken_for_damage(path: Path) -> None:
@@ -184,7 +184,7 @@ def test_who_writes_meanwhile_is_not_mistaken_for_damage(path: Path) -> None:
     store.move_head("s", SessionHead("3"), expected="later")
     store.delete("s", expected="3")
 
-    assert [finding.what for finding in findings] == ["1 session and 200 events, all of them whole"]
+    assert [finding.what for finding in findings] == ["1 session and 200 events, all intact"]
 
 
 def test_how_far_an_examination_is_can_be_told(path: Path) -> None:

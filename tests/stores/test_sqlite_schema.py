@@ -59,7 +59,7 @@ def test_an_older_store_is_brought_up_to_date(path: Path) -> None:
     chain(store, "s", "c")
 
     assert ids(store.history("s")) == ["c", "b", "a"]
-    assert list(store.check())[-1].what == "1 session and 3 events, all of them whole"
+    assert list(store.check())[-1].what == "1 session and 3 events, all intact"
     assert schema_of(path) == schema_of(path.with_name("new.db"))
 
 
@@ -98,7 +98,7 @@ def test_a_step_is_taken_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
     assert [ids(store.history("s")) for store in stores] == [["a"], ["a"]]
     monkeypatch.undo()
-    with pytest.raises(StoreTooNew, match=rf"it has schema {SCHEMA_VERSION + 1}, this one knows {SCHEMA_VERSION}"):
+    with pytest.raises(StoreTooNew, match=rf"it has schema {SCHEMA_VERSION + 1}, this one supports up to {SCHEMA_VERSION}"):
         SqliteStore(path)
 
 
@@ -139,7 +139,7 @@ def test_who_only_looks_changes_nothing(path: Path) -> None:
 
     assert said[:2] == [
         f"SQLite {apsw.sqlite_lib_version()}, schema 1",
-        "the store has yet to be brought up to schema 2",
+        "the store has not been migrated to schema 2",
     ]
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == ["plans.db"]

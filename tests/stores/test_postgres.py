@@ -295,7 +295,7 @@ def test_connections_that_nobody_needs_any_more_are_closed(
         holder.rollback()
         assert [reader.result() for reader in reading] == [SessionHead()] * 4
 
-    monkeypatch.setattr(connections, "IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(connections, "MAX_IDLE_SECONDS", 0.0)
     store.session_head("s")
 
     until(lambda: execute(url, f"SELECT count(*) {OURS}") == [(1,)])

@@ -66,7 +66,7 @@ def test_what_is_not_of_the_plan_is_counted(path: str) -> None:
 
     history = read_history(path, plan_in_entry)
 
-    assert history.left_out == (
+    assert history.skipped_entries == (
         ("message", 11),
         ("custom_message", 2),
         ("model_change", 1),
@@ -107,7 +107,7 @@ def test_older_versions_are_read(version: int, left_out: int) -> None:
 
     history = read_history(str(file), plan_in_entry)
 
-    assert [len(history.events), len(history.left_out)] == [2, left_out]
+    assert [len(history.events), len(history.skipped_entries)] == [2, left_out]
     assert history.cwd == "/home/me/project"
     assert history.session_head == SessionHead(history.events[-1].id)
     assert isinstance(history.events[0].fact, PlanChanged)

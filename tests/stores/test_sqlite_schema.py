@@ -98,7 +98,9 @@ def test_a_step_is_taken_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
     assert [ids(store.history("s")) for store in stores] == [["a"], ["a"]]
     monkeypatch.undo()
-    with pytest.raises(StoreTooNew, match=rf"it has schema {SCHEMA_VERSION + 1}, this one supports up to {SCHEMA_VERSION}"):
+    with pytest.raises(
+        StoreTooNew, match=rf"it has schema {SCHEMA_VERSION + 1}, this one supports up to {SCHEMA_VERSION}"
+    ):
         SqliteStore(path)
 
 

@@ -162,9 +162,8 @@ def test_a_newer_store_is_refused_in_clear_words_by_every_verb(person: Person, p
 
     answer = person.run(*shlex.split(words))
 
-    newer = (
-        f"{plans} was written by a newer tildone: it has schema {SCHEMA_VERSION + 1}, this one supports up to {SCHEMA_VERSION}"
-    )
+    schemas = f"it has schema {SCHEMA_VERSION + 1}, this one supports up to {SCHEMA_VERSION}"
+    newer = f"{plans} was written by a newer tildone: {schemas}"
     assert answer.code == 5
     assert newer in answer.out + answer.err
     assert plans.read_bytes() == before

@@ -1,0 +1,123 @@
+"""Creating and migrating the schema of a PostgreSQL store."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.stores.contract import chain, ids
+from tests.stores.postgres import (
+    Server,
+    database_of,
+    end_input,
+    ended,
+    execute,
+    needs_server,
+    next_line,
+    program,
+)
+from tildone.errors import StoreDamaged, StoreError, StoreTooNew
+
+pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
+
+
+from tildone.stores.postgres import schema
+from tildone.stores.postgres.queries import migrations
+from tildone.stores.postgres.store import PostgresStore
+
+pytestmark = needs_server
+
+
+@pytest.fixture
+def own_store(own_url: str) -> Iterator[PostgresStore]:
+    """A store in a database that the test may break."""
+    opened = PostgresStore(own_url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def empty(server: Server) -> Iterator[str]:
+    """A database in which nobody has made anything yet."""
+    with server.database() as url:
+        yield url
+
+
+def test_many_who_make_the_same_store_make_one(empty: str) -> None:
+    """The first to come makes it, the others wait for that; none is refused."""
+    with ExitStack() as running:
+        makers = [running.enter_context(program("make", empty)) for _ in range(6)]
+        assert [next_line(maker) for maker in makers] == ["ready"] * 6
+        for maker in makers:
+            end_input(maker)
+        for maker in makers:
+            ended(maker)
+
+    assert execute(empty, "SELECT version, name FROM tildone.migrations") == [(1, "sessions_and_events")]
+
+
+def test_a_database_of_an_older_tildone_is_brought_up_to_date(
+    own_store: PostgresStore, own_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Step by step, in order; what it holds stays."""
+    chain(own_store, "s", "a")
+    newer = ((2, "twos", b"CREATE TABLE tildone.two ()"), (3, "threes", b"ALTER TABLE tildone.two RENAME TO three"))
+    monkeypatch.setattr(schema, "migrations", lambda: (*migrations(), *newer))
+
+    later = PostgresStore(own_url)
+
+    assert ids(later.history("s")) == ["a"]
+    assert execute(own_url, "SELECT version, name FROM tildone.migrations ORDER BY 1")[1:] == [
+        (2, "twos"),
+        (3, "threes"),
+    ]
+    assert execute(own_url, "SELECT to_regclass('tildone.three') IS NOT NULL") == [(True,)]
+    later.close()
+
+
+def test_a_step_that_fails_leaves_nothing_behind(own_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor those before it: the older tildone can go on with the database."""
+    newer = ((2, "twos", b"CREATE TABLE tildone.two ()"), (3, "threes", b"DROP TABLE tildone.nonsense"))
+    monkeypatch.setattr(schema, "migrations", lambda: (*migrations(), *newer))
+
+    with pytest.raises(StoreError, match="nonsense"):
+        PostgresStore(own_url)
+
+    monkeypatch.undo()
+    store = PostgresStore(own_url)
+    assert execute(own_url, "SELECT max(version), to_regclass('tildone.two') FROM tildone.migrations") == [(1, None)]
+    store.close()
+
+
+def test_a_database_of_a_newer_tildone_is_left_alone(own_url: str) -> None:
+    """This one can't know what it would break."""
+    execute(own_url, "INSERT INTO tildone.migrations (version, name) VALUES (9, 'wonders')")
+
+    with pytest.raises(
+        StoreTooNew, match=r"newer tildone: it has schema 9, this one supports up to 1; upgrade tildone"
+    ):
+        PostgresStore(own_url)
+
+
+@pytest.mark.parametrize("theirs", ["CREATE TABLE tildone.theirs ()", "CREATE VIEW tildone.theirs AS SELECT 1"])
+def test_a_schema_of_somebody_else_is_left_alone(empty: str, theirs: str) -> None:
+    """Though it bears our name."""
+    execute(empty, "CREATE SCHEMA tildone", theirs)
+
+    with pytest.raises(StoreDamaged, match="has a schema named tildone that is not a tildone store"):
+        PostgresStore(empty)
+
+    assert execute(empty, "SELECT relname FROM pg_class WHERE relnamespace = 'tildone'::regnamespace") == [("theirs",)]
+
+
+def test_a_schema_that_was_made_for_us_is_used(empty: str) -> None:
+    """By somebody who may make schemas, for a user who may not."""
+    role = f"agent_{database_of(empty)}"
+    execute(empty, f"CREATE ROLE {role} LOGIN", f"CREATE SCHEMA tildone AUTHORIZATION {role}")
+    try:
+        store = PostgresStore(empty.replace("postgres@", f"{role}@"))
+        chain(store, "s", "a")
+        assert ids(store.history("s")) == ["a"]
+        store.close()
+    finally:
+        execute(empty, f"DROP OWNED BY {role}", f"DROP ROLE {role}")

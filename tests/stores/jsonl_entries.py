@@ -27,7 +27,7 @@ def result(entry_id: str, parent: str | None, tool: str, call_id: str, **details
 
 
 def begin(folder: Path, *entries: Entry) -> None:
-    """A file that pi has written for session s."""
+    """Create a file of pi for session s."""
     folder.mkdir()
     header = {"type": "session", "version": 3, "id": "s", "timestamp": WHEN, "cwd": "/p"}
     (folder / "2026-01-02T03-04-05-006Z_s.jsonl").write_text(lines(header, *entries), encoding="utf-8")

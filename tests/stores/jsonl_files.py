@@ -1,4 +1,4 @@
-"""Session files on disk, for tests of faults of the jsonl store."""
+"""Session files on disk, for tests of the jsonl store."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from tildone.stores.pi.store import JsonlStore
 
 
 def garble(path: Path, number: int, keep: int = 0) -> None:
-    """Make one line of a file unreadable, keeping how it begins."""
+    """Make one line of a file unparsable, keeping its first bytes."""
     lines = path.read_bytes().splitlines(keepends=True)
     lines[number - 1] = lines[number - 1][:keep] + b"\x00garbage\n"
     path.write_bytes(b"".join(lines))
@@ -25,7 +25,7 @@ def file_of(folder: Path, session: str = "") -> Path:
 
 
 def as_pi_reads(folder: Path) -> list[dict[str, str]]:
-    """Every line that is JSON."""
+    """Return every line that is JSON."""
     found = []
     for line in file_of(folder).read_bytes().split(b"\n"):
         try:

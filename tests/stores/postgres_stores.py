@@ -15,7 +15,7 @@ from tildone.stores.postgres.store import PostgresStore
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What was asked of a server: the statements, and how many rows they gave."""
+    """The statements that a server executed, and how many rows they returned."""
 
     statements: list[str] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)

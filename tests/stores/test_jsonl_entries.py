@@ -31,8 +31,8 @@ def store(folder: Path) -> JsonlStore:
     return JsonlStore(folder, plan_in_entry)
 
 
-def test_an_event_is_an_entry_that_others_understand(folder: Path, store: JsonlStore) -> None:
-    """A plan is what oh-my-pi restores a list from, a label is a label; the rest is tildone's own."""
+def test_events_are_written_as_entries_that_other_programs_understand(folder: Path, store: JsonlStore) -> None:
+    """A plan is an entry that oh-my-pi restores a list from, a label is pi's label; other events are custom entries."""
     plan = Plan((Phase("A", (Task("one", Status.COMPLETED, ("why", "how")), Task("two \ud800"))), Phase("B")))
     named, unnamed = Labelled("e0", "begun"), Labelled("e0", "")
     facts: list[Fact] = [PlanChanged(plan), named, unnamed, Nudged(1, 1), Tripped(Bound.DRIFT, 9)]
@@ -51,8 +51,8 @@ def test_an_event_is_an_entry_that_others_understand(folder: Path, store: JsonlS
     assert chained == [(f"e{n}", f"e{n - 1}" if n else None, WHEN) for n in range(5)]
 
 
-def test_a_status_that_others_do_not_know_is_one_they_know(folder: Path, store: JsonlStore) -> None:
-    """And comes back as it was."""
+def test_an_extended_status_is_written_as_a_basic_one(folder: Path, store: JsonlStore) -> None:
+    """Reading it back gives the extended status."""
     event = Event("a", None, 1, Actor.USER, PlanChanged(flat(Task("wait", Status.BLOCKED, number=7))))
 
     store.append("s", event)
@@ -62,8 +62,8 @@ def test_a_status_that_others_do_not_know_is_one_they_know(folder: Path, store: 
     assert next(JsonlStore(folder, plan_in_entry).history("s")) == event
 
 
-def test_what_others_write_stays_where_it_is(folder: Path, store: JsonlStore) -> None:
-    """Events hang under the last entry, whatever it is, and their parents are the nearest events above."""
+def test_entries_of_other_programs_are_not_changed(folder: Path, store: JsonlStore) -> None:
+    """An event's entry follows the last entry, and its parent is the nearest event above."""
     chain(store, "s", "a")
     add(folder, message("m1", "a"), {"type": "unheard_of", "id": "u", "parentId": "m1", "x": [{"id": "y"}]})
     before = file_of(folder).read_bytes()
@@ -77,7 +77,7 @@ def test_what_others_write_stays_where_it_is(folder: Path, store: JsonlStore) ->
 
 
 def test_moving_the_head_opens_that_branch_in_pi(folder: Path, store: JsonlStore) -> None:
-    """Which takes the last entry for where the session stands."""
+    """To pi, the last entry is the current one."""
     chain(store, "s", "a", "b", "c")
 
     store.move_head("s", SessionHead("a", ("b", "c")), expected="c")
@@ -87,8 +87,8 @@ def test_moving_the_head_opens_that_branch_in_pi(folder: Path, store: JsonlStore
     assert JsonlStore(folder, plan_in_entry).session_head("s") == SessionHead("a", ("b", "c"))
 
 
-def test_the_way_forward_stays_open_while_others_talk(folder: Path, store: JsonlStore) -> None:
-    """Until they go another way, or change the plan."""
+def test_messages_do_not_clear_the_redo_list(folder: Path, store: JsonlStore) -> None:
+    """A branch switch or a change of the plan does."""
     chain(store, "s", "a", "b")
     store.move_head("s", SessionHead("a", ("b",)), expected="b")
     add(folder, message("m1", entries_of(folder)[-1]["id"]))
@@ -99,8 +99,7 @@ def test_the_way_forward_stays_open_while_others_talk(folder: Path, store: Jsonl
     assert store.session_head("s") == SessionHead("b")
 
 
-def test_a_move_that_stays_where_it_is_moves_no_conversation(folder: Path, store: JsonlStore) -> None:
-    """Only the way forward is new."""
+def test_changing_only_the_redo_list_does_not_move_the_conversation(folder: Path, store: JsonlStore) -> None:
     chain(store, "s", "a")
     add(folder, message("m1", "a"))
 
@@ -110,8 +109,8 @@ def test_a_move_that_stays_where_it_is_moves_no_conversation(folder: Path, store
     assert store.session_head("s") == SessionHead("a", ("x",))
 
 
-def test_before_the_first_event_is_what_came_before_it(folder: Path, store: JsonlStore) -> None:
-    """A conversation that was there is not left with it."""
+def test_moving_before_the_first_event_keeps_earlier_messages(folder: Path, store: JsonlStore) -> None:
+    """The new entry follows the messages that precede the plan."""
     begin(folder, message("m1", None), message("m2", "m1"))
     chain(store, "s", "a", "b")
 
@@ -124,8 +123,8 @@ def test_before_the_first_event_is_what_came_before_it(folder: Path, store: Json
     assert store.leaves("s") == ["b", "c"]
 
 
-def test_what_pi_writes_is_read_as_events(folder: Path, store: JsonlStore) -> None:
-    """A tool's result is the agent's, with the call it answers; an edit is the person's; other entries are neither."""
+def test_entries_of_pi_are_read_as_events(folder: Path, store: JsonlStore) -> None:
+    """A tool result is the agent's, with the call it answers; an edit is the user's; other entries are no events."""
     begin(
         folder,
         message("m1", None),
@@ -147,8 +146,8 @@ def test_what_pi_writes_is_read_as_events(folder: Path, store: JsonlStore) -> No
     assert store.sessions() == [SessionInfo("s", 3, WHEN_MS, WHEN_MS)]
 
 
-def test_results_that_say_nothing_of_the_plan_are_no_events(folder: Path, store: JsonlStore) -> None:
-    """Errors, listings, other tools, and what makes no sense."""
+def test_results_without_a_plan_are_no_events(folder: Path, store: JsonlStore) -> None:
+    """Errors, listings, other tools, and malformed entries."""
     fine = [{"text": "one", "status": "not_started"}]
     begin(
         folder,
@@ -169,7 +168,7 @@ def test_results_that_say_nothing_of_the_plan_are_no_events(folder: Path, store:
 
 
 def test_a_result_without_its_call_still_names_the_tool(folder: Path, store: JsonlStore) -> None:
-    """The dialect of the session is known by it."""
+    """The tool tells which dialect the session uses."""
     begin(folder, result("r1", None, "write_todos", "c1", todos=[{"text": "one", "status": "not_started"}]))
 
     [event] = store.events("s")
@@ -177,8 +176,8 @@ def test_a_result_without_its_call_still_names_the_tool(folder: Path, store: Jso
     assert event.fact == PlanChanged(plan_of("one"), Call("write_todos", "{}"))
 
 
-def test_every_tool_of_every_dialect_is_looked_into(folder: Path) -> None:
-    """The store knows them by how they are called, and no list of them."""
+def test_the_results_of_every_dialects_tools_are_recognised(folder: Path) -> None:
+    """The store recognises them by a pattern in their names, not from a list."""
     tools = [tool for name in DIALECTS for tool in tools_of(name)]
     begin(folder, *(result(f"r{number}", None, tool, "c") for number, tool in enumerate([*tools, "bash", "read"])))
 
@@ -188,8 +187,8 @@ def test_every_tool_of_every_dialect_is_looked_into(folder: Path) -> None:
     assert [read.tree.name(at) for at in read.tree.candidates] == [f"r{number}" for number in range(len(tools))]
 
 
-def test_names_that_pi_gives_are_names_of_events(folder: Path, store: JsonlStore) -> None:
-    """A message has the name of the plan as it was then; where there was none, there is nothing to name."""
+def test_labels_of_pi_label_events(folder: Path, store: JsonlStore) -> None:
+    """A label of a message applies to the plan at that point; without a plan there is nothing to label."""
     begin(
         folder,
         message("m0", None),
@@ -213,8 +212,8 @@ def test_names_that_pi_gives_are_names_of_events(folder: Path, store: JsonlStore
     assert labels(store.events("s")) == {}
 
 
-def test_a_plan_follows_pi_from_branch_to_branch(folder: Path, store: JsonlStore) -> None:
-    """Its head is the nearest event above pi's leaf."""
+def test_switching_branches_in_pi_moves_the_head(folder: Path, store: JsonlStore) -> None:
+    """The head is the nearest event above pi's last entry."""
     begin(
         folder,
         result("r1", None, "write_todos", "c", todos=[{"text": "one", "status": "not_started"}]),
@@ -232,8 +231,8 @@ def test_a_plan_follows_pi_from_branch_to_branch(folder: Path, store: JsonlStore
     assert store.leaves("s") == ["r2", "r3"]
 
 
-def test_an_edit_while_pi_runs_is_on_a_branch_of_its_own(folder: Path, store: JsonlStore) -> None:
-    """It knows nothing of it and goes on from where it was: the edit is kept, and can be gone back to."""
+def test_an_edit_while_pi_runs_becomes_a_branch(folder: Path, store: JsonlStore) -> None:
+    """The edit is unknown to pi, which continues from its own leaf; it stays reachable."""
     begin(folder, result("r1", None, "write_todos", "c", todos=[{"text": "one", "status": "not_started"}]))
     chain(store, "s", "mine")
     add(folder, message("m1", "r1"))
@@ -245,10 +244,10 @@ def test_an_edit_while_pi_runs_is_on_a_branch_of_its_own(folder: Path, store: Js
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
-def test_a_file_may_be_written_in_any_manner(
+def test_any_json_formatting_is_accepted(
     folder: Path, store: JsonlStore, ending: str, separators: tuple[str, str]
 ) -> None:
-    """With spaces or without, with keys in another order, with line ends of Windows, with empty lines."""
+    """With or without spaces, with keys in another order, with CRLF line ends, with empty lines."""
     records = [
         {"type": "session", "version": 3, "id": "s"},
         said("m1", None, call("c1", "write_todos", {})),
@@ -266,8 +265,8 @@ def test_a_file_may_be_written_in_any_manner(
     assert oddities(store) == []
 
 
-def test_a_last_entry_that_only_begins_well_is_not_hung_under(folder: Path, store: JsonlStore) -> None:
-    """For pi can't read it, and would lose what hangs there."""
+def test_an_unparsable_last_entry_does_not_become_a_parent(folder: Path, store: JsonlStore) -> None:
+    """Otherwise pi, which cannot read it, would lose its children."""
     chain(store, "s", "a")
     for number in range(3):
         bad = f'{{"type":"message","id":"m{number}","parentId":"a","timestamp":"t","message":{{"role":"user",}}}}\n'
@@ -280,8 +279,8 @@ def test_a_last_entry_that_only_begins_well_is_not_hung_under(folder: Path, stor
     assert ids(store.history("s")) == ["b", "a"]
 
 
-def test_of_two_entries_of_one_id_the_last_counts(folder: Path, store: JsonlStore) -> None:
-    """As for pi. The event is there once."""
+def test_the_last_of_two_entries_with_one_id_counts(folder: Path, store: JsonlStore) -> None:
+    """As in pi. The event is listed once."""
     chain(store, "s", "a", "b")
     lines = file_of(folder).read_bytes().splitlines(keepends=True)
     file_of(folder).write_bytes(b"".join([*lines, lines[1]]))
@@ -291,8 +290,8 @@ def test_of_two_entries_of_one_id_the_last_counts(folder: Path, store: JsonlStor
     assert oddities(store) == [f"{file_of(folder).name}: duplicate ids: 1"]
 
 
-def test_an_id_that_an_entry_has_already_is_free_for_events(folder: Path, store: JsonlStore) -> None:
-    """The entry gets another; so does the entry of an event whose id pi could not follow."""
+def test_an_event_may_have_the_id_of_another_entry(folder: Path, store: JsonlStore) -> None:
+    """Its entry gets a new id, as does the entry of an event whose id is not valid in pi."""
     begin(folder, message("a", None))
 
     written = chain(store, "s", "a", "", "b")

@@ -38,8 +38,8 @@ def store(folder: Path) -> JsonlStore:
     return JsonlStore(folder, plan_in_entry)
 
 
-def test_a_file_is_called_as_pi_would_call_it(folder: Path, store: JsonlStore) -> None:
-    """Where pi could: else what can be read of the name, and a digest."""
+def test_files_are_named_as_in_pi(folder: Path, store: JsonlStore) -> None:
+    """A session name that pi does not allow becomes its readable part and a digest."""
     at = WHEN_MS
     for name in ("0193-uuid", "/home/me/my project", "x" * 300, "ünï", "", "CON", "a.b_c", "-x-"):
         store.append(name, planned("a", None, "x", at=at))
@@ -53,8 +53,10 @@ def test_a_file_is_called_as_pi_would_call_it(folder: Path, store: JsonlStore) -
     assert all(folders._VALID_ID.fullmatch(name) for name in names)  # noqa: SLF001  what pi takes for an id
 
 
-def test_names_that_look_alike_are_kept_apart(folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were digests the same, files would be told apart by their headers."""
+def test_sessions_with_equal_digests_are_told_apart(
+    folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the headers of their files."""
     monkeypatch.setattr(folders, "crc32", lambda _: 0)
 
     for name in WILD:
@@ -65,17 +67,16 @@ def test_names_that_look_alike_are_kept_apart(folder: Path, store: JsonlStore, m
     assert all(ids(again.history(name)) == ["b", "a"] for name in WILD)
 
 
-def test_a_session_that_is_a_folder_is_about_it(folder: Path, store: JsonlStore, tmp_path: Path) -> None:
-    """As pi lists sessions by the folders they are about."""
+def test_a_session_named_by_a_folder_has_it_as_working_folder(folder: Path, store: JsonlStore, tmp_path: Path) -> None:
+    """Sessions are listed in pi by their working folders."""
     chain(store, str(tmp_path), "a")
 
     assert entries_of(folder)[0]["cwd"] == str(tmp_path)
 
 
-def test_a_session_may_begin_where_there_is_no_folder_any_more(
+def test_a_session_can_begin_in_a_deleted_working_folder(
     folder: Path, store: JsonlStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody has deleted the one that somebody is in."""
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
@@ -86,8 +87,7 @@ def test_a_session_may_begin_where_there_is_no_folder_any_more(
     assert entries_of(folder)[0]["cwd"] == ""
 
 
-def test_more_sessions_than_are_remembered_can_be_worked_on(store: JsonlStore) -> None:
-    """Each is read anew when it is its turn."""
+def test_more_sessions_than_the_cache_holds_can_be_used(store: JsonlStore) -> None:
     names = [f"s{number}" for number in range(40)]
     for name in names:
         chain(store, name, "a")
@@ -96,8 +96,8 @@ def test_more_sessions_than_are_remembered_can_be_worked_on(store: JsonlStore) -
     assert [chain(store, name, "b")[0].parent for name in names] == ["a"] * 40
 
 
-def test_of_two_files_of_a_session_one_is_used(folder: Path, store: JsonlStore) -> None:
-    """That which is called like it; whoever examines the store is told of the other."""
+def test_one_of_two_files_of_a_session_is_used(folder: Path, store: JsonlStore) -> None:
+    """The one named for the session; the check reports the other."""
     chain(store, "s", "a")
     mine = file_of(folder)
     shutil.copyfile(mine, folder / "copy.jsonl")
@@ -110,8 +110,8 @@ def test_of_two_files_of_a_session_one_is_used(folder: Path, store: JsonlStore) 
     assert len(mine.read_bytes().splitlines()) == 3
 
 
-def test_sessions_stand_in_the_order_of_writing_whatever_the_clock_says(folder: Path) -> None:
-    """It may stand still, or be set back."""
+def test_sessions_are_ordered_by_last_write_even_if_the_clock_stands_still(folder: Path) -> None:
+    """Or is set back."""
     times = iter([50, 50, 50, 40, 30, 50, 50])
     store = JsonlStore(folder, plan_in_entry, clock=lambda: next(times) * 10**9)
     names: list[list[str]] = []
@@ -123,8 +123,7 @@ def test_sessions_stand_in_the_order_of_writing_whatever_the_clock_says(folder: 
     assert names[-2] == ["four", "three", "two", "one"]
 
 
-def test_a_session_that_others_write_to_comes_first(folder: Path, store: JsonlStore) -> None:
-    """A conversation goes on: that is writing, too."""
+def test_messages_of_pi_count_as_writing_to_a_session(folder: Path, store: JsonlStore) -> None:
     chain(store, "one", "a")
     chain(store, "two", "a")
     path = file_of(folder, "one")
@@ -136,8 +135,8 @@ def test_a_session_that_others_write_to_comes_first(folder: Path, store: JsonlSt
     assert [info.name for info in store.sessions()] == ["one", "two"]
 
 
-def test_events_that_are_taken_over_hang_where_the_conversation_is(folder: Path, store: JsonlStore) -> None:
-    """New beginnings come after what was said, and other branches under their own parents."""
+def test_imported_events_are_placed_after_the_conversation(folder: Path, store: JsonlStore) -> None:
+    """New roots follow the last message, other branches their own parents."""
     begin(folder, message("m1", None))
     theirs = [planned("a", None, "one"), planned("b", "a", "two"), planned("z", None, "three"), planned("c", "a", "x")]
 
@@ -150,8 +149,8 @@ def test_events_that_are_taken_over_hang_where_the_conversation_is(folder: Path,
     assert store.session_head("s") == SessionHead("b", ("c",))
 
 
-def test_forgetting_a_plan_keeps_the_conversation(folder: Path, store: JsonlStore) -> None:
-    """No byte of it is lost; oh-my-pi finds an empty list, and the session can begin anew."""
+def test_deleting_a_plan_keeps_the_conversation(folder: Path, store: JsonlStore) -> None:
+    """No byte of the file is lost; oh-my-pi restores an empty list, and the session can begin again."""
     begin(
         folder,
         message("m1", None),
@@ -174,8 +173,8 @@ def test_forgetting_a_plan_keeps_the_conversation(folder: Path, store: JsonlStor
     assert chain(store, "s", "a") == list(JsonlStore(folder, plan_in_entry).events("s"))
 
 
-def test_forgetting_a_plan_that_was_alone_removes_its_file(folder: Path, store: JsonlStore) -> None:
-    """Moves and labels are tildone's, too."""
+def test_deleting_a_plan_without_a_conversation_removes_its_file(folder: Path, store: JsonlStore) -> None:
+    """Entries for moves and labels count as tildone's own."""
     chain(store, "s", "a", "b")
     store.move_head("s", SessionHead("a"), expected="b")
     store.append("s", Event("l", "a", 1, Actor.USER, Labelled("a", "x")))
@@ -185,7 +184,7 @@ def test_forgetting_a_plan_that_was_alone_removes_its_file(folder: Path, store: 
     assert list(folder.glob("*.jsonl")) == []
 
 
-def test_there_is_nothing_to_forget_in_a_conversation_without_a_plan(folder: Path, store: JsonlStore) -> None:
+def test_deleting_a_session_without_a_plan_changes_nothing(folder: Path, store: JsonlStore) -> None:
     begin(folder, message("m1", None))
     before = file_of(folder).read_bytes()
 
@@ -197,10 +196,9 @@ def test_there_is_nothing_to_forget_in_a_conversation_without_a_plan(folder: Pat
 
 
 @pytest.mark.parametrize("length", [5, 400])
-def test_the_length_of_a_session_costs_no_parsing(
+def test_a_long_session_is_read_and_changed_by_parsing_few_lines(
     folder: Path, store: JsonlStore, length: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The plan of a long session is read, changed and read again by parsing a handful of lines."""
     begin(folder, *(message(f"m{n}", f"m{n - 1}" if n else None) for n in range(length)))
     chain(store, "s", *(f"e{n}" for n in range(length)))
     looked_at: list[bytes] = []
@@ -219,8 +217,8 @@ def test_the_length_of_a_session_costs_no_parsing(
     assert again.plan == plan_of(f"e{length - 1}")
 
 
-def test_an_append_reads_only_what_is_new(folder: Path, store: JsonlStore) -> None:
-    """From where it was read to: what is above may be anything by now."""
+def test_an_append_reads_only_the_end_of_the_file(folder: Path, store: JsonlStore) -> None:
+    """Earlier lines are not read again."""
     chain(store, "s", *(f"e{n}" for n in range(50)))
     text = bytearray(file_of(folder).read_bytes())
     at = text.index(b'"e7"')
@@ -239,10 +237,10 @@ def test_an_append_reads_only_what_is_new(folder: Path, store: JsonlStore) -> No
     assert store._cache["s"].outline.tree.position("e7") is None  # noqa: SLF001  until it is found to be otherwise
 
 
-def test_a_waiter_hears_at_once_of_its_own_process(store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It need not look again by itself."""
+def test_a_waiter_is_notified_at_once_by_its_own_process(store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not have to poll."""
     monkeypatch.setattr(store_module, "FIRST_POLL_SECONDS", LONG_ENOUGH)
-    monkeypatch.setattr(store_module, "LONGEST_POLL_SECONDS", LONG_ENOUGH)
+    monkeypatch.setattr(store_module, "MAX_POLL_SECONDS", LONG_ENOUGH)
     chain(store, "s", "a", "b")
     in_step = Barrier(2, timeout=LONG_ENOUGH)
 
@@ -258,15 +256,15 @@ def test_a_waiter_hears_at_once_of_its_own_process(store: JsonlStore, monkeypatc
         assert following.result(LONG_ENOUGH / 2) == [True] * 20
 
 
-def test_a_folder_that_is_not_there_yet_is_empty_and_healthy(folder: Path, store: JsonlStore) -> None:
-    """Reading does not make it."""
+def test_a_missing_folder_is_empty_and_healthy(folder: Path, store: JsonlStore) -> None:
+    """Reading does not create it."""
     assert store.sessions() == []
     assert oddities(store) == []
     assert not folder.exists()
 
 
-def test_the_phases_that_are_written_are_those_that_a_dialect_reads(folder: Path, store: JsonlStore) -> None:
-    """Both know oh-my-pi's shape, and neither the other."""
+def test_written_phases_are_read_by_the_phased_dialect(folder: Path, store: JsonlStore) -> None:
+    """Store and dialect know oh-my-pi's format independently of each other."""
     plan = Plan((Phase("", (Task("a", Status.ABANDONED),)), Phase("B", (Task("b", notes=("n",)),))))
 
     store.append("s", Event("a", None, 1, Actor.USER, PlanChanged(plan)))

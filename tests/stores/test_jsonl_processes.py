@@ -38,8 +38,8 @@ def store(folder: Path) -> JsonlStore:
 
 
 @pytest.mark.slow
-def test_eight_processes_at_once_lose_nothing(folder: Path, store: JsonlStore) -> None:
-    """Each makes 500 changes to one plan, as an agent or as a person. None fails, and none undoes another's."""
+def test_eight_concurrent_processes_lose_no_change(folder: Path, store: JsonlStore) -> None:
+    """Each makes 500 changes to one plan, as an agent or as a user. None fails, and none undoes another's."""
     todos = [{"text": f"of worker {worker}"} for worker in range(WRITERS)]
     session_on(store).call("write_todos", {"mode": "replace", "todos": todos})
 
@@ -59,8 +59,8 @@ def test_eight_processes_at_once_lose_nothing(folder: Path, store: JsonlStore) -
 
 @pytest.mark.slow
 @unix_only
-def test_a_writer_may_be_killed_at_any_moment(folder: Path, store: JsonlStore) -> None:
-    """Two hundred times over: the file can be read, and holds every change that a writer was told was written."""
+def test_a_killed_writer_loses_no_acknowledged_change(folder: Path, store: JsonlStore) -> None:
+    """200 writers are killed. The file can be read, and contains every acknowledged change."""
     with started("killed", folder, "append", KILLS, 20261115) as killing:
         told = ended(killing).split()
 
@@ -74,8 +74,8 @@ def test_a_writer_may_be_killed_at_any_moment(folder: Path, store: JsonlStore) -
 
 @pytest.mark.slow
 @unix_only
-def test_who_is_killed_while_taking_over_has_taken_over_all_or_nothing(folder: Path, store: JsonlStore) -> None:
-    """Sixty times over, twenty events each time."""
+def test_a_killed_import_takes_effect_completely_or_not_at_all(folder: Path, store: JsonlStore) -> None:
+    """60 imports of twenty events each."""
     chain(store, "s", "begun")
 
     with started("killed", folder, "adopt", 60, 20261115) as killing:
@@ -88,8 +88,8 @@ def test_who_is_killed_while_taking_over_has_taken_over_all_or_nothing(folder: P
     assert [finding.what for finding in store.check() if finding.health is Health.BAD] == []
 
 
-def test_many_who_begin_the_same_session_begin_one(folder: Path, store: JsonlStore) -> None:
-    """The first to come makes the file, the others find it."""
+def test_processes_that_create_the_same_session_share_one_file(folder: Path, store: JsonlStore) -> None:
+    """The first creates the file, the others use it."""
     with ExitStack() as block:
         makers = [block.enter_context(started("make", folder, name)) for name in "abcd"]
         for maker in makers:
@@ -101,8 +101,8 @@ def test_many_who_begin_the_same_session_begin_one(folder: Path, store: JsonlSto
     assert sorted(ids(store.history("s"))) == ["a", "b", "c", "d"]
 
 
-def test_a_waiter_hears_of_other_processes(folder: Path, store: JsonlStore) -> None:
-    """As soon as it looks again."""
+def test_a_waiter_notices_changes_of_other_processes(folder: Path, store: JsonlStore) -> None:
+    """By polling."""
     session_on(store).call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
 
     with started("toggle", folder, 0, 1) as other:
@@ -113,8 +113,8 @@ def test_a_waiter_hears_of_other_processes(folder: Path, store: JsonlStore) -> N
     assert store.session_head("s").head == "0-0"
 
 
-def test_who_waits_for_another_process_keeps_nobody_from_reading(folder: Path, store: JsonlStore) -> None:
-    """Of the same process: a screen goes on being drawn."""
+def test_waiting_for_the_lock_does_not_block_readers(folder: Path, store: JsonlStore) -> None:
+    """Other threads of the process can read meanwhile."""
     chain(store, "s", "a")
 
     with started("hold", folder) as holder, ThreadPoolExecutor(1) as pool:
@@ -130,8 +130,8 @@ def test_who_waits_for_another_process_keeps_nobody_from_reading(folder: Path, s
     assert store.session_head("s") == SessionHead("b")
 
 
-def test_a_lock_is_waited_for_and_then_named(folder: Path) -> None:
-    """Reading goes on beside it, and writing after it."""
+def test_a_lock_held_too_long_is_reported(folder: Path) -> None:
+    """Reading continues meanwhile, and writing after the lock is released."""
     store = JsonlStore(folder, plan_in_entry, timeout=0.05)
     chain(store, "s", "a")
 
@@ -149,8 +149,8 @@ def test_a_lock_is_waited_for_and_then_named(folder: Path) -> None:
     assert ids(store.history("s")) == ["b", "a"]
 
 
-def test_a_writer_has_the_patience_to_outlast_a_lock(folder: Path, store: JsonlStore) -> None:
-    """Nobody is told of it, and other threads go on meanwhile: one of them ends the lock."""
+def test_a_writer_waits_for_a_lock(folder: Path, store: JsonlStore) -> None:
+    """Without an error, and other threads continue meanwhile: one of them releases the lock."""
     folder.mkdir()
 
     with started("hold", folder) as holder, ThreadPoolExecutor(1) as pool:
@@ -162,8 +162,8 @@ def test_a_writer_has_the_patience_to_outlast_a_lock(folder: Path, store: JsonlS
     assert ids(store.history("s")) == ["a"]
 
 
-def test_a_lock_that_was_deleted_is_not_held(folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another could make a new one: who finds that theirs is gone takes part in the new one."""
+def test_a_deleted_lock_file_is_replaced(folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process could create a new one: a writer whose lock file is gone takes the new one."""
     chain(store, "s", "a")
     taken = lock._try_lock  # noqa: SLF001  the moment between opening and locking is not to be had otherwise
     deleted: list[int] = []

@@ -25,8 +25,8 @@ def store(folder: Path) -> JsonlStore:
     return opened(folder)
 
 
-def test_a_file_that_was_deleted_begins_anew(folder: Path, store: JsonlStore) -> None:
-    """Writing on to a file that nobody can find again would lose what it acknowledges."""
+def test_a_deleted_file_is_created_again(folder: Path, store: JsonlStore) -> None:
+    """Changes written to the deleted file would be lost although they were acknowledged."""
     chain(store, "s", "a", "b")
     file_of(folder).unlink()
 
@@ -38,10 +38,10 @@ def test_a_file_that_was_deleted_begins_anew(folder: Path, store: JsonlStore) ->
 
 
 @pytest.mark.parametrize("put_back", [shutil.move, shutil.copyfile], ids=["replaced", "rewritten"])
-def test_a_file_that_was_replaced_is_the_new_one(
+def test_a_replaced_file_is_read_again(
     folder: Path, store: JsonlStore, tmp_path: Path, put_back: Callable[[Path, Path], object]
 ) -> None:
-    """As when a backup is put back while an agent runs; shorter than it was or longer."""
+    """As when a backup is restored while an agent runs; the new file may be shorter or longer."""
     backup = tmp_path / "backup"
     chain(store, "s", "a", "b")
     shutil.copyfile(file_of(folder), backup)
@@ -56,8 +56,8 @@ def test_a_file_that_was_replaced_is_the_new_one(
     assert ids(reader.history("s")) == ids(store.history("s")) == ["next", "b", "a"]
 
 
-def test_a_file_that_was_rewritten_longer_is_read_anew(folder: Path, store: JsonlStore) -> None:
-    """In place: only what it ends with tells."""
+def test_a_file_overwritten_with_a_longer_one_is_read_again(folder: Path, store: JsonlStore) -> None:
+    """Only the bytes at the end of the last scan reveal it."""
     chain(store, "s", "a", "b")
     header = file_of(folder).read_bytes().splitlines(keepends=True)[0]
     other = JsonlStore(folder.with_name("other"), plan_in_entry)
@@ -69,8 +69,7 @@ def test_a_file_that_was_rewritten_longer_is_read_anew(folder: Path, store: Json
     assert ids(store.history("s")) == ["and more", "z", "y", "x"]
 
 
-def test_a_file_that_was_replaced_by_one_that_ends_alike_is_read_anew(folder: Path, store: JsonlStore) -> None:
-    """As long as it was, and with the same last line."""
+def test_a_replacement_with_the_same_size_and_last_line_is_read_again(folder: Path, store: JsonlStore) -> None:
     chain(store, "s", "a", "b", "c")
     assert store.session_head("s") == SessionHead("c")
     other = JsonlStore(folder.with_name("other"), plan_in_entry)
@@ -80,8 +79,8 @@ def test_a_file_that_was_replaced_by_one_that_ends_alike_is_read_anew(folder: Pa
     assert ids(store.events("s")) == ["x", "b", "c"]
 
 
-def test_a_file_that_becomes_another_sessions_is_let_go(folder: Path, store: JsonlStore) -> None:
-    """Its events are not taken for this session's."""
+def test_a_file_that_becomes_another_sessions_is_dropped(folder: Path, store: JsonlStore) -> None:
+    """Its events do not count as this session's."""
     chain(store, "s", "a")
     assert store.session_head("s") == SessionHead("a")
     file_of(folder).write_bytes(file_of(folder).read_bytes().replace(b'"id":"s"', b'"id":"t"'))
@@ -90,8 +89,7 @@ def test_a_file_that_becomes_another_sessions_is_let_go(folder: Path, store: Jso
     assert store.session_head("t") == SessionHead("a")
 
 
-def test_a_file_that_was_renamed_is_found_again(folder: Path, store: JsonlStore) -> None:
-    """By its header."""
+def test_a_renamed_file_is_found_by_its_header(folder: Path, store: JsonlStore) -> None:
     chain(store, "s", "a")
     file_of(folder).rename(folder / "any name.jsonl")
 
@@ -100,8 +98,8 @@ def test_a_file_that_was_renamed_is_found_again(folder: Path, store: JsonlStore)
     assert ids(opened(folder).history("s")) == ["b", "a"]
 
 
-def test_who_reads_on_after_a_replacement_gets_what_is_there(folder: Path, store: JsonlStore) -> None:
-    """One that is there no more is said to be unknown."""
+def test_reading_continues_in_the_replacement(folder: Path, store: JsonlStore) -> None:
+    """An event that no longer exists is unknown."""
     chain(store, "s", *map(str, range(10)))
     history = store.history("s")
     newest = next(history)

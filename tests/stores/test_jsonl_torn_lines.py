@@ -24,8 +24,8 @@ def store(folder: Path) -> JsonlStore:
     return opened(folder)
 
 
-def test_a_last_line_that_was_cut_off_anywhere_is_not_believed(folder: Path, store: JsonlStore) -> None:
-    """At every byte. What comes after it is kept, pi can read the file, and no byte of it was lost."""
+def test_an_incomplete_last_line_is_ignored(folder: Path, store: JsonlStore) -> None:
+    """Cut at every byte. Later entries are read, pi can read the file, and no byte is lost."""
     store.append("s", planned("a", None, "one"))
     whole = file_of(folder).read_bytes()
     store.append("s", planned("b", "a", 'quotes "whole":true}} \\ and ]}}'))
@@ -43,8 +43,8 @@ def test_a_last_line_that_was_cut_off_anywhere_is_not_believed(folder: Path, sto
         assert as_pi_reads(folder)[-1]["parentId"] == "a"
 
 
-def test_a_last_line_that_lacks_only_its_end_is_believed(folder: Path, store: JsonlStore) -> None:
-    """As pi believes it: what can be parsed is whole. What comes after it begins a line of its own."""
+def test_a_last_line_without_a_newline_counts(folder: Path, store: JsonlStore) -> None:
+    """As in pi, because it can be parsed. The next entry begins a new line."""
     chain(store, "s", "a", "b")
     file_of(folder).write_bytes(file_of(folder).read_bytes().rstrip())
 
@@ -56,7 +56,7 @@ def test_a_last_line_that_lacks_only_its_end_is_believed(folder: Path, store: Js
     assert [entry["id"] for entry in as_pi_reads(folder)[1:]] == ["a", "b", "c"]
 
 
-def test_an_end_that_was_cut_off_is_told(folder: Path, store: JsonlStore) -> None:
+def test_the_check_reports_an_incomplete_last_line(folder: Path, store: JsonlStore) -> None:
     """And that nothing has to be done about it."""
     chain(store, "s", "a")
     with file_of(folder).open("ab") as file:
@@ -68,8 +68,7 @@ def test_an_end_that_was_cut_off_is_told(folder: Path, store: JsonlStore) -> Non
     assert finding.remedy == "nothing to do: it is skipped"
 
 
-def test_a_line_is_not_believed_before_it_is_whole(folder: Path, store: JsonlStore) -> None:
-    """One who reads while another writes sees it when it is there, and nothing else before."""
+def test_a_reader_ignores_a_line_until_it_is_complete(folder: Path, store: JsonlStore) -> None:
     chain(store, "s", "a", "b")
     text = file_of(folder).read_bytes()
     start = text.rindex(b"{", 0, text.index(b'"id":"b"'))
@@ -90,8 +89,10 @@ def test_a_line_is_not_believed_before_it_is_whole(folder: Path, store: JsonlSto
 
 
 @pytest.mark.parametrize("garbage", [b"garbage", b"{", b'{"type":"custom","id":', b"\xff\xfe", b"[1]", b"null", b"NaN"])
-def test_garbage_that_nothing_hangs_on_is_passed_over_and_told(folder: Path, store: JsonlStore, garbage: bytes) -> None:
-    """As pi passes over it. The line is named by whoever examines the store."""
+def test_unparsable_lines_without_children_are_skipped_and_reported(
+    folder: Path, store: JsonlStore, garbage: bytes
+) -> None:
+    """As in pi. The check names the line."""
     chain(store, "s", "a", "b")
     with file_of(folder).open("ab") as file:
         file.write(garbage + b"\n")
@@ -104,8 +105,8 @@ def test_garbage_that_nothing_hangs_on_is_passed_over_and_told(folder: Path, sto
 
 
 @pytest.mark.parametrize("keep", [0, 5, 20, 60])
-def test_garbage_that_an_event_hangs_on_is_named(folder: Path, store: JsonlStore, keep: int) -> None:
-    """With the file and the line: what was there is not known, so nothing is made up."""
+def test_an_unparsable_parent_is_an_error(folder: Path, store: JsonlStore, keep: int) -> None:
+    """The error names file and line; nothing is guessed."""
     chain(store, "s", "a", "b", "c")
     garble(file_of(folder), 3, keep)
 
@@ -122,8 +123,8 @@ def test_garbage_that_an_event_hangs_on_is_named(folder: Path, store: JsonlStore
     assert "line 3 cannot be read" in bad.what
 
 
-def test_a_history_is_told_as_far_as_it_can_be(folder: Path, store: JsonlStore) -> None:
-    """The plan is among it: what is newest is what counts."""
+def test_a_history_is_read_up_to_the_first_unreadable_event(folder: Path, store: JsonlStore) -> None:
+    """That includes the plan, which is the newest."""
     chain(store, "s", *"abcdef")
     garble(file_of(folder), 2)
     history = opened(folder).history("s")
@@ -134,8 +135,8 @@ def test_a_history_is_told_as_far_as_it_can_be(folder: Path, store: JsonlStore) 
     assert told == ["f", "e", "d", "c"]
 
 
-def test_a_result_that_begins_well_and_cannot_be_read_is_named(folder: Path, store: JsonlStore) -> None:
-    """If something hangs on it: the plan may have been changed there. If nothing does, it is passed over."""
+def test_an_unparsable_tool_result_with_children_is_an_error(folder: Path, store: JsonlStore) -> None:
+    """The plan may have been changed there. Without children it is skipped."""
     chain(store, "s", "a")
     bad = '"message":{"role":"toolResult","toolCallId":"c","toolName":"write_todos",}}'
     for number, parent in enumerate(("a", "a")):
@@ -152,8 +153,8 @@ def test_a_result_that_begins_well_and_cannot_be_read_is_named(folder: Path, sto
         opened(folder).session_head("s")
 
 
-def test_garbage_between_the_last_entry_and_the_head_is_named(folder: Path, store: JsonlStore) -> None:
-    """Where the session stands cannot be known then, and nothing is written on a guess."""
+def test_an_unparsable_entry_above_the_last_one_is_an_error(folder: Path, store: JsonlStore) -> None:
+    """The head is unknown then, and nothing is written."""
     chain(store, "s", "a", "b")
     store.move_head("s", SessionHead("a", ("b",)), expected="b")
     garble(file_of(folder), 2)
@@ -168,8 +169,8 @@ def test_garbage_between_the_last_entry_and_the_head_is_named(folder: Path, stor
             work()
 
 
-def test_an_entry_that_was_taken_out_is_missed(folder: Path, store: JsonlStore) -> None:
-    """The line that hangs under it is named."""
+def test_a_removed_parent_is_an_error(folder: Path, store: JsonlStore) -> None:
+    """The error names the line of the child."""
     chain(store, "s", "a", "b", "c")
     lines = file_of(folder).read_bytes().splitlines(keepends=True)
     file_of(folder).write_bytes(b"".join(lines[:2] + lines[3:]))
@@ -178,8 +179,8 @@ def test_an_entry_that_was_taken_out_is_missed(folder: Path, store: JsonlStore) 
         list(opened(folder).history("s"))
 
 
-def test_a_lost_branch_of_others_harms_no_plan(folder: Path, store: JsonlStore) -> None:
-    """It is told, with its line."""
+def test_a_broken_branch_of_other_entries_is_harmless(folder: Path, store: JsonlStore) -> None:
+    """The check reports it, with its line."""
     chain(store, "s", "a")
     with file_of(folder).open("a", encoding="utf-8") as file:
         file.write('{"type":"message","id":"m","parentId":"lost","timestamp":"t","message":{"role":"user"}}\n')
@@ -191,8 +192,8 @@ def test_a_lost_branch_of_others_harms_no_plan(folder: Path, store: JsonlStore) 
     assert oddities(store) == [f"{file_of(folder).name}: entries whose parent is not in the file: line 3"]
 
 
-def test_of_many_flaws_some_are_told(folder: Path, store: JsonlStore) -> None:
-    """With so many, what is to be done is the same as with more."""
+def test_only_the_first_errors_of_a_file_are_reported(folder: Path, store: JsonlStore) -> None:
+    """More would not change the remedy."""
     chain(store, "s", *(f"e{number}" for number in range(30)))
     for number in range(2, 30, 2):
         garble(file_of(folder), number)
@@ -203,8 +204,8 @@ def test_of_many_flaws_some_are_told(folder: Path, store: JsonlStore) -> None:
     assert bad[-1].endswith("there are more errors")
 
 
-def test_half_a_batch_is_not_believed(folder: Path, store: JsonlStore) -> None:
-    """Whichever of its lines is the last that was written, and whether or not somebody wrote after it."""
+def test_an_incomplete_batch_is_ignored(folder: Path, store: JsonlStore) -> None:
+    """Wherever it ends, and whether or not another entry follows."""
     chain(store, "s", "a")
     whole = file_of(folder).read_bytes()
     events = [planned("x", "a", "x"), planned("y", "x", "y"), planned("z", "a", "z")]

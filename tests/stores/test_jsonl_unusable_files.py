@@ -35,15 +35,15 @@ def store(folder: Path) -> JsonlStore:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that everybody may enter, which pytest's own are not."""
+    """A folder that every user may enter, unlike pytest's own."""
     with tempfile.TemporaryDirectory() as name:
         made = Path(name) / "sessions"
         made.parent.chmod(0o755)
         yield made
 
 
-def test_an_event_of_a_newer_tildone_is_named(folder: Path, store: JsonlStore) -> None:
-    """Rather than read wrongly."""
+def test_an_event_of_a_newer_tildone_is_an_error(folder: Path, store: JsonlStore) -> None:
+    """It is not misread."""
     chain(store, "s", "a", "b")
     file_of(folder).write_bytes(file_of(folder).read_bytes().replace(b'"v":1,"id":"b"', b'"v":9,"id":"b"'))
 
@@ -51,8 +51,8 @@ def test_an_event_of_a_newer_tildone_is_named(folder: Path, store: JsonlStore) -
         opened(folder).history("s")
 
 
-def test_a_newer_format_is_left_alone(folder: Path, store: JsonlStore) -> None:
-    """This tildone can't know what it would break; other sessions are not touched by that."""
+def test_a_file_of_a_newer_format_is_refused_and_unchanged(folder: Path, store: JsonlStore) -> None:
+    """Other sessions can still be used."""
     chain(store, "s", "a")
     chain(store, "other", "a")
     path = file_of(folder, "s")
@@ -70,8 +70,8 @@ def test_a_newer_format_is_left_alone(folder: Path, store: JsonlStore) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "Dear diary,\n", "[]\n", '{"type":"message","id":"a"}\n', '{"type":"session"}\n'])
-def test_a_file_that_is_something_else_is_left_alone(folder: Path, store: JsonlStore, text: str) -> None:
-    """It is told by whoever examines the store; sessions are found as if it were not there."""
+def test_a_file_that_is_not_a_session_file_is_skipped(folder: Path, store: JsonlStore, text: str) -> None:
+    """The check reports it; sessions are found as if it did not exist."""
     folder.mkdir()
     (folder / "notes.jsonl").write_text(text, encoding="utf-8")
 
@@ -83,8 +83,8 @@ def test_a_file_that_is_something_else_is_left_alone(folder: Path, store: JsonlS
 
 
 @unix_only
-def test_what_is_no_file_is_not_opened(folder: Path, store: JsonlStore) -> None:
-    """A pipe would never end, and a folder is none."""
+def test_pipes_and_folders_are_not_opened(folder: Path, store: JsonlStore) -> None:
+    """Reading a pipe would block."""
     folder.mkdir()
     os.mkfifo(folder / "pipe.jsonl")
     (folder / "folder.jsonl").mkdir()
@@ -95,8 +95,8 @@ def test_what_is_no_file_is_not_opened(folder: Path, store: JsonlStore) -> None:
     assert oddities(store) == []
 
 
-def test_a_session_whose_header_is_broken_does_not_begin_anew(folder: Path, store: JsonlStore) -> None:
-    """The name of the file tells that it was there."""
+def test_a_broken_header_does_not_restart_the_session(folder: Path, store: JsonlStore) -> None:
+    """The name of the file shows that the session exists."""
     chain(store, "s", "a")
     garble(file_of(folder), 1)
 
@@ -108,7 +108,7 @@ def test_a_session_whose_header_is_broken_does_not_begin_anew(folder: Path, stor
     assert [finding.health for finding in broken.check()].count(Health.BAD) == 1
 
 
-def test_a_file_in_the_place_of_the_folder_is_named(folder: Path) -> None:
+def test_a_file_instead_of_the_folder_is_an_error(folder: Path) -> None:
     folder.write_text("in the way", encoding="utf-8")
 
     with pytest.raises(StoreError, match=r"cannot open .*sessions: .*[Nn]ot a directory"):
@@ -116,8 +116,8 @@ def test_a_file_in_the_place_of_the_folder_is_named(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["file/sessions", "nul\0"])
-def test_a_path_that_can_not_be_is_named(tmp_path: Path, name: str) -> None:
-    """A file where a folder would have to be, or a name that no folder can have."""
+def test_an_impossible_path_is_an_error(tmp_path: Path, name: str) -> None:
+    """A file where a folder is needed, or an invalid name."""
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
 
     with pytest.raises(StoreError, match="cannot open"):
@@ -125,8 +125,8 @@ def test_a_path_that_can_not_be_is_named(tmp_path: Path, name: str) -> None:
 
 
 @unix_only
-def test_what_may_only_be_read_is_read(open_folder: Path) -> None:
-    """Writing says why it can't be done."""
+def test_a_read_only_folder_can_be_read(open_folder: Path) -> None:
+    """Writing raises an error with the reason."""
     chain(opened(open_folder), "s", "a")
     open_folder.chmod(0o755)
 
@@ -137,7 +137,7 @@ def test_what_may_only_be_read_is_read(open_folder: Path) -> None:
 
 
 @unix_only
-def test_a_file_that_may_only_be_read_is_named(open_folder: Path) -> None:
+def test_a_read_only_file_is_an_error_on_writing(open_folder: Path) -> None:
     chain(opened(open_folder), "s", "a")
     open_folder.chmod(0o777)
     (open_folder / lock.LOCK_FILE).chmod(0o666)
@@ -149,8 +149,8 @@ def test_a_file_that_may_only_be_read_is_named(open_folder: Path) -> None:
 
 
 @unix_only
-def test_a_file_that_may_not_be_read_is_named(open_folder: Path) -> None:
-    """It is not taken for one that is not there, and the session does not begin anew."""
+def test_an_unreadable_file_is_an_error(open_folder: Path) -> None:
+    """It does not count as missing, and the session does not begin again."""
     chain(opened(open_folder), "s", "a")
     open_folder.chmod(0o777)
     file_of(open_folder).chmod(0)
@@ -162,8 +162,7 @@ def test_a_file_that_may_not_be_read_is_named(open_folder: Path) -> None:
 
 
 @unix_only
-def test_what_permissions_forbid_is_found(open_folder: Path) -> None:
-    """By whoever examines the store."""
+def test_the_check_reports_missing_permissions(open_folder: Path) -> None:
     for name in ("read", "written", "neither"):
         chain(opened(open_folder), name, "a")
     for name, mode in (("read", 0o444), ("written", 0o666), ("neither", 0)):
@@ -182,10 +181,10 @@ def test_what_permissions_forbid_is_found(open_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_where_a_file_can_have_one_name_only_all_works_as_well(
+def test_a_file_system_without_hard_links_is_supported(
     folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
-    """Some file systems have no links: files are begun, are not begun twice, and are kept when they are raised."""
+    """Files are created, never overwritten, and copied before an upgrade."""
 
     def no_links(*_: object) -> None:
         raise OSError(errno.EPERM, "no links here")
@@ -209,10 +208,8 @@ def test_where_a_file_can_have_one_name_only_all_works_as_well(
     assert again.session_head(session) == SessionHead("new")
 
 
-def test_a_file_that_cannot_be_stamped_is_written_all_the_same(
-    store: JsonlStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only its owner may: of a file that many share, others keep the system's stamp."""
+def test_a_file_whose_times_cannot_be_set_is_written(store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the owner may set them: other users of a shared file leave the system's time."""
 
     def not_yours(*_: object, **__: object) -> None:
         raise PermissionError(errno.EPERM, "not yours")
@@ -224,8 +221,8 @@ def test_a_file_that_cannot_be_stamped_is_written_all_the_same(
 
 
 @unix_only
-def test_a_file_that_may_not_grow_is_named(folder: Path, store: JsonlStore) -> None:
-    """A quota, or a limit on the size of files. What was cut off by it is not believed, and closed by the next."""
+def test_a_file_size_limit_is_an_error(folder: Path, store: JsonlStore) -> None:
+    """The incomplete line is ignored, and the next write ends it."""
     with started("cramped", folder) as program:
         out, err = program.communicate(timeout=60)
 
@@ -238,8 +235,8 @@ def test_a_file_that_may_not_grow_is_named(folder: Path, store: JsonlStore) -> N
 
 
 @pytest.mark.parametrize("code", ["ENOSPC", "EDQUOT"])
-def test_a_full_disk_is_named(folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
-    """After half a line, too. Writing goes on when there is room."""
+def test_a_full_disk_is_an_error(folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """Even in the middle of a line. Writing continues when there is space again."""
     chain(store, "s", "a")
     write = os.write
     left = [10]
@@ -259,11 +256,9 @@ def test_a_full_disk_is_named(folder: Path, store: JsonlStore, monkeypatch: pyte
     assert ids(opened(folder).history("s")) == ids(store.history("s")) == ["c", "a"]
 
 
-def test_a_session_that_can_not_be_begun_leaves_nothing_behind(
+def test_a_session_that_cannot_be_created_leaves_no_file(
     folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is made whole or not at all."""
-
     def full(_file: int, _data: memoryview) -> int:
         raise OSError(28, "full")
 
@@ -275,8 +270,8 @@ def test_a_session_that_can_not_be_begun_leaves_nothing_behind(
     assert [path.name for path in folder.iterdir()] == [lock.LOCK_FILE]
 
 
-def test_what_is_acknowledged_is_on_disk(folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of it, before anybody is told: the file, and when it is new, that it is in its folder."""
+def test_acknowledged_changes_are_on_disk(folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file and, if it is new, its folder are synced before the call returns."""
     synced: list[tuple[int, int]] = []
     sync = os.fsync
 
@@ -303,8 +298,8 @@ def test_what_is_acknowledged_is_on_disk(folder: Path, store: JsonlStore, monkey
     assert synced[-1][0] == folder.stat().st_ino
 
 
-def test_what_a_killed_writer_has_left_half_made_harms_nobody(folder: Path, store: JsonlStore) -> None:
-    """It may even be a second name of a session's file."""
+def test_temporary_files_of_a_killed_writer_are_harmless(folder: Path, store: JsonlStore) -> None:
+    """Such a file may be a second hard link to a session's file."""
     chain(store, "s", "a")
     os.link(file_of(folder), folder / durable.DRAFT_FILE)
 

@@ -27,8 +27,8 @@ def store(folder: Path) -> JsonlStore:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_an_older_file_is_read_as_it_is(folder: Path, store: JsonlStore, version: int) -> None:
-    """Nothing is written for that, and its events are called the same whenever it is read."""
+def test_reading_an_older_file_does_not_change_it(folder: Path, store: JsonlStore, version: int) -> None:
+    """Its events have the same ids on every read."""
     path, name = old(folder, version)
     before = path.read_bytes()
 
@@ -42,8 +42,8 @@ def test_an_older_file_is_read_as_it_is(folder: Path, store: JsonlStore, version
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_an_older_file_is_raised_when_something_is_added(folder: Path, store: JsonlStore, version: int) -> None:
-    """What it was is kept beside it, and everything in it means the same as before."""
+def test_an_older_file_is_upgraded_before_an_append(folder: Path, store: JsonlStore, version: int) -> None:
+    """A copy of it is kept, and its entries keep their meaning."""
     path, name = old(folder, version)
     before, events = path.read_bytes(), list(store.events(name))
     path.chmod(0o640)
@@ -62,8 +62,8 @@ def test_an_older_file_is_raised_when_something_is_added(folder: Path, store: Js
     assert path.stat().st_mode & 0o777 == 0o640
 
 
-def test_what_older_versions_said_otherwise_is_said_anew(folder: Path, store: JsonlStore) -> None:
-    """Where a compaction begins to keep, and whose message a hook's is."""
+def test_renamed_fields_are_upgraded(folder: Path, store: JsonlStore) -> None:
+    """The first entry that a compaction keeps, and the role of a hook's message."""
     for version in (1, 2):
         _, name = old(folder, version)
         chain(store, name, "new")
@@ -75,8 +75,8 @@ def test_what_older_versions_said_otherwise_is_said_anew(folder: Path, store: Js
     assert second[1]["message"]["role"] == "custom"
 
 
-def test_what_can_not_be_read_in_an_older_file_is_kept_when_it_is_raised(folder: Path, store: JsonlStore) -> None:
-    """At its place, to the byte; a backup that is there already stays."""
+def test_unparsable_lines_survive_an_upgrade(folder: Path, store: JsonlStore) -> None:
+    """In place, to the byte; an existing backup is not overwritten."""
     path, name = old(folder, 1)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:3], b"\xffgarbage\n", *lines[3:], b'{"type":"message","mess']))
@@ -93,7 +93,7 @@ def test_what_can_not_be_read_in_an_older_file_is_kept_when_it_is_raised(folder:
 
 
 def old(folder: Path, version: int) -> tuple[Path, str]:
-    """A file of an older version, and the session in it."""
+    """Return a file of an older version, and the session in it."""
     folder.mkdir(exist_ok=True)
     path = folder / f"version-{version}.jsonl"
     shutil.copyfile(OLD / path.name, path)
@@ -102,7 +102,7 @@ def old(folder: Path, version: int) -> tuple[Path, str]:
 
 
 def without_links(entry: Entry) -> Entry:
-    """What an entry says, apart from what raising it changes."""
+    """Return the part of an entry that an upgrade does not change."""
     changed = ("id", "parentId", "firstKeptEntryIndex", "firstKeptEntryId")
     kept = {key: held for key, held in entry.items() if key not in changed}
     if entry.get("message", {}).get("customType"):

@@ -48,7 +48,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
         ("postgresql://", "&sslmode=disable&connect_timeout=5", "tildone"),
     ],
 )
-def test_a_url_is_understood_as_libpq_does(url: str, opened: Opened, before: str, after: str, shown_as: str) -> None:
+def test_urls_are_parsed_by_libpq(url: str, opened: Opened, before: str, after: str, shown_as: str) -> None:
     """Both schemes, and every parameter."""
     store = PostgresStore(before + url.partition("://")[2] + after)
 
@@ -57,10 +57,10 @@ def test_a_url_is_understood_as_libpq_does(url: str, opened: Opened, before: str
     store.close()
 
 
-def test_what_a_url_leaves_out_comes_from_the_environment(
+def test_omitted_parameters_come_from_the_environment(
     server: Server, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As for every program that uses libpq; names are sent as UTF-8 all the same."""
+    """As in every libpq program, except that names are always sent as UTF-8."""
     for name, word in {"PGHOST": server.folder, "PGUSER": "postgres", "PGCLIENTENCODING": "LATIN1"}.items():
         monkeypatch.setenv(name, word)
 
@@ -83,7 +83,7 @@ def test_what_a_url_leaves_out_comes_from_the_environment(
         ("postgresql://?service=team", "service team"),
     ],
 )
-def test_people_are_told_where_without_the_password(url: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_name_the_database_without_the_password(url: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("PG")]:
         monkeypatch.delenv(name)
 
@@ -103,8 +103,8 @@ def test_people_are_told_where_without_the_password(url: str, where: str, monkey
         "postgresql://me:secret\ud800@db.example/plans",
     ],
 )
-def test_a_url_that_makes_no_sense_is_told_without_the_password(url: str) -> None:
-    """Nor a part of it: what is wrong is often a sign in the password that has a meaning."""
+def test_an_invalid_url_is_an_error_without_the_password(url: str) -> None:
+    """Nor a part of it: an unescaped character of the password is a common mistake."""
     with pytest.raises(
         UsageError, match="the store's address is not a valid URL; its form is postgresql://USER:PASS"
     ) as told:

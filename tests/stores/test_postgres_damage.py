@@ -34,7 +34,7 @@ def store(url: str) -> Iterator[PostgresStore]:
 
 @pytest.fixture
 def own_store(own_url: str) -> Iterator[PostgresStore]:
-    """A store in a database that the test may break."""
+    """A store in a database that the test may damage."""
     opened = PostgresStore(own_url)
     yield opened
     opened.close()
@@ -50,7 +50,6 @@ def own_store(own_url: str) -> Iterator[PostgresStore]:
     ],
 )
 def test_a_store_without_its_tables_is_damaged(own_url: str, own_store: PostgresStore, damage: str, told: str) -> None:
-    """Whatever somebody did to it by hand."""
     execute(own_url, damage)
 
     with pytest.raises(StoreDamaged, match=told):
@@ -65,8 +64,8 @@ def test_a_store_without_its_functions_is_damaged(own_url: str, own_store: Postg
 
 
 @pytest.mark.parametrize("body", ["{", "null", '{"v": 99}'])
-def test_an_event_that_can_not_be_read_is_named(url: str, store: PostgresStore, body: str) -> None:
-    """Whichever way it is come across."""
+def test_an_undecodable_event_is_an_error(url: str, store: PostgresStore, body: str) -> None:
+    """In every operation that reads it."""
     chain(store, "s", "a")
     execute(url, f"UPDATE tildone.events SET body = '{body}'")  # noqa: S608  our own words
 
@@ -77,10 +76,10 @@ def test_an_event_that_can_not_be_read_is_named(url: str, store: PostgresStore, 
 
 
 @pytest.mark.parametrize("restore", ["the tables", "the database"])
-def test_an_older_backup_may_be_put_back_while_a_store_is_open(
+def test_a_backup_can_be_restored_while_a_store_is_open(
     server: Server, own_url: str, own_store: PostgresStore, restore: str
 ) -> None:
-    """A writer who knows what is no more is told, thinks again, and goes on from what is there."""
+    """A writer whose head no longer exists gets HeadMoved, reads again and continues."""
     session = session_on(own_store)
     session.change([Append((Task("kept"),))])
     name = database_of(own_url)
@@ -106,8 +105,7 @@ def test_an_older_backup_may_be_put_back_while_a_store_is_open(
     assert flaws(own_store) == []
 
 
-def test_a_database_that_was_dropped_begins_anew(server: Server, own_url: str, own_store: PostgresStore) -> None:
-    """Once there is one of its name again."""
+def test_a_dropped_database_can_be_created_again(server: Server, own_url: str, own_store: PostgresStore) -> None:
     chain(own_store, "s", "a", "b")
     name = database_of(own_url)
     server.run(f"DROP DATABASE {name} WITH (FORCE)")

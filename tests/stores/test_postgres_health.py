@@ -29,13 +29,13 @@ def store(url: str) -> Iterator[PostgresStore]:
 
 @pytest.fixture
 def own_store(own_url: str) -> Iterator[PostgresStore]:
-    """A store in a database that the test may break."""
+    """A store in a database that the test may damage."""
     opened = PostgresStore(own_url)
     yield opened
     opened.close()
 
 
-def test_a_healthy_store_says_what_it_is(store: PostgresStore) -> None:
+def test_the_check_of_a_healthy_store(store: PostgresStore) -> None:
     chain(store, "s", "a", "b")
 
     what, how = store.check()
@@ -77,14 +77,14 @@ def test_a_healthy_store_says_what_it_is(store: PostgresStore) -> None:
         ("UPDATE tildone.sessions SET updated = 7", ["session 's' has wrong creation or update times"]),
         ("UPDATE tildone.sessions SET ahead = '[1]'", ["session 's' has a damaged redo list"]),
         ("UPDATE tildone.sessions SET ahead = '{'", ["session 's' has a damaged redo list"]),
-        ("DELETE FROM tildone.sessions", [f"event '{letter}' of no session is there" for letter in "abc"]),
+        ("DELETE FROM tildone.sessions", [f"event '{letter}' of no session exists" for letter in "abc"]),
         ("DROP TABLE tildone.events", ["the rest cannot be read: "]),
     ],
 )
-def test_what_is_wrong_with_a_store_is_found(
+def test_the_check_finds_every_kind_of_damage(
     own_url: str, own_store: PostgresStore, damage: str, found: list[str]
 ) -> None:
-    """Each flaw by itself, and what can be done about it."""
+    """Each with its remedy."""
     chain(own_store, "s", "a", "b", "c")
     own_store.move_head("s", SessionHead("a", ("b", "c")), expected="c")
     execute(own_url, damage)
@@ -95,7 +95,7 @@ def test_what_is_wrong_with_a_store_is_found(
     assert {flaw.remedy for flaw in flaws} == {"restore the database from a backup"}
 
 
-def test_many_flaws_are_not_told_one_by_one(url: str, store: PostgresStore) -> None:
+def test_only_the_first_errors_are_reported(url: str, store: PostgresStore) -> None:
     store.import_events("s", [planned(str(number), None, "x") for number in range(1200)], SessionHead("0"))
     execute(url, "UPDATE tildone.events SET body = '{' WHERE number > 900")
 

@@ -46,7 +46,7 @@ def line(server: Server) -> Iterator[Line]:
 
 @pytest.fixture
 def far(url: str, line: Line) -> Iterator[PostgresStore]:
-    """A store at the other end of a line that can be cut."""
+    """A store behind a proxy whose connections can be cut."""
     opened = PostgresStore(line.url(url))
     yield opened
     opened.close()
@@ -54,7 +54,7 @@ def far(url: str, line: Line) -> Iterator[PostgresStore]:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Everything that a server is asked during the test, whether or not it answers."""
+    """Every statement that is sent to a server during the test, whether or not it is acknowledged."""
     questions: list[str] = []
     execute_really = psycopg.Connection.execute
 
@@ -68,15 +68,15 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def unused_port() -> Iterator[int]:
-    """A port that is taken, by somebody who does not answer."""
+    """A port on which nobody accepts connections."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield taken.getsockname()[1]
 
 
 @pytest.mark.parametrize("cut", Cut)
-def test_an_event_is_written_once_whatever_is_lost_on_the_way(far: PostgresStore, line: Line, cut: Cut) -> None:
-    """The question or the answer: it is looked for, and written if it is not there."""
+def test_an_append_is_made_once_when_the_connection_is_lost(far: PostgresStore, line: Line, cut: Cut) -> None:
+    """Before or after the server executed it: the retry checks, and writes only what is missing."""
     chain(far, "s", "a")
     line.break_next(cut)
 
@@ -87,18 +87,18 @@ def test_an_event_is_written_once_whatever_is_lost_on_the_way(far: PostgresStore
     assert far.session_head("s") == SessionHead("b")
 
 
-def test_an_event_that_is_written_again_is_not_taken_for_one_whose_answer_was_lost(store: PostgresStore) -> None:
-    """Nothing was lost: whoever writes it twice was overtaken by himself."""
+def test_a_second_append_of_an_event_is_refused(store: PostgresStore) -> None:
+    """Without a lost connection it is not a retry."""
     [_, event] = chain(store, "s", "a", "b")
 
     with pytest.raises(HeadMoved):
         store.append("s", event)
 
 
-def test_an_event_that_got_through_counts_though_others_came_after(
+def test_a_committed_append_succeeds_although_others_followed(
     far: PostgresStore, line: Line, store: PostgresStore
 ) -> None:
-    """By the time that it is looked for, the head is elsewhere."""
+    """When it is retried, the head has moved on."""
     chain(far, "s", "a")
     line.break_next(Cut.ANSWER, lambda: chain(store, "s", "c"))
 
@@ -107,10 +107,10 @@ def test_an_event_that_got_through_counts_though_others_came_after(
     assert ids(store.history("s")) == ["c", "b", "a"]
 
 
-def test_an_event_that_got_through_counts_though_it_was_taken_back(
+def test_a_committed_append_succeeds_although_it_was_undone(
     far: PostgresStore, line: Line, store: PostgresStore
 ) -> None:
-    """By the time that it is looked for, the head is where it was before; it is not written again."""
+    """When it is retried, the head is its parent again; it is not written twice."""
     chain(far, "s", "a")
     line.break_next(Cut.ANSWER, lambda: store.move_head("s", SessionHead("a", ("b",)), expected="b"))
 
@@ -120,8 +120,7 @@ def test_an_event_that_got_through_counts_though_it_was_taken_back(
     assert store.session_head("s") == SessionHead("a", ("b",))
 
 
-def test_a_writer_who_was_overtaken_meanwhile_is_told(far: PostgresStore, line: Line, store: PostgresStore) -> None:
-    """What did not get through, and can't any more, is not written."""
+def test_a_retried_append_fails_if_the_head_moved(far: PostgresStore, line: Line, store: PostgresStore) -> None:
     chain(far, "s", "a")
     line.break_next(Cut.REQUEST, lambda: chain(store, "s", "c"))
 
@@ -131,8 +130,8 @@ def test_a_writer_who_was_overtaken_meanwhile_is_told(far: PostgresStore, line: 
     assert ids(store.events("s")) == ["a", "c"]
 
 
-def test_another_event_of_that_id_is_not_taken_for_it(far: PostgresStore, line: Line, store: PostgresStore) -> None:
-    """Somebody else has written it meanwhile, with another text."""
+def test_a_retried_append_fails_if_the_id_was_taken(far: PostgresStore, line: Line, store: PostgresStore) -> None:
+    """By an event of another writer with another text."""
     chain(far, "s", "a")
 
     def meanwhile() -> None:
@@ -146,7 +145,7 @@ def test_another_event_of_that_id_is_not_taken_for_it(far: PostgresStore, line: 
 
 
 @pytest.mark.parametrize("cut", Cut)
-def test_a_move_is_made_once(far: PostgresStore, line: Line, cut: Cut) -> None:
+def test_a_move_is_made_once_when_the_connection_is_lost(far: PostgresStore, line: Line, cut: Cut) -> None:
     chain(far, "s", "a", "b")
     line.break_next(cut)
 
@@ -155,7 +154,7 @@ def test_a_move_is_made_once(far: PostgresStore, line: Line, cut: Cut) -> None:
     assert far.session_head("s") == SessionHead("a", ("b",))
 
 
-def test_a_mover_who_was_overtaken_meanwhile_is_told(far: PostgresStore, line: Line, store: PostgresStore) -> None:
+def test_a_retried_move_fails_if_the_head_moved(far: PostgresStore, line: Line, store: PostgresStore) -> None:
     chain(far, "s", "a", "b")
     line.break_next(Cut.REQUEST, lambda: chain(store, "s", "c"))
 
@@ -166,7 +165,7 @@ def test_a_mover_who_was_overtaken_meanwhile_is_told(far: PostgresStore, line: L
 
 
 @pytest.mark.parametrize("cut", Cut)
-def test_a_session_is_forgotten_once(far: PostgresStore, line: Line, cut: Cut) -> None:
+def test_a_deletion_is_made_once_when_the_connection_is_lost(far: PostgresStore, line: Line, cut: Cut) -> None:
     chain(far, "s", "a", "b")
     line.break_next(cut)
 
@@ -175,9 +174,7 @@ def test_a_session_is_forgotten_once(far: PostgresStore, line: Line, cut: Cut) -
     assert far.sessions() == []
 
 
-def test_a_session_that_goes_on_meanwhile_is_not_forgotten(
-    far: PostgresStore, line: Line, store: PostgresStore
-) -> None:
+def test_a_retried_deletion_fails_if_the_head_moved(far: PostgresStore, line: Line, store: PostgresStore) -> None:
     chain(far, "s", "a", "b")
     line.break_next(Cut.REQUEST, lambda: chain(store, "s", "c"))
 
@@ -189,8 +186,10 @@ def test_a_session_that_goes_on_meanwhile_is_not_forgotten(
 
 @pytest.mark.parametrize("cut", Cut)
 @pytest.mark.parametrize("word", [b"BEGIN", b"adopt", b"stand", b"COMMIT"])
-def test_events_are_taken_over_once(far: PostgresStore, line: Line, cut: Cut, word: bytes) -> None:
-    """And counted, though they were there when they were looked for."""
+def test_an_import_is_made_once_when_the_connection_is_lost(
+    far: PostgresStore, line: Line, cut: Cut, word: bytes
+) -> None:
+    """The count is right although the retry finds the events in the database."""
     theirs = [planned("a", None, "x"), planned("b", "a", "y")]
     line.break_next(cut, word=word)
 
@@ -213,19 +212,15 @@ def test_events_are_taken_over_once(far: PostgresStore, line: Line, cut: Cut, wo
         pytest.param(lambda store: store.wait("s", "a", LONG_ENOUGH) and "b", id="a change"),
     ],
 )
-def test_what_is_read_is_asked_for_again(
-    far: PostgresStore, line: Line, read: Callable[[PostgresStore], object]
-) -> None:
+def test_reads_are_retried(far: PostgresStore, line: Line, read: Callable[[PostgresStore], object]) -> None:
     chain(far, "s", "a", "b")
     line.break_next(Cut.ANSWER)
 
     assert read(far) == "b"
 
 
-def test_idle_connections_that_were_cut_are_replaced(
-    server: Server, url: str, store: PostgresStore, asked: list[str]
-) -> None:
-    """All at once, however many they were: none is tried that went the same way."""
+def test_lost_idle_connections_are_replaced(server: Server, url: str, store: PostgresStore, asked: list[str]) -> None:
+    """All at once: none of them is tried."""
     with ThreadPoolExecutor(4) as pool, psycopg.connect(url) as holder:
         holder.execute("LOCK TABLE tildone.sessions")
         reading = [pool.submit(store.session_head, "s") for _ in range(4)]
@@ -241,10 +236,10 @@ def test_idle_connections_that_were_cut_are_replaced(
     assert ids(store.history("s")) == ["a"]
 
 
-def test_a_server_that_is_away_for_a_while_is_waited_for(
+def test_a_store_waits_for_a_server_that_restarts(
     far: PostgresStore, line: Line, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is looked for again and again; nobody is told."""
+    """It retries without an error."""
     chain(far, "s", "a")
     line.break_next(Cut.REQUEST, line.close)
     pauses = iter(range(5))
@@ -260,8 +255,8 @@ def test_a_server_that_is_away_for_a_while_is_waited_for(
     assert ids(far.history("s")) == ["b", "a"]
 
 
-def test_a_server_that_does_not_come_back_is_told(url: str, line: Line) -> None:
-    """With its name and that of the database, once patience has ended; and it is not for ever."""
+def test_a_server_that_does_not_return_is_an_error(url: str, line: Line) -> None:
+    """After the timeout, with the names of server and database; a later operation may succeed."""
     # Long enough to try again at least once, however busy the machine is.
     store = PostgresStore(line.url(url), timeout=2)
     chain(store, "s", "a")
@@ -274,8 +269,7 @@ def test_a_server_that_does_not_come_back_is_told(url: str, line: Line) -> None:
     store.close()
 
 
-def test_a_server_that_is_not_there_is_told_at_once(unused_port: int) -> None:
-    """Whoever has never reached it need not wait for it to come back."""
+def test_a_server_that_was_never_reached_is_an_error_at_once(unused_port: int) -> None:
     with pytest.raises(
         StoreError, match=f"cannot reach plans at 127.0.0.1:{unused_port}: Connection refused"
     ) as caught:

@@ -50,8 +50,8 @@ def store(url: str) -> Iterator[PostgresStore]:
 
 
 @pytest.mark.slow
-def test_eight_processes_at_once_lose_nothing(url: str, store: PostgresStore) -> None:
-    """Each makes 500 changes to one plan, as an agent or as a person. None fails, and none undoes another's."""
+def test_eight_concurrent_processes_lose_no_change(url: str, store: PostgresStore) -> None:
+    """Each makes 500 changes to one plan, as an agent or as a user. None fails, and none undoes another's."""
     todos = [{"text": f"of worker {worker}"} for worker in range(WRITERS)]
     session_on(store).call("write_todos", {"mode": "replace", "todos": todos})
 
@@ -70,8 +70,8 @@ def test_eight_processes_at_once_lose_nothing(url: str, store: PostgresStore) ->
 
 
 @pytest.mark.slow
-def test_a_writer_may_be_killed_at_any_moment(url: str, store: PostgresStore) -> None:
-    """A hundred times over: the store is whole, and holds every change that a writer was told was written."""
+def test_a_killed_writer_loses_no_acknowledged_change(url: str, store: PostgresStore) -> None:
+    """100 writers are killed. The store is intact, and contains every acknowledged change."""
     with program("killed", url, KILLS, 20261115) as killing:
         told = ended(killing).split()
 
@@ -84,8 +84,8 @@ def test_a_writer_may_be_killed_at_any_moment(url: str, store: PostgresStore) ->
 
 
 @pytest.mark.slow
-def test_a_server_may_crash_while_everybody_works() -> None:
-    """Three times over: writers and waiters find it again. Nothing acknowledged is lost, nothing is there twice."""
+def test_a_crashed_server_loses_no_acknowledged_change() -> None:
+    """Three crashes: writers and waiters reconnect. Nothing acknowledged is lost, nothing is written twice."""
     with ExitStack() as running:
         server = running.enter_context(running_server(*RECOVERING_FAST))
         server.run("CREATE DATABASE plans")
@@ -117,8 +117,8 @@ def test_a_server_may_crash_while_everybody_works() -> None:
         store.close()
 
 
-def test_a_lock_is_waited_for_and_then_named(url: str) -> None:
-    """Reading goes on beside it, and writing after it."""
+def test_a_lock_held_too_long_is_reported(url: str) -> None:
+    """Reading continues meanwhile, and writing after the lock is released."""
     store = PostgresStore(url, timeout=0.05)
     chain(store, "s", "a")
 
@@ -137,8 +137,7 @@ def test_a_lock_is_waited_for_and_then_named(url: str) -> None:
     store.close()
 
 
-def test_who_makes_a_store_is_waited_for_and_then_named(server: Server) -> None:
-    """Somebody is making one, and does not come to an end."""
+def test_a_schema_creation_that_takes_too_long_is_reported(server: Server) -> None:
     with server.database() as url, psycopg.connect(url) as holder:
         holder.execute("SELECT pg_advisory_xact_lock(1953260654)")
 
@@ -146,8 +145,8 @@ def test_who_makes_a_store_is_waited_for_and_then_named(server: Server) -> None:
             PostgresStore(url, timeout=0.05)
 
 
-def test_a_writer_has_the_patience_to_outlast_a_lock(server: Server, url: str, store: PostgresStore) -> None:
-    """Nobody is told of it, and other threads go on meanwhile: one of them ends the lock."""
+def test_a_writer_waits_for_a_lock(server: Server, url: str, store: PostgresStore) -> None:
+    """Without an error, and other threads continue meanwhile: one of them releases the lock."""
     chain(store, "s", "a")
 
     with psycopg.connect(url) as holder, ThreadPoolExecutor(1) as pool:
@@ -160,8 +159,8 @@ def test_a_writer_has_the_patience_to_outlast_a_lock(server: Server, url: str, s
     assert ids(store.history("s")) == ["b", "a"]
 
 
-def test_when_all_connections_are_in_use_that_is_said(url: str) -> None:
-    """Threads that wait for one have patience, too, and it ends."""
+def test_an_exhausted_pool_is_reported(url: str) -> None:
+    """Threads wait for a connection until the timeout."""
     store = PostgresStore(url, timeout=0.3)
 
     with psycopg.connect(url) as holder, ThreadPoolExecutor(20) as pool:
@@ -173,8 +172,10 @@ def test_when_all_connections_are_in_use_that_is_said(url: str) -> None:
     store.close()
 
 
-def test_a_server_without_room_is_told(server: Server, own_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may have room again soon, so it is asked again until patience ends."""
+def test_a_server_without_free_connections_is_reported(
+    server: Server, own_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is tried again until the timeout."""
     server.run("CREATE ROLE many LOGIN CONNECTION LIMIT 0")
     execute(own_url, "GRANT USAGE ON SCHEMA tildone TO many", "GRANT SELECT ON ALL TABLES IN SCHEMA tildone TO many")
     crowded = own_url.replace("postgres@", "many@")
@@ -189,8 +190,8 @@ def test_a_server_without_room_is_told(server: Server, own_url: str, monkeypatch
         execute(own_url, "DROP OWNED BY many", "DROP ROLE many")
 
 
-def test_a_store_may_be_closed_while_somebody_is_at_work(server: Server, url: str, store: PostgresStore) -> None:
-    """What was begun comes to its end, and its connection with it."""
+def test_a_store_can_be_closed_during_an_operation(server: Server, url: str, store: PostgresStore) -> None:
+    """The operation completes, then its connection is closed."""
     with psycopg.connect(url) as holder, ThreadPoolExecutor(1) as pool:
         holder.execute("LOCK TABLE tildone.sessions")
         reading = pool.submit(store.session_head, "s")
@@ -202,8 +203,8 @@ def test_a_store_may_be_closed_while_somebody_is_at_work(server: Server, url: st
     until(lambda: server.run("SELECT FROM pg_stat_activity WHERE application_name = 'tildone'") == [])
 
 
-def test_an_impatient_person_can_interrupt(server: Server, url: str, store: PostgresStore) -> None:
-    """Whoever waits for a lock, say; what was interrupted is not done later."""
+def test_an_operation_can_be_interrupted(server: Server, url: str, store: PostgresStore) -> None:
+    """For example while it waits for a lock; it has no effect later."""
     chain(store, "s", "a")
 
     with psycopg.connect(url) as holder, program("write", url, "x", 1) as writer:

@@ -40,7 +40,7 @@ Opened = list["psycopg.Connection"]
 
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
-    """Everything that is asked of a server during the test."""
+    """Every statement that is executed during the test, with its cost."""
     done = Work()
     execute_really = psycopg.Connection.execute
 
@@ -75,8 +75,8 @@ def store(url: str) -> Iterator[PostgresStore]:
     opened.close()
 
 
-def test_opening_a_store_takes_one_connection_and_one_question(url: str, work: Work) -> None:
-    """And no thread: a command that is over in a moment pays for nothing else."""
+def test_opening_a_store_takes_one_connection_and_one_query(url: str, work: Work) -> None:
+    """And no thread."""
     threads = threading.active_count()
 
     store = PostgresStore(url)
@@ -88,8 +88,8 @@ def test_opening_a_store_takes_one_connection_and_one_question(url: str, work: W
 
 
 @pytest.mark.parametrize(("usual", "settled"), [("off", "on"), ("on", "on"), ("remote_apply", "remote_apply")])
-def test_what_is_acknowledged_is_on_disk(own_url: str, opened: Opened, usual: str, settled: str) -> None:
-    """Whatever is usual in the database; only what is stronger than that stays."""
+def test_acknowledged_changes_are_on_disk(own_url: str, opened: Opened, usual: str, settled: str) -> None:
+    """Whatever the default of the database is; a stronger setting is left as it is."""
     execute(own_url, f"ALTER DATABASE {database_of(own_url)} SET synchronous_commit = {usual}")
 
     store = PostgresStore(own_url)
@@ -99,8 +99,8 @@ def test_what_is_acknowledged_is_on_disk(own_url: str, opened: Opened, usual: st
     store.close()
 
 
-def test_writers_see_each_other_whatever_is_usual(own_url: str, opened: Opened) -> None:
-    """A database may make every transaction serializable; then an overtaken writer would be told something else."""
+def test_the_isolation_level_is_set_explicitly(own_url: str, opened: Opened) -> None:
+    """With a default of serializable, a conflict would raise another error."""
     execute(own_url, f"ALTER DATABASE {database_of(own_url)} SET default_transaction_isolation = 'serializable'")
 
     store = PostgresStore(own_url)
@@ -112,17 +112,15 @@ def test_writers_see_each_other_whatever_is_usual(own_url: str, opened: Opened) 
 @pytest.mark.parametrize(
     ("patience", "longest"), [(1.5, "1500ms"), (0, "1ms"), (30, "30s"), (float("inf"), "2147483647ms")]
 )
-def test_nobody_waits_for_a_lock_longer_than_there_is_patience(
-    url: str, opened: Opened, patience: float, longest: str
-) -> None:
+def test_the_lock_timeout_follows_the_timeout(url: str, opened: Opened, patience: float, longest: str) -> None:
     store = PostgresStore(url, timeout=patience)
 
     assert setting_of(opened[-1], "lock_timeout") == longest
     store.close()
 
 
-def test_a_change_is_one_question(store: PostgresStore, work: Work) -> None:
-    """So it takes one round trip, and its own transaction."""
+def test_a_change_is_one_query(store: PostgresStore, work: Work) -> None:
+    """One round trip, in its own transaction."""
     chain(store, "s", "a")
     work.statements.clear()
 
@@ -135,8 +133,8 @@ def test_a_change_is_one_question(store: PostgresStore, work: Work) -> None:
 
 @pytest.mark.parametrize("nudges", [0, 20])
 @pytest.mark.parametrize("length", [5, 300])
-def test_the_newest_plan_is_one_question(store: PostgresStore, work: Work, length: int, nudges: int) -> None:
-    """However long the history is, no more is read than there is since that plan."""
+def test_the_newest_plan_is_one_query(store: PostgresStore, work: Work, length: int, nudges: int) -> None:
+    """However long the history is, only the events since that plan are read."""
     store.import_events("s", in_a_row(length), SessionHead(str(length - 1)))
     for number in range(nudges):
         head = store.session_head("s").head
@@ -162,8 +160,8 @@ def test_the_newest_plan_is_one_question(store: PostgresStore, work: Work, lengt
         pytest.param(lambda store: list(islice(store.history("s"), 3)), id="the newest three"),
     ],
 )
-def test_the_length_of_a_session_costs_nothing(url: str, work: Work, read: Callable[[Store], object]) -> None:
-    """As many questions, and no longer answers, with a long history as with a short one."""
+def test_costs_do_not_grow_with_the_length_of_a_session(url: str, work: Work, read: Callable[[Store], object]) -> None:
+    """As many queries and rows for a long history as for a short one."""
     asked = []
     for length in (20, 300):
         store = PostgresStore(url)
@@ -183,8 +181,8 @@ def test_the_length_of_a_session_costs_nothing(url: str, work: Work, read: Calla
     assert asked[0][0]
 
 
-def test_a_whole_history_is_read_in_a_few_questions(store: PostgresStore, work: Work) -> None:
-    """Each brings more than the one before."""
+def test_a_whole_history_is_read_in_few_queries(store: PostgresStore, work: Work) -> None:
+    """Each returns more than the one before."""
     events = in_a_row(3000)
     store.import_events("s", events, SessionHead("2999"))
     work.statements.clear()
@@ -196,8 +194,8 @@ def test_a_whole_history_is_read_in_a_few_questions(store: PostgresStore, work: 
     assert len(work.statements) <= 12
 
 
-def test_large_plans_are_read_a_few_at_a_time(store: PostgresStore, work: Work) -> None:
-    """No answer holds much more than a million bytes, unless one event does."""
+def test_large_plans_are_read_in_small_batches(store: PostgresStore, work: Work) -> None:
+    """No result is much larger than a million bytes, unless a single event is."""
     large = PlanChanged(flat(*(Task("x" * 1000) for _ in range(600))))
     events = [replace(event, fact=large) for event in in_a_row(7)]
     store.import_events("s", events, SessionHead("6"))
@@ -208,8 +206,8 @@ def test_large_plans_are_read_a_few_at_a_time(store: PostgresStore, work: Work) 
     assert work.rows == [1, 2, 2, 2, 1, 2, 2, 2, 1]
 
 
-def test_a_session_that_is_removed_while_it_is_read_is_told(store: PostgresStore) -> None:
-    """Rather than being taken for a shorter one."""
+def test_deleting_a_session_while_it_is_read_is_an_error(store: PostgresStore) -> None:
+    """It does not look like a shorter one."""
     store.import_events("s", in_a_row(1500), SessionHead("1499"))
     history, events = store.history("s"), store.events("s")
     next(history)
@@ -224,7 +222,7 @@ def test_a_session_that_is_removed_while_it_is_read_is_told(store: PostgresStore
 
 
 def test_threads_share_a_few_connections(url: str, store: PostgresStore) -> None:
-    """As many as are at work at once, and never more than a bound; the others wait their turn."""
+    """As many as are needed at once, up to a limit; other threads wait."""
     in_step = Barrier(2 * MAX_CONNECTIONS, timeout=LONG_ENOUGH)
 
     def write(worker: int) -> int:
@@ -239,10 +237,8 @@ def test_threads_share_a_few_connections(url: str, store: PostgresStore) -> None
     assert [info.events for info in store.sessions()] == [20] * 2 * MAX_CONNECTIONS
 
 
-def test_connections_that_nobody_needs_any_more_are_closed(
-    url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """When work has been less for a while; one stays."""
+def test_idle_connections_are_closed(url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a while; one stays open."""
     with ThreadPoolExecutor(4) as pool, psycopg.connect(url) as holder:
         holder.execute("LOCK TABLE tildone.sessions")
         reading = [pool.submit(store.session_head, "s") for _ in range(4)]
@@ -257,5 +253,5 @@ def test_connections_that_nobody_needs_any_more_are_closed(
 
 
 def in_a_row(length: int) -> list[Event]:
-    """A history without branches, its events numbered."""
+    """Return a history without branches, its events numbered."""
     return [planned(str(number), str(number - 1) if number else None, str(number)) for number in range(length)]

@@ -36,14 +36,14 @@ def store(url: str) -> Iterator[PostgresStore]:
 
 @pytest.fixture
 def own_store(own_url: str) -> Iterator[PostgresStore]:
-    """A store in a database that the test may break."""
+    """A store in a database that the test may damage."""
     opened = PostgresStore(own_url)
     yield opened
     opened.close()
 
 
-def test_a_wrong_password_is_not_repeated(server: Server, url: str) -> None:
-    """It is said that it is wrong, and not what it was; the right one opens."""
+def test_a_wrong_password_is_not_in_the_error(server: Server, url: str) -> None:
+    """The right one opens the store."""
     server.run(f"CREATE ROLE {GUARDED} LOGIN SUPERUSER PASSWORD '{PASSWORD}'")
     guarded = url.replace("postgres@", f"{GUARDED}:%s@")
 
@@ -57,20 +57,20 @@ def test_a_wrong_password_is_not_repeated(server: Server, url: str) -> None:
     server.run(f"DROP ROLE {GUARDED}")
 
 
-def test_a_database_that_is_not_there_is_named(server: Server) -> None:
+def test_a_missing_database_is_an_error(server: Server) -> None:
     with pytest.raises(StoreError, match=f"there is no nowhere at {server.folder}: create the database first"):
         PostgresStore(server.url("nowhere"))
 
 
-def test_a_user_who_is_not_there_is_named(server: Server) -> None:
+def test_a_missing_user_is_an_error(server: Server) -> None:
     with pytest.raises(
         StoreError, match=f'cannot connect to postgres at {server.folder}: role "nobody" does not exist'
     ):
         PostgresStore(server.url("postgres", "nobody"))
 
 
-def test_a_database_that_can_not_hold_every_text_is_refused(server: Server) -> None:
-    """Before anything is made in it."""
+def test_a_database_of_another_encoding_is_refused(server: Server) -> None:
+    """Nothing is created in it."""
     with server.database("template0", "ENCODING LATIN1") as url:
         with pytest.raises(
             StoreError, match="has the encoding LATIN1; tildone needs a database with the encoding UTF8"
@@ -80,8 +80,8 @@ def test_a_database_that_can_not_hold_every_text_is_refused(server: Server) -> N
         assert execute(url, "SELECT to_regnamespace('tildone')") == [(None,)]
 
 
-def test_a_database_that_may_only_be_read_is_read(own_url: str, own_store: PostgresStore) -> None:
-    """Writing says why it can't be done."""
+def test_a_read_only_database_can_be_read(own_url: str, own_store: PostgresStore) -> None:
+    """Writing raises an error with the reason."""
     chain(own_store, "s", "a")
     execute(own_url, f"ALTER DATABASE {database_of(own_url)} SET default_transaction_read_only = on")
 
@@ -94,7 +94,7 @@ def test_a_database_that_may_only_be_read_is_read(own_url: str, own_store: Postg
     reader.close()
 
 
-def test_a_new_database_that_may_only_be_read_is_named(server: Server) -> None:
+def test_an_empty_read_only_database_is_an_error(server: Server) -> None:
     with server.database() as url:
         execute(url, f"ALTER DATABASE {database_of(url)} SET default_transaction_read_only = on")
 
@@ -103,8 +103,8 @@ def test_a_new_database_that_may_only_be_read_is_named(server: Server) -> None:
 
 
 @pytest.mark.slow
-def test_a_standby_is_read() -> None:
-    """A server that only follows another: it is said that it can't be written."""
+def test_a_standby_can_be_read() -> None:
+    """Writing raises an error with the reason."""
     with running_server("fsync=off") as server:
         server.run("CREATE DATABASE plans")
         store = PostgresStore(server.url("plans"))
@@ -119,8 +119,8 @@ def test_a_standby_is_read() -> None:
         store.close()
 
 
-def test_a_full_disk_is_named(own_url: str, own_store: PostgresStore) -> None:
-    """What was written before stays, and writing goes on when there is room."""
+def test_a_full_disk_is_an_error(own_url: str, own_store: PostgresStore) -> None:
+    """Earlier changes stay, and writing continues when there is space again."""
     chain(own_store, "s", "a")
     execute(
         own_url,
@@ -138,8 +138,8 @@ def test_a_full_disk_is_named(own_url: str, own_store: PostgresStore) -> None:
     assert ids(own_store.history("s")) == ["b", "a"]
 
 
-def test_a_user_who_may_not_is_told(server: Server, own_url: str, own_store: PostgresStore) -> None:
-    """Neither look nor make, each by the name of what it is about."""
+def test_missing_privileges_are_an_error(server: Server, own_url: str, own_store: PostgresStore) -> None:
+    """The error names the object concerned."""
     chain(own_store, "s", "a")
     server.run("CREATE ROLE guest LOGIN")
     guest = own_url.replace("postgres@", "guest@")

@@ -30,7 +30,7 @@ pytestmark = needs_server
 
 @pytest.fixture
 def own_store(own_url: str) -> Iterator[PostgresStore]:
-    """A store in a database that the test may break."""
+    """A store in a database that the test may damage."""
     opened = PostgresStore(own_url)
     yield opened
     opened.close()
@@ -38,13 +38,13 @@ def own_store(own_url: str) -> Iterator[PostgresStore]:
 
 @pytest.fixture
 def empty(server: Server) -> Iterator[str]:
-    """A database in which nobody has made anything yet."""
+    """An empty database."""
     with server.database() as url:
         yield url
 
 
-def test_many_who_make_the_same_store_make_one(empty: str) -> None:
-    """The first to come makes it, the others wait for that; none is refused."""
+def test_processes_that_create_the_same_store_wait_for_each_other(empty: str) -> None:
+    """The first creates it; none fails."""
     with ExitStack() as running:
         makers = [running.enter_context(program("make", empty)) for _ in range(6)]
         assert [next_line(maker) for maker in makers] == ["ready"] * 6
@@ -56,10 +56,10 @@ def test_many_who_make_the_same_store_make_one(empty: str) -> None:
     assert execute(empty, "SELECT version, name FROM tildone.migrations") == [(1, "sessions_and_events")]
 
 
-def test_a_database_of_an_older_tildone_is_brought_up_to_date(
+def test_a_database_of_an_older_tildone_is_migrated(
     own_store: PostgresStore, own_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Step by step, in order; what it holds stays."""
+    """Migrations run in order; the data stay."""
     chain(own_store, "s", "a")
     newer = ((2, "twos", b"CREATE TABLE tildone.two ()"), (3, "threes", b"ALTER TABLE tildone.two RENAME TO three"))
     monkeypatch.setattr(schema, "migrations", lambda: (*migrations(), *newer))
@@ -75,8 +75,8 @@ def test_a_database_of_an_older_tildone_is_brought_up_to_date(
     later.close()
 
 
-def test_a_step_that_fails_leaves_nothing_behind(own_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor those before it: the older tildone can go on with the database."""
+def test_a_failed_migration_changes_nothing(own_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Earlier ones are rolled back, too: the older tildone can still use the database."""
     newer = ((2, "twos", b"CREATE TABLE tildone.two ()"), (3, "threes", b"DROP TABLE tildone.nonsense"))
     monkeypatch.setattr(schema, "migrations", lambda: (*migrations(), *newer))
 
@@ -89,8 +89,7 @@ def test_a_step_that_fails_leaves_nothing_behind(own_url: str, monkeypatch: pyte
     store.close()
 
 
-def test_a_database_of_a_newer_tildone_is_left_alone(own_url: str) -> None:
-    """This one can't know what it would break."""
+def test_a_database_of_a_newer_tildone_is_refused(own_url: str) -> None:
     execute(own_url, "INSERT INTO tildone.migrations (version, name) VALUES (9, 'wonders')")
 
     with pytest.raises(
@@ -100,8 +99,7 @@ def test_a_database_of_a_newer_tildone_is_left_alone(own_url: str) -> None:
 
 
 @pytest.mark.parametrize("theirs", ["CREATE TABLE tildone.theirs ()", "CREATE VIEW tildone.theirs AS SELECT 1"])
-def test_a_schema_of_somebody_else_is_left_alone(empty: str, theirs: str) -> None:
-    """Though it bears our name."""
+def test_a_foreign_schema_of_the_same_name_is_refused(empty: str, theirs: str) -> None:
     execute(empty, "CREATE SCHEMA tildone", theirs)
 
     with pytest.raises(StoreDamaged, match="has a schema named tildone that is not a tildone store"):
@@ -110,8 +108,8 @@ def test_a_schema_of_somebody_else_is_left_alone(empty: str, theirs: str) -> Non
     assert execute(empty, "SELECT relname FROM pg_class WHERE relnamespace = 'tildone'::regnamespace") == [("theirs",)]
 
 
-def test_a_schema_that_was_made_for_us_is_used(empty: str) -> None:
-    """By somebody who may make schemas, for a user who may not."""
+def test_an_empty_schema_owned_by_the_user_is_used(empty: str) -> None:
+    """Created by an administrator for a user who may not create schemas."""
     role = f"agent_{database_of(empty)}"
     execute(empty, f"CREATE ROLE {role} LOGIN", f"CREATE SCHEMA tildone AUTHORIZATION {role}")
     try:

@@ -38,7 +38,7 @@ WAITERS = 100
 
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
-    """Everything that is asked of a server during the test."""
+    """Every statement that is executed during the test, with its cost."""
     done = Work()
     execute_really = psycopg.Connection.execute
 
@@ -61,13 +61,13 @@ def store(url: str) -> Iterator[PostgresStore]:
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody looks by himself whether anything has happened."""
+    """Waiters do not read the head by themselves."""
     monkeypatch.setattr(postgres, "RECHECK_SECONDS", 100 * LONG_ENOUGH)
 
 
 @pytest.mark.usefixtures("patient")
-def test_a_hundred_waiters_need_one_connection_more(url: str, store: PostgresStore) -> None:
-    """And all of them wake."""
+def test_a_hundred_waiters_share_one_connection(url: str, store: PostgresStore) -> None:
+    """All of them wake."""
     chain(store, "s", "a")
 
     with waiting(store, "a", WAITERS) as woken:
@@ -81,8 +81,8 @@ def test_a_hundred_waiters_need_one_connection_more(url: str, store: PostgresSto
 
 
 @pytest.mark.usefixtures("patient")
-def test_a_waiter_is_told_rather_than_looking(url: str, store: PostgresStore, work: Work) -> None:
-    """It asks to begin with, when it begins to hear, and when something has happened here, not elsewhere."""
+def test_a_waiter_queries_only_when_notified(url: str, store: PostgresStore, work: Work) -> None:
+    """At first, when LISTEN is established, and when its own session changes."""
     chain(store, "s", "a")
     other = PostgresStore(url)
 
@@ -99,7 +99,7 @@ def test_a_waiter_is_told_rather_than_looking(url: str, store: PostgresStore, wo
 
 
 @pytest.mark.usefixtures("patient")
-def test_a_waiter_hears_of_other_processes(url: str, store: PostgresStore) -> None:
+def test_a_waiter_is_notified_by_other_processes(url: str, store: PostgresStore) -> None:
     session_on(store).call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
 
     with waiting(store, "e0") as [woken], program("toggle", url, 0, 1) as other:
@@ -109,8 +109,8 @@ def test_a_waiter_hears_of_other_processes(url: str, store: PostgresStore) -> No
 
 
 @pytest.mark.usefixtures("patient")
-def test_a_waiter_who_was_cut_off_hears_again(url: str, store: PostgresStore) -> None:
-    """And looks then, so that what happened while nobody could tell it is not missed."""
+def test_a_waiter_survives_a_lost_connection(url: str, store: PostgresStore) -> None:
+    """It reads the head after reconnecting, so that no change is missed."""
     chain(store, "s", "a")
 
     with waiting(store, "a") as [woken]:
@@ -124,10 +124,8 @@ def test_a_waiter_who_was_cut_off_hears_again(url: str, store: PostgresStore) ->
         assert woken.result(LONG_ENOUGH)
 
 
-def test_a_waiter_who_can_not_be_told_looks_now_and_then(
-    url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A pooler between us and the server, for one, may keep what it tells to itself."""
+def test_a_waiter_without_notifications_polls(url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection pooler may drop notifications."""
     monkeypatch.setattr(postgres, "RECHECK_SECONDS", 0.01)
     chain(store, "s", "a")
 
@@ -138,8 +136,8 @@ def test_a_waiter_who_can_not_be_told_looks_now_and_then(
 
 
 @pytest.mark.usefixtures("patient")
-def test_closing_a_store_wakes_those_who_wait(url: str, store: PostgresStore) -> None:
-    """They are told; the thread and every connection are gone."""
+def test_closing_a_store_wakes_its_waiters(url: str, store: PostgresStore) -> None:
+    """With an error; the thread and every connection end."""
     with waiting(store, None) as [woken]:
         until(lambda: execute(url, LISTENING) != [])
         store.close()
@@ -153,8 +151,8 @@ def test_closing_a_store_wakes_those_who_wait(url: str, store: PostgresStore) ->
     store.close()
 
 
-def test_a_store_that_is_forgotten_lets_go(url: str) -> None:
-    """As if it had been closed, its listener with it."""
+def test_a_garbage_collected_store_closes_its_connections(url: str) -> None:
+    """And ends its listener."""
     store = PostgresStore(url)
     store.wait("s", None, 0.01)
 
@@ -164,15 +162,15 @@ def test_a_store_that_is_forgotten_lets_go(url: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["at once", "waiting", "forgotten"])
-def test_a_process_may_end_without_a_word(url: str, how: str) -> None:
-    """It ends at once and warns of nothing; every warning is an error there."""
+def test_a_process_can_end_without_closing_the_store(url: str, how: str) -> None:
+    """It ends at once and without warnings, which are errors there."""
     with program("leave", url, how) as leaving:
         assert ended(leaving) == ""
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are Unix's")
 def test_a_forked_process_does_not_use_its_parents_connections(url: str) -> None:
-    """Two who talk on one connection get each other's answers. The parent's goes on, unharmed."""
+    """The protocol does not allow sharing them. The parent's continue to work."""
     with program("fork", url) as forking:
         refused, again, *said = ended(forking).splitlines()
 
@@ -184,7 +182,7 @@ def test_a_forked_process_does_not_use_its_parents_connections(url: str) -> None
 
 @contextmanager
 def waiting(store: PostgresStore, head: str | None, many: int = 1) -> Iterator[list["Future[bool]"]]:
-    """Threads that wait, for longer than the test lasts, for a change of session s; the store is closed after it."""
+    """Threads that wait for a change of session s for longer than the test; the store is closed afterwards."""
     with ThreadPoolExecutor(many) as pool:
         try:
             yield [pool.submit(store.wait, "s", head, 10 * LONG_ENOUGH) for _ in range(many)]

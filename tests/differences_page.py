@@ -1,4 +1,4 @@
-"""`docs/differences.md`, written from the list of differences: `python -m tests.differences_page`."""
+"""`docs/differences.md`, generated from the list of differences by `python -m tests.differences_page`."""
 
 from pathlib import Path
 
@@ -8,10 +8,9 @@ PAGE = Path(__file__).parents[1] / "docs" / "differences.md"
 OPENING = """\
 # Differences from the originals
 
-tildone re-implements pi-til-done's todo tools, oh-my-pi's `todo_write` and MyCodeAgent's `TodoWrite`, and
-recorded behaviour of all three is replayed against it. Where it deliberately does something else, that is
-listed here, with the reason. The list is data (`tildone.differences.DIFFERENCES`), each entry has a test of its own,
-and this page is written from it.
+tildone re-implements the todo tools of pi-til-done, `todo_write` of oh-my-pi and `TodoWrite` of MyCodeAgent. Recordings
+of all three are replayed against it. This page lists the deliberate differences and their reasons. It is generated from
+`tildone.differences.DIFFERENCES`, and each entry has a test.
 """
 
 
@@ -23,7 +22,7 @@ def page() -> str:
 def _entry(difference: Difference) -> str:
     title = difference.id.replace("-", " ").capitalize()
     return (
-        f"## {title}\n\n- *The original:* {difference.original}\n- *Here:* {difference.here}\n"
+        f"## {title}\n\n- *The original:* {difference.original}\n- *tildone:* {difference.tildone}\n"
         f"- *Why:* {difference.why}\n"
     )
 

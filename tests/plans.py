@@ -4,8 +4,8 @@ import itertools
 
 from hypothesis import strategies as st
 
-from tildone.core.faults import Missing
-from tildone.core.numbers import numbered
+from tildone.core.faults import MissingField
+from tildone.core.numbers import assign_numbers
 from tildone.core.ops import Append, At, Everything, InPhase, Insert, Mark, Move, Named, Note, Numbered, Remove, Write
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.core.rules import Focus, Rules, Unit
@@ -52,7 +52,7 @@ tasks = st.builds(Task, texts, statuses, st.lists(texts, max_size=2).map(tuple))
 fresh_tasks = st.builds(Task, texts)
 phases = st.builds(Phase, names, st.lists(tasks, max_size=4).map(tuple))
 plans = st.builds(Plan, st.lists(phases, max_size=3).map(tuple))
-numbered_plans = plans.map(lambda plan: numbered(Plan(counted=2), plan))
+numbered_plans = plans.map(lambda plan: assign_numbers(Plan(last_number=2), plan))
 rules = st.builds(
     Rules,
     focus=st.sampled_from(Focus),
@@ -75,4 +75,4 @@ ops = st.one_of(
     st.builds(Remove, selectors),
     st.builds(Note, st.builds(Named, texts) | positions | numbers, texts),
 )
-steps = st.lists(st.one_of(ops, st.just(Missing("task", "start"))), max_size=5)
+steps = st.lists(st.one_of(ops, st.just(MissingField("task", "start"))), max_size=5)

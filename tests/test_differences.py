@@ -19,7 +19,8 @@ from tildone.dialects.phased import DIALECT as PHASED
 from tildone.differences import DIFFERENCES
 from tildone.errors import Refused
 from tildone.extensions.indexed import indexed
-from tildone.formats import markdown
+from tildone.formats.markdown.reader import read
+from tildone.formats.markdown.writer import lossless_checklist
 from tildone.host.events import AgentEnd
 from tildone.host.extension_events import BranchChange
 from tildone.host.messages import AssistantMessage
@@ -256,7 +257,7 @@ def test_lossless_markdown() -> None:
     """Whatever a text or a note holds comes back."""
     plan = Plan((Phase(" A\n", (Task("- [x] # a\r\n ", notes=("one\n\ntwo ", "")), Task(""))), Phase("")))
 
-    assert markdown.read(markdown.lossless_checklist(plan)).plan == plan
+    assert read(lossless_checklist(plan)).plan == plan
 
 
 def test_reminder_cannot_be_closed() -> None:

@@ -34,7 +34,7 @@ from tildone.core.ops import Append, At, InPhase, Mark, Named, Note, Write
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.reduce import reduce
 from tildone.core.rules import Focus, Rules
-from tildone.formats.markdown import lossless_checklist
+from tildone.formats.markdown.writer import lossless_checklist
 
 PLAN = Plan((Phase("Build", (Task("Parse", IN_PROGRESS), Task("Wire up"))), Phase("Ship", (Task("Tell"),))))
 

@@ -19,7 +19,8 @@ from tildone.dialects.phased.entries import phases_in, phases_out, recover
 from tildone.extensions.phased import PANEL, plan_in
 from tildone.extensions.phased import PhasedExtension as Extension
 from tildone.extensions.phased.settings import PhasedSettings
-from tildone.formats.markdown import lossless_checklist, portable_checklist, read
+from tildone.formats.markdown.reader import read
+from tildone.formats.markdown.writer import lossless_checklist, portable_checklist
 from tildone.host.content import ToolCallBlock
 from tildone.host.events import ToolExecutionEnd
 from tildone.host.extension_events import BeforeSettle, ExtensionEvent, KeepGoing, ToolResultReady

@@ -31,7 +31,7 @@ def after(plan: Plan, *steps: Step, rules: Rules = NUMBERED) -> Plan:
 
 def test_tasks_are_numbered_from_one() -> None:
     assert numbers(ABC) == {"a": 1, "b": 2, "c": 3}
-    assert ABC.counted == 3
+    assert ABC.last_number == 3
 
 
 def test_without_the_rule_there_are_no_numbers() -> None:
@@ -44,7 +44,7 @@ def test_a_number_is_never_given_again() -> None:
     longer = after(shorter, Append((Task("d"),)), rules=Rules())
 
     assert numbers(longer) == {"a": 1, "b": 2, "d": 4}
-    assert longer.counted == 4
+    assert longer.last_number == 4
 
 
 def test_a_plan_written_anew_keeps_the_numbers_of_what_it_kept() -> None:
@@ -113,7 +113,7 @@ def test_what_is_added_to_a_finished_plan_begins_another(status: Status, anew: b
     """If it is meant to; numbers go on."""
     plan = after(ABC, Mark(Numbered((1, 2)), COMPLETED), Mark(Numbered((3,)), status))
 
-    begun = after(plan, Append((Task("d"),), anew=True))
+    begun = after(plan, Append((Task("d"),), clear_finished=True))
     added = after(plan, Append((Task("d"),)))
 
     assert numbers(begun) == ({"d": 4} if anew else numbers(added))
@@ -128,8 +128,8 @@ def test_every_task_has_a_number_of_its_own_for_ever(plan: Plan, steps: list[Ste
 
     given_numbers = [task.number for task in later.tasks]
     assert len(set(given_numbers)) == len(given_numbers)
-    assert all(0 < number <= later.counted for number in given_numbers)
-    assert later.counted >= first.counted
+    assert all(0 < number <= later.last_number for number in given_numbers)
+    assert later.last_number >= first.last_number
     by_number = {task.number: task.text for task in first.tasks}
     assert all(by_number[task.number] == task.text for task in later.tasks if task.number in by_number)
 

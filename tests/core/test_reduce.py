@@ -102,7 +102,7 @@ def test_a_double_is_skipped_and_the_rest_appended() -> None:
     outcome = reduce(TWO_PHASES, [Append((Task("a"), Task("d"), Task("d")), "B")], unique)
 
     assert texts(outcome.after) == ["a", "b", "c", "d"]
-    assert outcome.faults == (faults.AlreadyThere("a"), faults.AlreadyThere("d"))
+    assert outcome.faults == (faults.DuplicateTask("a"), faults.DuplicateTask("d"))
 
 
 def test_growing_past_the_limit_is_refused() -> None:
@@ -192,7 +192,7 @@ def test_notes_add_up() -> None:
 
 def test_a_fault_among_the_steps_is_a_fault_of_the_batch() -> None:
     """A request that could not be put as a change still has its place in the order."""
-    missing = faults.Missing("task", "start")
+    missing = faults.MissingField("task", "start")
     steps: list[Step] = [Mark(Named("a"), COMPLETED), missing]
 
     assert reduce(plan_of("a"), steps, FREE) == Outcome(plan_of("a"), plan_of("a"), (missing,))

@@ -42,7 +42,7 @@ def test_each_file_is_a_task() -> None:
     assert taken.plan == flat(
         Task("Parse", COMPLETED, ("The grammar is in docs/.",)), Task("Wire up", IN_PROGRESS), Task("Tell")
     )
-    assert taken.said == ()
+    assert taken.warnings == ()
 
 
 def test_what_a_plan_has_no_place_for_is_kept_as_notes_or_said() -> None:
@@ -52,10 +52,10 @@ def test_what_a_plan_has_no_place_for_is_kept_as_notes_or_said() -> None:
     )
 
     assert taken.plan == flat(Task("a", notes=("owner: ada", "pr: 12\narea: api")))
-    assert taken.said == (
-        ConversionWarning("activeForm has no place in a plan and is left out", (7,), "task"),
-        ConversionWarning("extra has no place in a plan and is left out", (7,), "task"),
-        ConversionWarning("its owner has no place in a plan; it is kept as a note", (7,), "task"),
+    assert taken.warnings == (
+        ConversionWarning("the field activeForm is not imported", (7,), "task"),
+        ConversionWarning("the field extra is not imported", (7,), "task"),
+        ConversionWarning("its owner is kept as a note", (7,), "task"),
         ConversionWarning("its metadata have no place in a plan; they are kept as a note", (7,), "task"),
     )
 
@@ -64,9 +64,9 @@ def test_deleted_tasks_are_left_out() -> None:
     """And said."""
     taken = read_task_files([task(1, "a", status="deleted"), task(2, "b")])
 
-    assert (taken.plan, [str(remark) for remark in taken.said]) == (
+    assert (taken.plan, [str(warning) for warning in taken.warnings]) == (
         plan_of("b"),
-        ["task 1: it was deleted, and is left out"],
+        ["task 1: it is marked as deleted and is not imported"],
     )
 
 
@@ -90,8 +90,8 @@ def test_a_task_comes_after_those_that_it_waits_for() -> None:
     )
 
     assert taken.plan == plan_of("sleep", "build", "test", "ship", "tell")
-    assert taken.said == (
-        ConversionWarning("it waits for another: it comes after that, but the link is not kept", (1, 3, 4, 5), "task"),
+    assert taken.warnings == (
+        ConversionWarning("it is placed after its blockers; the dependency is not imported", (1, 3, 4, 5), "task"),
     )
 
 
@@ -105,7 +105,7 @@ def test_tasks_that_wait_for_one_another_come_last() -> None:
     taken = read_task_files([task(1, "a", blockedBy=["2"]), task(2, "b", blockedBy=["1"]), task(3, "c")])
 
     assert taken.plan == plan_of("c", "a", "b")
-    assert taken.said[-1] == ConversionWarning("they wait for one another, so they come last", (1, 2), "task")
+    assert taken.warnings[-1] == ConversionWarning("they block each other, so they come last", (1, 2), "task")
 
 
 def test_the_older_form_is_a_list() -> None:
@@ -118,9 +118,9 @@ def test_the_older_form_is_a_list() -> None:
     taken = read_todo_list(data)
 
     assert taken.plan == flat(Task("a", COMPLETED, ("priority: high",)), Task("b", ABANDONED))
-    assert [str(remark) for remark in taken.said] == [
-        "tasks 1 and 2: activeForm has no place in a plan and is left out",
-        "task 1: its priority has no place in a plan; it is kept as a note",
+    assert [str(warning) for warning in taken.warnings] == [
+        "tasks 1 and 2: the field activeForm is not imported",
+        "task 1: its priority is kept as a note",
     ]
     assert read_todo_list([]).plan == Plan()
 
@@ -131,7 +131,7 @@ def test_a_status_that_is_not_known_is_taken_as_pending(status: object, shown: s
     taken = read_todo_list([{"content": "a", "status": status}])
 
     assert taken.plan == plan_of("a")
-    assert taken.said[0].what == f"the status “{shown}” is not known; it is taken as pending"
+    assert taken.warnings[0].message == f"unknown status “{shown}”; it is imported as pending"
 
 
 @pytest.mark.parametrize("data", [None, [], {}, {"subject": 1}, {"content": "a"}, "subject"])
@@ -158,4 +158,4 @@ def test_whatever_the_fields_hold_every_task_is_there(files: list[Fields]) -> No
 
     kept = [each["subject"] for each in files if each.get("status") != "deleted"]
     assert sorted(each.text for each in taken.plan.tasks) == sorted(map(str, kept))
-    assert codec.dump([remark.told() for remark in taken.said])
+    assert codec.dump([warning.text() for warning in taken.warnings])

@@ -6,7 +6,7 @@ from tildone.formats.conversion import ConversionWarning, WarningCollector
 
 
 @pytest.mark.parametrize(
-    ("where", "short", "full"),
+    ("numbers", "short", "full"),
     [
         ((), "x", "x"),
         ((7,), "line 7: x", "line 7: x"),
@@ -15,17 +15,17 @@ from tildone.formats.conversion import ConversionWarning, WarningCollector
         ((1, 2, 5, 9, 11), "lines 1, 2, 5 and 2 more: x", "lines 1, 2, 5, 9 and 11: x"),
     ],
 )
-def test_a_remark_names_its_lines(where: tuple[int, ...], short: str, full: str) -> None:
+def test_a_remark_names_its_lines(numbers: tuple[int, ...], short: str, full: str) -> None:
     """A few of them, unless all are wanted."""
-    assert (str(ConversionWarning("x", where)), ConversionWarning("x", where).told()) == (short, full)
+    assert (str(ConversionWarning("x", numbers)), ConversionWarning("x", numbers).text()) == (short, full)
 
 
 def test_remarks_that_say_the_same_become_one() -> None:
     """In the order in which each was first made; a line is named once."""
-    remarks = WarningCollector("task")
+    warnings = WarningCollector("task")
     for number in (3, 3, 4):
-        remarks.add("a", number)
-    remarks.add("b")
-    remarks.add("a", 9)
+        warnings.add("a", number)
+    warnings.add("b")
+    warnings.add("a", 9)
 
-    assert remarks.all() == (ConversionWarning("a", (3, 4, 9), "task"), ConversionWarning("b", (), "task"))
+    assert warnings.all() == (ConversionWarning("a", (3, 4, 9), "task"), ConversionWarning("b", (), "task"))

@@ -78,7 +78,7 @@ def test_an_archive_is_a_file_with_a_history() -> None:
     file = parse_file("name", JSON, EMPTY_ARCHIVE)
 
     assert isinstance(file, HistoryFile)
-    assert (file.session, file.events, file.plan.tasks, file.said) == ("s", (), (), ())
+    assert (file.session, file.events, file.plan.tasks, file.warnings) == ("s", (), (), ())
 
 
 def test_text_in_another_format_is_refused() -> None:

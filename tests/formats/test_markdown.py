@@ -1,4 +1,4 @@
-"""Markdown out and in: what others can read, and what comes back."""
+"""The Markdown writers and the reader: portable output, and lossless round trips."""
 
 import pytest
 from hypothesis import example, given, settings
@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from tests.formats.hostile_plans import FAMILIES, LONG, plans
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.formats.markdown import LineProblem, ParsedChecklist, lossless_checklist, portable_checklist, read
+from tildone.formats.markdown.reader import LineProblem, ParsedChecklist, read
+from tildone.formats.markdown.writer import lossless_checklist, portable_checklist
 
 PLANS_EACH = 950
 EXAMPLES = 500

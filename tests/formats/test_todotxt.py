@@ -104,13 +104,13 @@ def test_what_a_plan_has_no_place_for_is_kept_and_said() -> None:
     """Line by line, those of a kind in one sentence."""
     text = "(A) call @home\nx 2026-01-02 pay due:2026-02-01 +a +b\n(B) 2026-01-01 go rec:1w due:x\n"
 
-    assert read(text).said == (
-        ConversionWarning("a priority has no place in a plan; it is kept in the text", (1, 3)),
-        ConversionWarning("a context (@) has no place in a plan; it is kept in the text", (1,)),
-        ConversionWarning("a date has no place in a plan; it is kept as a note", (2, 3)),
+    assert read(text).warnings == (
+        ConversionWarning("a priority is kept in the text", (1, 3)),
+        ConversionWarning("a context (@) is kept in the text", (1,)),
+        ConversionWarning("a date is kept as a note", (2, 3)),
         ConversionWarning("a task has one phase; further +projects are kept in the text", (2,)),
-        ConversionWarning("due: has no place in a plan; it is kept in the text", (2, 3)),
-        ConversionWarning("rec: has no place in a plan; it is kept in the text", (3,)),
+        ConversionWarning("the field due: is kept in the text", (2, 3)),
+        ConversionWarning("the field rec: is kept in the text", (3,)),
     )
 
 
@@ -152,10 +152,10 @@ def test_a_plan_is_written_as_others_write_theirs() -> None:
         "x 2026-01-02 Tell +Ship\n"
         "x Wait +Ship status:abandoned note:no%20time\n"
     )
-    assert written.said == (
+    assert written.warnings == (
         ConversionWarning("in_progress is written as status:in_progress, which other programs show as it is", (2,)),
         ConversionWarning("abandoned is written as status:abandoned, which other programs show as it is", (4,)),
-        ConversionWarning("what is noted is written as note:…, which other programs show as it is", (4,)),
+        ConversionWarning("a note is written as note:…, which other programs show as it is", (4,)),
     )
 
 
@@ -165,13 +165,15 @@ def test_what_todo_txt_has_no_place_for_is_said_of_phases() -> None:
     twice = Plan((Phase("A", (Task("a"),)), Phase("", (Task("b"),)), Phase("A", (Task("c"),))))
 
     assert write(plan).text == "a +Two_words phase:Two%20words\nb +B\n"
-    assert [remark.what for remark in write(plan).said] == [
+    assert [warning.message for warning in write(plan).warnings] == [
         "phase “Two words” is written as +Two_words, and exactly as phase:…",
-        "phase “Empty” has no task, so it has no line and is left out",
-        "a phase without a name has no task, so it has no line and is left out",
-        "phase “B” has no task, so it has no line and is left out",
+        "phase “Empty” has no tasks and is left out",
+        "a phase without a name has no tasks and is left out",
+        "phase “B” has no tasks and is left out",
     ]
-    assert [remark.what for remark in write(twice).said] == ["phase “A” is there more than once: read again, it is one"]
+    assert [warning.message for warning in write(twice).warnings] == [
+        "phase “A” occurs more than once; an import makes it one phase"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -199,9 +201,9 @@ def test_a_text_cannot_forge_a_line(text: str, line: str) -> None:
 
 def test_a_changed_text_is_said() -> None:
     """Because others show the field."""
-    assert write(plan_of("a\nb")).said == (
+    assert write(plan_of("a\nb")).warnings == (
         ConversionWarning(
-            "a text that would be taken for something else is changed, and exactly written as text:…, "
+            "a text that would be parsed differently is changed; the exact text is written as text:…, "
             "which other programs show as it is",
             (1,),
         ),
@@ -211,11 +213,11 @@ def test_a_changed_text_is_said() -> None:
 @pytest.mark.parametrize(
     ("line", "plan", "said"),
     [
-        ("changed text:a%0Ab", plan_of("changed"), "text: does not fit its line any more; the line counts"),
+        ("changed text:a%0Ab", plan_of("changed"), "text: no longer matches its line; the line is used"),
         (
             "a +Other phase:Two%20words",
             Plan((Phase("Other", (Task("a"),)),)),
-            "phase: does not fit its +project any more; the +project counts",
+            "phase: no longer matches its +project; the +project is used",
         ),
     ],
 )
@@ -224,7 +226,7 @@ def test_where_a_person_has_edited_a_line_the_edit_counts(line: str, plan: Plan,
     taken = read(line)
 
     assert taken.plan == plan
-    assert taken.said == (ConversionWarning(said, (1,)),)
+    assert taken.warnings == (ConversionWarning(said, (1,)),)
 
 
 @pytest.mark.parametrize("family", FORGERIES)

@@ -16,7 +16,7 @@ from tildone.log.events import Actor, Event, Nudged, PlanChanged
 
 
 def told(entry: TaskHistory) -> list[tuple[str, list[ChangeKind], int | None]]:
-    return [(step.event.id, [change.kind for change in step.changes], step.took) for step in entry.steps]
+    return [(step.event.id, [change.kind for change in step.changes], step.duration) for step in entry.steps]
 
 
 def test_a_life_is_all_that_happened_to_a_task() -> None:
@@ -78,8 +78,8 @@ def test_what_left_the_plan_comes_last_and_the_newest_of_it_first() -> None:
     )
 
     assert [entry.task.text for entry in found] == ["c", "b", "a"]
-    assert found[2].steps[-1].took == MINUTE
-    assert found[2].worked_on(99 * MINUTE) == MINUTE
+    assert found[2].steps[-1].duration == MINUTE
+    assert found[2].time_in_progress(99 * MINUTE) == MINUTE
 
 
 def test_two_tasks_of_one_text_have_lives_of_their_own() -> None:
@@ -97,9 +97,9 @@ def test_the_time_in_progress_is_the_sum_of_its_stretches() -> None:
 
     [entry, never] = task_histories(events)
 
-    assert entry.worked_on(10 * MINUTE) == MINUTE + 7 * MINUTE
-    assert entry.worked_on(0) == MINUTE
-    assert never.worked_on(10 * MINUTE) is None
+    assert entry.time_in_progress(10 * MINUTE) == MINUTE + 7 * MINUTE
+    assert entry.time_in_progress(0) == MINUTE
+    assert never.time_in_progress(10 * MINUTE) is None
 
 
 def test_a_task_lasts_from_when_it_was_added_to_when_it_was_closed_last() -> None:
@@ -113,11 +113,11 @@ def test_a_task_lasts_from_when_it_was_added_to_when_it_was_closed_last() -> Non
 
     again, once, dropped = task_histories(events)
 
-    assert [entry.lasted for entry in (again, once, dropped)] == [3 * MINUTE, MINUTE, 2 * MINUTE]
+    assert [entry.lifetime for entry in (again, once, dropped)] == [3 * MINUTE, MINUTE, 2 * MINUTE]
     assert [entry.closed and entry.closed.event.id for entry in (again, once, dropped)] == ["d", "b", "c"]
     assert task_histories(events[:3])[0].closed is None
-    assert task_histories(events[:3])[0].lasted is None
-    assert again.stood is again.closed
+    assert task_histories(events[:3])[0].lifetime is None
+    assert again.status_change is again.closed
 
 
 def test_a_clock_that_went_back_leaves_nothing_to_tell() -> None:
@@ -129,14 +129,14 @@ def test_a_clock_that_went_back_leaves_nothing_to_tell() -> None:
 
     closed, left = task_histories(events)
 
-    assert closed.lasted is None
-    assert left.worked_on(99) is None
+    assert closed.lifetime is None
+    assert left.time_in_progress(99) is None
 
 
 def test_what_is_no_change_of_the_plan_is_nobodys_life() -> None:
     """A branch without a plan has no lives."""
     assert task_histories([Event("a", None, 1, Actor.TIMER, Nudged(1, 1))]) == []
-    assert task_histories(history(plan_of("a")))[0].stood is None
+    assert task_histories(history(plan_of("a")))[0].status_change is None
 
 
 @settings(max_examples=60, derandomize=True)

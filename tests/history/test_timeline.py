@@ -150,7 +150,9 @@ def test_a_plan_is_told_from_the_start_of_its_own_branch() -> None:
 
 def test_names_and_times_are_kept_when_a_text_is_cut() -> None:
     """They are what cannot be guessed."""
-    row = TimelineRow(HeadRelation.HEAD, "3f2a", "12:03", "agent", (f"completed “{'x' * 100}”",), "v1", took=(723_000,))
+    row = TimelineRow(
+        HeadRelation.HEAD, "3f2a", "12:03", "agent", (f"completed “{'x' * 100}”",), "v1", durations=(723_000,)
+    )
 
     assert plain(row_lines(row, 60)[0]) == "* 3f2a  12:03  agent  completed “xxxxxxxxxxxxxx… (12m)  (v1)"
 
@@ -169,7 +171,7 @@ def test_the_end_of_a_tasks_time_in_progress_says_how_long_that_was() -> None:
     """Each stretch is told where it ends."""
     rows = timeline(done_after(5, 12), "e4", str)
 
-    assert [(row.what, row.took) for row in rows] == [
+    assert [(row.what, row.durations) for row in rows] == [
         (("added “a”",), (None,)),
         (("started “a”",), (None,)),
         (("put back “a”",), (300_000,)),
@@ -185,7 +187,7 @@ def test_how_long_it_was_is_not_told_when_nobody_knows() -> None:
     back = [*done_after(5)[:2], Event("e2", "e1", -1, Actor.USER, PlanChanged(flat(Task("a", COMPLETED))))]
 
     for events in (never, done_after(5)[1:], back):
-        assert [row.took for row in timeline(events, events[-1].id, str)][-1] == (None,)
+        assert [row.durations for row in timeline(events, events[-1].id, str)][-1] == (None,)
 
 
 def test_many_that_end_at_once_are_told_without_their_times() -> None:
@@ -196,7 +198,10 @@ def test_many_that_end_at_once_are_told_without_their_times() -> None:
         Event("b", "a", 60_000, Actor.USER, PlanChanged(flat(*(Task(task.text, COMPLETED) for task in texts)))),
     ]
 
-    assert (timeline(events, "b", str)[1].what, timeline(events, "b", str)[1].took) == (("completed 4 tasks",), (None,))
+    assert (timeline(events, "b", str)[1].what, timeline(events, "b", str)[1].durations) == (
+        ("completed 4 tasks",),
+        (None,),
+    )
 
 
 def test_each_branch_counts_its_own_time() -> None:
@@ -208,7 +213,7 @@ def test_each_branch_counts_its_own_time() -> None:
         Event("d", "c", 5000, Actor.USER, PlanChanged(flat(Task("x", COMPLETED)))),
     ]
 
-    assert timeline(events, "d", str)[3].took == (3000,)
+    assert timeline(events, "d", str)[3].durations == (3000,)
 
 
 def test_the_newest_are_told_from_one_snapshot_more() -> None:
@@ -243,7 +248,7 @@ def test_a_start_is_looked_for_further_back() -> None:
     newest = newest_events(newest_first, 2)
 
     assert [each.id for each in newest_first] == ["e1", "e0"]
-    assert timeline(newest, "z", str)[-2].took == (720_000,)
+    assert timeline(newest, "z", str)[-2].durations == (720_000,)
 
 
 def test_a_start_may_be_many_changes_back() -> None:
@@ -255,7 +260,7 @@ def test_a_start_may_be_many_changes_back() -> None:
     newest = newest_events(reversed(events), 1)
 
     assert newest == events
-    assert timeline(newest, "f", str)[-1].took == (4 * MINUTE,)
+    assert timeline(newest, "f", str)[-1].durations == (4 * MINUTE,)
 
 
 def test_a_start_is_not_looked_for_for_ever() -> None:
@@ -270,7 +275,7 @@ def test_a_start_is_not_looked_for_for_ever() -> None:
     newest = newest_events(reversed(events), 1)
 
     assert len(newest) <= MAX_LOOKBACK_EVENTS + 3
-    assert timeline(newest, "z", str)[-1].took == (None, None)
+    assert timeline(newest, "z", str)[-1].durations == (None, None)
 
 
 def test_a_name_given_to_an_event_that_is_not_told_is_told_all_the_same() -> None:

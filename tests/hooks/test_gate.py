@@ -367,7 +367,7 @@ def test_a_digest_of_the_message_is_stored_and_not_the_message(agent: HookedAgen
 
     agent.stops("A secret.")
 
-    assert agent.workspace.session.state.fingerprint.words == digest("A secret.")
+    assert agent.workspace.session.state.fingerprint.message == digest("A secret.")
 
 
 def test_a_bound_that_was_already_reported_is_not_reported_again(agent: HookedAgent) -> None:

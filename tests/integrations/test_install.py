@@ -245,7 +245,7 @@ def test_all_says_so_where_none_is_found(person: Person) -> None:
         (("install", "claud"), "did you mean 'claude'?"),
         (("install", "claude", "--scope", "global"), "--scope is user or project"),
         (("install", "claude", "--no-mcp", "--no-hooks"), "leave nothing to install"),
-        (("install", "claude-desktop", "--scope", "project"), "no settings of a project"),
+        (("install", "claude-desktop", "--scope", "project"), "no project settings"),
         (("install", "codex", "--as-plugin", "x"), "only claude takes a plugin folder"),
         (("uninstall",), "requires AGENT"),
     ],
@@ -277,7 +277,7 @@ def test_settings_are_below_the_home_on_every_platform(name: str, platform: str)
     """A program with a space in its path is quoted as the platform's shell wants it."""
     site = Site("/home/ada", "/home/ada/app", USER, {}, "/opt/my tools/tildone", platform=platform)
 
-    edits = edits_for(INTEGRATIONS[name], site)
+    edits = edits_for(INTEGRATIONS[name].configure, site)
 
     assert edits
     assert all(edit.file.startswith("/home/ada/") for edit in edits)
@@ -291,14 +291,15 @@ def test_variables_that_move_the_settings_are_respected() -> None:
     site = Site("/home/ada", "/app", USER, moved, "/bin/tildone", platform="linux")
 
     places = {
-        name: {os.path.dirname(edit.file) for edit in edits_for(INTEGRATIONS[name], site)} for name in INTEGRATIONS
+        name: {os.path.dirname(edit.file) for edit in edits_for(INTEGRATIONS[name].configure, site)}
+        for name in INTEGRATIONS
     }
 
     assert places["claude"] == {"/cfg/claude"}
     assert places["codex"] == {"/cfg/codex"}
     assert places["vscode"] == {"/cfg/xdg/Code/User"}
     with pytest.raises(UsageError):
-        edits_for(INTEGRATIONS["claude-desktop"], Site("/home/ada", "/app", PROJECT, {}, "/bin/tildone"))
+        edits_for(INTEGRATIONS["claude-desktop"].configure, Site("/home/ada", "/app", PROJECT, {}, "/bin/tildone"))
 
 
 def test_doctor_reports_on_coding_agents(person: Person) -> None:

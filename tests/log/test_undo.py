@@ -6,7 +6,7 @@ from tests.plans import plan_of
 from tildone.errors import Refused
 from tildone.log.events import Actor, Event, Labelled, Nudged, PlanChanged
 from tildone.log.tree import SessionHead
-from tildone.log.undo import redone, undone
+from tildone.log.undo import head_after_redo, head_after_undo
 
 CHANGED = PlanChanged(plan_of("x"))
 NEWEST_FIRST = [
@@ -20,18 +20,18 @@ NEWEST_FIRST = [
 
 def test_going_back_stops_before_each_change() -> None:
     """The way forward leads to where one stood each time, what was nudged and named included."""
-    assert undone(SessionHead("e"), NEWEST_FIRST, 1) == SessionHead("b", ("e",))
-    assert undone(SessionHead("e", ("x",)), NEWEST_FIRST, 2) == SessionHead(None, ("b", "e", "x"))
+    assert head_after_undo(SessionHead("e"), NEWEST_FIRST, 1) == SessionHead("b", ("e",))
+    assert head_after_undo(SessionHead("e", ("x",)), NEWEST_FIRST, 2) == SessionHead(None, ("b", "e", "x"))
 
 
 def test_several_steps_are_as_many_single_ones() -> None:
     """Back, and forth again."""
-    once = undone(SessionHead("e"), NEWEST_FIRST, 1)
-    twice = undone(once, NEWEST_FIRST[3:], 1)
+    once = head_after_undo(SessionHead("e"), NEWEST_FIRST, 1)
+    twice = head_after_undo(once, NEWEST_FIRST[3:], 1)
 
-    assert undone(SessionHead("e"), NEWEST_FIRST, 2) == twice
-    assert redone(twice, 1) == once
-    assert redone(twice, 2) == redone(once, 1) == SessionHead("e")
+    assert head_after_undo(SessionHead("e"), NEWEST_FIRST, 2) == twice
+    assert head_after_redo(twice, 1) == once
+    assert head_after_redo(twice, 2) == head_after_redo(once, 1) == SessionHead("e")
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_several_steps_are_as_many_single_ones() -> None:
 def test_there_may_not_be_so_many_to_undo(newest_first: list[Event], changes: int, said: str) -> None:
     """None is undone then."""
     with pytest.raises(Refused, match=said):
-        undone(SessionHead("e"), newest_first, changes)
+        head_after_undo(SessionHead("e"), newest_first, changes)
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_there_may_not_be_so_many_to_undo(newest_first: list[Event], changes: in
 def test_there_may_not_be_so_many_to_redo(ahead: tuple[str, ...], changes: int, said: str) -> None:
     """None is made again then."""
     with pytest.raises(Refused, match=said):
-        redone(SessionHead("e", ahead), changes)
+        head_after_redo(SessionHead("e", ahead), changes)

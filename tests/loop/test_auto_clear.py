@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plans
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.query import TaskInPhase
-from tildone.loop.auto_clear import Cleared, Schedule, cleared, next_due, schedule
+from tildone.loop.auto_clear import ClearResult, Schedule, clear_due, next_due, schedule
 
 WIRED, TESTED = Task("wire", COMPLETED), Task("test", ABANDONED)
 ACTIVE = Task("write", IN_PROGRESS)
@@ -60,10 +60,10 @@ def test_only_tasks_whose_moment_has_come_go() -> None:
     plan = one_phase(WIRED, TESTED, ACTIVE)
     waiting = Schedule(((("A", "wire"), 60), (("A", "test"), 90)))
 
-    early, late = cleared(plan, waiting, now=59), cleared(plan, waiting, now=60)
+    early, late = clear_due(plan, waiting, now=59), clear_due(plan, waiting, now=60)
 
-    assert early == Cleared(plan, waiting)
-    assert late == Cleared(one_phase(TESTED, ACTIVE), Schedule(((("A", "test"), 90),)), (TaskInPhase("A", WIRED),))
+    assert early == ClearResult(plan, waiting)
+    assert late == ClearResult(one_phase(TESTED, ACTIVE), Schedule(((("A", "test"), 90),)), (TaskInPhase("A", WIRED),))
 
 
 def test_a_clearing_takes_empty_phases_with_it() -> None:
@@ -71,13 +71,13 @@ def test_a_clearing_takes_empty_phases_with_it() -> None:
     plan = Plan((Phase("A", (WIRED,)), Phase("B"), Phase("C", (ACTIVE,))))
     waiting = schedule(plan, Schedule(), now=0)
 
-    assert cleared(plan, waiting, now=60_000).plan == Plan((Phase("C", (ACTIVE,)),))
+    assert clear_due(plan, waiting, now=60_000).plan == Plan((Phase("C", (ACTIVE,)),))
 
 
 def test_a_clearing_that_finds_nothing_leaves_empty_phases_alone() -> None:
     plan = Plan((Phase("A", (Task("wire"),)), Phase("B")))
 
-    assert cleared(plan, Schedule(((("A", "wire"), 60),)), now=60) == Cleared(plan, Schedule())
+    assert clear_due(plan, Schedule(((("A", "wire"), 60),)), now=60) == ClearResult(plan, Schedule())
 
 
 def test_equal_tasks_of_one_phase_go_one_at_a_time() -> None:
@@ -85,25 +85,25 @@ def test_equal_tasks_of_one_phase_go_one_at_a_time() -> None:
     plan = one_phase(WIRED, WIRED, ACTIVE)
     waiting = schedule(plan, Schedule(), now=0)
 
-    after = cleared(plan, waiting, now=60_000)
+    after = clear_due(plan, waiting, now=60_000)
 
-    assert after == Cleared(one_phase(WIRED, ACTIVE), Schedule(), (TaskInPhase("A", WIRED),))
-    assert next_due(schedule(after.plan, after.waiting, now=70_000)) == 130_000
+    assert after == ClearResult(one_phase(WIRED, ACTIVE), Schedule(), (TaskInPhase("A", WIRED),))
+    assert next_due(schedule(after.plan, after.schedule, now=70_000)) == 130_000
 
 
 def test_an_open_task_shields_an_equal_finished_one_behind_it() -> None:
     plan = one_phase(Task("wire", IN_PROGRESS), WIRED)
 
-    assert cleared(plan, schedule(plan, Schedule(), now=0), now=60_000) == Cleared(plan, Schedule())
+    assert clear_due(plan, schedule(plan, Schedule(), now=0), now=60_000) == ClearResult(plan, Schedule())
 
 
 def test_equal_tasks_of_two_phases_go_together() -> None:
     plan = Plan((Phase("A", (WIRED,)), Phase("B", (WIRED, ACTIVE))))
 
-    after = cleared(plan, schedule(plan, Schedule(), now=0), now=60_000)
+    after = clear_due(plan, schedule(plan, Schedule(), now=0), now=60_000)
 
     assert after.plan == Plan((Phase("B", (ACTIVE,)),))
-    assert after.gone == (TaskInPhase("A", WIRED), TaskInPhase("B", WIRED))
+    assert after.removed == (TaskInPhase("A", WIRED), TaskInPhase("B", WIRED))
 
 
 @given(plans, st.integers(0, 100))
@@ -111,10 +111,10 @@ def test_no_open_task_is_ever_cleared(plan: Plan, delay_ms: int) -> None:
     """Whatever the plan, clearing ends, and what is left of it holds every open task in its order."""
     waiting = schedule(plan, Schedule(), now=0, delay_ms=delay_ms)
 
-    after = cleared(plan, waiting, now=delay_ms)
+    after = clear_due(plan, waiting, now=delay_ms)
 
-    assert after.waiting == Schedule()
-    assert len(after.gone) + len(after.plan.tasks) == len(plan.tasks)
+    assert after.schedule == Schedule()
+    assert len(after.removed) + len(after.plan.tasks) == len(plan.tasks)
     assert [task for task in after.plan.tasks if task.status.is_open] == [
         task for task in plan.tasks if task.status.is_open
     ]

@@ -13,7 +13,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, PromptReference, ResourceT
 from tests.formats.hostile_plans import BREAKS, COMMENTS, CONTROLS, MARKDOWN, SURROGATES
 from tests.mcp.project import MODES, PROGRAM, TIMEOUT_SECONDS, Inbox, Project, client_info, read, subscribed
 from tildone.dialects import dialect_named
-from tildone.formats.markdown import read as read_markdown
+from tildone.formats.markdown.reader import read as read_markdown
 from tildone.mcp import subscriptions
 from tildone.mcp.resources import parse_uri, session_uri
 from tildone.mcp.server import RESOURCE_NOT_FOUND

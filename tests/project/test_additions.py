@@ -52,6 +52,13 @@ class Checkout:
         [at] = [number for number, each in enumerate(lines) if each.startswith(before)]
         path.write_text("".join([*lines[:at], f"{line}\n", *lines[at:]]), encoding="utf-8")
 
+    def insert_after(self, line: str, *, after: str, into: str) -> None:
+        """Insert one line into a file of the source, after the line that begins with a text."""
+        path = self.root / "src" / "tildone" / into
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        [at] = [number for number, each in enumerate(lines) if each.startswith(after)]
+        path.write_text("".join([*lines[: at + 1], f"{line}\n", *lines[at + 1 :]]), encoding="utf-8")
+
     def tildone(self, *words: str, stdin: str = "", status: int = 0) -> str:
         """Run the command line and return what it printed."""
         return self.python("-m", "tildone", *words, stdin=stdin, status=status)
@@ -183,3 +190,21 @@ def test_a_verb_is_a_module_and_a_row(checkout: Checkout) -> None:
     assert "Print words in reverse order." in checkout.tildone("--help")
     assert "tildone toy WORD…" in checkout.tildone("help", "toy")
     checkout.tildone("toy", status=2)
+
+
+def test_a_status_is_a_member(checkout: Checkout) -> None:
+    """It states its own facts; lists, history, Markdown and schemas are derived from them."""
+    line = '    PAUSED = "paused", _Facts(icon="‖", checkbox="p", verb="pause", is_actionable=False)'
+    checkout.insert_after(line, after="    BLOCKED =", into="core/plan.py")
+    (checkout.project / "plan.md").write_text("- [p] Wait for spring\n- [ ] Dig\n")
+
+    checkout.tildone("todo", "import", "plan.md")
+
+    assert "‖ [0] Wait for spring" in checkout.tildone("todo")
+    assert "- [p] Wait for spring" in checkout.tildone("todo", "export", "-")
+    call = ("tools/call", {"name": "todo", "arguments": {"pause": 2}})
+    tools, result = checkout.mcp(("tools/list", {}), call)
+    assert "pause" in tools["tools"][0]["inputSchema"]["properties"]
+    assert not result.get("isError")
+    assert "paused" in checkout.tildone("log")
+    assert "‖ [1] Dig" in checkout.tildone("todo")

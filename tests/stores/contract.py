@@ -11,7 +11,7 @@ from tildone.core.ops import Append
 from tildone.core.plan import Task, flat
 from tildone.errors import HeadMoved, StoreError, UnknownEvent
 from tildone.log.events import Actor, Bound, Call, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
-from tildone.log.health import Health
+from tildone.log.findings import Severity
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead, SessionInfo, labels
 
@@ -311,7 +311,7 @@ class StoreContract:
         store.move_head("s", SessionHead("a", ("b",)), expected="b")
         store.append("\ud800 wild \x00", planned("\udfff", None, "x"))
 
-        assert [finding for finding in store.check() if finding.health is not Health.FINE] == []
+        assert [finding for finding in store.check() if finding.severity is not Severity.OK] == []
 
     def test_leaves_are_in_the_order_they_were_written(self, store: Store) -> None:
         """Whatever their ids, and wherever the head is."""

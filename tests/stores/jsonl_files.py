@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from tildone.dialects import plan_in_entry
-from tildone.log.health import Health
+from tildone.log.findings import Severity
 from tildone.stores.pi.store import JsonlStore
 
 
@@ -36,4 +36,4 @@ def as_pi_reads(folder: Path) -> list[dict[str, str]]:
 
 
 def oddities(store: JsonlStore) -> list[str]:
-    return [finding.what for finding in store.check() if finding.health is not Health.FINE]
+    return [finding.what for finding in store.check() if finding.severity is not Severity.OK]

@@ -72,7 +72,7 @@ def examined(folder: str) -> None:
     store = opened(folder)
     become_nobody()
     for finding in store.check():
-        say(f"{finding.health.value}: {finding.what}")
+        say(f"{finding.severity.value}: {finding.what}")
 
 
 def unprivileged(folder: str) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tildone.log.health import Finding, Health
+from tildone.log.findings import Finding, Severity
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
@@ -27,4 +27,4 @@ def setting_of(connection: psycopg.Connection, setting: str) -> object:
 
 
 def flaws(store: PostgresStore) -> list[Finding]:
-    return [finding for finding in store.check() if finding.health is not Health.FINE]
+    return [finding for finding in store.check() if finding.severity is not Severity.OK]

@@ -9,7 +9,7 @@ import pytest
 from tests.stores.contract import WILD, chain, ids, planned
 from tildone.errors import HeadMoved, NotFound, StoreBusy, StoreDamaged, StoreError
 from tildone.log import copying
-from tildone.log.copying import EVENTS_AT_ONCE, CopyPreview, CopyResult, copy, preview_copy
+from tildone.log.copying import MAX_BATCH_EVENTS, CopyPreview, CopyResult, copy, preview_copy
 from tildone.log.events import Actor, Event, Labelled, Nudged
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead
@@ -108,7 +108,7 @@ class Interrupted(MemoryStore):
 @pytest.mark.parametrize("patience", range(9))
 def test_an_interrupted_copy_can_be_resumed(patience: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until a session is complete, its head is unchanged: here, before the first event."""
-    monkeypatch.setattr(copying, "EVENTS_AT_ONCE", 3)
+    monkeypatch.setattr(copying, "MAX_BATCH_EVENTS", 3)
     source = MemoryStore()
     chain(source, "short", "a")
     chain(source, "long", *map(str, range(20)))
@@ -129,18 +129,18 @@ def test_an_interrupted_copy_can_be_resumed(patience: int, monkeypatch: pytest.M
 def test_a_long_session_is_copied_in_batches() -> None:
     """Of a few hundred events."""
     source, target = MemoryStore(), Interrupted(-1)
-    chain(source, "s", *map(str, range(2 * EVENTS_AT_ONCE + 7)))
+    chain(source, "s", *map(str, range(2 * MAX_BATCH_EVENTS + 7)))
 
     copy(source, target, quiet)
 
-    assert target.sizes == [EVENTS_AT_ONCE, EVENTS_AT_ONCE, 7]
+    assert target.sizes == [MAX_BATCH_EVENTS, MAX_BATCH_EVENTS, 7]
 
 
 def test_large_plans_are_copied_one_by_one() -> None:
     """The size of a batch is limited, not only the number of its events."""
     source, target = MemoryStore(), Interrupted(-1)
     for number in range(3):
-        event = planned(str(number), str(number - 1) if number else None, *map(str, range(copying.TASKS_AT_ONCE)))
+        event = planned(str(number), str(number - 1) if number else None, *map(str, range(copying.MAX_BATCH_TASKS)))
         source.append("s", event)
 
     copy(source, target, quiet)
@@ -172,7 +172,7 @@ def test_events_written_during_a_copy_are_copied(store: Store) -> None:
 
     copied = copy(source, store, quiet)
 
-    assert copied.went_on == ()
+    assert copied.changed_since == ()
     assert ids(store.history("s")) == ["meanwhile 0", "c", "b", "a"]
     assert everything(store) == everything(source)
 
@@ -185,7 +185,7 @@ def test_a_session_that_changes_all_the_time_is_reported(store: Store) -> None:
 
     copied = copy(source, store, quiet)
 
-    assert copied.went_on == ("s",)
+    assert copied.changed_since == ("s",)
     there = ids(store.events("s"))
     assert there == ids(MemoryStore.events(source, "s"))[: len(there)]
     assert store.session_head("s").head == there[-1]

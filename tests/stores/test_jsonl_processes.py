@@ -18,7 +18,7 @@ from tildone.dialects import plan_in_entry
 from tildone.errors import StoreBusy
 from tildone.files import lock
 from tildone.log.events import Event, PlanChanged
-from tildone.log.health import Health
+from tildone.log.findings import Severity
 from tildone.log.tree import SessionHead
 from tildone.stores.pi.store import JsonlStore
 
@@ -69,7 +69,7 @@ def test_a_killed_writer_loses_no_acknowledged_change(folder: Path, store: Jsonl
     assert set(told) <= set(written)
     assert written == ids(store.events("s"))[::-1]
     assert plan_in(next(store.history("s"))).tasks[0].text == written[0]
-    assert [finding.what for finding in store.check() if finding.health is Health.BAD] == []
+    assert [finding.what for finding in store.check() if finding.severity is Severity.ERROR] == []
 
 
 @pytest.mark.slow
@@ -85,7 +85,7 @@ def test_a_killed_import_takes_effect_completely_or_not_at_all(folder: Path, sto
     batches = {event_id.rpartition("-")[0] for event_id in known - {"begun"}}
     assert {f"{batch}-{each}" for batch in batches for each in range(BATCH)} == known - {"begun"}
     assert {event_id.rpartition("-")[0] for event_id in told} <= batches
-    assert [finding.what for finding in store.check() if finding.health is Health.BAD] == []
+    assert [finding.what for finding in store.check() if finding.severity is Severity.ERROR] == []
 
 
 def test_processes_that_create_the_same_session_share_one_file(folder: Path, store: JsonlStore) -> None:

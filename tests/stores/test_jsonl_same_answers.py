@@ -63,7 +63,7 @@ class JsonlAnswers(SameAnswers):
                 os.utime(path, ns=(written, written))
 
     def teardown(self) -> None:
-        odd = [finding for finding in self.store.check() if finding.health.value != "fine"]
+        odd = [finding for finding in self.store.check() if finding.severity.value != "fine"]
         super().teardown()
         assert odd == []
 

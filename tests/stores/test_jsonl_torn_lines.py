@@ -9,7 +9,7 @@ from tests.stores.contract import chain, ids, planned
 from tests.stores.jsonl_files import as_pi_reads, file_of, garble, oddities, opened
 from tildone.dialects import plan_in_entry
 from tildone.errors import StoreDamaged
-from tildone.log.health import Health
+from tildone.log.findings import Severity
 from tildone.log.tree import SessionHead
 from tildone.stores.pi.store import JsonlStore
 
@@ -62,7 +62,7 @@ def test_the_check_reports_an_incomplete_last_line(folder: Path, store: JsonlSto
     with file_of(folder).open("ab") as file:
         file.write(b'{"type":"message","id":"m","par')
 
-    [finding] = [finding for finding in store.check() if finding.health is not Health.FINE]
+    [finding] = [finding for finding in store.check() if finding.severity is not Severity.OK]
 
     assert finding.what == f"{file_of(folder).name}: its last line is incomplete (line 3)"
     assert finding.remedy == "nothing to do: it is skipped"
@@ -119,7 +119,7 @@ def test_an_unparsable_parent_is_an_error(folder: Path, store: JsonlStore, keep:
         list(damaged.events("s"))
     with pytest.raises(StoreDamaged, match="line 3"):
         damaged.leaves("s")
-    [bad] = [finding for finding in damaged.check() if finding.health is Health.BAD]
+    [bad] = [finding for finding in damaged.check() if finding.severity is Severity.ERROR]
     assert "line 3 cannot be read" in bad.what
 
 
@@ -198,7 +198,7 @@ def test_only_the_first_errors_of_a_file_are_reported(folder: Path, store: Jsonl
     for number in range(2, 30, 2):
         garble(file_of(folder), number)
 
-    bad = [finding.what for finding in opened(folder).check() if finding.health is Health.BAD]
+    bad = [finding.what for finding in opened(folder).check() if finding.severity is Severity.ERROR]
 
     assert len(bad) == 9
     assert bad[-1].endswith("there are more errors")

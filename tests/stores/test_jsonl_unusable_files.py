@@ -16,7 +16,7 @@ from tests.stores.jsonl_programs import ended, started
 from tildone.dialects import plan_in_entry
 from tildone.errors import StoreDamaged, StoreError, StoreTooNew
 from tildone.files import durable, lock
-from tildone.log.health import Health
+from tildone.log.findings import Severity
 from tildone.log.tree import SessionHead
 from tildone.stores.pi.store import JsonlStore
 
@@ -105,7 +105,7 @@ def test_a_broken_header_does_not_restart_the_session(folder: Path, store: Jsonl
     with pytest.raises(StoreDamaged, match="its first line is not a session header"):
         broken.append("s", planned("b", None, "x"))
     assert len(list(folder.glob("*.jsonl"))) == 1
-    assert [finding.health for finding in broken.check()].count(Health.BAD) == 1
+    assert [finding.severity for finding in broken.check()].count(Severity.ERROR) == 1
 
 
 def test_a_file_instead_of_the_folder_is_an_error(folder: Path) -> None:

@@ -9,7 +9,7 @@ from tests.stores.postgres import (
     execute,
     needs_server,
 )
-from tildone.log.health import Health
+from tildone.log.findings import Severity
 from tildone.log.tree import SessionHead
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
@@ -40,7 +40,7 @@ def test_the_check_of_a_healthy_store(store: PostgresStore) -> None:
 
     what, how = store.check()
 
-    assert (what.health, how.health) == (Health.FINE, Health.FINE)
+    assert (what.severity, how.severity) == (Severity.OK, Severity.OK)
     assert what.what.startswith("PostgreSQL 1")
     assert what.what.endswith(", schema 1")
     assert how.what == "1 session and 2 events, all intact"
@@ -89,7 +89,7 @@ def test_the_check_finds_every_kind_of_damage(
     own_store.move_head("s", SessionHead("a", ("b", "c")), expected="c")
     execute(own_url, damage)
 
-    flaws = [finding for finding in own_store.check() if finding.health is not Health.FINE]
+    flaws = [finding for finding in own_store.check() if finding.severity is not Severity.OK]
 
     assert [flaw.what[: len(text)] for flaw, text in zip(flaws, found, strict=True)] == found
     assert {flaw.remedy for flaw in flaws} == {"restore the database from a backup"}
@@ -99,7 +99,7 @@ def test_only_the_first_errors_are_reported(url: str, store: PostgresStore) -> N
     store.import_events("s", [planned(str(number), None, "x") for number in range(1200)], SessionHead("0"))
     execute(url, "UPDATE tildone.events SET body = '{' WHERE number > 900")
 
-    flaws = [finding for finding in store.check() if finding.health is Health.BAD]
+    flaws = [finding for finding in store.check() if finding.severity is Severity.ERROR]
 
     assert flaws[0].what == "event '900' of session 's' cannot be decoded"
     assert (len(flaws), flaws[-1].what) == (21, "there are more errors")

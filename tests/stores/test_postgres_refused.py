@@ -14,7 +14,7 @@ from tests.stores.postgres import (
 )
 from tests.stores.postgres_keeper import GUARDED
 from tildone.errors import StoreError
-from tildone.log.health import Health
+from tildone.log.findings import Severity
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
@@ -114,7 +114,7 @@ def test_a_standby_can_be_read() -> None:
         assert ids(store.history("s")) == ["a"]
         with pytest.raises(StoreError, match="can't be written: it is read-only"):
             store.append("s", planned("b", "a", "x"))
-        assert {finding.health for finding in flaws(store)} == {Health.ODD}
+        assert {finding.severity for finding in flaws(store)} == {Severity.WARNING}
         assert len(flaws(store)) == 2
         store.close()
 

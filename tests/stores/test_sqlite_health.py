@@ -12,7 +12,7 @@ from tests.stores.contract import WILD, chain, ids, planned
 from tests.stores.processes import run
 from tildone.errors import NotFound, StoreDamaged, StoreError
 from tildone.log.events import Actor, Event, PlanChanged
-from tildone.log.health import Health
+from tildone.log.findings import Severity
 from tildone.log.tree import SessionHead
 from tildone.stores.sqlite.schema import is_foreign_database
 from tildone.stores.sqlite.store import SqliteStore
@@ -48,7 +48,7 @@ def found_in(path: Path) -> list[str]:
     """Return the errors that a check of the store, opened read-only, finds."""
     store = SqliteStore(path, read_only=True)
     try:
-        return [finding.what for finding in store.check() if finding.health is Health.BAD]
+        return [finding.what for finding in store.check() if finding.severity is Severity.ERROR]
     finally:
         store.close()
 
@@ -56,11 +56,11 @@ def found_in(path: Path) -> list[str]:
 def test_the_check_reports_a_healthy_store_as_intact(path: Path) -> None:
     filled(path)
 
-    said = [(finding.health, finding.what) for finding in SqliteStore(path).check()]
+    said = [(finding.severity, finding.what) for finding in SqliteStore(path).check()]
 
     assert said == [
-        (Health.FINE, f"SQLite {apsw.sqlite_lib_version()}, schema 2"),
-        (Health.FINE, "9 sessions and 57 events, all intact"),
+        (Severity.OK, f"SQLite {apsw.sqlite_lib_version()}, schema 2"),
+        (Severity.OK, "9 sessions and 57 events, all intact"),
     ]
 
 

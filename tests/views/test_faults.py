@@ -3,11 +3,11 @@
 import pytest
 
 from tildone.core.faults import (
-    AlreadyThere,
     BadPosition,
+    DuplicateTask,
     EmptyNote,
     Fault,
-    Missing,
+    MissingField,
     NoSuchNumber,
     NoTasks,
     OutOfRange,
@@ -16,7 +16,7 @@ from tildone.core.faults import (
     TextTooLong,
     TooManyActive,
     TooManyTasks,
-    UnknownWord,
+    UnknownValue,
 )
 from tildone.views.faults import describe_fault
 
@@ -31,10 +31,10 @@ SENTENCES = {
     TaskMissing("a\x1b", empty=False): "no task says “a␛”",
     TaskMissing("a", empty=True): "there are no tasks yet",
     PhaseMissing("A\nB"): "no phase is named “A⏎B”",
-    AlreadyThere("a"): "a task already says “a”",
+    DuplicateTask("a"): "a task already says “a”",
     EmptyNote(): "a note needs text",
-    Missing("index", "insert"): "insert needs index",
-    UnknownWord("mode", "x\u202e"): "unknown mode “x<U+202E>”",
+    MissingField("index", "insert"): "insert needs index",
+    UnknownValue("mode", "x\u202e"): "unknown mode “x<U+202E>”",
 }
 
 

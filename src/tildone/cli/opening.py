@@ -13,7 +13,7 @@ from tildone.value import replace
 from tildone.wiring import dialect_of_session, open_session, open_store
 
 if TYPE_CHECKING:
-    from tildone.cli.parsing.args import ParsedArgs
+    from tildone.cli.parsing.table import ParsedArgs
     from tildone.log.address import StoreAddress
     from tildone.log.store import Store
     from tildone.session import Session

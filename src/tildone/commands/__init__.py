@@ -10,7 +10,7 @@ from tildone.commands.answer import Answer, Trouble, refused, status
 from tildone.commands.typed import verb_and_rest, words
 from tildone.commands.verbs import MARKS, append, copy, edit, export, import_, mark, remove, show, start
 from tildone.core.plan import Plan
-from tildone.formats.markdown import portable_checklist
+from tildone.formats.markdown.writer import portable_checklist
 from tildone.views.sanitize import escape_reminder_tags, single_line
 
 _MARKING = "\n".join(

@@ -21,7 +21,8 @@ from tildone.commands.answer import (
 from tildone.commands.typed import capitalized, phases_like, tasks_like, title
 from tildone.core.ops import Append, At, Everything, InPhase, Mark, Named, Note, Remove, Write
 from tildone.core.plan import Plan, Status, Task
-from tildone.formats.markdown import lossless_checklist, portable_checklist, read
+from tildone.formats.markdown.reader import read
+from tildone.formats.markdown.writer import lossless_checklist, portable_checklist
 from tildone.formats.whitespace import JS_WHITESPACE
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import single_line

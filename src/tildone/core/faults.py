@@ -1,4 +1,4 @@
-"""Why a change was refused, as data. Dialects phrase it."""
+"""Faults: why a change was refused, as data. Dialects put faults into words."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from tildone.value import value
 
 @value
 class NoTasks:
-    """Tasks were named by position, and the plan has no task."""
+    """Tasks were selected by position, but the plan has no tasks."""
 
 
 @value
 class OutOfRange:
-    """Positions that no task has; `last` is the highest position."""
+    """Positions beyond the end of the plan. `last` is the position of its last task."""
 
     indices: tuple[int, ...]
     last: int
@@ -27,7 +27,7 @@ class NoSuchNumber:
 
 @value
 class BadPosition:
-    """A position to insert at that is not between 0 and `last`."""
+    """An insert position outside the range 0 to `last`."""
 
     at: int
     last: int
@@ -59,7 +59,7 @@ class TooManyActive:
 
 @value
 class TaskMissing:
-    """No task has this text; `empty` if the plan has no task."""
+    """No task has this text. `empty` means that the plan has no tasks."""
 
     text: str
     empty: bool
@@ -73,28 +73,28 @@ class PhaseMissing:
 
 
 @value
-class AlreadyThere:
-    """A task with this text exists."""
+class DuplicateTask:
+    """A task with this text already exists."""
 
     text: str
 
 
 @value
 class EmptyNote:
-    """A note without text."""
+    """The text of a note is empty."""
 
 
 @value
-class Missing:
-    """A field that this operation requires."""
+class MissingField:
+    """A field that the operation requires is missing."""
 
     field: str
     operation: str
 
 
 @value
-class UnknownWord:
-    """A value that is not among those of the field."""
+class UnknownValue:
+    """The field does not accept this value."""
 
     field: str
     word: str
@@ -110,8 +110,8 @@ Fault = (
     | TooManyActive
     | TaskMissing
     | PhaseMissing
-    | AlreadyThere
+    | DuplicateTask
     | EmptyNote
-    | Missing
-    | UnknownWord
+    | MissingField
+    | UnknownValue
 )

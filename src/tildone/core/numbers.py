@@ -1,35 +1,35 @@
-"""Task numbers: assigned once, kept through every edit, never reused."""
+"""Task numbers: assigned once, unchanged by edits, never reused."""
 
 from __future__ import annotations
 
 from tildone.core.plan import Phase, Plan, Task
 
 
-def numbered(before: Plan, after: Plan) -> Plan:
-    """The plan `after` a change, with a number for each of its tasks.
+def assign_numbers(before: Plan, after: Plan) -> Plan:
+    """Return the plan `after` a change with a number for each of its tasks.
 
-    A task without a number, which comes from an edit of the whole plan by hand, inherits the number of the former task
-    with the same text; any other gets the next unused number.
+    A task without a number inherits the number of a removed task with the same text: a manual edit of the whole plan
+    loses the numbers. If there is none, the task gets the next unused number.
     """
-    kept = {task.number for task in after.tasks}
-    former: dict[str, list[int]] = {}
+    numbers_in_use = {task.number for task in after.tasks}
+    removed: dict[str, list[int]] = {}
     for task in before.tasks:
-        if task.number and task.number not in kept:
-            former.setdefault(task.text, []).append(task.number)
-    counted = max([before.counted, *kept])
+        if task.number and task.number not in numbers_in_use:
+            removed.setdefault(task.text, []).append(task.number)
+    last_number = max([before.last_number, *numbers_in_use])
     phases = []
     for phase in after.phases:
         tasks = []
         for task in phase.tasks:
-            number = task.number or _inherited(former, task.text)
+            number = task.number or _inherited(removed, task.text)
             if not number:
-                counted += 1
-                number = counted
+                last_number += 1
+                number = last_number
             tasks.append(Task(task.text, task.status, task.notes, number))
         phases.append(Phase(phase.name, tuple(tasks)))
-    return Plan(tuple(phases), counted)
+    return Plan(tuple(phases), last_number)
 
 
-def _inherited(former: dict[str, list[int]], text: str) -> int:
-    waiting = former.get(text)
-    return waiting.pop(0) if waiting else 0
+def _inherited(removed: dict[str, list[int]], text: str) -> int:
+    numbers = removed.get(text)
+    return numbers.pop(0) if numbers else 0

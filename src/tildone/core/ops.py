@@ -1,4 +1,4 @@
-"""Ops, the changes that can be requested, and selectors, which name the tasks that an op is about."""
+"""Ops, the changes that can be requested, and selectors, which name the tasks that an op affects."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class Numbered:
 
 @value
 class Named:
-    """One task by its exact text or, if no task has it, by the text that `shown` makes of a task's text."""
+    """One task by its exact text or, if no task has it, by its text as `display` renders it."""
 
     text: str
-    shown: Callable[[str], str] = str
+    display: Callable[[str], str] = str
 
 
 @value
 class InPhase:
-    """Every task of the first phase with that name or, if there is none, with that name as `shown`."""
+    """Every task of the first phase with that name or, if there is none, with that name as `display` renders it."""
 
     name: str
-    shown: Callable[[str], str] = str
+    display: Callable[[str], str] = str
 
 
 @value
@@ -59,12 +59,12 @@ class Write:
 class Append:
     """Add tasks at the end of a phase, which is created if it is missing; None means the last phase.
 
-    With `anew`, a plan without open tasks is cleared first.
+    With `clear_finished`, a plan without open tasks is cleared first.
     """
 
     tasks: tuple[Task, ...]
     phase: str | None = None
-    anew: bool = False
+    clear_finished: bool = False
 
 
 @value
@@ -77,7 +77,7 @@ class Insert:
 
 @value
 class Mark:
-    """Give tasks a status."""
+    """Set the status of tasks."""
 
     target: Selector
     status: Status
@@ -85,7 +85,7 @@ class Mark:
 
 @value
 class Move:
-    """Move tasks before another task, into its phase, or to the end of the plan."""
+    """Move tasks in front of the task `before`, into its phase; None means the end of the plan."""
 
     target: Selector
     before: Selector | None = None
@@ -93,7 +93,7 @@ class Move:
 
 @value
 class Remove:
-    """Remove tasks; a phase that loses its last task stays."""
+    """Remove tasks. Phases that become empty stay."""
 
     target: Selector
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @value
 class _Facts:
-    """What a status carries beside its word; `Status` documents it."""
+    """The attributes of a status; see `Status`."""
 
     icon: str = ""
     checkbox: str = ""
@@ -23,11 +23,11 @@ class _Facts:
 
 
 class Status(Enum):
-    """Where a task stands. Each status carries what holds for it everywhere; dialects add their own vocabulary.
+    """The status of a task. Its attributes hold for every dialect; dialects add their own vocabulary.
 
-    `value` is its word in stored events. `icon` stands before the task in lists, `checkbox` between the brackets of a
-    Markdown checklist. `verb` is what people and models call the change to it; a status without one is set otherwise.
-    An open task is not done yet; an actionable one can be worked on now, while a blocked one waits for somebody else.
+    `value` is the name of the status in stored events. `icon` precedes the task in lists; `checkbox` is the character
+    between the brackets in a Markdown checklist. `verb` is the command that sets the status; it is empty if there is
+    none. An open task is not finished. An actionable task can be worked on now; a blocked one waits for someone else.
 
     To add a status, add a member. Help and schemas list statuses in the order of the members.
     """
@@ -45,22 +45,22 @@ class Status(Enum):
     is_open: bool
     is_actionable: bool
 
-    def __new__(cls, word: str, facts: _Facts | None = None) -> Self:
-        """A member whose value is its word, so that `Status("pending")` finds it."""
+    def __new__(cls, name: str, facts: _Facts | None = None) -> Self:
+        """Create a member whose value is `name`, so that `Status("pending")` finds it."""
         member = object.__new__(cls)
-        member._value_ = word
-        for name in _Facts.__match_args__:
-            setattr(member, name, getattr(facts, name))
+        member._value_ = name
+        for attribute in _Facts.__match_args__:
+            setattr(member, attribute, getattr(facts, attribute))
         return member
 
     @property
     def basic(self) -> Status:
-        """The nearest of the four statuses that other programs know."""
+        """The closest of the four statuses that other programs support."""
         if self in _BASIC:
             return self
         return Status.PENDING if self.is_open else Status.ABANDONED
 
-    # There is one object of each status, so identity is enough; views look up by status more than anything else.
+    # Members are singletons, so hashing by identity is correct, and faster; views use statuses as keys everywhere.
     __hash__ = object.__hash__
 
 
@@ -69,7 +69,7 @@ _BASIC = (Status.PENDING, Status.IN_PROGRESS, Status.COMPLETED, Status.ABANDONED
 
 @value
 class Task:
-    """One thing to do. A number stays with its task through every edit; 0 means none.
+    """One thing to do. `number` never changes once it is assigned; 0 means none.
 
     The newest note of a blocked task says what it waits for.
     """
@@ -90,10 +90,10 @@ class Phase:
 
 @value
 class Plan:
-    """Phases in order. `counted` is the highest task number that was ever assigned."""
+    """Phases in order. `last_number` is the highest task number that was ever assigned."""
 
     phases: tuple[Phase, ...] = ()
-    counted: int = 0
+    last_number: int = 0
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -104,5 +104,5 @@ class Plan:
 
 
 def flat(*tasks: Task) -> Plan:
-    """A plan that is a flat list; an empty list has no phase."""
+    """Return a plan that is a flat list. Without tasks, the plan has no phase."""
     return Plan((Phase("", tasks),)) if tasks else Plan()

@@ -8,7 +8,7 @@ from tildone.value import value
 
 @value
 class Progress:
-    """Closed tasks and all tasks. Abandoned tasks count as closed."""
+    """The number of closed tasks and of all tasks. Abandoned tasks count as closed."""
 
     closed: int
     total: int
@@ -28,18 +28,18 @@ class TaskInPhase:
 
 
 def progress(plan: Plan) -> Progress:
-    """The progress of a plan."""
+    """Return the progress of a plan."""
     tasks = plan.tasks
     return Progress(sum(not task.status.is_open for task in tasks), len(tasks))
 
 
 def open_tasks(plan: Plan) -> list[tuple[int, Task]]:
-    """Open tasks, each with its position in the plan."""
+    """Return the open tasks, each with its position in the plan."""
     return [(position, task) for position, task in enumerate(plan.tasks) if task.status.is_open]
 
 
 def next_task(plan: Plan) -> tuple[int, Task] | None:
-    """The task to work on now: the first in progress, else the first that is actionable."""
+    """Return the task to work on now: the first in progress, else the first actionable one."""
     actionable = None
     for position, task in enumerate(plan.tasks):
         if task.status is Status.IN_PROGRESS:
@@ -50,20 +50,20 @@ def next_task(plan: Plan) -> tuple[int, Task] | None:
 
 
 def tasks_with_phase(plan: Plan) -> list[TaskInPhase]:
-    """Every task with the name of its phase, in order."""
+    """Return every task with the name of its phase, in order."""
     return [TaskInPhase(phase.name, task) for phase in plan.phases for task in phase.tasks]
 
 
 def newly_completed(before: Plan, after: Plan) -> list[TaskInPhase]:
-    """Tasks of `before` that were not completed then and are now.
+    """Return the tasks that are completed in `after` and were not in `before`; tasks that are new do not count.
 
-    A task is identified by its phase and its text. Where several share both, the status of the last one in `before`
+    A task is identified by its phase and its text. If several tasks of `before` share both, the status of the last one
     counts for all of them, as in the original.
     """
-    earlier = {(found.phase, found.task.text): found.task.status for found in tasks_with_phase(before)}
+    earlier = {(item.phase, item.task.text): item.task.status for item in tasks_with_phase(before)}
     return [
-        found
-        for found in tasks_with_phase(after)
-        if found.task.status is Status.COMPLETED
-        and earlier.get((found.phase, found.task.text), Status.COMPLETED) is not Status.COMPLETED
+        item
+        for item in tasks_with_phase(after)
+        if item.task.status is Status.COMPLETED
+        and earlier.get((item.phase, item.task.text), Status.COMPLETED) is not Status.COMPLETED
     ]

@@ -1,25 +1,25 @@
-"""`reduce`: the plan after a batch of changes. Every transition is in this file.
+"""`reduce` applies a batch of changes to a plan. All transitions are defined in this module.
 
-`reduce` is pure, so that it can be repeated when another writer was faster (see `tildone.log.writer`). A step that
-cannot be applied gives a fault instead of an exception.
+`reduce` is pure, so that it can be repeated if another writer was faster (see `tildone.log.writer`). A step that
+cannot be applied results in a fault, not in an exception.
 """
 
 from __future__ import annotations
 
 from tildone.core.faults import (
-    AlreadyThere,
     BadPosition,
+    DuplicateTask,
     EmptyNote,
     Fault,
     TextTooLong,
     TooManyActive,
     TooManyTasks,
 )
-from tildone.core.numbers import numbered
+from tildone.core.numbers import assign_numbers
 from tildone.core.ops import Append, At, Insert, Mark, Move, Named, Note, Numbered, Op, Remove, Selector, Write
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.rules import Focus, Rules, first_too_long
-from tildone.core.selection import Spot, end, phase_index, place, resolve, spots_where, task_at
+from tildone.core.selection import Spot, end_spot, insertion_spot, phase_index, resolve, spots_where, task_at
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 
@@ -39,39 +39,40 @@ class Outcome:
 
     @property
     def changed(self) -> bool:
-        """Whether the plan differs."""
+        """Whether the plan is different now."""
         return self.after != self.before
 
 
 def reduce(plan: Plan, steps: Iterable[Step], rules: Rules) -> Outcome:
     """Apply `steps` in order, then enforce the rules on the plan.
 
-    A fault among the steps stands for a request that could not be expressed as an op. Under atomic rules the first
-    fault discards the whole batch; otherwise the other steps are applied and the faults collected.
+    A fault among the steps represents a request that could not be expressed as an op. Under atomic rules, the first
+    fault discards the whole batch; otherwise, the other steps are applied and all faults are collected.
     """
-    draft = numbered(plan, plan) if rules.numbered else plan
+    draft = assign_numbers(plan, plan) if rules.numbered else plan
     faults: list[Fault] = []
     for step in steps:
         before = draft
-        draft, more = _apply(draft, step, rules)
-        if more and rules.atomic:
-            return Outcome(plan, plan, more)
-        faults.extend(more)
+        draft, step_faults = _apply(draft, step, rules)
+        if step_faults and rules.atomic:
+            return Outcome(plan, plan, step_faults)
+        faults.extend(step_faults)
         if rules.numbered:
-            # After each step, because the next one may name a task that this one added.
-            draft = numbered(before, draft)
+            # After each step, because the next step may refer to a task that this one added.
+            draft = assign_numbers(before, draft)
     after = enforce_focus(draft, rules)
-    if plan.counted and not rules.numbered:
-        after = numbered(plan, after)
+    if plan.last_number and not rules.numbered:
+        after = assign_numbers(plan, after)
     elif rules.numbered:
-        after = Plan(after.phases, draft.counted)
+        after = Plan(after.phases, draft.last_number)
     return Outcome(plan, after, tuple(faults))
 
 
 def enforce_focus(plan: Plan, rules: Rules) -> Plan:
-    """The plan with as many tasks in progress as the rules allow.
+    """Return the plan with as many tasks in progress as the rules allow.
 
-    Of several, the first stays in progress; of none, the first pending task is promoted where one is required.
+    If there are too many, only the first stays in progress. If one is required and there is none, the first pending
+    task is promoted.
     """
     if rules.focus is Focus.ANY:
         return plan
@@ -88,8 +89,8 @@ def _apply(plan: Plan, step: Step, rules: Rules) -> tuple[Plan, tuple[Fault, ...
     match step:
         case Write(phases):
             return _write(plan, Plan(phases), rules)
-        case Append(tasks, phase, anew):
-            return _append(_begun_anew(plan) if anew else plan, tasks, phase, rules)
+        case Append(tasks, phase, clear_finished):
+            return _append(_cleared_if_finished(plan) if clear_finished else plan, tasks, phase, rules)
         case Insert(tasks, at):
             return _insert(plan, tasks, at, rules)
         case Mark(target, status):
@@ -119,12 +120,12 @@ def _append(plan: Plan, tasks: tuple[Task, ...], name: str | None, rules: Rules)
     fault = _length_fault(tasks, rules) or _count_fault(plan, tasks, rules)
     if fault:
         return plan, fault
-    fresh, doubles = _without_doubles(plan, tasks) if rules.unique_texts else (tasks, ())
-    where = phase_index(plan, name)
-    if where is None:
-        return Plan((*plan.phases, Phase(name or "", fresh))), doubles
-    phase = plan.phases[where]
-    return _with_phase(plan, where, replace(phase, tasks=phase.tasks + fresh)), doubles
+    new, duplicates = _without_duplicates(plan, tasks) if rules.unique_texts else (tasks, ())
+    index = phase_index(plan, name)
+    if index is None:
+        return Plan((*plan.phases, Phase(name or "", new))), duplicates
+    phase = plan.phases[index]
+    return _with_phase(plan, index, replace(phase, tasks=phase.tasks + new)), duplicates
 
 
 def _insert(plan: Plan, tasks: tuple[Task, ...], at: int, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
@@ -139,9 +140,9 @@ def _insert(plan: Plan, tasks: tuple[Task, ...], at: int, rules: Rules) -> tuple
         return plan, too_many
     if not plan.phases:
         return Plan((Phase("", tasks),)), ()
-    where, offset = place(plan, at)
-    phase = plan.phases[where]
-    return _with_phase(plan, where, replace(phase, tasks=phase.tasks[:offset] + tasks + phase.tasks[offset:])), ()
+    index, offset = insertion_spot(plan, at)
+    phase = plan.phases[index]
+    return _with_phase(plan, index, replace(phase, tasks=phase.tasks[:offset] + tasks + phase.tasks[offset:])), ()
 
 
 def _mark(plan: Plan, target: Selector, status: Status, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
@@ -155,21 +156,21 @@ def _mark(plan: Plan, target: Selector, status: Status, rules: Rules) -> tuple[P
 
 
 def _move(plan: Plan, target: Selector, before: Selector | None) -> tuple[Plan, tuple[Fault, ...]]:
-    """Move tasks; a move before one of the moved tasks changes nothing."""
+    """Move tasks. A move to one of the moved tasks changes nothing."""
     spots = resolve(plan, target, prefer_open=True)
     if not isinstance(spots, list):
         return plan, (spots,)
-    there = resolve(plan, before, prefer_open=True) if before else end(plan)
-    if not isinstance(there, list):
-        return plan, (there,)
-    if not there or there[0] in spots:
+    destination = resolve(plan, before, prefer_open=True) if before else end_spot(plan)
+    if not isinstance(destination, list):
+        return plan, (destination,)
+    if not destination or destination[0] in spots:
         return plan, ()
-    where, offset = there[0]
+    index, offset = destination[0]
     rest = _without(plan, spots)
-    offset -= sum(i == where and j < offset for i, j in set(spots))
-    tasks = rest.phases[where].tasks
+    offset -= sum(i == index and j < offset for i, j in set(spots))
+    tasks = rest.phases[index].tasks
     moved = tuple(task_at(plan, spot) for spot in dict.fromkeys(spots))
-    return _with_phase(rest, where, replace(rest.phases[where], tasks=tasks[:offset] + moved + tasks[offset:])), ()
+    return _with_phase(rest, index, replace(rest.phases[index], tasks=tasks[:offset] + moved + tasks[offset:])), ()
 
 
 def _remove(plan: Plan, target: Selector) -> tuple[Plan, tuple[Fault, ...]]:
@@ -188,14 +189,14 @@ def _note(plan: Plan, target: Named | At | Numbered, text: str) -> tuple[Plan, t
     return _change(plan, spots, lambda task: replace(task, notes=(*task.notes, text))), ()
 
 
-def _begun_anew(plan: Plan) -> Plan:
+def _cleared_if_finished(plan: Plan) -> Plan:
     return plan if any(task.status.is_open for task in plan.tasks) else Plan()
 
 
 def _without(plan: Plan, spots: Iterable[Spot]) -> Plan:
-    gone = set(spots)
+    removed = set(spots)
     phases = tuple(
-        replace(phase, tasks=tuple(task for j, task in enumerate(phase.tasks) if (i, j) not in gone))
+        replace(phase, tasks=tuple(task for j, task in enumerate(phase.tasks) if (i, j) not in removed))
         for i, phase in enumerate(plan.phases)
     )
     return Plan(phases)
@@ -213,32 +214,32 @@ def _count_fault(plan: Plan, tasks: tuple[Task, ...], rules: Rules) -> tuple[Fau
     return (TooManyTasks(len(tasks), rules.max_tasks, current),)
 
 
-def _without_doubles(plan: Plan, tasks: tuple[Task, ...]) -> tuple[tuple[Task, ...], tuple[Fault, ...]]:
+def _without_duplicates(plan: Plan, tasks: tuple[Task, ...]) -> tuple[tuple[Task, ...], tuple[Fault, ...]]:
     known = {task.text for task in plan.tasks}
-    fresh: list[Task] = []
-    doubles: list[Fault] = []
+    new: list[Task] = []
+    duplicates: list[Fault] = []
     for task in tasks:
         if task.text in known:
-            doubles.append(AlreadyThere(task.text))
+            duplicates.append(DuplicateTask(task.text))
         else:
             known.add(task.text)
-            fresh.append(task)
-    return tuple(fresh), tuple(doubles)
+            new.append(task)
+    return tuple(new), tuple(duplicates)
 
 
-def _change(plan: Plan, spots: Iterable[Spot], changed: Callable[[Task], Task]) -> Plan:
-    rows: dict[int, list[Task]] = {}
+def _change(plan: Plan, spots: Iterable[Spot], update: Callable[[Task], Task]) -> Plan:
+    changed: dict[int, list[Task]] = {}
     for i, j in spots:
-        if i not in rows:
-            rows[i] = list(plan.phases[i].tasks)
-        rows[i][j] = changed(rows[i][j])
-    if not rows:
+        if i not in changed:
+            changed[i] = list(plan.phases[i].tasks)
+        changed[i][j] = update(changed[i][j])
+    if not changed:
         return plan
     phases = list(plan.phases)
-    for i, row in rows.items():
-        phases[i] = Phase(phases[i].name, tuple(row))
+    for i, tasks in changed.items():
+        phases[i] = Phase(phases[i].name, tuple(tasks))
     return Plan(tuple(phases))
 
 
-def _with_phase(plan: Plan, where: int, phase: Phase) -> Plan:
-    return Plan((*plan.phases[:where], phase, *plan.phases[where + 1 :]))
+def _with_phase(plan: Plan, index: int, phase: Phase) -> Plan:
+    return Plan((*plan.phases[:index], phase, *plan.phases[index + 1 :]))

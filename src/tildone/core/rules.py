@@ -10,7 +10,8 @@ from tildone.value import value
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-ASTRAL = "\U00010000"
+FIRST_SUPPLEMENTARY = "\U00010000"
+"""The first character that takes two UTF-16 code units."""
 
 
 class Focus(Enum):
@@ -30,9 +31,9 @@ class Unit(Enum):
 
 @value
 class Rules:
-    """The invariants of a plan. `atomic` means that one fault discards its whole batch.
+    """The limits and invariants of a plan. `atomic` means that one fault discards the whole batch.
 
-    `numbered` means that every task gets a number; a plan that has numbers keeps them under any rules.
+    `numbered` means that every task gets a number. A plan that already has numbers keeps them under any rules.
     """
 
     focus: Focus = Focus.ANY
@@ -45,14 +46,14 @@ class Rules:
 
 
 def length(text: str, unit: Unit) -> int:
-    """The length of `text` in `unit`."""
+    """Return the length of `text` in `unit`."""
     if unit is Unit.CODE_POINT:
         return len(text)
-    return len(text) + sum(char >= ASTRAL for char in text)
+    return len(text) + sum(char >= FIRST_SUPPLEMENTARY for char in text)
 
 
 def first_too_long(texts: Iterable[str], rules: Rules) -> int | None:
-    """The index of the first text that is over the limit; None if none is."""
+    """Return the index of the first text that exceeds the limit; None if none does."""
     limit = rules.max_text
     if limit is None:
         return None

@@ -1,4 +1,4 @@
-"""Resolve selectors: where in a plan the tasks are that a selector names.
+"""Resolve selectors to spots in a plan.
 
 A spot is the index of a phase and the index of a task within it.
 """
@@ -17,6 +17,7 @@ Spot = tuple[int, int]
 
 
 def resolve(plan: Plan, target: Selector, *, prefer_open: bool) -> list[Spot] | Fault:
+    """Return the spots of the selected tasks; `prefer_open` applies if several tasks have the selected text."""
     match target:
         case At(indices):
             return _at(plan, indices)
@@ -24,11 +25,11 @@ def resolve(plan: Plan, target: Selector, *, prefer_open: bool) -> list[Spot] | 
             return _with_numbers(plan, numbers)
         case Named():
             return _named(plan, target, prefer_open=prefer_open)
-        case InPhase(name, shown):
-            where = phase_index(plan, name, shown)
-            if where is None:
+        case InPhase(name, display):
+            index = phase_index(plan, name, display)
+            if index is None:
                 return PhaseMissing(name)
-            return [(where, j) for j in range(len(plan.phases[where].tasks))]
+            return [(index, j) for j in range(len(plan.phases[index].tasks))]
         case Everything():  # exhaustive
             return spots_where(plan, lambda _: True)
 
@@ -37,22 +38,23 @@ def task_at(plan: Plan, spot: Spot) -> Task:
     return plan.phases[spot[0]].tasks[spot[1]]
 
 
-def spots_where(plan: Plan, wanted: Callable[[Task], bool]) -> list[Spot]:
-    return [(i, j) for i, phase in enumerate(plan.phases) for j, task in enumerate(phase.tasks) if wanted(task)]
+def spots_where(plan: Plan, matches: Callable[[Task], bool]) -> list[Spot]:
+    return [(i, j) for i, phase in enumerate(plan.phases) for j, task in enumerate(phase.tasks) if matches(task)]
 
 
-def phase_index(plan: Plan, name: str | None, shown: Callable[[str], str] = str) -> int | None:
+def phase_index(plan: Plan, name: str | None, display: Callable[[str], str] = str) -> int | None:
+    """Return the index of the phase with that name, exact or as displayed, or of the last phase if it is None."""
     if name is None:
         return len(plan.phases) - 1 if plan.phases else None
     names = [phase.name for phase in plan.phases]
-    for known in (names, [*map(shown, names)]):
+    for known in (names, [*map(display, names)]):
         if name in known:
             return known.index(name)
     return None
 
 
-def place(plan: Plan, at: int) -> Spot:
-    """The spot of position `at`: the end of a phase rather than the start of the next."""
+def insertion_spot(plan: Plan, at: int) -> Spot:
+    """Return the spot at which to insert at position `at`: the end of a phase rather than the start of the next."""
     for i, phase in enumerate(plan.phases[:-1]):
         if at <= len(phase.tasks):
             return i, at
@@ -60,7 +62,8 @@ def place(plan: Plan, at: int) -> Spot:
     return len(plan.phases) - 1, at
 
 
-def end(plan: Plan) -> list[Spot]:
+def end_spot(plan: Plan) -> list[Spot]:
+    """Return the spot after the last task of the last phase, in a list; an empty list if there are no phases."""
     return [(len(plan.phases) - 1, len(plan.phases[-1].tasks))] if plan.phases else []
 
 
@@ -79,17 +82,19 @@ def _with_numbers(plan: Plan, numbers: tuple[int, ...]) -> list[Spot] | Fault:
 
 
 def _named(plan: Plan, target: Named, *, prefer_open: bool) -> list[Spot] | Fault:
-    """The task with that text; of several, the first open one, so that each can be addressed in turn."""
-    text, shown = target.text, target.shown
-    same = spots_where(plan, lambda task: task.text == text) or spots_where(plan, lambda task: shown(task.text) == text)
-    if not same:
+    """The task with that text. Of several, the first open one is preferred, so that each can be selected in turn."""
+    text, display = target.text, target.display
+    matches = spots_where(plan, lambda task: task.text == text) or spots_where(
+        plan, lambda task: display(task.text) == text
+    )
+    if not matches:
         return TaskMissing(text, empty=not plan.tasks)
-    open_ones = [spot for spot in same if task_at(plan, spot).status.is_open] if prefer_open else []
-    return (open_ones or same)[:1]
+    open_matches = [spot for spot in matches if task_at(plan, spot).status.is_open] if prefer_open else []
+    return (open_matches or matches)[:1]
 
 
 def _spot(plan: Plan, index: int) -> Spot:
-    """The spot of a position in the whole plan."""
+    """The spot of the task at a position in the whole plan."""
     i = 0
     while index >= len(plan.phases[i].tasks):
         index -= len(plan.phases[i].tasks)

@@ -55,15 +55,15 @@ def read_task_files(files: Iterable[object]) -> ImportedPlan:
     Raises:
         ValueError: one of them is not a task file.
     """
-    remarks = WarningCollector("task")
+    warnings = WarningCollector("task")
     found: list[_Found] = []
     for number, data in sorted(_numbered(files), key=lambda pair: pair[0]):
         if data.get("status") == DELETED:
-            remarks.add("it was deleted, and is left out", number)
+            warnings.add("it is marked as deleted and is not imported", number)
         else:
-            task = _task(data["subject"], data, number, remarks)
+            task = _task(data["subject"], data, number, warnings)
             found.append(_Found(number, task, _numbers(data.get("blockedBy")), _numbers(data.get("blocks"))))
-    return ImportedPlan(flat(*(each.task for each in _in_order(found, remarks))), remarks.all())
+    return ImportedPlan(flat(*(each.task for each in _in_order(found, warnings))), warnings.all())
 
 
 def read_todo_list(data: object) -> ImportedPlan:
@@ -74,9 +74,9 @@ def read_todo_list(data: object) -> ImportedPlan:
     """
     if not isinstance(data, list) or not is_todo_list(data):
         raise ValueError("not a list of todos")
-    remarks = WarningCollector("task")
-    found = [_task(each["content"], each, number, remarks) for number, each in enumerate(data, start=1)]
-    return ImportedPlan(flat(*found), remarks.all())
+    warnings = WarningCollector("task")
+    found = [_task(each["content"], each, number, warnings) for number, each in enumerate(data, start=1)]
+    return ImportedPlan(flat(*found), warnings.all())
 
 
 def _numbered(files: Iterable[object]) -> Iterator[tuple[int, Json]]:
@@ -91,28 +91,28 @@ def _is_todo(data: object) -> bool:
     return isinstance(data, dict) and isinstance(data.get("content"), str)
 
 
-def _task(text: str, data: Json, number: int, remarks: WarningCollector) -> Task:
+def _task(text: str, data: Json, number: int, warnings: WarningCollector) -> Task:
     word = data.get("status", "pending")
     status = STATUSES.get(word) if isinstance(word, str) else None
     if status is None:
-        remarks.add(f"the status “{printable(_text(word))}” is not known; it is taken as pending", number)
+        warnings.add(f"unknown status “{printable(_text(word))}”; it is imported as pending", number)
     for field in data:
         if field not in _FIELDS:
-            remarks.add(f"{printable(field)} has no place in a plan and is left out", number)
-    return Task(text, status or Status.PENDING, tuple(_notes(text, data, number, remarks)))
+            warnings.add(f"the field {printable(field)} is not imported", number)
+    return Task(text, status or Status.PENDING, tuple(_notes(text, data, number, warnings)))
 
 
-def _notes(text: str, data: Json, number: int, remarks: WarningCollector) -> Iterator[str]:
+def _notes(text: str, data: Json, number: int, warnings: WarningCollector) -> Iterator[str]:
     """Fields that become notes."""
     description, metadata = data.get("description"), data.get("metadata")
     if description and description != text:
         yield _text(description)
     for field in ("owner", "priority"):
         if data.get(field):
-            remarks.add(f"its {field} has no place in a plan; it is kept as a note", number)
+            warnings.add(f"its {field} is kept as a note", number)
             yield f"{field}: {_text(data[field])}"
     if metadata:
-        remarks.add("its metadata have no place in a plan; they are kept as a note", number)
+        warnings.add("its metadata have no place in a plan; they are kept as a note", number)
         listed = metadata.items() if isinstance(metadata, dict) else [("metadata", metadata)]
         yield "\n".join(f"{key}: {_text(held)}" for key, held in listed)
 
@@ -131,7 +131,7 @@ def _numbers(held: object) -> frozenset[int]:
     return frozenset(map(_number, held)) - {0} if isinstance(held, list) else frozenset()
 
 
-def _in_order(queue: list[_Found], remarks: WarningCollector) -> list[_Found]:
+def _in_order(queue: list[_Found], warnings: WarningCollector) -> list[_Found]:
     """The tasks in order, but each after its blockers. Tasks in a cycle come last."""
     places = {each.number: place for place, each in enumerate(queue)}
     waits = [{places[number] for number in each.after if number in places} for each in queue]
@@ -141,11 +141,11 @@ def _in_order(queue: list[_Found], remarks: WarningCollector) -> list[_Found]:
                 waits[places[number]].add(place)
     for place, others in enumerate(waits):
         if others:
-            remarks.add("it waits for another: it comes after that, but the link is not kept", queue[place].number)
+            warnings.add("it is placed after its blockers; the dependency is not imported", queue[place].number)
     order = _after(waits)
     cycle = sorted(set(range(len(queue))).difference(order))
     if cycle:
-        remarks.add("they wait for one another, so they come last", *(queue[place].number for place in cycle))
+        warnings.add("they block each other, so they come last", *(queue[place].number for place in cycle))
     return [queue[place] for place in (*order, *cycle)]
 
 

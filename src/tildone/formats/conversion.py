@@ -13,25 +13,27 @@ if TYPE_CHECKING:
 
     from tildone.core.plan import Plan
 
-LISTED = 3
+MAX_NUMBERS_SHOWN = 3
+"""How many line or task numbers the short form of a warning lists."""
 
 
 @value
 class ConversionWarning:
-    """What cannot be represented, as a sentence, and the numbers of the lines or tasks (`unit`) concerned."""
+    """A message about content that cannot be represented, with the numbers of the lines or tasks (`unit`) concerned."""
 
-    what: str
-    where: tuple[int, ...] = ()
+    message: str
+    numbers: tuple[int, ...] = ()
     unit: str = "line"
 
-    def told(self, most: int | None = None) -> str:
-        """The sentence, preceded by at most `most` numbers."""
-        if not self.where:
-            return self.what
-        return f"{self.unit}{'' if len(self.where) == 1 else 's'} {_counted(self.where, most)}: {self.what}"
+    def text(self, max_numbers: int | None = None) -> str:
+        """Return the message, preceded by at most `max_numbers` of the numbers."""
+        if not self.numbers:
+            return self.message
+        plural = "" if len(self.numbers) == 1 else "s"
+        return f"{self.unit}{plural} {_enumerated(self.numbers, max_numbers)}: {self.message}"
 
     def __str__(self) -> str:
-        return self.told(LISTED)
+        return self.text(MAX_NUMBERS_SHOWN)
 
 
 @value
@@ -39,7 +41,7 @@ class ImportedPlan:
     """A plan read from another format, with warnings about what a plan cannot represent."""
 
     plan: Plan
-    said: tuple[ConversionWarning, ...] = ()
+    warnings: tuple[ConversionWarning, ...] = ()
 
 
 @value
@@ -47,7 +49,7 @@ class ExportedText:
     """A plan written in another format, with warnings about what that format cannot represent."""
 
     text: str
-    said: tuple[ConversionWarning, ...] = ()
+    warnings: tuple[ConversionWarning, ...] = ()
 
 
 class WarningCollector:
@@ -55,22 +57,24 @@ class WarningCollector:
 
     def __init__(self, unit: str = "line") -> None:
         self._unit = unit
-        self._places: dict[str, list[int]] = {}
+        self._numbers: dict[str, list[int]] = {}
 
-    def add(self, what: str, *where: int) -> None:
+    def add(self, message: str, *numbers: int) -> None:
         """Add a warning about these lines or tasks."""
-        places = self._places.setdefault(what, [])
-        places += [place for place in where if place not in places[-1:]]
+        known = self._numbers.setdefault(message, [])
+        known += [number for number in numbers if number not in known[-1:]]
 
     def all(self) -> tuple[ConversionWarning, ...]:
-        """All warnings, in the order of their first occurrence."""
-        return tuple(ConversionWarning(what, tuple(where), self._unit) for what, where in self._places.items())
+        """Return all warnings, in the order of their first occurrence."""
+        return tuple(
+            ConversionWarning(message, tuple(numbers), self._unit) for message, numbers in self._numbers.items()
+        )
 
 
-def _counted(numbers: Sequence[int], most: int | None) -> str:
-    """An enumeration of numbers, at most `most` of them in full."""
-    if most is not None and len(numbers) > most:
-        first, last = numbers[:most], f"{len(numbers) - most} more"
+def _enumerated(numbers: Sequence[int], max_numbers: int | None) -> str:
+    """The numbers as an enumeration: "1, 2 and 5", or "1, 2 and 7 more"."""
+    if max_numbers is not None and len(numbers) > max_numbers:
+        first, last = numbers[:max_numbers], f"{len(numbers) - max_numbers} more"
     else:
         first, last = numbers[:-1], str(numbers[-1])
     return f"{', '.join(map(str, first))} and {last}" if first else last

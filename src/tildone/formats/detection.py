@@ -1,4 +1,4 @@
-"""Which format a file is in, and what it contains. Works on names and text; reading files is left to the caller.
+"""Detect the format of a file and parse its text. Reading the file is left to the caller.
 
 The content decides first, since names mislead: a JSON file may be an archive of tildone or a list of Claude Code, and a
 `.txt` file may be a checklist. The name decides where the content fits several formats.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 
-from tildone.formats import checklists, claude_tasks, todotxt
+from tildone.formats import claude_tasks, todotxt
 from tildone.formats.conversion import ConversionWarning
+from tildone.formats.markdown import importer
 from tildone.log import archive, codec
 from tildone.log.state import latest_state
 from tildone.log.tree import branch, by_id
@@ -19,6 +20,7 @@ from tildone.value import value
 if TYPE_CHECKING:
     from tildone.core.plan import Plan
     from tildone.formats.conversion import ImportedPlan
+    from tildone.log.archive import Archive
     from tildone.log.events import Event
     from tildone.log.tree import SessionHead
 
@@ -30,24 +32,24 @@ _TODO_TXT_LINE = re.compile(r"^(?:x [0-9]{4}-[0-9]{2}-[0-9]{2} |\([A-Z]\) )", re
 
 @value
 class PlanFile:
-    """A file that contains a plan; `said` lists its content that the plan does not represent."""
+    """A file that contains a plan; `warnings` lists its content that the plan does not represent."""
 
     path: str
     format: str
     plan: Plan
-    said: tuple[ConversionWarning, ...] = ()
+    warnings: tuple[ConversionWarning, ...] = ()
 
 
 @value
 class HistoryFile:
-    """A file that contains a session with all its events; `said` lists its content that is not among them."""
+    """A file that contains a session with all its events; `warnings` lists its content that is not among them."""
 
     path: str
     format: str
     session: str
     events: tuple[Event, ...]
     session_head: SessionHead
-    said: tuple[ConversionWarning, ...] = ()
+    warnings: tuple[ConversionWarning, ...] = ()
 
     @property
     def plan(self) -> Plan:
@@ -59,59 +61,46 @@ ImportFile = PlanFile | HistoryFile
 
 
 def format_of_name(path: str) -> str | None:
-    """The format that the suffix of a file's name stands for."""
+    """Return the format that the suffix of a file's name stands for."""
     stem, _, suffix = path.replace("\\", "/").rpartition("/")[2].rpartition(".")
     return _SUFFIXES.get(suffix.lower()) if stem else None
 
 
 def detect_format(path: str, text: str) -> str | None:
-    """The format of a text, by its content and then by the name of its file; None if neither tells."""
+    """Return the format of a text, by its content and then by the name of its file; None if it is unknown."""
     content = text.lstrip()
     if content.startswith(("{", "[")):
-        found = PI if _starts_a_pi_session(content) else _format_of_json(content)
-        if found:
-            return found
+        format_ = PI if _starts_pi_session(content) else _format_of_json(content)
+        if format_:
+            return format_
     named = format_of_name(path)
     if named == JSON:
         return None
     if named and named != TODO_TXT:
         return named
-    if checklists.looks_like_one(text) or not content:
+    if importer.has_checkbox(text) or not content:
         return MARKDOWN
     return TODO_TXT if named or _TODO_TXT_LINE.search(text) else None
 
 
 def parse_file(path: str, format_: str, text: str) -> ImportFile:
-    """What a text contains, in any format but pi's.
+    """Parse a text in any format but pi's.
 
     Raises:
         ValueError: the text is not in that format.
         RecursionError: it is nested too deeply.
     """
     if format_ == JSON:
-        held = archive.read(text)
-        edited = ConversionWarning("the plan in it is not what its events lead to; the events are imported")
-        said = (edited,) if held.edited else ()
-        return HistoryFile(path, format_, held.session, held.events, held.session_head, said)
+        return _history_file(path, archive.read(text))
     if format_ == CLAUDE:
-        data = codec.parse(text)
-        taken = (
-            claude_tasks.read_task_files([data])
-            if claude_tasks.is_task_file(data)
-            else claude_tasks.read_todo_list(data)
-        )
+        imported = _claude_plan(codec.parse(text))
     else:
-        taken = todotxt.read(text) if format_ == TODO_TXT else checklists.read(text)
-    return PlanFile(path, format_, taken.plan, taken.said)
-
-
-def _claude_tasks(data: object) -> ImportedPlan:
-    is_task = claude_tasks.is_task_file(data)
-    return claude_tasks.read_task_files([data]) if is_task else claude_tasks.read_todo_list(data)
+        imported = todotxt.read(text) if format_ == TODO_TXT else importer.read(text)
+    return PlanFile(path, format_, imported.plan, imported.warnings)
 
 
 def json_error(text: str) -> str | None:
-    """Why a text is not JSON, if it is not."""
+    """Return why a text is not JSON; None if it is JSON."""
     try:
         codec.parse(text)
     except (ValueError, RecursionError) as error:
@@ -120,11 +109,11 @@ def json_error(text: str) -> str | None:
 
 
 def reason(error: Exception) -> str:
-    """Why a text could not be parsed, for an error message."""
+    """Return why a text could not be parsed, for an error message."""
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
-def _starts_a_pi_session(text: str) -> bool:
+def _starts_pi_session(text: str) -> bool:
     try:
         first = codec.parse(text.partition("\n")[0])
     except ValueError:
@@ -140,3 +129,14 @@ def _format_of_json(text: str) -> str | None:
     if archive.is_archive(data):
         return JSON
     return CLAUDE if claude_tasks.is_task_file(data) or claude_tasks.is_todo_list(data) else None
+
+
+def _history_file(path: str, content: Archive) -> HistoryFile:
+    edited = ConversionWarning("the plan in it is not what its events lead to; the events are imported")
+    warnings = (edited,) if content.edited else ()
+    return HistoryFile(path, JSON, content.session, content.events, content.session_head, warnings)
+
+
+def _claude_plan(data: object) -> ImportedPlan:
+    is_task = claude_tasks.is_task_file(data)
+    return claude_tasks.read_task_files([data]) if is_task else claude_tasks.read_todo_list(data)

@@ -21,66 +21,66 @@ if TYPE_CHECKING:
 
 COMPLETED, CREATED = "completed: ", "created: "
 
-# Patterns are text that `re` compiles when it first needs them.
+# Patterns are strings, compiled by `re` on first use.
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _DONE = f"\\A(x )(\\([A-Z]\\) )?(?:({_DATE}) (?:({_DATE}) )?)?((?s:.*))\\Z"
 _TO_DO = f"\\A()(\\([A-Z]\\) )?()(?:({_DATE}) )?((?s:.*))\\Z"
-_OWN = "(status|phase|text|note):([^ :]+)"
+_OWN_FIELD = "(status|phase|text|note):([^ :]+)"
 _FIELD = "([A-Za-z][A-Za-z0-9_-]*):(?!//)[^ :]+"
-_BEHIND = f"|[+@][^ ]+|{_OWN}|{_FIELD}"
+_TRAILING_WORD = f"|[+@][^ ]+|{_OWN_FIELD}|{_FIELD}"
 _FORGED_TAG = "(?<![^ ])\\+(?=[^ ])"
-_FORGED_FIELD = f"(?<![^ ])(?={_OWN}(?![^ ]))([a-z]+):"
-_GUARD = "·"
-_NOTHING = "%"
+_FORGED_FIELD = f"(?<![^ ])(?={_OWN_FIELD}(?![^ ]))([a-z]+):"
+_PLACEHOLDER = "·"
+_EMPTY_VALUE = "%"
 
 _STATUSES = {status.value: status for status in Status}
-_SHOWN = "which other programs show as it is"
+_VISIBLE = "which other programs show as it is"
 
 
 @value
-class _Line:
+class _ParsedLine:
     """A parsed line: a task, the name of its phase, and warnings."""
 
     task: Task
     phase: str
-    said: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def read(text: str) -> ImportedPlan:
-    """The plan in a todo.txt file: phases by +project, in the order of their first occurrence."""
-    remarks = WarningCollector()
+    """Parse a todo.txt file: phases by +project, in the order of their first occurrence."""
+    warnings = WarningCollector()
     phases: dict[str, list[Task]] = {}
     for number, line in enumerate(text.split("\n"), start=1):
-        found = _understood(line)
-        if found:
-            phases.setdefault(found.phase, []).append(found.task)
-            for what in found.said:
-                remarks.add(what, number)
-    return ImportedPlan(Plan(tuple(Phase(name, tuple(tasks)) for name, tasks in phases.items())), remarks.all())
+        parsed = _parse_line(line)
+        if parsed:
+            phases.setdefault(parsed.phase, []).append(parsed.task)
+            for message in parsed.warnings:
+                warnings.add(message, number)
+    return ImportedPlan(Plan(tuple(Phase(name, tuple(tasks)) for name, tasks in phases.items())), warnings.all())
 
 
 def write(plan: Plan) -> ExportedText:
-    """The plan as todo.txt.
+    """Return the plan as todo.txt.
 
     `read` returns the same plan, except that empty phases are lost and phases of the same name become one.
     """
-    remarks = WarningCollector()
+    warnings = WarningCollector()
     lines: list[str] = []
     names: set[str] = set()
     for phase in plan.phases:
         if not phase.tasks:
-            remarks.add(f"{_named(phase)} has no task, so it has no line and is left out")
+            warnings.add(f"{_named(phase)} has no tasks and is left out")
         elif phase.name in names:
-            remarks.add(f"{_named(phase)} is there more than once: read again, it is one")
+            warnings.add(f"{_named(phase)} occurs more than once; an import makes it one phase")
         elif phase.name and phase.name != _tag(phase.name):
-            remarks.add(f"{_named(phase)} is written as +{_tag(phase.name)}, and exactly as phase:…")
+            warnings.add(f"{_named(phase)} is written as +{_tag(phase.name)}, and exactly as phase:…")
         names.add(phase.name)
         for task in phase.tasks:
-            line, lost = _line(task, phase.name)
+            line, messages = _line(task, phase.name)
             lines.append(line)
-            for what in lost:
-                remarks.add(what, len(lines))
-    return ExportedText("".join(f"{line}\n" for line in lines), remarks.all())
+            for message in messages:
+                warnings.add(message, len(lines))
+    return ExportedText("".join(f"{line}\n" for line in lines), warnings.all())
 
 
 def _named(phase: Phase) -> str:
@@ -93,20 +93,22 @@ def _line(task: Task, phase: str) -> tuple[str, list[str]]:
     The text is written literally if it reads back unchanged, otherwise in a visible form and exactly in a field.
     """
     dates, notes = _dates(task)
-    fields, lost = [f"note:{_encoded(note)}" for note in notes], list[str]()
+    fields, messages = [f"note:{_encoded(note)}" for note in notes], list[str]()
     if task.status not in (Status.PENDING, Status.COMPLETED):
         fields.insert(0, f"status:{task.status.value}")
-        lost.append(f"{task.status.value} is written as status:{task.status.value}, {_SHOWN}")
+        messages.append(f"{task.status.value} is written as status:{task.status.value}, {_VISIBLE}")
     if notes:
-        lost.append(f"what is noted is written as note:…, {_SHOWN}")
+        messages.append(f"a note is written as note:…, {_VISIBLE}")
     if phase:
         tag = _tag(phase)
         fields.insert(0, f"+{tag}" if tag == phase else f"+{tag} phase:{_encoded(phase)}")
     line = _put(task, dates, printable(task.text), fields)
     if _reads_as(line, task, phase):
-        return line, lost
-    lost.append(f"a text that would be taken for something else is changed, and exactly written as text:…, {_SHOWN}")
-    return _put(task, dates, _visible(task.text), [*fields, f"text:{_encoded(task.text)}"]), lost
+        return line, messages
+    messages.append(
+        f"a text that would be parsed differently is changed; the exact text is written as text:…, {_VISIBLE}"
+    )
+    return _put(task, dates, _visible(task.text), [*fields, f"text:{_encoded(task.text)}"]), messages
 
 
 def _put(task: Task, dates: list[str], text: str, fields: list[str]) -> str:
@@ -118,11 +120,11 @@ def _put(task: Task, dates: list[str], text: str, fields: list[str]) -> str:
 
 
 def _reads_as(line: str, task: Task, phase: str) -> bool:
-    again = _understood(line)
-    if again is None:
+    parsed = _parse_line(line)
+    if parsed is None:
         return False
-    found = again.task
-    return (again.phase, found.text, found.status, found.notes) == (phase, task.text, task.status, task.notes)
+    again = parsed.task
+    return (parsed.phase, again.text, again.status, again.notes) == (phase, task.text, task.status, task.notes)
 
 
 def _dates(task: Task) -> tuple[list[str], tuple[str, ...]]:
@@ -136,21 +138,21 @@ def _dates(task: Task) -> tuple[list[str], tuple[str, ...]]:
     return dates, task.notes[len(dates) :]
 
 
-def _understood(line: str) -> _Line | None:
+def _parse_line(line: str) -> _ParsedLine | None:
     """Parse a line; None if it is empty."""
     line = line.strip(JS_WHITESPACE)
     if not line:
         return None
     done, priority, completed, created, rest = _parts(line)
-    said = ["a priority has no place in a plan; it is kept in the text"] if priority else []
+    warnings = ["a priority is kept in the text"] if priority else []
     notes = [f"{COMPLETED}{completed}"] if completed else []
     notes += [f"{CREATED}{created}"] if created else []
-    said += ["a date has no place in a plan; it is kept as a note"] if notes else []
+    warnings += ["a date is kept as a note"] if notes else []
     words = _Words(rest.split(" "))
     phase = words.phase()
     text = words.text(priority)
     task = Task(text, words.status(closed=bool(done)), (*notes, *words.notes))
-    return _Line(task, phase, (*said, *words.said))
+    return _ParsedLine(task, phase, (*warnings, *words.warnings))
 
 
 def _parts(line: str) -> tuple[str, str, str, str, str]:
@@ -168,60 +170,60 @@ class _Words:
 
     def __init__(self, words: list[str]) -> None:
         end = len(words)
-        while end and re.fullmatch(_BEHIND, words[end - 1]):
+        while end and re.fullmatch(_TRAILING_WORD, words[end - 1]):
             end -= 1
-        self._body = words[:end]
-        self._behind: list[str] = []
+        self._leading = words[:end]
+        self._trailing: list[str] = []
         self._all = words
         self._fields: dict[str, str] = {}
         self.notes: list[str] = []
-        self.said: list[str] = []
+        self.warnings: list[str] = []
         for word in words[end:]:
             self._take(word)
 
     def _take(self, word: str) -> None:
-        own = re.fullmatch(_OWN, word)
-        held = _decoded(own[2]) if own else None
-        if own is None or held is None or (own[1] == "status" and held not in _STATUSES):
-            self._behind.append(word)
+        own = re.fullmatch(_OWN_FIELD, word)
+        content = _decoded(own[2]) if own else None
+        if own is None or content is None or (own[1] == "status" and content not in _STATUSES):
+            self._trailing.append(word)
         elif own[1] == "note":
-            self.notes.append(held)
+            self.notes.append(content)
         else:
-            self._fields[own[1]] = held
+            self._fields[own[1]] = content
 
     def status(self, *, closed: bool) -> Status:
         """The status of the task; the mark takes precedence over a field, as another program may have set it."""
-        usual = Status.COMPLETED if closed else Status.PENDING
-        said = _STATUSES.get(self._fields.get("status", ""), usual)
-        return usual if said.is_open is closed else said
+        default = Status.COMPLETED if closed else Status.PENDING
+        field = _STATUSES.get(self._fields.get("status", ""), default)
+        return default if field.is_open is closed else field
 
     def phase(self) -> str:
         """The name of the task's phase: the last +project after the text, else the first within it."""
         exact = self._fields.get("phase")
-        behind = [index for index, word in enumerate(self._behind) if _is_tag(word)]
-        within = [word[1:] for word in self._body if _is_tag(word)]
-        if len(behind) + len(within) > 1:
-            self.said.append("a task has one phase; further +projects are kept in the text")
-        if behind:
-            tag = self._behind.pop(behind[-1])[1:]
-        elif within:
-            tag = within[0]
+        trailing = [index for index, word in enumerate(self._trailing) if _is_tag(word)]
+        leading = [word[1:] for word in self._leading if _is_tag(word)]
+        if len(trailing) + len(leading) > 1:
+            self.warnings.append("a task has one phase; further +projects are kept in the text")
+        if trailing:
+            tag = self._trailing.pop(trailing[-1])[1:]
+        elif leading:
+            tag = leading[0]
         else:
             return exact or ""
         if exact is not None and _tag(exact) == tag:
             return exact
-        self.said += [] if exact is None else ["phase: does not fit its +project any more; the +project counts"]
+        self.warnings += [] if exact is None else ["phase: no longer matches its +project; the +project is used"]
         return tag
 
     def text(self, priority: str) -> str:
         """The text of the task. Call `phase` first: it removes the +project."""
-        words = [*self._body, *self._behind]
+        words = [*self._leading, *self._trailing]
         visible = priority + (_stripped(words) or _stripped(self._all))
-        self.said += _fields_said(words)
+        self.warnings += _field_warnings(words)
         exact = self._fields.get("text")
         if exact is None or _visible(exact) == visible:
             return visible if exact is None else exact
-        self.said.append("text: does not fit its line any more; the line counts")
+        self.warnings.append("text: no longer matches its line; the line is used")
         return visible
 
 
@@ -229,12 +231,12 @@ def _stripped(words: list[str]) -> str:
     return " ".join(words).strip(JS_WHITESPACE)
 
 
-def _fields_said(words: list[str]) -> Iterator[str]:
+def _field_warnings(words: list[str]) -> Iterator[str]:
     keys = [found[1] for word in words if (found := re.fullmatch(_FIELD, word))]
     for key in dict.fromkeys(keys):
-        yield f"{key}: has no place in a plan; it is kept in the text"
+        yield f"the field {key}: is kept in the text"
     if any(word.startswith("@") and len(word) > 1 for word in words):
-        yield "a context (@) has no place in a plan; it is kept in the text"
+        yield "a context (@) is kept in the text"
 
 
 def _is_tag(word: str) -> bool:
@@ -250,14 +252,14 @@ def _visible(text: str) -> str:
     """A visible form of a text that cannot be written literally: one line, without anything that would be parsed."""
     words = re.sub(_FORGED_FIELD, "\\3：", re.sub(_FORGED_TAG, "＋", printable(text).strip(JS_WHITESPACE)))
     # Parsed with a word after it, as fields will follow.
-    done, _, completed, created, rest = _parts(f"{words} {_GUARD}")
-    forged = done or completed or created or rest == _GUARD or rest.startswith(" ")
-    return f"{_GUARD} {words}".rstrip() if forged else words
+    done, _, completed, created, rest = _parts(f"{words} {_PLACEHOLDER}")
+    forged = done or completed or created or rest == _PLACEHOLDER or rest.startswith(" ")
+    return f"{_PLACEHOLDER} {words}".rstrip() if forged else words
 
 
 def _encoded(text: str) -> str:
     """Percent-encode a text as one word without colons; printable characters are kept."""
-    return "".join(map(_escaped, text)) or _NOTHING
+    return "".join(map(_escaped, text)) or _EMPTY_VALUE
 
 
 def _escaped(char: str) -> str:
@@ -268,7 +270,7 @@ def _escaped(char: str) -> str:
 
 def _decoded(word: str) -> str | None:
     """Decode a percent-encoded word; None if it is not valid UTF-8."""
-    if word == _NOTHING:
+    if word == _EMPTY_VALUE:
         return ""
     raw = re.sub(b"%([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), word.encode("utf-8", "surrogatepass"))
     try:

@@ -31,7 +31,7 @@ def blame_lines(
     *,
     whole: bool = False,
 ) -> list[Line]:
-    """Each task, followed by the events that added it and set its status or, with `whole`, by all of its events.
+    """Return each task, followed by the events that added it and set its status or, with `whole`, by all of its events.
 
     `when` formats a time in milliseconds; `short` maps event ids to short ones.
     """
@@ -41,43 +41,43 @@ def blame_lines(
         phase = (Span(f"  {printable(entry.phase)}", Role.MUTED),) if entry.phase else ()
         title = (*task_line(entry.task, entry.position), *phase)
         lines.append(title if columns is None else clip_line(title, columns))
-        for step in entry.steps if whole else _ends(entry):
+        for step in entry.steps if whole else _main_steps(entry):
             lead = (
                 Span(INDENT),
                 Span(printable(short[step.event.id]), Role.WARNING),
                 Span(f"  {when(step.event.at)}  {step.event.actor.value}", Role.MUTED),
             )
-            lines += hanging_lines(lead, _all(step) if whole else [_briefly(step)], columns)
+            lines += hanging_lines(lead, _details(step) if whole else [_summary(step)], columns)
     return lines
 
 
-def _ends(entry: TaskHistory) -> list[TaskStep]:
+def _main_steps(entry: TaskHistory) -> list[TaskStep]:
     """The steps that added the task, set its status, and removed it."""
-    kept = [entry.added, entry.stood, None if entry.position is not None else entry.steps[-1]]
-    return list({step.event.id: step for step in kept if step}.values())
+    steps = [entry.added, entry.status_change, None if entry.position is not None else entry.steps[-1]]
+    return list({step.event.id: step for step in steps if step}.values())
 
 
-def _briefly(step: TaskStep) -> TextAndSuffix:
+def _summary(step: TaskStep) -> TextAndSuffix:
     call = step.call
     brief = [
         describe_change(change) for change in step.changes if change.kind not in (ChangeKind.NOTED, ChangeKind.UNNOTED)
     ]
     tool = (Span(f"  {printable(call.tool)}", Role.DIM),) if call else ()
-    return Span(", ".join(brief), Role.TEXT), (*_took(step), *tool)
+    return Span(", ".join(brief), Role.TEXT), (*_duration(step), *tool)
 
 
-def _all(step: TaskStep) -> list[TextAndSuffix]:
-    told: list[TextAndSuffix] = [
-        (Span(describe_change(change), Role.TEXT), _took(step) if change.kind in _TIMED else ())
+def _details(step: TaskStep) -> list[TextAndSuffix]:
+    details: list[TextAndSuffix] = [
+        (Span(describe_change(change), Role.TEXT), _duration(step) if change.kind in _TIMED else ())
         for change in step.changes
     ]
     call = step.call
     if call:
         arguments = printable(call.arguments)
         shown = arguments if len(arguments) <= MAX_ARGUMENT_CHARS else f"{arguments[:MAX_ARGUMENT_CHARS]}…"
-        told.append((Span(f"{printable(call.tool)} {shown}", Role.DIM), ()))
-    return told
+        details.append((Span(f"{printable(call.tool)} {shown}", Role.DIM), ()))
+    return details
 
 
-def _took(step: TaskStep) -> Line:
-    return () if step.took is None else (Span(f" ({format_elapsed(step.took)})", Role.MUTED),)
+def _duration(step: TaskStep) -> Line:
+    return () if step.duration is None else (Span(f" ({format_elapsed(step.duration)})", Role.MUTED),)

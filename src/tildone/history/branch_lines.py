@@ -22,7 +22,7 @@ MAX_CHANGES = 4
 def branch_lines(
     found: Iterable[Branch], ids: Iterable[str], when: Callable[[int], str], columns: int | None = None
 ) -> list[Line]:
-    """A line for each branch, with its fork point and changes; short ids are unique among `ids`."""
+    """Return a line for each branch, with its fork point and changes; short ids are unique among `ids`."""
     short = short_ids(ids)
     lines: list[Line] = []
     for branch in found:
@@ -32,7 +32,7 @@ def branch_lines(
             Span((HeadRelation.HEAD if branch.current else HeadRelation.ELSEWHERE).value, Role.ACCENT),
             Span(f" {printable(short[end.id]) if end else ROOT}", Role.WARNING),
             Span(f"  {when(end.at)}" if end else "", Role.MUTED),
-            Span(f"  {branch.far.closed}/{branch.far.total}"),
+            Span(f"  {branch.progress.closed}/{branch.progress.total}"),
         )
         lines += hanging_lines(lead, [(Span(name, Role.ACCENT), ())], columns) if name else [lead]
         lines += [] if branch.current else _since(branch, short)
@@ -40,10 +40,10 @@ def branch_lines(
 
 
 def _since(branch: Branch, short: Mapping[str, str]) -> Iterator[Line]:
-    place = ROOT if branch.parted is None else printable(short[branch.parted])
-    yield (Span("    goes on from here:" if branch.onward else f"    from {place}:", Role.MUTED),)
-    did = branch.did or ("left the plan as it was",)
-    for text in did[:MAX_CHANGES]:
+    place = ROOT if branch.fork_point is None else printable(short[branch.fork_point])
+    yield (Span("    goes on from here:" if branch.continues_current else f"    from {place}:", Role.MUTED),)
+    changes = branch.changes or ("left the plan as it was",)
+    for text in changes[:MAX_CHANGES]:
         yield Span("      "), Span(text, Role.TEXT)
-    if len(did) > MAX_CHANGES:
-        yield (Span(f"      and {len(did) - MAX_CHANGES} more", Role.MUTED),)
+    if len(changes) > MAX_CHANGES:
+        yield (Span(f"      and {len(changes) - MAX_CHANGES} more", Role.MUTED),)

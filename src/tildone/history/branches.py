@@ -22,46 +22,46 @@ if TYPE_CHECKING:
 
 @value
 class Branch:
-    """A branch, identified by its newest plan change; `end` is None if there is none.
+    """A branch, identified by `end`, its newest plan change; None if it has none.
 
-    `label` is the nearest label, `since` changes before the end. `parted` is the last event shared with the current
-    branch, None if there is none; `did` describes the changes since then. `onward` means that the branch continues from
-    the current plan.
+    `label` is the nearest label, `since` changes before the end. `fork_point` is the last event shared with the current
+    branch, None if they share none; `changes` describes the changes since then. `continues_current` means that the
+    branch continues from the current plan.
     """
 
     end: Event | None
-    far: Progress
+    progress: Progress
     label: str | None = None
     since: int = 0
-    parted: str | None = None
-    onward: bool = False
-    did: tuple[str, ...] = ()
+    fork_point: str | None = None
+    continues_current: bool = False
+    changes: tuple[str, ...] = ()
     current: bool = False
 
 
 def branches(events: Iterable[Event], head: str | None) -> list[Branch]:
-    """The current branch first, then the others, newest first.
+    """Return the current branch, then the others, newest first.
 
     Only plan changes make a branch: labels, directives and nudges do not.
     """
     known = by_id(events)
     names = labels(known.values())
-    here = {event.id for event in _back(known, head)}
+    on_current = {event.id for event in _ancestors(known, head)}
     current = _newest_change(known, head)
-    found = [Branch(current, progress(_plan(current)), *_nearest_name(known, head, None, names), current=True)]
-    for tip in _tips(known, here):
-        parted = next((event.id for event in _back(known, tip.id) if event.id in here), None)
-        shared = _newest_change(known, parted)
-        did = change_sentences(changes(_plan(shared), _plan(tip)))
-        name = _nearest_name(known, tip.id, parted, names)
-        found.append(Branch(tip, progress(_plan(tip)), *name, parted, shared is current, tuple(did)))
+    found = [Branch(current, progress(_plan(current)), *_nearest_label(known, head, None, names), current=True)]
+    for tip in _tips(known, on_current):
+        fork_point = next((event.id for event in _ancestors(known, tip.id) if event.id in on_current), None)
+        shared = _newest_change(known, fork_point)
+        sentences = change_sentences(changes(_plan(shared), _plan(tip)))
+        name = _nearest_label(known, tip.id, fork_point, names)
+        found.append(Branch(tip, progress(_plan(tip)), *name, fork_point, shared is current, tuple(sentences)))
     return found
 
 
-def _tips(known: Known, here: set[str]) -> list[Event]:
+def _tips(known: Known, current: set[str]) -> list[Event]:
     """The newest plan change of each branch except the current one, most recently written first."""
     ends = [_newest_change(known, leaf) for leaf in leaves(known.values())]
-    passed = set(here)
+    passed = set(current)
     for end in ends:
         above = end.parent if end else None
         while above is not None and above not in passed:
@@ -71,12 +71,12 @@ def _tips(known: Known, here: set[str]) -> list[Event]:
     return [event for event in reversed(known.values()) if event.id in tips]
 
 
-def _nearest_name(
+def _nearest_label(
     known: Known, head: str | None, until: str | None, names: Mapping[str, str]
 ) -> tuple[str | None, int]:
     """The nearest label among the ancestors, and the number of changes since."""
     since = 0
-    for event in _back(known, head):
+    for event in _ancestors(known, head):
         if event.id == until:
             break
         if event.id in names:
@@ -86,14 +86,15 @@ def _nearest_name(
 
 
 def _newest_change(known: Known, head: str | None) -> Event | None:
-    return next((event for event in _back(known, head) if isinstance(event.fact, PlanChanged)), None)
+    return next((event for event in _ancestors(known, head) if isinstance(event.fact, PlanChanged)), None)
 
 
 def _plan(change: Event | None) -> Plan:
     return change.fact.plan if change and isinstance(change.fact, PlanChanged) else Plan()
 
 
-def _back(known: Known, head: str | None) -> Iterator[Event]:
+def _ancestors(known: Known, head: str | None) -> Iterator[Event]:
+    """The event and its ancestors, newest first."""
     while head is not None:
         yield known[head]
         head = known[head].parent

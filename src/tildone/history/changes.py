@@ -42,7 +42,7 @@ class ChangeKind(Enum):
         self.count = count
 
 
-_ORDER = {what: index for index, what in enumerate(ChangeKind)}
+_ORDER = {kind: index for index, kind in enumerate(ChangeKind)}
 _VERBS = {
     Status.IN_PROGRESS: ChangeKind.STARTED,
     Status.COMPLETED: ChangeKind.COMPLETED,
@@ -63,7 +63,7 @@ class Change:
 
 
 def changes(before: Plan, after: Plan) -> list[Change]:
-    """The changes from one plan to the other; empty if and only if they are equal.
+    """Return the changes from one plan to the other; empty if and only if they are equal.
 
     Tasks are matched by text, phases by name or by a shared task. A task counts as added in the pending status, so one
     that is added in progress is also started.
@@ -72,7 +72,7 @@ def changes(before: Plan, after: Plan) -> list[Change]:
 
 
 def changes_in(match: PlanMatch) -> list[Change]:
-    """The changes between two matched plans, in the order of reporting."""
+    """Return the changes between two matched plans, in the order of reporting."""
     found = [
         *_phase_changes(match),
         *(Change(ChangeKind.REMOVED, task_at(match.before, location).text) for location in removed_locations(match)),
@@ -83,31 +83,31 @@ def changes_in(match: PlanMatch) -> list[Change]:
 
 
 def task_changes(match: PlanMatch) -> dict[Location, list[Change]]:
-    """The changes of tasks in the later plan, by their location there; unchanged tasks are omitted."""
+    """Return the changes of tasks in the later plan, by their location there; unchanged tasks are omitted."""
     found: dict[Location, list[Change]] = {}
     same_phase = {j: i for i, j in match.pairs}
     for j, phase in enumerate(match.after.phases):
-        here = [match.origins[j, b] for b in range(len(phase.tasks)) if (j, b) in match.origins]
-        in_order = longest_increasing([a for i, a in here if i == same_phase.get(j)])
+        origins = [match.origins[j, b] for b in range(len(phase.tasks)) if (j, b) in match.origins]
+        in_order = longest_increasing([a for i, a in origins if i == same_phase.get(j)])
         for b, task in enumerate(phase.tasks):
             origin = match.origins.get((j, b))
-            found_here: list[Change] = []
+            of_task: list[Change] = []
             if origin is None:
-                found_here.append(Change(ChangeKind.ADDED, task.text))
+                of_task.append(Change(ChangeKind.ADDED, task.text))
             elif origin[0] != same_phase.get(j):
-                found_here.append(Change(ChangeKind.MOVED, task.text, phase.name))
+                of_task.append(Change(ChangeKind.MOVED, task.text, phase.name))
             elif origin[1] not in in_order:
-                found_here.append(Change(ChangeKind.MOVED, task.text))
+                of_task.append(Change(ChangeKind.MOVED, task.text))
             before = Task(task.text) if origin is None else task_at(match.before, origin)
             if before.status is not task.status or before.notes != task.notes:
-                found_here += task_differences(before, task)
-            if found_here:
-                found[j, b] = found_here
+                of_task += task_differences(before, task)
+            if of_task:
+                found[j, b] = of_task
     return found
 
 
 def removed_locations(match: PlanMatch) -> list[Location]:
-    """The locations, in the earlier plan, of tasks that the later plan lacks."""
+    """Return the locations, in the earlier plan, of tasks that the later plan lacks."""
     remaining = set(match.origins.values())
     return [location for location in task_locations(match.before) if location not in remaining]
 
@@ -115,12 +115,12 @@ def removed_locations(match: PlanMatch) -> list[Location]:
 def _phase_changes(match: PlanMatch) -> Iterator[Change]:
     """The changes of phases. An unnamed phase with tasks is not reported: its tasks are."""
     before, after = match.before.phases, match.after.phases
-    kept, heirs = {i for i, _ in match.pairs}, {j for _, j in match.pairs}
+    matched_before, matched_after = {i for i, _ in match.pairs}, {j for _, j in match.pairs}
     for i, phase in enumerate(before):
-        if i not in kept and (phase.name or not phase.tasks):
+        if i not in matched_before and (phase.name or not phase.tasks):
             yield Change(ChangeKind.PHASE_REMOVED, phase.name)
     for j, phase in enumerate(after):
-        if j not in heirs and (phase.name or not phase.tasks):
+        if j not in matched_after and (phase.name or not phase.tasks):
             yield Change(ChangeKind.PHASE_ADDED, phase.name)
     in_order = longest_increasing([i for i, _ in match.pairs])
     for i, j in match.pairs:
@@ -130,17 +130,17 @@ def _phase_changes(match: PlanMatch) -> Iterator[Change]:
             yield Change(ChangeKind.PHASE_MOVED, after[j].name)
 
 
-def _change_of_status(before: Task, after: Task) -> Change:
+def _status_change(before: Task, after: Task) -> Change:
     if after.status is Status.PENDING:
         return Change(ChangeKind.PAUSED if before.status is Status.IN_PROGRESS else ChangeKind.REOPENED, after.text)
-    what = _VERBS.get(after.status, ChangeKind.MARKED if after.status.is_open else ChangeKind.CLOSED)
-    return Change(what, after.text, after.status.value if what in STATUS_NAMING_KINDS else None)
+    kind = _VERBS.get(after.status, ChangeKind.MARKED if after.status.is_open else ChangeKind.CLOSED)
+    return Change(kind, after.text, after.status.value if kind in STATUS_NAMING_KINDS else None)
 
 
 def task_differences(before: Task, after: Task) -> Iterator[Change]:
-    """The changes of a task's status and notes."""
+    """Yield the changes of a task's status and notes."""
     if before.status is not after.status:
-        yield _change_of_status(before, after)
+        yield _status_change(before, after)
     shared = 0
     while before.notes[shared : shared + 1] == after.notes[shared : shared + 1] != ():
         shared += 1

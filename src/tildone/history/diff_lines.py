@@ -23,23 +23,23 @@ _ROLES = {DiffSign.ADDED: Role.SUCCESS, DiffSign.REMOVED: Role.ERROR, DiffSign.C
 
 
 def diff_lines(sections: Sequence[PhaseDiff], columns: int | None = None) -> list[Line]:
-    """Each phase with its tasks, prefixed by diff signs; no line is wider than `columns` or `MIN_COLUMNS`.
+    """Return each phase with its tasks, prefixed by diff signs; no line is wider than `columns` or `MIN_COLUMNS`.
 
     A flat list has no heading.
     """
-    room = None if columns is None else max(columns, MIN_COLUMNS)
+    width = None if columns is None else max(columns, MIN_COLUMNS)
     headed = len(sections) > 1 or any(section.name or section.was or not section.entries for section in sections)
     lines: list[Line] = []
     for section in sections:
         lines += [()] if lines else []
-        lines += _heading(section, room) if headed else ()
+        lines += _heading(section, width) if headed else ()
         for entry in section.entries:
-            lines += _entry(entry, Span("  " if headed else ""), room)
+            lines += _entry(entry, Span("  " if headed else ""), width)
     return lines
 
 
 def diff_to_json(sections: Sequence[PhaseDiff]) -> list[dict[str, object]]:
-    """The difference as data, ready for JSON."""
+    """Return the difference as data, ready for JSON."""
     return [
         {
             "phase": section.name,
@@ -64,43 +64,43 @@ def _entry_data(entry: TaskDiff) -> dict[str, object]:
     }
 
 
-def _heading(section: PhaseDiff, room: int | None) -> Iterator[Line]:
+def _heading(section: PhaseDiff, width: int | None) -> Iterator[Line]:
     sign = (Span(f"{section.sign.value} ", _ROLES[section.sign]),) if section.sign else ()
-    suffixs = [f"was “{printable(section.was)}”"] if section.was else ["had no name"] if section.was == "" else []
-    suffixs += ["moved"] if section.moved else []
-    far = f" {section.far.closed}/{section.far.total}" if section.far else ""
-    suffix = far + (f" ({', '.join(suffixs)})" if suffixs else "")
-    yield from _fitted(sign, Span(printable(section.name) or UNNAMED_PHASE, Role.ACCENT, bold=True), suffix, room)
+    remarks = [f"was “{printable(section.was)}”"] if section.was else ["had no name"] if section.was == "" else []
+    remarks += ["moved"] if section.moved else []
+    progress = f" {section.progress.closed}/{section.progress.total}" if section.progress else ""
+    suffix = progress + (f" ({', '.join(remarks)})" if remarks else "")
+    yield from _fitted(sign, Span(printable(section.name) or UNNAMED_PHASE, Role.ACCENT, bold=True), suffix, width)
 
 
-def _entry(entry: TaskDiff, indent: Span, room: int | None) -> Iterator[Line]:
+def _entry(entry: TaskDiff, indent: Span, width: int | None) -> Iterator[Line]:
     lead = (indent, Span(f"{entry.sign.value} ", _ROLES[entry.sign]))
-    said = [what.verb for what in entry.what]
+    remarks = [what.verb for what in entry.what]
     if entry.origin is not None:
-        said.append(f"moved from {printable(entry.origin) or UNNAMED_PHASE}")
+        remarks.append(f"moved from {printable(entry.origin) or UNNAMED_PHASE}")
     elif entry.moved:
-        said.append("moved")
+        remarks.append("moved")
     if entry.was is not None:
-        said.append(f"was “{printable(entry.was)}”")
+        remarks.append(f"was “{printable(entry.was)}”")
     text = Span(printable(entry.text), Role.DIM if entry.sign is DiffSign.REMOVED else Role.TEXT)
-    yield from _fitted(lead, text, f": {', '.join(said)}" if said else "", room)
+    yield from _fitted(lead, text, f": {', '.join(remarks)}" if remarks else "", width)
     for sign, note in entry.notes:
         below = (indent, Span("  "), Span(f"{sign.value} ", _ROLES[sign]))
         for line in printable_lines(note):
-            yield from _fitted((*below, Span("│ ", Role.DIM)), Span(line, Role.MUTED), "", room)
+            yield from _fitted((*below, Span("│ ", Role.DIM)), Span(line, Role.MUTED), "", width)
 
 
-def _fitted(lead: Line, text: Span, suffix: str, room: int | None) -> Iterator[Line]:
+def _fitted(lead: Line, text: Span, suffix: str, width: int | None) -> Iterator[Line]:
     """Wrapped text after its lead, with a suffix after the last line or, if that does not fit, below it."""
     margin = display_width(plain(lead))
-    *above, last = [plain((text,))] if room is None else wrap_text(plain((text,)), room - margin)
-    beside = room is None or margin + display_width(last + suffix) <= room
+    *above, last = [plain((text,))] if width is None else wrap_text(plain((text,)), width - margin)
+    beside = width is None or margin + display_width(last + suffix) <= width
     before = lead
     for line in above:
         yield (*before, replace(text, text=line))
         before = (Span(" " * margin),)
     yield (*before, replace(text, text=last), *((Span(suffix, Role.MUTED),) if beside and suffix else ()))
-    if room is not None and not beside:
+    if width is not None and not beside:
         under = Span(" " * (margin + len(INDENT)))
-        for line in wrap_text(suffix.lstrip(": "), room - margin - len(INDENT)):
+        for line in wrap_text(suffix.lstrip(": "), width - margin - len(INDENT)):
             yield under, Span(line, Role.MUTED)

@@ -28,7 +28,7 @@ ENDING_KINDS = frozenset(
 
 
 def format_elapsed(milliseconds: int) -> str:
-    """An elapsed time in at most two units: `<1s`, `42s`, `12m`, `2h 5m`, `3d 4h`."""
+    """Format an elapsed time in at most two units: `<1s`, `42s`, `12m`, `2h 5m`, `3d 4h`."""
     if milliseconds < SECOND:
         return "<1s"
     if milliseconds < MINUTE:
@@ -41,22 +41,22 @@ def format_elapsed(milliseconds: int) -> str:
 
 
 def in_progress_since(match: PlanMatch, earlier: StartTimes, at: int) -> StartTimes:
-    """When the tasks in progress were started, as far as known; `earlier` holds the same for the earlier plan."""
+    """Return the known start times of the tasks in progress; `earlier` are those of the earlier plan."""
     found: StartTimes = {}
     for location in task_locations(match.after):
         if task_at(match.after, location).status is Status.IN_PROGRESS:
-            was = match.was(location)
-            fresh = was is None or was.status is not Status.IN_PROGRESS
-            since = at if fresh else earlier.get(match.origins[location])
+            earlier_task = match.earlier(location)
+            started = earlier_task is None or earlier_task.status is not Status.IN_PROGRESS
+            since = at if started else earlier.get(match.origins[location])
             if since is not None:
                 found[location] = since
     return found
 
 
 def finished_durations(match: PlanMatch, earlier: StartTimes, at: int) -> StartTimes:
-    """How long tasks were in progress that no longer are, as far as known, by location in the later plan.
+    """Return the time in progress of each task that no longer is, by location in the later plan.
 
-    If the clock was set back meanwhile, the duration is unknown.
+    Tasks whose start time is unknown, or later than `at` because the clock was set back, are missing.
     """
     return {
         location: at - earlier[origin]

@@ -31,8 +31,8 @@ class PlanMatch:
     pairs: Pairs
     origins: dict[Location, Location]
 
-    def was(self, location: Location) -> Task | None:
-        """The earlier version of the task at a location of `after`."""
+    def earlier(self, location: Location) -> Task | None:
+        """Return the earlier version of the task at a location of `after`; None if it is new."""
         origin = self.origins.get(location)
         return None if origin is None else task_at(self.before, origin)
 
@@ -44,17 +44,17 @@ def match_plans(before: Plan, after: Plan) -> PlanMatch:
 
 
 def task_locations(plan: Plan) -> list[Location]:
-    """The locations of all tasks: pairs of phase index and index in the phase."""
+    """Return the locations of all tasks: pairs of phase index and index in the phase."""
     return [(i, a) for i, phase in enumerate(plan.phases) for a in range(len(phase.tasks))]
 
 
 def task_at(plan: Plan, location: Location) -> Task:
-    """The task at a location."""
+    """Return the task at a location."""
     return plan.phases[location[0]].tasks[location[1]]
 
 
 def longest_increasing(numbers: Sequence[int]) -> set[int]:
-    """The longest increasing subsequence of distinct numbers; the other numbers are those that moved."""
+    """Return the longest increasing subsequence of distinct numbers; the others are those that moved."""
     if list(numbers) == sorted(numbers):
         return set(numbers)
     ends: list[int] = []
@@ -63,41 +63,43 @@ def longest_increasing(numbers: Sequence[int]) -> set[int]:
         length = bisect_left(ends, number)
         ends[length : length + 1] = [number]
         chains[length : length + 1] = [(number, chains[length - 1] if length else None)]
-    rising = set()
+    longest = set()
     link: Chain | None = chains[-1]
     while link:
         number, link = link
-        rising.add(number)
-    return rising
+        longest.add(number)
+    return longest
 
 
 def _phase_pairs(before: Sequence[Phase], after: Sequence[Phase]) -> Pairs:
     """Pairs of matching phases: by name, in order, then by a shared task."""
-    pairs = _in_turn([phase.name for phase in before], [phase.name for phase in after])
+    pairs = _pair_equal([phase.name for phase in before], [phase.name for phase in after])
     old = [i for i in range(len(before)) if i not in {i for i, _ in pairs}]
     new = [j for j in range(len(after)) if j not in {j for _, j in pairs}]
     for i in old:
         texts = set(_texts(before[i]))
-        heir = next((j for j in new if texts.intersection(_texts(after[j]))), None)
-        if heir is not None:
-            new.remove(heir)
-            pairs.append((i, heir))
+        successor = next((j for j in new if texts.intersection(_texts(after[j]))), None)
+        if successor is not None:
+            new.remove(successor)
+            pairs.append((i, successor))
     return sorted(pairs, key=lambda pair: pair[1])
 
 
 def _origins(before: Plan, after: Plan, pairs: Pairs) -> dict[Location, Location]:
     """The earlier location of each task of `after`: in the same phase if possible, else in any."""
-    origins = {(j, b): (i, a) for i, j in pairs for a, b in _in_turn(_texts(before.phases[i]), _texts(after.phases[j]))}
+    origins = {
+        (j, b): (i, a) for i, j in pairs for a, b in _pair_equal(_texts(before.phases[i]), _texts(after.phases[j]))
+    }
     taken = set(origins.values())
     old = [location for location in task_locations(before) if location not in taken]
     new = [location for location in task_locations(after) if location not in origins]
-    crossed = _in_turn(
+    moved = _pair_equal(
         [task_at(before, location).text for location in old], [task_at(after, location).text for location in new]
     )
-    return origins | {new[b]: old[a] for a, b in crossed}
+    return origins | {new[b]: old[a] for a, b in moved}
 
 
-def _in_turn(before: Sequence[str], after: Sequence[str]) -> Pairs:
+def _pair_equal(before: Sequence[str], after: Sequence[str]) -> Pairs:
     """Pairs of indices of equal names: the first with the first, the second with the second."""
     waiting: dict[str, list[int]] = {}
     for i in reversed(range(len(before))):

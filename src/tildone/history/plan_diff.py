@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from tildone.core.query import Progress
     from tildone.history.matching import Location, PlanMatch
 
-    Happened = dict[Location, list[Change]]
+    ChangesByLocation = dict[Location, list[Change]]
 
 MIN_SIMILARITY = 0.6
-"""The similarity ratio from which on a removed and an added task count as one reworded task."""
+"""The minimum similarity ratio for a removed and an added task to count as one reworded task."""
 
 MAX_COMPARED_CHARS = 300
-"""How many characters are compared: the time is quadratic."""
+"""How many characters of a text are compared; the time is quadratic in their number."""
 
 
 class DiffSign(Enum):
@@ -61,27 +61,27 @@ class PhaseDiff:
     sign: DiffSign | None = None
     was: str | None = None
     moved: bool = False
-    far: Progress | None = None
+    progress: Progress | None = None
 
 
 def diff_plans(before: Plan, after: Plan) -> list[PhaseDiff]:
-    """The phases with changes, in the order of the later plan; removed ones at their former place.
+    """Return the phases with changes, in the order of the later plan; removed ones at their former place.
 
     Tasks are matched by text. A removed task and one added in its place count as one if their texts are similar.
     """
     match = match_plans(before, after)
-    happened, lost = task_changes(match), removed_locations(match)
+    changed, lost = task_changes(match), removed_locations(match)
     in_order = longest_increasing([i for i, _ in match.pairs])
     sections = []
     for i, j in _order(match):
-        leaving = [a for x, a in lost if x == i]
+        removed_here = [a for x, a in lost if x == i]
         if j is None:
             phase = before.phases[i or 0]
-            entries = [_removed(phase.tasks[a]) for a in leaving]
+            entries = [_removed(phase.tasks[a]) for a in removed_here]
             sections.append(PhaseDiff(phase.name, tuple(entries), DiffSign.REMOVED))
             continue
         phase = after.phases[j]
-        entries = list(_entries(match, happened, leaving, i, j))
+        entries = list(_entries(match, changed, removed_here, i, j))
         moved = i is not None and i not in in_order
         was = before.phases[i].name if i is not None and before.phases[i].name != phase.name else None
         sign = DiffSign.ADDED if i is None else DiffSign.CHANGED if moved or was is not None else None
@@ -100,32 +100,34 @@ def _order(match: PlanMatch) -> list[tuple[int | None, int | None]]:
     return order
 
 
-def _entries(match: PlanMatch, happened: Happened, leaving: Sequence[int], i: int | None, j: int) -> Iterator[TaskDiff]:
-    for departed, here in _gaps(match, happened, leaving, i, j):
-        old = [task_at(match.before, (i or 0, a)) for a in departed]
-        new = [b for b in here if _is(ChangeKind.ADDED, happened.get((j, b)))]
+def _entries(
+    match: PlanMatch, changed: ChangesByLocation, removed_here: Sequence[int], i: int | None, j: int
+) -> Iterator[TaskDiff]:
+    for removed, present in _gaps(match, changed, removed_here, i, j):
+        old = [task_at(match.before, (i or 0, a)) for a in removed]
+        new = [b for b in present if _is(ChangeKind.ADDED, changed.get((j, b)))]
         reworded = _reworded(old, [task_at(match.after, (j, b)) for b in new])
         yield from (_removed(task) for number, task in enumerate(old) if number not in reworded.values())
         former = {new[number]: old[earlier] for number, earlier in reworded.items()}
-        for b in here:
+        for b in present:
             if b in former:
                 yield _changed(former[b], task_at(match.after, (j, b)))
-            elif (j, b) in happened:
-                yield _entry(match, (j, b), happened[j, b])
+            elif (j, b) in changed:
+                yield _entry(match, (j, b), changed[j, b])
 
 
 def _gaps(
-    match: PlanMatch, happened: Happened, leaving: Sequence[int], i: int | None, j: int
+    match: PlanMatch, changed: ChangesByLocation, removed_here: Sequence[int], i: int | None, j: int
 ) -> Iterator[tuple[list[int], list[int]]]:
     """A phase, split after each task that kept its place: the tasks removed before it, and those present up to it."""
-    waiting, here = list(leaving), list[int]()
+    waiting, present = list(removed_here), list[int]()
     for b in range(len(match.after.phases[j].tasks)):
-        here.append(b)
+        present.append(b)
         origin = match.origins.get((j, b))
-        if origin and origin[0] == i and not _is(ChangeKind.MOVED, happened.get((j, b))):
-            yield [a for a in waiting if a < origin[1]], here
-            waiting, here = [a for a in waiting if a > origin[1]], []
-    yield waiting, here
+        if origin and origin[0] == i and not _is(ChangeKind.MOVED, changed.get((j, b))):
+            yield [a for a in waiting if a < origin[1]], present
+            waiting, present = [a for a in waiting if a > origin[1]], []
+    yield waiting, present
 
 
 def _reworded(old: Sequence[Task], new: Sequence[Task]) -> dict[int, int]:
@@ -133,13 +135,13 @@ def _reworded(old: Sequence[Task], new: Sequence[Task]) -> dict[int, int]:
     found: dict[int, int] = {}
     for number, task in enumerate(new):
         for earlier, former in enumerate(old):
-            if earlier not in found.values() and _alike(former.text, task.text):
+            if earlier not in found.values() and _are_similar(former.text, task.text):
                 found[number] = earlier
                 break
     return found
 
 
-def _alike(one: str, other: str) -> bool:
+def _are_similar(one: str, other: str) -> bool:
     pair = SequenceMatcher(None, one[:MAX_COMPARED_CHARS].lower(), other[:MAX_COMPARED_CHARS].lower(), autojunk=False)
     return (
         pair.real_quick_ratio() >= MIN_SIMILARITY
@@ -161,8 +163,8 @@ def _entry(match: PlanMatch, spot: Location, found: list[Change]) -> TaskDiff:
     sign = DiffSign.ADDED if _is(ChangeKind.ADDED, found) else DiffSign.CHANGED
     moved = _is(ChangeKind.MOVED, found)
     # Only a move to another phase has a detail.
-    across = any(change.kind is ChangeKind.MOVED and change.detail is not None for change in found)
-    origin = match.before.phases[match.origins[spot][0]].name if across else None
+    other_phase = any(change.kind is ChangeKind.MOVED and change.detail is not None for change in found)
+    origin = match.before.phases[match.origins[spot][0]].name if other_phase else None
     return TaskDiff(sign, task_at(match.after, spot).text, None, _statuses(found), moved, origin, _notes(found))
 
 
@@ -171,8 +173,8 @@ def _is(what: ChangeKind, found: Sequence[Change] | None) -> bool:
 
 
 def _statuses(found: Sequence[Change]) -> tuple[ChangeKind, ...]:
-    apart = (ChangeKind.ADDED, ChangeKind.MOVED, ChangeKind.NOTED, ChangeKind.UNNOTED)
-    return tuple(change.kind for change in found if change.kind not in apart)
+    excluded = (ChangeKind.ADDED, ChangeKind.MOVED, ChangeKind.NOTED, ChangeKind.UNNOTED)
+    return tuple(change.kind for change in found if change.kind not in excluded)
 
 
 def _notes(found: Sequence[Change]) -> tuple[tuple[DiffSign, str], ...]:

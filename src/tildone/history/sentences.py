@@ -13,21 +13,21 @@ if TYPE_CHECKING:
     from tildone.history.changes import Change
 
 MIN_GROUP_SIZE = 4
-"""From this many changes of one kind on, one sentence gives their number."""
+"""How many changes of one kind are replaced by a sentence with their number."""
 
 
 def change_sentences(found: Sequence[Change]) -> list[str]:
-    """The changes as sentences; `MIN_GROUP_SIZE` or more of a kind are summed up in one."""
+    """Return the changes as sentences; `MIN_GROUP_SIZE` or more of one kind share one sentence."""
     return [sentence for sentence, _ in grouped_sentences(found)]
 
 
 def grouped_sentences(found: Sequence[Change]) -> list[tuple[str, list[Change]]]:
-    """The same sentences, each with the changes that it describes."""
+    """Return the same sentences, each with the changes that it describes."""
     grouped: list[tuple[str, list[Change]]] = []
-    for what in ChangeKind:
-        alike = [change for change in found if change.kind is what]
+    for kind in ChangeKind:
+        alike = [change for change in found if change.kind is kind]
         grouped += (
-            [(what.count.format(len(alike)), alike)]
+            [(kind.count.format(len(alike)), alike)]
             if len(alike) >= MIN_GROUP_SIZE
             else [(_sentence(c), [c]) for c in alike]
         )
@@ -35,7 +35,7 @@ def grouped_sentences(found: Sequence[Change]) -> list[tuple[str, list[Change]]]
 
 
 def describe_change(change: Change) -> str:
-    """A change without its subject, for a list under the task that it concerns."""
+    """Describe a change without its subject, for a list below the task that changed."""
     match change.kind:
         case ChangeKind.NOTED:
             return f"noted: {printable(change.detail or '')}"

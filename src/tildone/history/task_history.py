@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from tildone.history.matching import Location, PlanMatch
     from tildone.log.events import Call, Event
 
-_CLOSING = frozenset({ChangeKind.COMPLETED, ChangeKind.DROPPED, ChangeKind.CLOSED})
-_STANDING = _CLOSING | {ChangeKind.BLOCKED, ChangeKind.MARKED, ChangeKind.REOPENED}
-_STANDING |= {ChangeKind.PAUSED, ChangeKind.STARTED}
+_CLOSING_KINDS = frozenset({ChangeKind.COMPLETED, ChangeKind.DROPPED, ChangeKind.CLOSED})
+_STATUS_KINDS = _CLOSING_KINDS | {ChangeKind.BLOCKED, ChangeKind.MARKED, ChangeKind.REOPENED}
+_STATUS_KINDS |= {ChangeKind.PAUSED, ChangeKind.STARTED}
 
 
 @value
 class TaskStep:
-    """The changes of a task by one event; `took` is its time in progress in ms, if that ended here and is known."""
+    """The changes of a task by one event; `duration` is its time in progress in ms, if that ended here and is known."""
 
     event: Event
     changes: tuple[Change, ...]
-    took: int | None = None
+    duration: int | None = None
 
     @property
     def call(self) -> Call | None:
-        """The tool call that caused the event, if there was one."""
+        """The tool call that caused the event, if any."""
         return self.event.fact.call if isinstance(self.event.fact, PlanChanged) else None
 
     def has(self, kinds: frozenset[ChangeKind]) -> bool:
-        """Whether one of the changes is of such a kind."""
+        """Return whether one of the changes is of such a kind."""
         return any(change.kind in kinds for change in self.changes)
 
 
@@ -60,51 +60,51 @@ class TaskHistory:
         return self.steps[0]
 
     @property
-    def stood(self) -> TaskStep | None:
-        """The step that set its current status, if it was not added with it."""
-        return next((step for step in reversed(self.steps) if step.has(_STANDING)), None)
+    def status_change(self) -> TaskStep | None:
+        """The step that set its current status; None if it has been pending since it was added."""
+        return next((step for step in reversed(self.steps) if step.has(_STATUS_KINDS)), None)
 
     @property
     def closed(self) -> TaskStep | None:
         """The step that closed it; None while it is open."""
-        closing = (step for step in reversed(self.steps) if step.has(_CLOSING))
+        closing = (step for step in reversed(self.steps) if step.has(_CLOSING_KINDS))
         return None if self.task.status.is_open else next(closing, None)
 
     @property
-    def lasted(self) -> int | None:
+    def lifetime(self) -> int | None:
         """Milliseconds from added to closed; None if it is open or the clock was set back."""
         began, closed = self.added.event.at, self.closed
         return closed.event.at - began if closed and closed.event.at >= began else None
 
-    def worked_on(self, now: int) -> int | None:
-        """Total milliseconds in progress; None if it never was or if that is unknown."""
-        periods = [step.took for step in self.steps if step.took is not None]
+    def time_in_progress(self, now: int) -> int | None:
+        """Return the total milliseconds in progress; None if it never was or if that is unknown."""
+        periods = [step.duration for step in self.steps if step.duration is not None]
         if self.since is not None and self.since <= now:
             periods.append(now - self.since)
         return sum(periods) if periods else None
 
 
 def task_histories(oldest_first: Iterable[Event]) -> list[TaskHistory]:
-    """Every task of a branch: first those of its plan, in order, then the removed ones, the latest first.
+    """Return every task of a branch: those of its plan, in order, then the removed ones, the latest first.
 
     A task keeps its history when it is moved. A task with a new text is a new task.
     """
     plan = Plan()
     active: StartTimes = {}
     steps: dict[Location, tuple[TaskStep, ...]] = {}
-    left: list[TaskHistory] = []
+    removed: list[TaskHistory] = []
     for event in oldest_first:
         if isinstance(event.fact, PlanChanged):
             match = match_plans(plan, event.fact.plan)
-            left += _departures(match, steps, active, event)
-            steps = _continued(match, steps, active, event)
+            removed += _removed_tasks(match, steps, active, event)
+            steps = _extended_steps(match, steps, active, event)
             active = in_progress_since(match, active, event.at)
             plan = event.fact.plan
-    here = [
+    current = [
         _task_history(plan, location, position, steps[location], active.get(location))
         for position, location in enumerate(task_locations(plan))
     ]
-    return here + left[::-1]
+    return current + removed[::-1]
 
 
 def _task_history(
@@ -113,25 +113,25 @@ def _task_history(
     return TaskHistory(task_at(plan, location), plan.phases[location[0]].name, position, steps, since)
 
 
-def _departures(
+def _removed_tasks(
     match: PlanMatch, steps: dict[Location, tuple[TaskStep, ...]], active: StartTimes, event: Event
 ) -> Iterable[TaskHistory]:
     for location in removed_locations(match):
         since = active.get(location)
-        took = event.at - since if since is not None and since <= event.at else None
-        removed = TaskStep(event, (Change(ChangeKind.REMOVED, task_at(match.before, location).text),), took)
+        duration = event.at - since if since is not None and since <= event.at else None
+        removed = TaskStep(event, (Change(ChangeKind.REMOVED, task_at(match.before, location).text),), duration)
         yield _task_history(match.before, location, None, (*steps[location], removed))
 
 
-def _continued(
+def _extended_steps(
     match: PlanMatch, steps: dict[Location, tuple[TaskStep, ...]], active: StartTimes, event: Event
 ) -> dict[Location, tuple[TaskStep, ...]]:
     """The steps of every task of the later plan, by location."""
-    happened, took = task_changes(match), finished_durations(match, active, event.at)
+    changed, durations = task_changes(match), finished_durations(match, active, event.at)
     found: dict[Location, tuple[TaskStep, ...]] = {}
     for location in task_locations(match.after):
         origin = match.origins.get(location)
         before = steps[origin] if origin is not None else ()
-        more = happened.get(location)
-        found[location] = (*before, TaskStep(event, tuple(more), took.get(location))) if more else before
+        more = changed.get(location)
+        found[location] = (*before, TaskStep(event, tuple(more), durations.get(location))) if more else before
     return found

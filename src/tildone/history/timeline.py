@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from tildone.history.durations import StartTimes
     from tildone.log.events import Event
 
-    Told = list[tuple[str, int | None]]
+    Descriptions = list[tuple[str, int | None]]
 
 MAX_LOOKBACK_EVENTS = 200
 """How many more events are read to find the start of tasks in progress."""
 
-_COURSES = {
+_DIRECTIVES = {
     Directive.GO: "let the agent be told to go on",
     Directive.PAUSE: "paused: the agent is not told to go on",
     Directive.STOP: "stopped the agent",
@@ -47,8 +47,8 @@ class HeadRelation(Enum):
 class TimelineRow:
     """An event in a timeline; all texts are printable.
 
-    `took` holds for each text of `what` the milliseconds in progress that it ends, if known. `after` is the parent
-    event if it is not the event of the previous row.
+    `durations` has, for each text of `what`, the milliseconds in progress that ended with it, if known. `after` is the
+    parent event if it is not the event of the previous row.
     """
 
     mark: HeadRelation
@@ -58,7 +58,7 @@ class TimelineRow:
     what: tuple[str, ...]
     label: str | None = None
     after: str | None = None
-    took: tuple[int | None, ...] = ()
+    durations: tuple[int | None, ...] = ()
 
 
 @value
@@ -72,31 +72,31 @@ class _PlanState:
 def timeline(
     events: Iterable[Event], head: str | None, when: Callable[[int], str], limit: int | None = None
 ) -> list[TimelineRow]:
-    """One row per event, in the order of writing, for all events of a session or for its `newest_events`.
+    """Return one row per event, in the order of writing, for all events of a session or for its `newest_events`.
 
     `when` formats a time in milliseconds; `limit` is the maximum number of nudges.
     """
     known = by_id(events)
-    here = _ancestors(known, head)
-    short = {whole: printable(some) for whole, some in short_ids(known).items()}
+    on_branch = _ancestors(known, head)
+    short = {full: printable(prefix) for full, prefix in short_ids(known).items()}
     names = labels(known.values())
     states: dict[str | None, _PlanState] = {None: _PlanState(Plan(), {})}
     rows: list[TimelineRow] = []
     before = next((event.parent for event in known.values()), None)
     for event in known.values():
         # The plan before the first of the newest events is unknown: assume that it was the same.
-        state = states.get(event.parent) or _PlanState(_left(event), {})
-        states[event.id], told = _told(event, state, short, limit)
+        state = states.get(event.parent) or _PlanState(_plan_of(event), {})
+        states[event.id], descriptions = _describe(event, state, short, limit)
         rows.append(
             TimelineRow(
-                _mark(event.id, head, here),
+                _mark(event.id, head, on_branch),
                 short[event.id],
                 when(event.at),
                 event.actor.value,
-                tuple(text for text, _ in told),
+                tuple(text for text, _ in descriptions),
                 printable(names[event.id]) if event.id in names else None,
                 None if event.parent == before else "nothing" if event.parent is None else short[event.parent],
-                tuple(took for _, took in told),
+                tuple(duration for _, duration in descriptions),
             )
         )
         before = event.id
@@ -104,12 +104,12 @@ def timeline(
 
 
 def newest_events(newest_first: Iterable[Event], limit: int) -> list[Event]:
-    """The events needed to describe the newest `limit` events, oldest first.
+    """Return the events needed to describe the newest `limit` events, oldest first.
 
     That includes one more plan, to compare the first of them with, and the events that started tasks in progress.
     """
     taken: list[Event] = []
-    untold: set[str] | None = None
+    unexplained: set[str] | None = None
     since: list[set[str]] = []
     for event in newest_first:
         taken.append(event)
@@ -117,55 +117,59 @@ def newest_events(newest_first: Iterable[Event], limit: int) -> list[Event]:
             continue
         active = {task.text for task in event.fact.plan.tasks if task.status is Status.IN_PROGRESS}
         if len(taken) > limit:
-            untold = active - active.intersection(*since) if untold is None else untold & active
-            if not untold or len(taken) > limit + MAX_LOOKBACK_EVENTS:
+            unexplained = active - active.intersection(*since) if unexplained is None else unexplained & active
+            if not unexplained or len(taken) > limit + MAX_LOOKBACK_EVENTS:
                 break
         since.append(active)
     return taken[::-1]
 
 
-def _left(event: Event) -> Plan:
+def _plan_of(event: Event) -> Plan:
     return event.fact.plan if isinstance(event.fact, PlanChanged) else Plan()
 
 
 def _ancestors(known: Mapping[str, Event], head: str | None) -> set[str]:
     """The known ancestors of the head, and the head."""
-    way = set()
+    ancestors = set()
     while head is not None and head in known:
-        way.add(head)
+        ancestors.add(head)
         head = known[head].parent
-    return way
+    return ancestors
 
 
-def _mark(event: str, head: str | None, here: set[str]) -> HeadRelation:
+def _mark(event: str, head: str | None, on_branch: set[str]) -> HeadRelation:
     if event == head:
         return HeadRelation.HEAD
-    return HeadRelation.ON_BRANCH if event in here else HeadRelation.ELSEWHERE
+    return HeadRelation.ON_BRANCH if event in on_branch else HeadRelation.ELSEWHERE
 
 
-def _told(event: Event, state: _PlanState, short: Mapping[str, str], limit: int | None) -> tuple[_PlanState, Told]:
-    """The state after an event, and the descriptions of what it did."""
+def _describe(
+    event: Event, state: _PlanState, short: Mapping[str, str], limit: int | None
+) -> tuple[_PlanState, Descriptions]:
+    """The state after an event, and its descriptions, each with the duration that it ends."""
     if not isinstance(event.fact, PlanChanged):
-        return state, [(_what(event.fact, short, limit), None)]
+        return state, [(_describe_fact(event.fact, short, limit), None)]
     match = match_plans(state.plan, event.fact.plan)
     ends = finished_durations(match, state.running, event.at)
-    took = {task_at(match.after, spot).text: length for spot, length in ends.items()}
-    told = [
-        (text, took.get(told[0].subject) if len(told) == 1 and told[0].kind in ENDING_KINDS else None)
-        for text, told in grouped_sentences(changes_in(match))
+    durations = {task_at(match.after, location).text: length for location, length in ends.items()}
+    descriptions = [
+        (text, durations.get(group[0].subject) if len(group) == 1 and group[0].kind in ENDING_KINDS else None)
+        for text, group in grouped_sentences(changes_in(match))
     ]
     after = _PlanState(event.fact.plan, in_progress_since(match, state.running, event.at))
-    return after, told or [("left the plan as it was", None)]
+    return after, descriptions or [("left the plan as it was", None)]
 
 
-def _what(fact: Nudged | Tripped | DirectiveSet | Labelled, short: Mapping[str, str], limit: int | None) -> str:
+def _describe_fact(
+    fact: Nudged | Tripped | DirectiveSet | Labelled, short: Mapping[str, str], limit: int | None
+) -> str:
     match fact:
         case Nudged(count):
             return f"told to go on ({count if limit is None else f'{count}/{limit}'})"
         case Tripped(bound, reached):
             return f"gave up: {describe_bound(bound, reached)}"
-        case DirectiveSet(course):
-            return _COURSES[course]
+        case DirectiveSet(directive):
+            return _DIRECTIVES[directive]
         case Labelled(target, ""):
             return f"took the name off {_short(target, short)}"
         case Labelled(target, label):  # exhaustive
@@ -173,5 +177,5 @@ def _what(fact: Nudged | Tripped | DirectiveSet | Labelled, short: Mapping[str, 
 
 
 def _short(target: str, short: Mapping[str, str]) -> str:
-    """An event's short id; the event may be unknown here."""
+    """An event's short id; the event may be unknown on_branch."""
     return short.get(target) or printable(target[:SHORT_ID_LENGTH])

@@ -13,16 +13,18 @@ if TYPE_CHECKING:
 
 
 def row_lines(row: TimelineRow, columns: int | None = None) -> list[Line]:
-    """A row for a terminal: a line for each thing that was done, none wider than `columns`."""
+    """Return the lines of a row: one for each description, none wider than `columns`."""
     lead = (
         Span(row.mark.value, Role.ACCENT),
         Span(f" {row.id}", Role.WARNING),
         Span(f"  {row.when}  {row.who}", Role.MUTED),
     )
-    aside = (f"  ({row.label})" if row.label else "") + (f"  after {row.after}" if row.after else "")
-    said: list[TextAndSuffix] = []
+    note = (f"  ({row.label})" if row.label else "") + (f"  after {row.after}" if row.after else "")
+    texts: list[TextAndSuffix] = []
     for number, text in enumerate(row.what):
-        took = row.took[number] if row.took else None
-        beside = () if took is None else (Span(f" ({format_elapsed(took)})", Role.MUTED),)
-        said.append((Span(text, Role.TEXT), beside if number or not aside else (*beside, Span(aside, Role.ACCENT))))
-    return hanging_lines(lead, said, columns)
+        duration = row.durations[number] if row.durations else None
+        suffix: Line = () if duration is None else (Span(f" ({format_elapsed(duration)})", Role.MUTED),)
+        if note and not number:
+            suffix = (*suffix, Span(note, Role.ACCENT))
+        texts.append((Span(text, Role.TEXT), suffix))
+    return hanging_lines(lead, texts, columns)

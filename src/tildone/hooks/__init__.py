@@ -1,9 +1,9 @@
 """Hooks: the events that coding agents report to `tildone hook`, and the replies they get.
 
 A hook fails open. Whatever goes wrong, the exit code is 0, standard output holds a complete reply or nothing, standard
-error holds at most one line, and a watchdog ends the process after a few seconds: a broken tildone never holds up an
-agent. Imports happen inside the guarded functions for the same reason, and because they are most of what a hook
-costs: an event loads only what it needs.
+error holds at most one line, and a watchdog ends the process after a few seconds: a broken tildone never blocks an
+agent. Imports happen inside the guarded functions for the same reason, and because they take most of a hook's time:
+an event loads only what it needs.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ AT_A_TERMINAL = "a hook reads the JSON that a coding agent sends on standard inp
 
 
 def main(argv: Sequence[str]) -> int:
-    """Answer a hook: `argv` is the coding agent, and its event unless the JSON on standard input names it."""
-    # The process ends before collecting cycles would pay; the collector takes up to a tenth of its time.
+    """Answer a hook. `argv` names the coding agent, and the event unless the JSON on standard input names it."""
+    # Garbage collection takes up to a tenth of the time of a process this short, and frees nothing that matters.
     gc.disable()
     finished = allocate_lock()
     try:
         finished.acquire()
         start_new_thread(_watch, (finished,))
         run(argv)
-    except BaseException as error:  # noqa: BLE001  whatever it is, the agent goes on
+    except BaseException as error:  # noqa: BLE001  whatever the error, the agent continues
         _report(error)
     finally:
         finished.release()
@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def run(argv: Sequence[str]) -> None:
-    """Read the event and print the reply; errors are raised."""
+    """Read the event and print the reply. Errors propagate to `main`."""
     from tildone.agents.processes import agent_process  # noqa: PLC0415  see the module's docstring
     from tildone.config import load  # noqa: PLC0415  the same
     from tildone.hooks.event import HookEvent, field_in, read  # noqa: PLC0415  the same
@@ -60,7 +60,7 @@ def run(argv: Sequence[str]) -> None:
     point = hooks.points.get(name) if isinstance(name, str) else None
     if point is None:
         return
-    # On Windows the parent is a shell, another one for each hook.
+    # On Windows the parent process is a shell, a new one for each hook.
     pid = 0 if sys.platform == "win32" else agent_process()
     event = HookEvent(integration, hooks, str(name), point, payload, os.environ)
     settings = load(flags, os.environ, event.folder)
@@ -71,10 +71,10 @@ def run(argv: Sequence[str]) -> None:
 
 
 def _integration(name: str) -> tuple[Integration, Hooks]:
-    """The coding agent of that name, and its hooks.
+    """Return the integration of that name, and its hooks.
 
     Raises:
-        UsageError: there is no such coding agent, it has no hooks, or standard input is a terminal.
+        UsageError: there is no such integration, it has no hooks, or standard input is a terminal.
     """
     from tildone.config import nearest  # noqa: PLC0415  see the module's docstring
     from tildone.errors import UsageError  # noqa: PLC0415  the same
@@ -90,7 +90,7 @@ def _integration(name: str) -> tuple[Integration, Hooks]:
 
 
 def _parse(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The words and options of the command line, without the cost of the CLI's parser."""
+    """Return the positional arguments and the options, without the cost of importing the CLI's parser."""
     words, flags = list[str](), dict[str, str]()
     pending = iter(argv)
     for arg in pending:
@@ -103,9 +103,9 @@ def _parse(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
 
 
 def _print(text: str) -> None:
-    left = text.encode("utf-8", "backslashreplace")
-    while left:
-        left = left[os.write(1, left) :]
+    remaining = text.encode("utf-8", "backslashreplace")
+    while remaining:
+        remaining = remaining[os.write(1, remaining) :]
 
 
 def _watch(finished: LockType) -> None:
@@ -116,7 +116,7 @@ def _watch(finished: LockType) -> None:
 
 
 def _report(error: BaseException) -> None:
-    """Write one line about an error, with its type if it is a bug; control characters in it are made visible."""
+    """Write one line about an error, with its type if it is a bug, and with control characters escaped."""
     try:
         from tildone.errors import TildoneError  # noqa: PLC0415  only errors need it
         from tildone.views.sanitize import printable  # noqa: PLC0415  the same

@@ -1,4 +1,4 @@
-"""What a hook does and replies at each point of an agent's work, where the fast path found something to do."""
+"""The replies to hook events that the fast path could not handle, one function for each hook point."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STORE_TIMEOUT_SECONDS = 1.5
 
 
 MAX_CONTEXT_LENGTH = 4000
-"""How many characters are added to a model's context; of a longer plan only the open tasks are listed."""
+"""How many characters are added to a model's context. For a longer plan, only the open tasks are listed."""
 
 
 @value
@@ -45,7 +45,7 @@ class HookContext:
 
 
 def answer(event: HookEvent, settings: Settings, pid: int) -> str:
-    """The text to print: a reply in the agent's own format, or nothing."""
+    """Return the text to print: a reply in the agent's own format, or an empty string."""
     if event.point is HookPoint.OFFER_TOOLS:
         from tildone.hooks.tools import offered_tools  # noqa: PLC0415  see _reply
 
@@ -75,13 +75,13 @@ def _admit(event: HookEvent, settings: Settings, pid: int) -> HookContext:
         dialect = dialect_of_session(own, store)
         session.dialect = dialect_named(DEFAULT_DIALECT) if dialect is BY_HAND else dialect
     if session.state.head is None and agent.session != settings.session:
-        # A new session of the agent's own starts with the directive that holds for the project.
+        # A session that was created for this agent alone starts with the project's directive.
         session.set_directive(open_session(settings, NATIVE, store).state.directive)
     return HookContext(event, own, agents, agent, session)
 
 
 def _reply(context: HookContext) -> HookReply | None:
-    # Here and below, function-level imports: each point loads only what it needs.
+    # Imports are local here and below, so that each hook point loads only what it needs.
     match context.event.point:
         case HookPoint.STOP:
             from tildone.hooks.gate import agent_stopped  # noqa: PLC0415  see above
@@ -117,7 +117,10 @@ def _halt_if_stopped(context: HookContext) -> HookReply | None:
 
 
 def _remind(context: HookContext) -> HookReply | None:
-    """The plan, for a model that has just started or was compacted; where the agent takes no context now, later."""
+    """Return the plan for a model whose context lacks it, because it has just started or was compacted.
+
+    If the agent accepts no context at this event, the plan is marked as unseen, and the next prompt adds it.
+    """
     plan = context.session.plan
     text = context.session.context() or plan_context(plan)
     if text is None:
@@ -130,7 +133,7 @@ def _remind(context: HookContext) -> HookReply | None:
 
 
 def _prompted(context: HookContext) -> HookReply | None:
-    """What changed in the plan since the model last saw it. A person's prompt resets a gate that let the agent go."""
+    """Return what changed in the plan since the model last saw it; a person's prompt also resets a tripped gate."""
     state = context.session.state
     if state.tripped and state.directive is Directive.GO and context.event.from_person:
         context.session.set_directive(Directive.GO)
@@ -151,7 +154,7 @@ def _prompted(context: HookContext) -> HookReply | None:
 
 
 def _mirror(context: HookContext) -> None:
-    """Bring the plan up to the model's native list, except for a subagent's list."""
+    """Apply the model's native list to the plan, unless it is a subagent's list."""
     from tildone.hooks.mirror import mirror  # noqa: PLC0415  see _reply
 
     if not context.event.text("subagent") and mirror(context.event, context.session):
@@ -159,7 +162,7 @@ def _mirror(context: HookContext) -> None:
 
 
 def _status_line(context: HookContext) -> str:
-    """The plan in one line; the conversation's cost, which agents report here, is noted."""
+    """Return the plan in one line, and note the conversation's cost, which agents report with this event."""
     from tildone.views.status import status_line  # noqa: PLC0415  see _reply
 
     cost = context.event.get("cost")
@@ -169,7 +172,7 @@ def _status_line(context: HookContext) -> str:
 
 
 def _call_tool(context: HookContext) -> str:
-    """The result of a call of one of our tools, after which the model knows the plan."""
+    """Call one of our tools and return the result, with which the model has seen the plan."""
     from tildone.hooks.tools import call_tool  # noqa: PLC0415  see _reply
 
     result, seen = call_tool(context.event, context.settings, context.session.store, context.agent.seen_head)

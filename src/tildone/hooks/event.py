@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from tildone.agents.identity import agent_id
-from tildone.log.json_scanner import SPACE, parse
+from tildone.log.json_scanner import WHITESPACE, parse
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from tildone.integrations.record import Field, HookPoint, Hooks, Integration
 
 MAX_STDIN_BYTES = 32_000_000
-"""Longer input is read to its end, so that the writer does not fail, and refused."""
+"""Longer input is refused, after it has been read to its end so that the writer does not fail."""
 
 CHUNK_BYTES = 1 << 16
 MAX_EARLY_PARSES = 16
-"""How often a chunk that ends in `}` is taken for the end of the input; it may be the end of a part."""
+"""How often a chunk that ends in `}` is parsed as if the input ended there; the brace may end an inner object."""
 
 PERSON_SOURCES = ("user", "sdk", "")
-"""The sources of prompts that a person gave; agents that name a source have others for timers and events."""
+"""The sources of prompts that a person typed. Agents that report a source have others for timers and events."""
 
 FINISHED = frozenset({"completed", "complete", "done", "failed", "error", "killed", "stopped", "cancelled", "canceled"})
-"""The statuses of a background task that runs no more."""
+"""The statuses of a background task that no longer runs."""
 
 
 @value
@@ -45,34 +45,34 @@ class HookEvent:
     environ: Mapping[str, str]
 
     def get(self, field: Field) -> object:
-        """The value of one of our fields; None if the agent sent none."""
+        """Return the value of one of our fields; None if the agent sent none."""
         return field_in(self.payload, self.hooks, field)
 
     def text(self, field: Field) -> str:
-        """The value of a field that is text; empty if the agent sent none."""
-        found = self.get(field)
-        return found if isinstance(found, str) else ""
+        """Return the value of a field that is text; empty if the agent sent none."""
+        content = self.get(field)
+        return content if isinstance(content, str) else ""
 
     def agent_id(self, pid: int) -> AgentId:
-        """The identity of the agent: its conversation, or else its process."""
+        """Return the identity of the agent: its conversation, or else its process."""
         conversation = self.text("conversation") or self.environ.get(self.hooks.conversation_variable, "")
         return agent_id(self.integration.name, conversation, pid)
 
     @property
     def folder(self) -> str:
-        """Where the agent works: the project that is open in it if that contains the working folder, else that."""
+        """The folder the agent works in: its open project if that contains the working folder, else the latter."""
         cwd = self.text("cwd") or os.getcwd()
         project = self.environ.get(self.hooks.project_variable, "")
         return project if project and _contains(project, cwd) else cwd
 
     @property
     def from_person(self) -> bool:
-        """Whether a prompt was given by a person, as far as can be told."""
+        """Whether a prompt appears to have been typed by a person."""
         return self.text("prompt").strip() != "" and self.text("source") in PERSON_SOURCES
 
     @property
     def outside_the_plan(self) -> bool:
-        """Whether the agent does not work on the plan now: it is a subagent, or in plan mode."""
+        """Whether the agent is not working on the plan at present: it is a subagent, or in plan mode."""
         return self.text("subagent") != "" or self.text("permission_mode") == "plan"
 
     @property
@@ -88,16 +88,16 @@ class HookEvent:
 
 
 def field_in(payload: Mapping[str, Any], hooks: Hooks, field: Field) -> object:
-    """The value of one of our fields in what an agent sent; None if it is not there."""
+    """Return the value of one of our fields in an agent's JSON; None if it is missing."""
     for path in hooks.fields[field].split():
-        found = _at(payload, path)
-        if found is not None:
-            return found
+        content = _at(payload, path)
+        if content is not None:
+            return content
     return None
 
 
 def read(file: int) -> Mapping[str, Any] | None:
-    """Read a JSON object from a file descriptor; None where there is nothing but white space.
+    """Read a JSON object from a file descriptor; return None if the input is only white space.
 
     Some agents keep the pipe open, so reading ends as soon as the object is complete.
 
@@ -124,9 +124,9 @@ def read(file: int) -> Mapping[str, Any] | None:
 
 
 def _object(received: bytearray) -> Mapping[str, Any]:
-    found = parse(received.decode("utf-8-sig", "replace").strip(SPACE))
-    if isinstance(found, dict):
-        return found
+    payload = parse(received.decode("utf-8-sig", "replace").strip(WHITESPACE))
+    if isinstance(payload, dict):
+        return payload
     raise ValueError("standard input is not a JSON object")
 
 

@@ -1,9 +1,9 @@
 """Fast path: decide that a hook has nothing to say without loading the store.
 
-A hook runs at every stop and every tool call of every agent, most have nothing to say, and imports are most of what a
-hook costs. So the agent's record and a summary of its session, which take next to nothing to read, are consulted first.
-The fast path may only err in one direction: where it can't tell, it returns False and the store is loaded
-(`answers.py`), which decides again from the whole state.
+A hook runs at every stop and every tool call of every agent. Most have nothing to say, and most of a hook's time is
+spent on imports. So the agent's record and a summary of its session, which are cheap to read, are consulted first.
+The fast path errs in one direction only: in doubt it returns False, and `answers.py` loads the store and decides from
+the whole state.
 """
 
 from __future__ import annotations
@@ -26,14 +26,17 @@ COST_NOTE = "cost"
 """The note about an agent that holds what its conversation has cost so far, in dollars."""
 
 OUR_TOOLS = "tildone"
-"""What the names of our tools contain where agents prefix them with the name of the MCP server."""
+"""Part of our tools' names in agents that prefix a tool with the name of its MCP server."""
 
 CONTINUING = frozenset({"clear"})
-"""The reasons for which a conversation ends and goes on under another id, in the same process."""
+"""The reasons given when a conversation ends and continues under another id in the same process."""
 
 
 def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
-    """Handle the event if that takes no store; whether it is handled. Errors of the store are left to who opens it."""
+    """Handle the event if that needs no store, and return whether it was handled.
+
+    A summary that cannot be read counts as unhandled; whoever opens the store then reports its error.
+    """
     agents = AgentRegistry(settings.agents_dir, settings.project)
     agent_id = event.agent_id(pid)
     if agent_id.is_unknown:
@@ -57,7 +60,7 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
 
 
 def _session(agents: AgentRegistry, agent_id: AgentId, pid: int, settings: Settings) -> str | None:
-    """The session that the agent works on; None where it has to be admitted first."""
+    """Return the session that the agent works on; None if one has to be assigned to it first."""
     agent = agents.get(agent_id)
     if agent is not None:
         fresh = agent.is_fresh(pid, time_ns() // 1_000_000)
@@ -66,16 +69,16 @@ def _session(agents: AgentRegistry, agent_id: AgentId, pid: int, settings: Setti
 
 
 def _summary(settings: Settings, session: str) -> SessionSummary | None:
-    """The summary of the session; None where only the store can tell."""
+    """Return the summary of the session; None if the store has to be loaded."""
     if not os.path.exists(settings.store.location):
         return SessionSummary()
-    # Late, because there may be no file to read.
+    # Imported late, because there may be no file to read.
     from tildone.stores.sqlite.summary import read_summary  # noqa: PLC0415  see above
 
     summary = read_summary(settings.store.location, session)
     if summary is None or summary.head is not None or session == settings.session:
         return summary
-    # The agent's own session has not begun: the directive for the project holds for it as well.
+    # The agent's own session is still empty, so the project's directive applies to it.
     project = read_summary(settings.store.location, settings.session)
     return None if project is None or project.directive != GO else summary
 
@@ -105,14 +108,14 @@ def _writes_native_list(event: HookEvent) -> bool:
 
 
 def _compact(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
-    """Forget what the model has seen of its plan: compaction removes that from its context."""
+    """Mark the plan as unseen: compaction removes it from the model's context."""
     agent = agents.get(agent_id)
     if agent is not None and event.hooks.compaction_trigger in ("", event.text("trigger")):
         agents.save(replace(agent, seen_head=None))
 
 
 def _end(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int) -> None:
-    """Forget the agent whose conversation has ended; its plan stays."""
+    """Remove the record of an agent whose conversation has ended; its plan stays in the store."""
     agent = agents.get(agent_id)
     if agent is None:
         return

@@ -1,8 +1,8 @@
-"""The gate: an agent that stops with work left is told to continue, within bounds.
+"""The gate: an agent that stops with open tasks is told to continue, within bounds.
 
-`loop.decision` decides; this module collects what it decides on: how the turn ended, whether the last message asks the
-person something, a fingerprint of that message and of the project's files, the cost so far. Some agents report these in
-earlier events; what they reported is kept as notes beside the agent's record.
+`loop.decision` decides. This module collects its input: how the turn ended, whether the last message asks the person a
+question, a fingerprint of that message and of the project's files, and the cost so far. Some agents report these in
+earlier events; they are stored as notes about the agent until it stops.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ QUESTION = "asked"
 def agent_stopped(
     event: HookEvent, session: Session, agents: AgentRegistry, agent_id: AgentId, settings: Settings
 ) -> HookReply | None:
-    """The reply to a stop: to continue, or, once, a notice to the person why the agent is let go with work left.
+    """Return the reply to a stop: to continue, or a notice to the person, once, that a bound was reached.
 
-    The fingerprint of the files is taken only if the decision depends on it: that takes longer than all the rest.
+    The fingerprint of the files is taken only if the decision depends on it, because nothing else here takes as long.
     """
     turn, before = _turn(event, agents, agent_id), session.state
     if isinstance(decide(before, session.patience, replace(turn, at=now())), Rest):
         return None
     ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
-    seen = replace(turn.fingerprint, files=fingerprint(settings.project, ignored))
-    verdict = session.turn_ended(replace(turn, fingerprint=seen))
+    with_files = replace(turn.fingerprint, files=fingerprint(settings.project, ignored))
+    verdict = session.turn_ended(replace(turn, fingerprint=with_files))
     match verdict.decision:
         case GoOn():
             return HookReply(ReplyKind.CONTINUE, verdict.prompt or "")
@@ -62,13 +62,13 @@ def agent_stopped(
 
 
 def note_message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
-    """Keep what the gate needs of an agent's message, for agents that do not repeat it when they stop."""
+    """Note what the gate needs to know about a message, for agents that do not repeat it when they stop."""
     message = event.text("last_message")
     agents.set_note(agent_id, MESSAGE_NOTE, f"{digest(message)} {QUESTION if ends_with_question(message) else ''}")
 
 
 def _turn(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> Turn:
-    """Everything known of the turn that has ended, except for the files."""
+    """Return what is known about the turn that has ended, without the fingerprint of the files."""
     message, status = _message(event, agents, agent_id), event.text("stop_status").lower()
     words, is_question = (digest(message) if message else "", ends_with_question(message))
     if not message:
@@ -79,13 +79,13 @@ def _turn(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> Turn:
         errored=status in ERROR_STATUSES,
         asked=is_question,
         busy=event.will_wake,
-        fingerprint=StopFingerprint(words=words),
+        fingerprint=StopFingerprint(message=words),
         cost=_number(agents.note(agent_id, COST_NOTE)),
     )
 
 
 def _message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> str:
-    """What the agent said in this turn, also where it reports everything since the person's prompt."""
+    """Return the agent's message in this turn, also if the agent reports all messages since the person's prompt."""
     message = event.text("last_message")
     if not event.hooks.cumulative_messages:
         return message
@@ -102,5 +102,5 @@ def _number(text: str) -> float:
 
 
 def _work_left(plan: Plan) -> str:
-    left = len(open_tasks(plan))
-    return f"{left} of {progress(plan).total} tasks are open. To hold it to them again: tildone resume"
+    count = len(open_tasks(plan))
+    return f"{count} of {progress(plan).total} tasks are open. To hold it to them again: tildone resume"

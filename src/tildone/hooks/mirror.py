@@ -1,14 +1,14 @@
-"""The mirror: a coding agent's native todo list, followed in the plan.
+"""The mirror: the plan follows a coding agent's native todo list.
 
-So the gate and the board also work with models that never call a tool of ours. Whose plan it is decides how far the
-mirror goes:
+This makes the gate and the board work with models that never call a tool of ours. How much of the list is applied
+depends on who made the plan:
 
-- A plan that is empty, has nothing open, or whose newest call was mirrored follows the native list as a whole.
-- In a plan that people made, tasks of the same text are ticked off, and nothing else changes.
-- A plan that the model keeps with a tool of ours is left alone.
+- A plan that is empty, has nothing open, or whose newest call was mirrored follows the whole native list.
+- In a plan that people made, tasks with the same text are ticked off, and nothing else changes.
+- A plan that the model writes with a tool of ours does not change.
 
-Each mirrored call is recorded in the session as `agent/tool`, with its arguments: the next one is merged against it
-(`native_lists.merge_lists`), so that what people changed meanwhile is kept.
+Each mirrored call is recorded in the session as `agent/tool`, with its arguments. The next one is merged with it
+(`native_lists.merge_lists`), which preserves the changes that people made in between.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ NATIVE_RULES = Rules(max_tasks=MAX_NATIVE_TASKS)
 
 
 def mirror(event: HookEvent, session: Session) -> bool:
-    """Apply what a native tool did to the plan; whether the plan equals the native list now."""
+    """Apply the effect of a native tool to the plan, and return whether the plan now equals the native list."""
     if _failed(event.get("tool_response")):
         return False
     integration, tool, given = event.integration, event.text("tool"), arguments(event.get("tool_input"))
@@ -63,11 +63,11 @@ def mirror(event: HookEvent, session: Session) -> bool:
 
 def _mirror_task(event: HookEvent, session: Session, given: Mapping[str, Any]) -> None:
     """Mirror a tool that creates, updates or lists single tasks, or an event that reports such a change."""
-    tools, told = event.integration.task_tools, {"taskId": event.get("task_id"), "subject": event.get("task_subject")}
+    tools, named = event.integration.task_tools, {"taskId": event.get("task_id"), "subject": event.get("task_subject")}
     if event.point is HookPoint.TASK_CREATED:
-        _mirror_creation(session, event.integration, told)
+        _mirror_creation(session, event.integration, named)
     elif event.point is HookPoint.TASK_COMPLETED:
-        _mirror_update(session, event.integration, {**told, "status": "completed"})
+        _mirror_update(session, event.integration, {**named, "status": "completed"})
     elif event.text("tool") == tools.get(TaskAction.CREATE):
         created = {"taskId": _created_id(event.get("tool_response")), **given}
         _mirror_creation(session, event.integration, created)
@@ -99,7 +99,7 @@ def _mirror_list(
 
 
 def _list_in(integration: Integration, call: Call) -> Sequence[Task]:
-    """The list that the model wrote with a mirrored call."""
+    """Return the list that the model wrote with a mirrored call."""
     return native_tasks(integration, call.tool.partition(TOOL_SEPARATOR)[2], arguments(call.arguments)) or []
 
 
@@ -113,7 +113,7 @@ def _mirror_creation(session: Session, integration: Integration, given: Mapping[
         mirrored = is_mirrored(session)
         if _subject(session, integration, number) is not None or (open_tasks(plan) and not mirrored):
             return ()
-        return (Append((Task(text),), anew=not mirrored),)
+        return (Append((Task(text),), clear_finished=not mirrored),)
 
     call = _call(integration, integration.task_tools[TaskAction.CREATE], {"taskId": number, "subject": text})
     session.change(steps, Actor.AGENT, NATIVE_RULES, call)
@@ -144,7 +144,7 @@ def _call(integration: Integration, tool: str, given: Mapping[str, Any]) -> Call
 
 
 def _subject(session: Session, integration: Integration, number: object) -> str | None:
-    """The text of the task with this native number, from its newest change or its creation."""
+    """Return the text of the task with this native number, from its newest change or its creation."""
     tools = {f"{integration.name}{TOOL_SEPARATOR}{tool}" for tool in integration.task_tools.values()}
     for call in newest_calls(session):
         if call.tool in tools:
@@ -156,13 +156,13 @@ def _subject(session: Session, integration: Integration, number: object) -> str 
 
 
 def _created_id(response: object) -> object:
-    """The number that the agent gave a new task."""
+    """Return the number that the agent gave a new task."""
     task = response.get("task") if isinstance(response, dict) else None
     return task.get("id") if isinstance(task, dict) else None
 
 
 def _listed_tasks(response: object) -> list[Mapping[str, Any]]:
-    """The tasks that the agent listed: they catch up with changes that no hook reported."""
+    """Return the tasks that the agent listed; they include changes that no hook reported."""
     tasks = response.get("tasks") if isinstance(response, dict) else None
     objects = [task for task in (tasks if isinstance(tasks, list) else ())[:MAX_NATIVE_TASKS] if isinstance(task, dict)]
     return [
@@ -171,7 +171,7 @@ def _listed_tasks(response: object) -> list[Mapping[str, Any]]:
 
 
 def _failed(response: object) -> bool:
-    """Whether the tool reports that it did nothing."""
+    """Return whether the tool reports failure."""
     if not isinstance(response, dict):
         return False
     return (

@@ -1,6 +1,6 @@
 """Native lists: the todo lists that models keep with their coding agent's own tools, as plans.
 
-The functions here are pure but for those that read a session. `mirror.py` decides when to apply them.
+These functions are pure, except for the two that read a session. `mirror.py` decides when to apply them.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from tildone.session import Session
 
 TOOL_SEPARATOR = "/"
-"""Separates the coding agent from its tool in the name of a mirrored call; the names of our own tools have none."""
+"""Separates the coding agent from its tool in the name of a mirrored call; our own tools' names never contain it."""
 
 MAX_EVENTS = 2000
 """How many events are searched for calls, newest first."""
 
 MAX_NATIVE_TASKS = 500
-"""A longer list is ignored: nobody works through it."""
+"""A longer list is ignored: no model works through it."""
 
 STATUSES = {status_named.value: status_named for status_named in Status} | {
     "not_started": Status.PENDING,
@@ -37,24 +37,24 @@ STATUSES = {status_named.value: status_named for status_named in Status} | {
     "cancelled": Status.ABANDONED,
     "canceled": Status.ABANDONED,
 }
-"""The statuses of all coding agents. One that is not listed counts as pending, so that no task is lost."""
+"""Our status for each status of any coding agent. One that is not listed counts as pending, so no task is lost."""
 
 
 def is_mirrored(session: Session) -> bool:
-    """Whether the plan is a native list: the newest call of the session is a mirrored one."""
+    """Return whether the plan follows a native list, that is, whether the session's newest call is a mirrored one."""
     call = next(newest_calls(session), None)
     return call is not None and TOOL_SEPARATOR in call.tool
 
 
 def newest_calls(session: Session) -> Iterator[Call]:
-    """The tool calls that changed the plan, newest first."""
+    """Yield the tool calls that changed the plan, newest first."""
     for event in islice(session.store.history(session.name), MAX_EVENTS):
         if isinstance(event.fact, PlanChanged) and event.fact.call is not None:
             yield event.fact.call
 
 
 def arguments(given: object) -> Mapping[str, Any]:
-    """The arguments of a tool call, which some agents send as JSON text; empty where they are neither."""
+    """Return the arguments of a tool call, which some agents send as JSON text; empty if they are not an object."""
     if isinstance(given, str):
         try:
             given = parse(given)
@@ -64,7 +64,7 @@ def arguments(given: object) -> Mapping[str, Any]:
 
 
 def native_tasks(integration: Integration, tool: str, given: Mapping[str, Any]) -> list[Task] | None:
-    """The whole list that a call of a native tool writes; None where it writes none, or only a part of one."""
+    """Return the whole list that a call of a native tool writes; None if it writes no list, or only part of one."""
     if tool not in integration.list_tools:
         return None
     items_field, text_field = integration.list_tools[tool]
@@ -79,20 +79,20 @@ def native_tasks(integration: Integration, tool: str, given: Mapping[str, Any]) 
 
 
 def status_named(word: object) -> Status:
-    """The status that a coding agent's word stands for."""
+    """Return the status that a coding agent's word stands for."""
     return STATUSES.get(word, Status.PENDING) if isinstance(word, str) else Status.PENDING
 
 
 def merge_lists(base: Sequence[Task], plan: Plan, theirs: Sequence[Task]) -> Plan:
-    """A three-way merge: the model turned its list `base` into `theirs`, while people turned it into `plan`.
+    """Return a three-way merge: the model changed the list `base` to `theirs`, while people changed it to `plan`.
 
-    The model's change of a status wins. Where it changed none, and for tasks that it never had, the people's version
-    stays; a task that they removed stays removed.
+    A status that the model changed wins. Every other task is as people left it, and a task that they removed stays
+    removed.
     """
-    was = {task.text: task.status for task in base}
+    old = {task.text: task.status for task in base}
     new = {task.text: task.status for task in theirs}
-    phases = [replace(phase, tasks=_merged_tasks(phase, was, new)) for phase in plan.phases] or [Phase("")]
-    known = was.keys() | {task.text for task in plan.tasks}
+    phases = [replace(phase, tasks=_merged_tasks(phase, old, new)) for phase in plan.phases] or [Phase("")]
+    known = old.keys() | {task.text for task in plan.tasks}
     added = tuple(task for task in theirs if task.text not in known)
     phases[-1] = replace(phases[-1], tasks=phases[-1].tasks + added)
     if len(phases) == 1:
@@ -103,7 +103,7 @@ def merge_lists(base: Sequence[Task], plan: Plan, theirs: Sequence[Task]) -> Pla
 
 
 def tick_off(plan: Plan, theirs: Sequence[Task]) -> Plan:
-    """A person's plan with the statuses of tasks that the model began or closed; none is added or reopened."""
+    """Return a person's plan with the statuses of tasks that the model started or closed; none is added or reopened."""
     new = {task.text: task.status for task in theirs if task.status is not Status.PENDING}
     phases = [
         replace(
@@ -119,7 +119,7 @@ def tick_off(plan: Plan, theirs: Sequence[Task]) -> Plan:
 
 
 def change_task(plan: Plan, text: str, subject: object, word: object) -> Plan:
-    """The plan with another text or status for one task: the first open one of that text, or else the first."""
+    """Return the plan with a new text or status for the first open task of that text, or else for the first one."""
     same = [task for task in plan.tasks if task.text == text]
     chosen = next((task for task in same if task.status.is_open), same[0] if same else None)
     if chosen is None:
@@ -135,12 +135,12 @@ def change_task(plan: Plan, text: str, subject: object, word: object) -> Plan:
     return Plan(tuple(phases))
 
 
-def _merged_tasks(phase: Phase, was: Mapping[str, Status], new: Mapping[str, Status]) -> tuple[Task, ...]:
+def _merged_tasks(phase: Phase, old: Mapping[str, Status], new: Mapping[str, Status]) -> tuple[Task, ...]:
     merged = []
     for task in phase.tasks:
         wanted = new.get(task.text)
-        if wanted is not None and wanted is not was.get(task.text):
+        if wanted is not None and wanted is not old.get(task.text):
             merged.append(replace(task, status=wanted))
-        elif wanted is not None or task.text not in was:
+        elif wanted is not None or task.text not in old:
             merged.append(task)
     return tuple(merged)

@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
 @value
 class HookReply:
-    """Text, and what it asks of the agent."""
+    """A text, and what the agent is to do with it."""
 
     kind: ReplyKind
     text: str
 
 
 def can_reply(event: HookEvent, kind: ReplyKind) -> bool:
-    """Whether the agent accepts such a reply to this event."""
+    """Return whether the agent accepts a reply of this kind to this event."""
     return _template(event, kind) is not None
 
 
 def rendered(event: HookEvent, reply: HookReply) -> str:
-    """The reply as JSON; empty where the agent accepts no such reply."""
+    """Return the reply as JSON; empty if the agent accepts no reply of this kind."""
     template = _template(event, reply.kind)
     return "" if template is None else f"{codec.dump(_filled(template, sanitized(reply.text), event.name))}\n"
 
 
 def sanitized(text: str) -> str:
-    """Text for models and people that can neither control a terminal nor imitate the agent's own reminders."""
-    shown = "\n".join(printable_lines(text))
-    # The test spares most replies the compilation of a pattern.
-    return escape_reminder_tags(shown) if "<" in shown else shown
+    """Return the text with terminal control sequences and imitations of the agent's own reminder tags escaped."""
+    printable = "\n".join(printable_lines(text))
+    # Most replies contain no "<" and need no pattern to be compiled.
+    return escape_reminder_tags(printable) if "<" in printable else printable
 
 
 def _template(event: HookEvent, kind: ReplyKind) -> Template | None:
@@ -54,7 +54,7 @@ def _template(event: HookEvent, kind: ReplyKind) -> Template | None:
 
 
 def _filled(template: object, text: str, event: str) -> Any:
-    """The template with its placeholders replaced."""
+    """Return the template with its placeholders replaced."""
     if isinstance(template, dict):
-        return {name: _filled(held, text, event) for name, held in template.items()}
+        return {name: _filled(item, text, event) for name, item in template.items()}
     return {TEXT: text, EVENT: event}.get(template, template) if isinstance(template, str) else template

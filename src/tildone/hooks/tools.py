@@ -1,4 +1,4 @@
-"""Our tools for coding agents without an MCP client: their definitions, and calls of them."""
+"""Our tools for coding agents without an MCP client: listing and calling them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def offered_tools(dialect: str) -> str:
-    """The tools of a dialect as JSON, for the shim that registers them with the agent."""
+    """Return the tools of a dialect as JSON, for the shim that registers them with the agent."""
     tools = [
         {
             "name": tool.name,
@@ -33,7 +33,9 @@ def offered_tools(dialect: str) -> str:
 
 
 def call_tool(event: HookEvent, settings: Settings, store: Store, seen: str | None) -> tuple[str, str | None]:
-    """Carry out a tool call of a model that has `seen` this head; the result to print, and the head it has seen then.
+    """Carry out a tool call of a model that has last seen the head `seen`.
+
+    Return the result to print, and the head that the model has seen with it.
 
     Raises:
         UsageError: there is no such tool.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tildone.integrations.record import Integration
 
 HOOKS, NO_HOOKS = True, False
-"""Whether the coding agent calls hooks: known here because help texts and error messages list those that do."""
+"""Whether the coding agent calls hooks. Help texts and error messages list those that do without importing them."""
 
 INTEGRATIONS: Registry[Integration, bool] = Registry(
     __name__,
@@ -37,10 +37,10 @@ INTEGRATIONS: Registry[Integration, bool] = Registry(
 
 
 def all_integrations() -> list[Integration]:
-    """Every integration, imported, in the order of the registry."""
+    """Return every integration, imported, in the order of the registry."""
     return [INTEGRATIONS[name] for name in INTEGRATIONS]
 
 
 def names_with_hooks() -> tuple[str, ...]:
-    """The names of the coding agents that call hooks."""
+    """Return the names of the coding agents that call hooks."""
     return tuple(name for name, calls_hooks in INTEGRATIONS.entries.items() if calls_hooks)

@@ -86,7 +86,7 @@ INTEGRATION = Integration(
         # Additional context would be a gentler way to continue, but versions before 2.1.163 ignore it.
         continue_reply=BLOCK,
         context_replies={HookPoint.SESSION_START: CONTEXT, HookPoint.PROMPT: CONTEXT},
-        # END_TURN alone would still let the call go ahead that is about to be made.
+        # With END_TURN alone, the pending tool call would still be carried out.
         halt_replies={HookPoint.BEFORE_TOOL: {**END_TURN, **DENY}, HookPoint.AFTER_TOOL: END_TURN},
         notice_reply=MESSAGE,
         conversation_variable=CONVERSATION_VARIABLE,

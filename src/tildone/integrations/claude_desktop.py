@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def _configure(installation: Installation) -> None:
     site = installation.site
     if not site.for_user:
-        raise UsageError("Claude Desktop has no settings of a project: leave out --scope project")
+        raise UsageError("Claude Desktop has no project settings: leave out --scope project")
     file = os.path.join(site.config_home, "Claude", "claude_desktop_config.json")
     installation.set_member(file, ("mcpServers", "tildone"), site.mcp_server)
 

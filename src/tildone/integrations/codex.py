@@ -27,7 +27,7 @@ def _configure(installation: Installation) -> None:
 
 
 def _server_lines(site: Site) -> Iterator[str]:
-    # Basic strings of TOML have the same escapes as strings of JSON.
+    # TOML's basic strings have the same escapes as JSON's strings.
     yield "[mcp_servers.tildone]"
     yield f"command = {quoted(site.program)}"
     yield f"args = [{', '.join(map(quoted, site.arguments))}]"

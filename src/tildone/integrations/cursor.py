@@ -37,9 +37,9 @@ def _configure(installation: Installation) -> None:
         hooks = site.at(".cursor/hooks.json", ".cursor/hooks.json")
         installation.set_member(hooks, ("version",), 1, yields=True)
         for event in INSTALLED_EVENTS:
-            held: dict[str, Any] = {"command": site.hook_command("cursor", event)}
+            hook: dict[str, Any] = {"command": site.hook_command("cursor", event)}
             limit = {"loop_limit": MAX_CONTINUATIONS} if event == "stop" else {}
-            installation.add_item(hooks, ("hooks", event), held | limit)
+            installation.add_item(hooks, ("hooks", event), hook | limit)
 
 
 INTEGRATION = Integration(

@@ -21,14 +21,14 @@ POINTS = {
     "SessionEnd": HookPoint.SESSION_END,
 }
 MANUAL = "manual"
-"""Gemini CLI announces a compression before every request, and carries out only those that a person asks for."""
+"""Gemini CLI announces a compression before every request, but compresses only when a person asks for it."""
 
 
 def _configure(installation: Installation) -> None:
     site, timeout = installation.site, TIMEOUT_SECONDS * 1000
     file = site.at(".gemini/settings.json", ".gemini/settings.json")
     if site.mcp:
-        # Without a timeout it would wait ten minutes for a server that does not answer.
+        # The default timeout for a server that does not answer is ten minutes.
         server = {**site.mcp_server, "trust": True, "timeout": timeout}
         installation.set_member(file, ("mcpServers", "tildone"), server)
     if site.hooks:
@@ -36,7 +36,7 @@ def _configure(installation: Installation) -> None:
         for event, point in POINTS.items():
             matcher = {"matcher": MANUAL} if point is HookPoint.COMPACTION else {}
             installation.add_item(file, ("hooks", event), {**matcher, "hooks": [command]})
-        installation.set_member(file, ("hooksConfig", "enabled"), held=True, yields=True)
+        installation.set_member(file, ("hooksConfig", "enabled"), entry=True, yields=True)
 
 
 INTEGRATION = Integration(
@@ -49,7 +49,7 @@ INTEGRATION = Integration(
         points=POINTS,
         fields={**FIELDS, "last_message": "prompt_response"},
         continue_reply={"decision": "deny", "reason": TEXT},
-        # Context added at the session's start would be lost together with the prompt when the session is resumed.
+        # When a session is resumed, context added at its start is lost together with the prompt.
         context_replies={HookPoint.PROMPT: CONTEXT},
         halt_replies={HookPoint.BEFORE_TOOL: END_TURN, HookPoint.AFTER_TOOL: END_TURN},
         notice_reply=MESSAGE,

@@ -1,4 +1,4 @@
-"""The hook protocol of Claude Code, which others have adopted in whole or in part, and that of our own shims."""
+"""Claude Code's hook protocol, which others have adopted in whole or in part, and the protocol of our own shims."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tildone.integrations.record import Field, Template
 
 TIMEOUT_SECONDS = 10
-"""How long a coding agent waits for a hook or for the MCP server to start, where its settings can say so."""
+"""How long a coding agent waits for a hook, and for the MCP server to start, if its settings have such a timeout."""
 
 POINTS: Mapping[str, HookPoint] = {
     "Stop": HookPoint.STOP,
@@ -71,7 +71,7 @@ SHIM_FIELDS: Mapping[Field, str] = {
     "tool_response": "output",
     "subagent": "parentID",
 }
-"""What the shims for opencode and pi write: plugins of ours in JavaScript, which run inside those agents."""
+"""The fields that our shims send: plugins in JavaScript and TypeScript that run inside opencode and pi."""
 
 SHIM_CONTEXT: Template = {"context": TEXT}
 SHIM_CONTINUE: Template = {"prompt": TEXT}

@@ -19,7 +19,7 @@ def _configure(installation: Installation) -> None:
     site, timeout = installation.site, TIMEOUT_SECONDS * 1000
     file = site.at(".qwen/settings.json", ".qwen/settings.json")
     if site.mcp:
-        # Without a timeout it would wait ten minutes for a server that does not answer.
+        # The default timeout for a server that does not answer is ten minutes.
         server = {**site.mcp_server, "trust": True, "timeout": timeout}
         installation.set_member(file, ("mcpServers", "tildone"), server)
     if site.hooks:

@@ -1,7 +1,7 @@
 """The facts about a coding agent, as types that every integration fills in.
 
-A hook imports this module at every event of every agent, so it imports nothing that takes time itself: settings files
-are described by a function (`Integration.configure`) that is given everything it needs to build edits.
+A hook imports this module at every event of every agent, so the module imports nothing slow. Settings files are
+described by a function (`Integration.configure`), which receives the object that builds the edits.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 else:
 
     class Enum:
-        """Stands in for `enum.Enum` at run time, because importing `enum` takes longer than a silent hook."""
+        """A substitute for `enum.Enum` at run time, because importing `enum` takes longer than a silent hook."""
 
         def __init_subclass__(cls) -> None:
             for name, spelling in [*vars(cls).items()]:
@@ -57,7 +57,7 @@ else:
 
 
 TEXT, EVENT = "<text>", "<event>"
-"""Placeholders in a reply template: our text, and the agent's own name of the event."""
+"""Placeholders in a reply template: our text, and the agent's own name for the event."""
 
 
 class HookPoint(Enum):
@@ -99,16 +99,16 @@ class TaskAction(Enum):
 class Hooks:
     """How a coding agent calls hooks and what it expects on their standard output.
 
-    `points` maps the agent's event names to ours; events it does not list are answered with silence. `fields` maps our
-    field names to where they are in the JSON on standard input: `a.b` is `b` inside `a`, and of several paths
-    separated by spaces the first one present counts.
+    `points` maps the agent's event names to hook points; other events get no reply. `fields` maps our field names to
+    paths in the JSON on standard input: `a.b` is `b` inside `a`, and of several paths separated by spaces the first
+    one present is used.
 
-    Replies are templates of the JSON to print: `continue_reply` keeps an agent going that has stopped,
-    `context_replies` add text to what the model reads, `halt_replies` end its turn, `notice_reply` is for the person.
+    Replies are templates of the JSON to print: `continue_reply` makes an agent that has stopped continue,
+    `context_replies` add text to the model's context, `halt_replies` end its turn, `notice_reply` is for the person.
 
-    The quirks: `compaction_trigger` is the only trigger at which the agent really compacts, if it announces others;
-    `cumulative_messages` says that its last message repeats all messages since the person's prompt;
-    `shares_process` says that one process runs several conversations.
+    Quirks: `compaction_trigger` is the only trigger at which the agent really compacts, if it announces others;
+    `cumulative_messages` means that its last message repeats all messages since the person's prompt;
+    `shares_process` means that one process runs several conversations.
     """
 
     points: Mapping[str, HookPoint]
@@ -128,10 +128,10 @@ class Hooks:
 class McpClient:
     """How a coding agent behaves as an MCP client.
 
-    `names` are the prefixes, in lower case, of the name it gives in `initialize`. Its conversation's id is in the
+    `names` are prefixes, in lower case, of the name it gives in `initialize`. The id of its conversation is in the
     server's environment (`conversation_variable`) or in the `_meta` of every call (`conversation_meta`, first key
-    present); where it tells neither, `process_variable` may hold its PID. `text_only` clients hide the text of a result
-    from the model when the result has structured content, so they get none.
+    present); if it is in neither, `process_variable` may contain the agent's PID. `text_only` clients hide the text of
+    a result from the model if the result has structured content, so they are sent none.
     """
 
     names: tuple[str, ...] = ()
@@ -145,13 +145,13 @@ class McpClient:
 class Integration:
     """One coding agent.
 
-    It is taken to be installed when `folder` exists or `executable` is on the PATH. `configure` adds the edits of its
-    settings files to an installation; `after_install` is what remains for the person to do. `plugin`, where the agent
+    It counts as installed if `folder` exists or `executable` is on the PATH. `configure` adds the edits of its
+    settings files to an installation; `after_install` tells the person what is left to do. `plugin`, for an agent that
     has plugins, adds the files of a plugin folder and returns the command that loads it.
 
-    `list_tools` are its own tools that write a whole todo list: the argument that holds the items, and the field of an
-    item that holds its text. `task_tools` are its own tools for single tasks. `notes` qualify what it supports, by
-    column of the table in `docs/reference/integrations.md`.
+    `list_tools` are its own tools that write a whole todo list, each with the argument that contains the items and the
+    field of an item that contains its text. `task_tools` are its own tools for single tasks. `notes` are footnotes to
+    the table in `docs/reference/integrations.md`, by column.
     """
 
     name: str

@@ -4,8 +4,8 @@
     jsonl:sessions                      SCHEME:PATH
     postgresql://me:secret@host/plans   SCHEME://…: a URL, which names no path
 
-The form alone tells these apart; the registry of stores states which store answers to which scheme. A path whose first
-part looks like a scheme is written with its folder: `./notes:2024.db`.
+Parsing depends only on the form; the registry of stores maps schemes to stores. A path that looks as if it began with
+a scheme must include its folder: `./notes:2024.db`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tildone.value import value
 
 @value
 class StoreAddress:
-    """Where a store is. `location` is a path or, if it begins with `//`, the rest of a URL. `str` reverses parsing."""
+    """The address of a store. `location` is a path or, if it begins with `//`, the rest of a URL. `str` unparses it."""
 
     scheme: str
     location: str
@@ -25,12 +25,12 @@ class StoreAddress:
 
     @property
     def path(self) -> str | None:
-        """The file or folder that the address names; None for a URL."""
+        """The path of the file or folder; None for a URL."""
         return None if self.scheme and self.location.startswith("//") else self.location
 
     @property
     def redacted(self) -> str:
-        """The address without password and options, fit to be shown to anybody."""
+        """The address without password and options, safe to print."""
         if self.path is not None:
             return str(self)
         userinfo, at, host = self.location.removeprefix("//").rpartition("@")
@@ -38,11 +38,11 @@ class StoreAddress:
 
 
 def parse_address(text: str) -> StoreAddress:
-    """The address that a text stands for."""
+    """Parse an address. Every text is one: without a scheme, it is a path."""
     scheme, colon, location = text.partition(":")
     return StoreAddress(scheme, location) if colon and _is_scheme(scheme) else StoreAddress("", text)
 
 
 def _is_scheme(text: str) -> bool:
-    # One letter is a drive of Windows.
+    # A single letter is a Windows drive.
     return len(text) > 1 and text.isascii() and text[0].isalpha() and text.replace("+", "").replace("-", "").isalnum()

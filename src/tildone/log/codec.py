@@ -1,7 +1,7 @@
 """Encode events as JSON text, and decode them.
 
-The text is ASCII, so that any task text survives, unpaired surrogates included. Each event carries the version of its
-form; `UPCASTS` converts an older form into the next.
+The text is ASCII, so that any task text survives, even unpaired surrogates. Each event carries the version of its
+format; `UPCASTS[n]` converts an event of version n to version n + 1.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ VERSION = 1
 UPCASTS: dict[int, Callable[[Json], Json]] = {}
 
 _STATUSES = {status.value: status for status in Status}
-_WORDS = {status: status.value for status in Status}
+_STATUS_NAMES = {status: status.value for status in Status}
 _ACTORS = {actor.value: actor for actor in Actor}
 
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
-# The values are never circular, and the check takes a third of the time.
+# Our values are never circular, and the check would take a third of the time.
 dump = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
@@ -51,7 +51,7 @@ class UndecodableEvent(ValueError):
 
 
 def parse(text: str) -> Any:
-    """The value of a JSON text.
+    """Return the value of a JSON text.
 
     Raises:
         ValueError: the text is not JSON; the message says where.
@@ -64,18 +64,19 @@ def parse(text: str) -> Any:
 
 
 def pretty(value: object) -> str:
-    """A value as JSON for people: indented, with letters unescaped.
+    """Return a value as indented JSON for people, with non-ASCII letters unescaped.
 
     Unpaired surrogates stay escaped, so that the text can be encoded as UTF-8.
     """
     text = json.dumps(value, indent=2, ensure_ascii=False)
-    return _HALF_PAIR.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def encode(event: Event) -> str:
-    """The event as one line of JSON.
+    """Return the event as one line of JSON.
 
-    The line is formatted here rather than by `json`, in a third of the time: encoding is much of the cost of a change.
+    The line is formatted here instead of by `json`, which would take three times as long: encoding is a large part of
+    the cost of a change.
     """
     parent = "null" if event.parent is None else _quoted(event.parent)
     return (
@@ -85,10 +86,10 @@ def encode(event: Event) -> str:
 
 
 def decode(text: str) -> Event:
-    """The event in a text that `encode` wrote, in this version or an older one.
+    """Return the event in a text that `encode` wrote, in this version or an older one.
 
     Raises:
-        UndecodableEvent: the text is damaged, or of a newer version.
+        UndecodableEvent: the text is damaged or has a newer version.
     """
     try:
         data = json.loads(text)
@@ -98,10 +99,10 @@ def decode(text: str) -> Event:
 
 
 def event_from_json(data: Any) -> Event:
-    """The event in parsed JSON, in this version or an older one.
+    """Return the event in parsed JSON, in this version or an older one.
 
     Raises:
-        UndecodableEvent: the data is not an event, or of a newer version.
+        UndecodableEvent: the data is not an event or has a newer version.
     """
     try:
         data = _upcast(data)
@@ -112,13 +113,13 @@ def event_from_json(data: Any) -> Event:
 
 
 def plan_to_json(plan: Plan) -> Json:
-    """The plan as JSON data, by itself."""
+    """Return the plan alone as JSON data."""
     phases = json.loads(f"[{','.join(map(_phase_out, plan.phases))}]")
-    return {"phases": phases, "counted": plan.counted}
+    return {"phases": phases, "counted": plan.last_number}
 
 
 def plan_from_json(data: Any) -> Plan:
-    """The plan that `plan_to_json` wrote.
+    """Return the plan in data that `plan_to_json` made.
 
     Raises:
         ValueError: the data is damaged.
@@ -131,18 +132,18 @@ def plan_from_json(data: Any) -> Plan:
 
 
 def _fact_out(fact: Fact) -> str:
-    """The value of the field `fact`, and the fields of this kind of fact."""
+    """The value of the field `fact`, followed by the other fields of this kind of fact."""
     match fact:
         case PlanChanged(plan, call, drift, since, directive):
             made = f',"call":{{"tool":{_quoted(call.tool)},"arguments":{_quoted(call.arguments)}}}' if call else ""
             more = f',"since":{since}' if since else ""
             more += f',"course":"{directive.value}"' if directive is not Directive.GO else ""
-            more += f',"counted":{plan.counted}' if plan.counted else ""
+            more += f',"counted":{plan.last_number}' if plan.last_number else ""
             return f'"plan_changed","plan":[{",".join(map(_phase_out, plan.phases))}],"drift":{drift}{made}{more}'
         case Nudged(count, drift, fingerprint, repeats):
-            files, words = _quoted(fingerprint.files), _quoted(fingerprint.words)
-            seen = f',"files":{files},"words":{words},"same":{repeats}'
-            return f'"nudged","count":{count},"drift":{drift}{seen if fingerprint != StopFingerprint() else ""}'
+            files, message = _quoted(fingerprint.files), _quoted(fingerprint.message)
+            fields = f',"files":{files},"words":{message},"same":{repeats}'
+            return f'"nudged","count":{count},"drift":{drift}{fields if fingerprint != StopFingerprint() else ""}'
         case DirectiveSet(directive):
             return f'"steered","course":"{directive.value}"'
         case Tripped(bound, limit):
@@ -153,7 +154,7 @@ def _fact_out(fact: Fact) -> str:
 
 def _phase_out(phase: Phase) -> str:
     tasks = [
-        f'{{"text":{_quoted(task.text)},"status":"{_WORDS[task.status]}"'
+        f'{{"text":{_quoted(task.text)},"status":"{_STATUS_NAMES[task.status]}"'
         f"{_notes_out(task) if task.notes else ''}{_number_out(task) if task.number else ''}}}"
         for task in phase.tasks
     ]

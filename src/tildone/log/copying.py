@@ -1,17 +1,17 @@
 """Copy sessions from one store to another, and verify the copy.
 
-It belongs to the log rather than to a store: it knows nothing but the `Store` protocol. Copying only adds: events that
-the target has already stay as they are. Rerun an interrupted copy to resume it.
+Any two stores will do, because copying uses only the `Store` protocol. It only adds events: those that the target
+already has are left as they are. Rerun an interrupted copy to resume it.
 
-A session may be written to while it is copied. Its head and its events are read as one snapshot, and sessions that grew
-since are copied again, up to `MAX_ROUNDS` times. Each session is then compared by a SHA-256 digest over its events and
-its head, on both sides.
+A session may be written to while it is copied. Its head and its events are therefore read as one snapshot, and sessions
+that changed in the meantime are copied again, in at most `MAX_ROUNDS` rounds. Each copy is verified by comparing a
+SHA-256 digest over the session's events and head in both stores.
 """
 
 from __future__ import annotations
 
 from hashlib import sha256
-from itertools import islice
+from itertools import chain, islice
 
 from tildone.errors import NotFound, StoreBusy, StoreError, UnknownEvent
 from tildone.log import codec
@@ -27,53 +27,53 @@ if TYPE_CHECKING:
     from tildone.log.store import Store
     from tildone.log.tree import SessionInfo
 
-    Tell = Callable[[str, int, int], None]
+    CopyProgress = Callable[[str, int, int], None]
 
 MAX_ROUNDS = 3
-"""How often sessions that were written to during the copy are copied again."""
+"""How many times a session is copied, at most, if it is written to during the copy."""
 
-MAX_LOOK_BACK_EVENTS = 1000
-"""How many events others may have appended in the target before it is compared."""
+MAX_LATER_EVENTS = 1000
+"""How many events other writers may append to a session of the target before it is verified."""
 
-EVENTS_AT_ONCE = 500
-TASKS_AT_ONCE = 5000
+MAX_BATCH_EVENTS = 500
+MAX_BATCH_TASKS = 5000
 
 COPYING, COMPARING = "copying", "comparing"
 
 
 @value
 class CopyResult:
-    """The result of a copy: sessions and events in the source, how many events were new, a digest of all of them.
+    """The result of a copy: how many sessions and events it holds, how many events were new, and the digest of it all.
 
-    `went_on` names the sessions that were written to after they were copied: those events are not in the copy.
+    `changed_since` names the sessions that were written to after they were copied; the copy lacks their newest events.
     """
 
     sessions: int
     events: int
     new: int
     digest: str
-    went_on: tuple[str, ...] = ()
+    changed_since: tuple[str, ...] = ()
 
 
 @value
 class CopyPreview:
-    """What a copy would do to a session: its events, how many are new to the target, its head before and after."""
+    """What a copy would do to a session: its events, how many are new to the target, and its head before and after."""
 
     name: str
     events: int
     new: int
-    now: SessionHead
-    then: SessionHead
+    head_before: SessionHead
+    head_after: SessionHead
 
     @property
     def changes(self) -> bool:
         """Whether the copy would change the session."""
-        return bool(self.new) or self.now != self.then
+        return bool(self.new) or self.head_before != self.head_after
 
 
 @value
 class _CopiedSession:
-    """A session that was copied: the snapshot, how many events were new, and its digest."""
+    """A session that was copied: the size and head of its snapshot, how many events were new, and its digest."""
 
     events: int
     session_head: SessionHead
@@ -81,70 +81,71 @@ class _CopiedSession:
     digest: str
 
 
-def copy(source: Store, target: Store, tell: Tell, only: str | None = None) -> CopyResult:
+def copy(source: Store, target: Store, report: CopyProgress, only: str | None = None) -> CopyResult:
     """Copy every session, or `only` one, with all its branches and its head.
 
-    Sessions are copied in the order of their last event, which the target keeps. `tell` is called with what is being
-    done, how many events are done, and of how many.
+    Sessions are copied in the order of their last event, so that the target lists them in the same order. `report` is
+    called with the current operation, the number of events processed, and their total.
 
     Raises:
         NotFound: there is no such session.
         StoreBusy: the head of a session was moved in the target during the copy.
         StoreError: a session differs between the two stores.
     """
-    taken: dict[str, _CopiedSession] = {}
+    copied: dict[str, _CopiedSession] = {}
     new = 0
     for _ in range(MAX_ROUNDS):
-        behind = [info for info in _oldest_first(source, only) if not _is_up_to_date(source, info, taken)]
-        if not behind:
+        outdated = [info for info in _oldest_first(source, only) if not _is_up_to_date(source, info, copied)]
+        if not outdated:
             break
         counts = {info.name: info.events for info in target.sessions()}
-        progress = _Progress(tell, 2 * sum(info.events for info in behind))
-        for info in behind:
-            taken[info.name] = _copy_session(source, target, info, counts.get(info.name), progress)
-            new += taken[info.name].new
+        progress = _ProgressCounter(report, 2 * sum(info.events for info in outdated))
+        for info in outdated:
+            copied[info.name] = _copy_session(source, target, info, counts.get(info.name), progress)
+            new += copied[info.name].new
     infos = _oldest_first(source, only)
-    went_on = tuple(info.name for info in infos if not _is_up_to_date(source, info, taken))
-    arrived = [(info.name, taken[info.name]) for info in infos if info.name in taken]
+    changed_since = tuple(info.name for info in infos if not _is_up_to_date(source, info, copied))
+    present = [(info.name, copied[info.name]) for info in infos if info.name in copied]
+    events = sum(session.events for _, session in present)
     total = sha256()
-    for name, session in arrived:
+    for name, session in present:
         total.update(f"{codec.dump(name)} {session.digest}\n".encode())
-    return CopyResult(len(arrived), sum(session.events for _, session in arrived), new, total.hexdigest(), went_on)
+    return CopyResult(len(present), events, new, total.hexdigest(), changed_since)
 
 
 def preview_copy(source: Store, target: Store, only: str | None = None) -> Iterator[CopyPreview]:
-    """Preview what a copy would do to each session. Nothing is changed.
+    """Yield what a copy would do to each session, without changing anything.
 
     Raises:
         NotFound: there is no such session.
     """
     for info in _oldest_first(source, only):
-        place, events = _snapshot(source, info.name)
+        head, events = _snapshot(source, info.name)
         new = count = 0
         for event in events:
             count += 1
             new += not _has(target, info.name, event.id)
-        yield CopyPreview(info.name, count, new, target.session_head(info.name), place)
+        yield CopyPreview(info.name, count, new, target.session_head(info.name), head)
 
 
-class _Progress:
-    """Counts the events of a copy for `tell`."""
+class _ProgressCounter:
+    """Counts the events of a copy and reports the count."""
 
-    def __init__(self, tell: Tell, total: int) -> None:
-        self._tell = tell
+    def __init__(self, report: CopyProgress, total: int) -> None:
+        self._report = report
         self._total = total
         self._done = 0
 
-    def add(self, what: str, count: int) -> None:
+    def add(self, operation: str, count: int) -> None:
         self._done += count
         # A session may grow while it is copied.
         self._total = max(self._total, self._done)
-        self._tell(what, self._done, self._total)
+        self._report(operation, self._done, self._total)
 
-    def through(self, what: str, events: Iterable[Event]) -> Iterator[Event]:
-        """Yield the same events and count each."""
+    def count_each(self, operation: str, events: Iterable[Event]) -> Iterator[Event]:
+        """Yield the events and count each."""
         for event in events:
-            self.add(what, 1)
+            self.add(operation, 1)
             yield event
 
 
@@ -152,61 +153,62 @@ def _oldest_first(source: Store, only: str | None) -> list[SessionInfo]:
     infos = source.sessions()[::-1]
     if only is None:
         return infos
-    found = [info for info in infos if info.name == only]
-    if not found:
+    selected = [info for info in infos if info.name == only]
+    if not selected:
         raise NotFound(f"there is no session {only!r} to copy")
-    return found
+    return selected
 
 
-def _is_up_to_date(source: Store, info: SessionInfo, taken: dict[str, _CopiedSession]) -> bool:
-    copied = taken.get(info.name)
-    return copied is not None and copied.events >= info.events and copied.session_head == source.session_head(info.name)
+def _is_up_to_date(source: Store, info: SessionInfo, copied: dict[str, _CopiedSession]) -> bool:
+    session = copied.get(info.name)
+    if session is None:
+        return False
+    return session.events >= info.events and session.session_head == source.session_head(info.name)
 
 
 def _copy_session(
-    source: Store, target: Store, info: SessionInfo, here: int | None, progress: _Progress
+    source: Store, target: Store, info: SessionInfo, target_events: int | None, progress: _ProgressCounter
 ) -> _CopiedSession:
     name = info.name
-    place, events = _snapshot(source, name)
+    head, events = _snapshot(source, name)
     new = count = 0
-    if here == info.events and target.session_head(name) == place:
-        # Probably copied before: only compare.
+    if target_events == info.events and target.session_head(name) == head:
+        # Probably copied before, so it is only verified.
         count = info.events
         progress.add(COPYING, count)
     else:
         for batch, is_last in _batches(events):
-            # The head stays until the last batch.
-            new += _import_batch(target, name, batch, place if is_last else target.session_head(name))
+            # The head moves with the last batch, so that an interrupted copy leaves the session as it was.
+            new += _import_batch(target, name, batch, head if is_last else target.session_head(name))
             count += len(batch)
             progress.add(COPYING, len(batch))
-    return _CopiedSession(count, place, new, _verified_digest(source, target, name, count, place, progress))
+    return _CopiedSession(count, head, new, _verified_digest(source, target, name, count, head, progress))
 
 
 def _snapshot(source: Store, name: str) -> tuple[SessionHead, Iterator[Event]]:
-    """The head of a session, and its events when that was its head."""
+    """The head of a session and its events, as of one moment.
+
+    A store fixes the extent of `events` when the first event is read, or earlier. If the head is still the same after
+    that, it belongs to these events.
+    """
     while True:
-        place = source.session_head(name)
+        head = source.session_head(name)
         events = source.events(name)
         first = list(islice(events, 1))
-        if source.session_head(name) == place:
-            return place, _again(first, events)
-
-
-def _again(first: list[Event], rest: Iterator[Event]) -> Iterator[Event]:
-    yield from first
-    yield from rest
+        if source.session_head(name) == head:
+            return head, chain(first, events)
 
 
 def _batches(events: Iterator[Event]) -> Iterator[tuple[list[Event], bool]]:
-    """Split events into batches, each with whether it is the last: a long session is never in memory as a whole."""
+    """Split events into batches, each with whether it is the last, to limit the memory that a long session takes."""
     batch: list[Event] = []
-    weight = 0
+    tasks = 0
     for event in events:
-        if len(batch) >= EVENTS_AT_ONCE or weight >= TASKS_AT_ONCE:
+        if len(batch) >= MAX_BATCH_EVENTS or tasks >= MAX_BATCH_TASKS:
             yield batch, False
-            batch, weight = [], 0
+            batch, tasks = [], 0
         batch.append(event)
-        weight += len(event.fact.plan.tasks) if isinstance(event.fact, PlanChanged) else 0
+        tasks += len(event.fact.plan.tasks) if isinstance(event.fact, PlanChanged) else 0
     yield batch, True
 
 
@@ -219,36 +221,36 @@ def _import_batch(target: Store, name: str, batch: list[Event], to: SessionHead)
 
 
 def _verified_digest(
-    source: Store, target: Store, name: str, count: int, place: SessionHead, progress: _Progress
+    source: Store, target: Store, name: str, count: int, head: SessionHead, progress: _ProgressCounter
 ) -> str:
-    """The digest of the session, after checking that it is the same on both sides."""
-    sent = _digest(progress.through(COMPARING, islice(source.events(name), count)), place)
-    if not _stands_at(target, name, place):
+    """The digest of the session, after checking that both stores give the same."""
+    expected = _digest(progress.count_each(COMPARING, islice(source.events(name), count)), head)
+    if not _is_at_or_after(target, name, head):
         raise StoreBusy(f"session {name!r} was moved in the target while it was copied; run the copy again")
-    if _digest(target.events(name), target.session_head(name)) == sent:
-        return sent
-    # The target may have more events, or another order: compare those of the source only.
+    if _digest(target.events(name), target.session_head(name)) == expected:
+        return expected
+    # The target may have more events, or another order: compare only the events of the source, in their order.
     try:
-        arrived = _digest((_event(target, name, event.id) for event in islice(source.events(name), count)), place)
+        actual = _digest((_event(target, name, event.id) for event in islice(source.events(name), count)), head)
     except UnknownEvent as error:
         raise StoreError(f"session {name!r} was not copied completely: event {error} is missing") from error
-    if arrived != sent:
+    if actual != expected:
         raise StoreError(f"session {name!r} is not the same on both sides")
-    return sent
+    return expected
 
 
-def _stands_at(target: Store, name: str, place: SessionHead) -> bool:
-    """Whether that is the head of the session in the target, or an ancestor of it: somebody may have appended since."""
-    if target.session_head(name) == place or place.head is None:
+def _is_at_or_after(target: Store, name: str, head: SessionHead) -> bool:
+    """Whether the session's head in the target is `head` or a descendant of it: others may have appended events."""
+    if target.session_head(name) == head or head.head is None:
         return True
-    return any(event.id == place.head for event in islice(target.history(name), MAX_LOOK_BACK_EVENTS))
+    return any(event.id == head.head for event in islice(target.history(name), MAX_LATER_EVENTS))
 
 
-def _digest(events: Iterable[Event], place: SessionHead) -> str:
+def _digest(events: Iterable[Event], head: SessionHead) -> str:
     total = sha256()
     for event in events:
         total.update(f"{codec.encode(event)}\n".encode())
-    total.update(codec.dump([place.head, place.redo]).encode())
+    total.update(codec.dump([head.head, head.redo]).encode())
     return total.hexdigest()
 
 

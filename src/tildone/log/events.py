@@ -1,7 +1,7 @@
 """The events of a session: immutable facts, each with its time, its actor and its parent.
 
-`PlanChanged` events are snapshots: each holds the whole plan and the call that made the change, never the ops that it
-was reduced from. The stored field names are the codec's; they may differ from the names here.
+`PlanChanged` events are snapshots: each holds the whole plan and the tool call that changed it, but not the ops. The
+codec defines the stored field names, which may differ from the names here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Actor(Enum):
 
 
 class Bound(Enum):
-    """Which bound ended a chain of nudges."""
+    """The bounds that can end a chain of nudges."""
 
     NUDGES = "nudges"
     DRIFT = "drift"
@@ -32,7 +32,7 @@ class Bound(Enum):
 
 
 class Directive(Enum):
-    """What a person wants of the agent: to be told to continue, to be left alone when it stops, or to stop now."""
+    """What a person wants of an agent: GO continues it when it stops, PAUSE leaves it alone, STOP ends its work now."""
 
     GO = "go"
     PAUSE = "pause"
@@ -52,8 +52,8 @@ class PlanChanged:
     """The whole plan after a change.
 
     `drift` is the number of nudges since a task was last closed or added; a change that closes or adds one has 0.
-    `since` is the time of the first of them, and `directive` the one in force. All three are repeated in each snapshot
-    so that no older event has to be read.
+    `since` is the time of the first of them, and `directive` is the one in force. Each snapshot repeats all three, so
+    that no older event has to be read.
     """
 
     plan: Plan
@@ -65,15 +65,15 @@ class PlanChanged:
 
 @value
 class StopFingerprint:
-    """Digests of the files and of the last message of an agent that stopped; empty if unknown."""
+    """Digests of the project's files and of the agent's last message at a stop; empty if unknown."""
 
     files: str = ""
-    words: str = ""
+    message: str = ""
 
 
 @value
 class Nudged:
-    """The agent was told to continue: nudge `count` since the last change, `drift` since the last progress.
+    """The agent was told to continue: this is nudge `count` since the last change and `drift` since the last progress.
 
     `repeats` is the number of stops in a row with the same fingerprint.
     """
@@ -86,7 +86,7 @@ class Nudged:
 
 @value
 class Tripped:
-    """The agent was let stop with tasks open, because a bound was reached."""
+    """The agent was allowed to stop with open tasks, because a bound was reached."""
 
     bound: Bound
     limit: int
@@ -94,7 +94,7 @@ class Tripped:
 
 @value
 class Labelled:
-    """An event was given a name; an empty one removes it."""
+    """An event was labelled; an empty label removes the one it had."""
 
     target: str
     label: str

@@ -1,6 +1,6 @@
-"""Read and quote JSON with the C scanner of the standard library, without importing `json`.
+"""Parse and quote JSON with the C scanner of the standard library, without importing `json`.
 
-Importing `json` takes longer than a hook takes to run. Code that is not on the hook path uses the codec.
+Importing `json` takes longer than a hook takes to run. Code that hooks do not load uses `tildone.log.codec`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-SPACE = " \t\n\r"
+WHITESPACE = " \t\n\r"
 
 quoted = encode_basestring_ascii
-"""A text as a JSON string, in ASCII."""
+"""Return a text as a JSON string, in ASCII."""
 
 
 class _Defaults:
@@ -29,21 +29,21 @@ class _Defaults:
     parse_constant = staticmethod(lambda _: None)
 
 
-_scan = make_scanner(_Defaults())  # type: ignore[arg-type]  # the stub asks for the scanner itself
+_scan = make_scanner(_Defaults())  # type: ignore[arg-type]  # the stub expects a JSONDecoder
 
 
 def parse(text: str) -> Any:
-    """The value of a JSON text. NaN and Infinity become None.
+    """Return the value of a JSON text. NaN and Infinity become None.
 
     Raises:
         ValueError: the text is not JSON.
     """
-    begin = len(text) - len(text.lstrip(SPACE))
+    begin = len(text) - len(text.lstrip(WHITESPACE))
     try:
-        found, end = _scan(text, begin)
-    # The scanner raises `json.JSONDecodeError` by importing it; where that is not loaded, it becomes a SystemError.
+        value, end = _scan(text, begin)
+    # The scanner raises `json.JSONDecodeError`, or a SystemError if it cannot import it.
     except (StopIteration, RecursionError, SystemError, ValueError) as error:
         raise ValueError("this is not JSON") from error
-    if text[end:].strip(SPACE):
+    if text[end:].strip(WHITESPACE):
         raise ValueError("this is not JSON")
-    return found
+    return value

@@ -1,4 +1,4 @@
-"""How people name events: by an id or a prefix of it, by a label, or relative to another event (`head~2`)."""
+"""Event references: an id or a prefix of it, a label, or a position relative to another event (`head~2`)."""
 
 from __future__ import annotations
 
@@ -15,49 +15,50 @@ if TYPE_CHECKING:
 
 HEAD, ROOT, BACK = "head", "root", "~"
 SHORT_ID_LENGTH = 10
-"""How many characters of an id are shown. Ids begin with their time in milliseconds, so this many tell them apart."""
+"""How many characters of an id are shown; ids begin with their time in milliseconds, so these are usually unique."""
 
 MAX_LISTED_MATCHES = 5
 MAX_COUNT_DIGITS = 9
 
 
-def resolve(store: Store, session: str, word: str) -> str | None:
-    """The id of the event that a word names; None for `root`, which is before the first event.
+def resolve(store: Store, session: str, ref: str) -> str | None:
+    """Return the id of the event that a reference names; None for `root`, which is before the first event.
 
-    A word is, in this order: `head` or `root`, an id, a label, or a prefix of an id. `~N` after it means N changes of
-    the plan before that event; `~N` alone counts from the head. Only labels and prefixes require reading every event.
+    A reference is, in this order: `head` or `root`, an id, a label, or a prefix of an id. The suffix `~N` means N
+    changes of the plan before that event; `~N` alone counts from the head. Only labels and prefixes require reading
+    every event.
 
     Raises:
-        NotFound: the word names no event, or more than one.
+        NotFound: the reference names no event, or more than one.
     """
-    base, back = _parted(word)
-    if not word.strip():
+    base, changes = _split_suffix(ref)
+    if not ref.strip():
         raise NotFound("an empty name names no event")
     match base.lower():
         case "" | "head":
-            return _before(store, session, store.session_head(session).head, back, word)
+            return _before(store, session, store.session_head(session).head, changes, ref)
         case "root":
-            return _before(store, session, None, back, word)
+            return _before(store, session, None, changes, ref)
         case _:
-            return _before(store, session, *_searched(store, session, word), word)
+            return _before(store, session, *_search(store, session, ref), ref)
 
 
 def events_by_label(events: Iterable[Event]) -> dict[str, str]:
-    """The id of the event that has each label: the one that got it last."""
+    """Return the event id of each label. If several events have a label, the one that got it last counts."""
     return {label: event for event, label in labels(events).items()}
 
 
 def short_ids(ids: Iterable[str]) -> dict[str, str]:
-    """A prefix for each id, long enough to tell all of them apart."""
-    every = set(ids)
+    """Return a prefix for each id; all have the same length, and no two are equal."""
+    unique = set(ids)
     length = SHORT_ID_LENGTH
-    while len({one[:length] for one in every}) < len(every):
+    while len({event_id[:length] for event_id in unique}) < len(unique):
         length += 1
-    return {one: one[:length] for one in every}
+    return {event_id: event_id[:length] for event_id in unique}
 
 
 def label_problem(name: str) -> str | None:
-    """Why an event cannot be given this label; None if it can. A label must not be readable as another name."""
+    """Return why `name` is not a valid label; None if it is. A label must not look like another kind of reference."""
     if not name.strip():
         return "a label must not be empty"
     if name.lower() in (HEAD, ROOT):
@@ -67,51 +68,53 @@ def label_problem(name: str) -> str | None:
     return None
 
 
-def _parted(word: str) -> tuple[str, int]:
-    """The name in front of `~N`, and N; 0 without it."""
-    base, tilde, count = word.rpartition(BACK)
+def _split_suffix(ref: str) -> tuple[str, int]:
+    """Split a reference into the part before `~N`, and N; N is 0 if there is no suffix."""
+    base, tilde, count = ref.rpartition(BACK)
     if not tilde or (count and not count.isdecimal()):
-        return word, 0
+        return ref, 0
     return base, int(count[:MAX_COUNT_DIGITS] or 1)
 
 
-def _searched(store: Store, session: str, word: str) -> tuple[str, int]:
-    base, back = _parted(word)
+def _search(store: Store, session: str, ref: str) -> tuple[str, int]:
+    """Find the event by id, label or prefix; return its id and how many changes to go back from it."""
+    base, changes = _split_suffix(ref)
     if _is_id(store, session, base):
-        return base, back
+        return base, changes
     events = list(store.events(session))
     ids = [event.id for event in events]
-    names = events_by_label(events)
-    for name, steps in ((word, 0), (base, back)):
-        if names.get(name) in ids:
-            return names[name], steps
-    begun = [one for one in ids if one.startswith(base)]
-    if len(begun) == 1:
-        return begun[0], back
-    if not begun:
+    labelled = events_by_label(events)
+    for label, back in ((ref, 0), (base, changes)):
+        if labelled.get(label) in ids:
+            return labelled[label], back
+    matches = [event_id for event_id in ids if event_id.startswith(base)]
+    if len(matches) == 1:
+        return matches[0], changes
+    if not matches:
         raise NotFound(f"no event has the label or id {base!r}, and no id begins with it")
-    shown = short_ids(begun)
-    some = ", ".join(shown[one] for one in begun[:MAX_LISTED_MATCHES])
-    raise NotFound(f"{base!r} matches {len(begun)} events: {some}{', …' if len(begun) > MAX_LISTED_MATCHES else ''}")
+    short = short_ids(matches)
+    listed = ", ".join(short[event_id] for event_id in matches[:MAX_LISTED_MATCHES])
+    more = ", …" if len(matches) > MAX_LISTED_MATCHES else ""
+    raise NotFound(f"{base!r} matches {len(matches)} events: {listed}{more}")
 
 
-def _is_id(store: Store, session: str, word: str) -> bool:
+def _is_id(store: Store, session: str, text: str) -> bool:
     try:
-        store.history(session, word)
+        store.history(session, text)
     except UnknownEvent:
         return False
     return True
 
 
-def _before(store: Store, session: str, event_id: str | None, back: int, word: str) -> str | None:
-    """The event before the newest `back` changes on the branch of `event_id`."""
-    if not back:
+def _before(store: Store, session: str, event_id: str | None, changes: int, ref: str) -> str | None:
+    """The event before the newest `changes` changes on the branch of `event_id`."""
+    if not changes:
         return event_id
-    left = back
+    left = changes
     for event in store.history(session, event_id) if event_id is not None else ():
         if isinstance(event.fact, PlanChanged):
             left -= 1
             if not left:
                 return event.parent
-    made = back - left
-    raise NotFound(f"{word!r} goes back too far: {made} change{' leads' if made == 1 else 's lead'} there")
+    available = changes - left
+    raise NotFound(f"{ref!r} goes back too far: {available} change{' leads' if available == 1 else 's lead'} there")

@@ -1,8 +1,8 @@
 """The state at the head of a session, computed from its newest events.
 
-Every `PlanChanged` event is a snapshot: it holds the whole plan, and the counts and the directive that outlive a
-change. So the state follows from the events since the newest snapshot, and reading it takes the same time however
-long the history is.
+Every `PlanChanged` event is a snapshot: it holds the whole plan, and the counts and the directive that a change does
+not reset. The state therefore follows from the events since the newest snapshot, and the time to read it does not
+depend on the length of the history.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class State:
     """The plan, the nudges counted so far, and the person's directive.
 
     `nudges` counts since the last change, `drift` since the last progress; `since` is the time of the first of the
-    `drift` nudges. `fingerprint` is that of the newest stop, `repeats` how many stops in a row had it. `tripped` means
-    that a bound was reached.
+    `drift` nudges. `fingerprint` belongs to the newest stop, and `repeats` is how many stops in a row had it. `tripped`
+    means that a bound was reached.
     """
 
     head: str | None = None
@@ -39,7 +39,7 @@ class State:
 
 
 def apply_event(state: State, event: Event) -> State:
-    """The state after one more event."""
+    """Return the state after one more event."""
     match event.fact:
         case PlanChanged(plan, _, drift, since, directive):
             return State(event.id, plan, 0, drift, since=since, directive=directive)
@@ -64,7 +64,7 @@ def apply_event(state: State, event: Event) -> State:
 
 
 def latest_state(newest_first: Iterable[Event]) -> State:
-    """The state that these events lead to. Reading stops at the newest snapshot."""
+    """Return the state that these events lead to. Reading stops at the newest snapshot."""
     recent: list[Event] = []
     for event in newest_first:
         recent.append(event)

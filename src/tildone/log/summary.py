@@ -1,9 +1,9 @@
 """A summary of a session from the JSON text of its events, without decoding them.
 
-The codec writes no white space between tokens and escapes every quotation mark inside a string. So `"status":"pending"`
-occurs in an event if and only if one of its tasks is pending, whatever the texts of the tasks say, and looking for such
-a marker replaces decoding. Hooks depend on that: importing the codec takes longer than all the rest of a hook that
-has nothing to say. `tests/log/test_summary.py` holds the markers, and the summary as a whole, to the codec.
+The codec writes no white space between tokens and escapes every quotation mark inside a string. Therefore,
+`"status":"pending"` occurs in an event if and only if one of its tasks is pending, regardless of the texts, and a
+substring search can replace decoding. Hooks depend on this: importing the codec takes longer than everything else in a
+hook that has nothing to say. `tests/log/test_summary.py` checks the markers and the summaries against the codec.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ BLOCKED = '"status":"blocked"'
 DIRECTIVE = '"course":"'
 
 GO, STOP = "go", "stop"
-"""The values of two directives, as `Directive` has them. The codec leaves GO out."""
+"""The values of two members of `Directive`. The codec omits GO."""
 
 MAX_EVENTS = 200
-"""How many events are searched for the plan, newest first."""
+"""How many events, newest first, are searched for the plan."""
 
 
 @value
 class SessionSummary:
     """A session at its head: whether a task can be worked on, whether one is blocked, and the person's directive.
 
-    `tripped` says that a bound ended the chain of nudges, and that neither a directive nor a change followed.
+    `tripped` means that a bound ended the chain of nudges, and that neither a directive nor a change followed.
     """
 
     head: str | None = None
@@ -44,9 +44,9 @@ class SessionSummary:
 
 
 def summarize(head: str, newest_first: Iterable[str]) -> SessionSummary | None:
-    """The summary of the session whose events, from `head` to the root, have these texts.
+    """Summarize a session from the JSON texts of its events, from `head` to the root.
 
-    No more of them are taken than it needs. None where the plan is more than MAX_EVENTS back.
+    Only as many texts are read as necessary. The result is None if none of the first MAX_EVENTS has a plan.
     """
     directive, tripped = "", False
     for count, event in enumerate(newest_first):

@@ -1,8 +1,8 @@
 """The shape of a session: a tree of events, its head, its branches and its labels.
 
-Each event names its parent, so that a session is a tree. The head is the event that the next one follows; moving it to
-an earlier event and appending there begins a branch. A branch is the path from an event to the root. Events are never
-changed or removed, so undo moves the head and remembers, in the redo stack, where redo leads.
+Each event names its parent, so a session is a tree. The head is the event that the next one follows; moving it to an
+earlier event and appending there begins a branch. A branch is the path from an event to the root. Events are never
+changed or removed: undo moves the head, and the redo stack records where redo moves it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @value
 class SessionHead:
-    """The event that a session stands at, and the redo stack: where each redo leads, the next one first."""
+    """The head of a session and its redo stack: the heads to which redo moves, the next one first."""
 
     head: str | None = None
     redo: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class SessionHead:
 
 @value
 class SessionInfo:
-    """A session in a list of sessions; times are in milliseconds since 1970."""
+    """An entry in a list of sessions. Times are in milliseconds since 1970."""
 
     name: str
     events: int
@@ -36,12 +36,12 @@ class SessionInfo:
 
 
 def by_id(events: Iterable[Event]) -> dict[str, Event]:
-    """The events of a session by their ids."""
+    """Return the events of a session by their ids."""
     return {event.id: event for event in events}
 
 
 def branch(events: Mapping[str, Event], head: str | None) -> list[Event]:
-    """The path from the root to `head`, oldest first."""
+    """Return the path from the root to `head`, oldest first."""
     path = []
     while head is not None:
         event = events[head]
@@ -51,14 +51,14 @@ def branch(events: Mapping[str, Event], head: str | None) -> list[Event]:
 
 
 def leaves(events: Iterable[Event]) -> list[str]:
-    """The ids of events without children, in the order they were written."""
+    """Return the ids of events without children, in the order they were written."""
     known = list(events)
     parents = {event.parent for event in known}
     return [event.id for event in known if event.id not in parents]
 
 
 def labels(events: Iterable[Event]) -> dict[str, str]:
-    """The current labels, by event id; the one given last comes last."""
+    """Return the current labels by event id, in the order in which they were set."""
     names: dict[str, str] = {}
     for event in events:
         match event.fact:

@@ -1,13 +1,13 @@
-"""Writing to one session beside other processes: optimistic heads.
+"""Concurrent writes to one session: optimistic heads.
 
 A session is a tree of events and a head, the event that the next one follows. Agents, their hooks and people at
 terminals write to one session at the same time, from several processes, and none of them holds a lock while it
 decides what to write. Instead, each event names its parent, and a store appends it only if that parent is still the
 head; otherwise it raises `HeadMoved`. The writer then reads the new state and decides again.
 
-Guaranteed: every event was decided on the state that its parent leads to, so no writer overwrites what another
-wrote. Deciding has no effects, so it can be repeated. What can go wrong is a writer that always loses the race; each
-loss means that another writer succeeded, so the session as a whole always makes progress.
+Guaranteed: every event was decided on the state that its parent leads to, so no writer overwrites another's changes.
+Deciding has no side effects, so it can be repeated. What can go wrong: a writer may lose the race repeatedly. Each loss
+means that another writer succeeded, so the session as a whole always makes progress.
 
 The last state read is cached. It may be stale, which is harmless: an append on a stale state fails, and a decision
 to write nothing is confirmed against the store before it counts.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class SessionWriter:
-    """Reads and writes the head of the session `name`. `now` gives milliseconds since 1970, `new_id` an unused id."""
+    """Reads and appends to the session `name`. `now` returns milliseconds since 1970, `new_id` an unused id."""
 
     def __init__(self, store: Store, name: str, now: Callable[[], int], new_id: Callable[[], str]) -> None:
         self.store = store
@@ -51,9 +51,9 @@ class SessionWriter:
         return self.last_state
 
     def record(self, actor: Actor, decide: Callable[[State], tuple[R, Fact | None]]) -> R:
-        """Append the fact that `decide` gives for the current state, if any; its other result is returned.
+        """Append the fact that `decide` returns for the current state, if any. Return the other result of `decide`.
 
-        `decide` is called again for the new state whenever another writer was faster.
+        `decide` is called again, with the new state, whenever another writer was faster.
         """
         state = self.last_state if self.last_state.head else self.state
         while True:
@@ -66,7 +66,7 @@ class SessionWriter:
             state = self.state
 
     def move(self, choose: Callable[[SessionHead], SessionHead]) -> None:
-        """Move the head to where `choose` says, given where it is."""
+        """Move the head to the one that `choose` returns for the current head."""
         while True:
             current = self.store.session_head(self.name)
             try:
@@ -76,7 +76,7 @@ class SessionWriter:
             return
 
     def _append(self, state: State, actor: Actor, fact: Fact) -> bool:
-        """Append a fact to the head that `state` was read at; False if the head has moved.
+        """Append a fact to the head of `state`. Return False if the head has moved since `state` was read.
 
         Only a change of the plan clears the redo stack.
         """
@@ -92,7 +92,7 @@ class SessionWriter:
         return True
 
     def _restore_redo(self, to: SessionHead) -> None:
-        """Put back the redo stack, which `append` clears; a writer that came in between has cleared it anyway."""
+        """Restore the redo stack, which `append` cleared, unless another writer has moved the head since."""
         try:
             self.store.move_head(self.name, to, expected=to.head)
         except HeadMoved:

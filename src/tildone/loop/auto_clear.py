@@ -1,7 +1,7 @@
-"""Removing finished tasks from the list some time after they were finished.
+"""Automatic removal of finished tasks after a delay.
 
-A host calls `schedule` after every change of the plan, waits until `next_due`, and then lets `cleared` say which tasks
-go. A clearing is not such a change: tasks that stay keep their due times until the plan is changed again.
+A host calls `schedule` after every change of the plan, waits until `next_due`, and then removes tasks with `clear_due`.
+Clearing does not call for another `schedule`: the remaining tasks keep their due times until the plan changes again.
 """
 
 from __future__ import annotations
@@ -12,67 +12,68 @@ from tildone.value import replace, value
 
 DEFAULT_DELAY_MS = 60_000
 
-Key = tuple[str, str]
+TaskKey = tuple[str, str]
 """A task's phase and text."""
 
 
 @value
 class Schedule:
-    """Finished tasks, and the time (in milliseconds) at which each is cleared."""
+    """Finished tasks, and the time (in milliseconds) at which each is due to be cleared."""
 
-    due: tuple[tuple[Key, int], ...] = ()
+    due: tuple[tuple[TaskKey, int], ...] = ()
 
 
 @value
-class Cleared:
-    """The plan after a clearing, what is still scheduled, and each task that was removed."""
+class ClearResult:
+    """The plan after clearing, the tasks that are still scheduled, and the tasks that were removed."""
 
     plan: Plan
-    waiting: Schedule
-    gone: tuple[TaskInPhase, ...] = ()
+    schedule: Schedule
+    removed: tuple[TaskInPhase, ...] = ()
 
 
-def schedule(plan: Plan, before: Schedule, now: int, delay_ms: int = DEFAULT_DELAY_MS) -> Schedule:
-    """When each finished task is cleared. A scheduled task keeps its time; one that was reopened loses it.
+def schedule(plan: Plan, previous: Schedule, now: int, delay_ms: int = DEFAULT_DELAY_MS) -> Schedule:
+    """Return the schedule for the finished tasks of `plan`.
 
-    A delay of 0 means the next iteration of the host's event loop; a negative delay clears nothing.
+    Tasks that were in the `previous` schedule keep their due times; reopened tasks are dropped from it. With a delay of
+    0, tasks are cleared in the next iteration of the host's event loop; with a negative delay, never.
     """
     if delay_ms < 0:
         return Schedule()
-    waiting = dict(before.due)
+    due_times = dict(previous.due)
     finished = dict.fromkeys(
         (phase.name, task.text) for phase in plan.phases for task in phase.tasks if not task.status.is_open
     )
-    return Schedule(tuple((key, waiting.get(key, now + delay_ms)) for key in finished))
+    return Schedule(tuple((key, due_times.get(key, now + delay_ms)) for key in finished))
 
 
-def next_due(waiting: Schedule) -> int | None:
-    """When the next task is cleared; None when none is scheduled."""
-    return min((due for _, due in waiting.due), default=None)
+def next_due(scheduled: Schedule) -> int | None:
+    """Return when the next task is due; None if no task is scheduled."""
+    return min((due for _, due in scheduled.due), default=None)
 
 
-def cleared(plan: Plan, waiting: Schedule, now: int) -> Cleared:
+def clear_due(plan: Plan, scheduled: Schedule, now: int) -> ClearResult:
     """Remove the tasks that are due and, if any was removed, every phase without tasks.
 
-    Where several tasks share phase and text, only the first is removed; if that one is open, none is.
+    If several tasks have the same phase and text, only the first is removed; if the first is open, none is.
     """
-    due = {key for key, at in waiting.due if at <= now}
-    later = Schedule(tuple((key, at) for key, at in waiting.due if at > now))
-    gone: list[TaskInPhase] = []
-    phases = [replace(phase, tasks=_kept(phase, due, gone)) for phase in plan.phases]
-    if not gone:
-        return Cleared(plan, later)
-    return Cleared(Plan(tuple(phase for phase in phases if phase.tasks)), later, tuple(gone))
+    due = {key for key, at in scheduled.due if at <= now}
+    later = Schedule(tuple((key, at) for key, at in scheduled.due if at > now))
+    removed: list[TaskInPhase] = []
+    phases = [replace(phase, tasks=_remaining_tasks(phase, due, removed)) for phase in plan.phases]
+    if not removed:
+        return ClearResult(plan, later)
+    return ClearResult(Plan(tuple(phase for phase in phases if phase.tasks)), later, tuple(removed))
 
 
-def _kept(phase: Phase, due: set[Key], gone: list[TaskInPhase]) -> tuple[Task, ...]:
-    """The tasks that stay. A removed task moves from `due` to `gone`."""
-    kept = []
+def _remaining_tasks(phase: Phase, due: set[TaskKey], removed: list[TaskInPhase]) -> tuple[Task, ...]:
+    """The tasks that stay. Each key is used once and discarded from `due`; removed tasks are added to `removed`."""
+    remaining = []
     for task in phase.tasks:
         key = phase.name, task.text
         if key in due and not task.status.is_open:
-            gone.append(TaskInPhase(phase.name, task))
+            removed.append(TaskInPhase(phase.name, task))
         else:
-            kept.append(task)
+            remaining.append(task)
         due.discard(key)
-    return tuple(kept)
+    return tuple(remaining)

@@ -7,17 +7,17 @@ from tildone.value import value
 
 @value
 class Tick:
-    """At `at` milliseconds, `left` seconds are left; when none is left, the agent is told to continue."""
+    """A tick at `at` milliseconds with `left` seconds left. At 0, the agent is told to continue."""
 
     at: int
     left: int
 
     @property
     def fires(self) -> bool:
-        """Whether this is the tick at which the agent is told."""
+        """Whether the agent is told to continue at this tick."""
         return self.left == 0
 
 
 def countdown(seconds: int = 3) -> tuple[Tick, ...]:
-    """One tick a second. A person sees each and may interrupt; without a screen, only the last matters."""
+    """Return one tick per second, for a person to watch and interrupt; without a screen, only the last one matters."""
     return tuple(Tick((seconds - left) * 1000, left) for left in range(seconds, -1, -1))

@@ -1,13 +1,13 @@
-"""Whether an agent that ended its turn is told to continue.
+"""Decide whether an agent that ended its turn is told to continue.
 
-An agent that stops while its plan has actionable tasks is nudged: it is told to continue. Nothing here waits or
-sends; `decide` is a function of the session's state, the bounds (`Patience`) and what is known of the turn.
+An agent that stops while its plan has actionable tasks is nudged: it is told to continue. This module has no side
+effects; `decide` is a function of the session's state, the bounds (`Patience`) and the facts about the turn.
 
 Guaranteed: a chain of nudges without progress ends. Each nudge adds one to `drift`, which only progress (a task
 closed or added, see `progressed`) or the person resets, so at most `Patience.drift` nudges follow the last progress,
 and none comes later than `Patience.minutes` after the first of them. Two tighter bounds end hopeless chains sooner:
 `nudges` counts since the plan or the files last changed, `repeats` counts stops in a row at which nothing at all
-changed. A chain that keeps making progress is bounded by `cost` alone, where the cost is known; the person can pause
+changed. A chain that keeps making progress is bounded only by `cost`, if the cost is known; the person can pause
 or stop the agent at any time.
 
 The counts are part of the session's events, not of a process, so that a hook, which is a new process at each stop,
@@ -34,7 +34,7 @@ MS_PER_MINUTE = 60_000
 
 
 class RestReason(Enum):
-    """Why an agent is left alone."""
+    """Why an agent is not nudged."""
 
     NO_PLAN = "there is no plan"
     ABORTED = "the turn was interrupted"
@@ -50,10 +50,10 @@ class RestReason(Enum):
 class Patience:
     """The bounds on a chain of nudges.
 
-    `nudges` counts since the plan or the files last changed. `drift` counts since a task was last closed or added: it
-    ends chains in which statuses or files keep changing without progress; `minutes` is how long such a chain may take.
-    `repeats` is how many times in a row the agent may stop with the same message over the same files. `cost`, in
-    dollars, bounds the whole session where its cost is known; None means no bound.
+    `nudges` limits the nudges since the plan or the files last changed. `drift` limits the nudges since a task was last
+    closed or added: it ends chains in which statuses or files keep changing without progress. `minutes` limits the
+    duration of such a chain. `repeats` limits how many times in a row the agent may stop with the same message and the
+    same files. `cost`, in dollars, limits the whole session if its cost is known; None means no limit.
     """
 
     nudges: int = 20
@@ -65,10 +65,10 @@ class Patience:
 
 @value
 class Turn:
-    """What is known of a turn that ended.
+    """The facts about a turn that ended.
 
-    `asked` means that its last message ends with a question to the person, `busy` that something it started is still
-    running. `cost` is that of the session so far, in dollars; `at` is the current time, in milliseconds.
+    `asked` means that its last message ends with a question to the person; `busy`, that something it started is still
+    running. `cost` is the cost of the session so far, in dollars; `at` is the current time, in milliseconds.
     """
 
     aborted: bool = False
@@ -102,7 +102,7 @@ class GoOn:
 
 @value
 class GiveUp:
-    """Let the agent stop although tasks are open: a bound is reached."""
+    """Let the agent stop although tasks are open, because a bound was reached."""
 
     bound: Bound
     limit: int
@@ -112,10 +112,10 @@ Decision = Rest | GoOn | GiveUp
 
 
 def decide(state: State, patience: Patience, turn: Turn = Turn()) -> Decision:  # noqa: B008  frozen
-    """Decide what to do now that the agent ended its turn.
+    """Decide what to do after the agent ended its turn.
 
-    The order of the checks is part of the contract: an interrupted agent is left alone even when a bound is about to be
-    reached, and a finished plan never reports that a bound was reached.
+    The order of the checks is part of the contract: an interrupted agent is left alone even if a bound is reached, and
+    a finished plan never reports that a bound was reached.
     """
     if not state.plan.tasks:
         return Rest(RestReason.NO_PLAN)
@@ -132,7 +132,7 @@ def decide(state: State, patience: Patience, turn: Turn = Turn()) -> Decision:  
 
 
 def _reason_to_rest(state: State, turn: Turn) -> RestReason | None:
-    """Why an agent with work left is not nudged, for reasons other than a bound."""
+    """Why an agent with actionable tasks is not nudged, for reasons other than a bound."""
     if state.directive is not Directive.GO:
         return RestReason.PAUSED
     if turn.errored:
@@ -143,11 +143,11 @@ def _reason_to_rest(state: State, turn: Turn) -> RestReason | None:
 
 
 def _counts(state: State, fingerprint: StopFingerprint) -> tuple[int, int]:
-    """Nudges since the plan or the files last changed, and stops in a row with the same fingerprint."""
+    """The number of nudges since the plan or the files last changed, and of stops in a row with this fingerprint."""
     last = state.fingerprint
     if fingerprint.files and last.files and fingerprint.files != last.files:
         return 0, 0
-    is_same = fingerprint.words != "" and fingerprint == last
+    is_same = fingerprint.message != "" and fingerprint == last
     return state.nudges, state.repeats + 1 if is_same else 0
 
 
@@ -166,9 +166,9 @@ def _bound_reached(state: State, patience: Patience, turn: Turn, nudges: int, re
 
 
 def progressed(before: Plan, after: Plan) -> bool:
-    """Whether more tasks are closed than before, or tasks were added to the ones that were there.
+    """Return whether more tasks are closed than before, or tasks were added to the existing ones.
 
-    A list with other texts in place of the old ones is not progress: an agent could keep rewording it.
+    Replacing texts is not progress, because an agent could reword its list forever.
     """
     if {task.text for task in after.tasks} > {task.text for task in before.tasks}:
         return True

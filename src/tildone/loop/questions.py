@@ -1,4 +1,4 @@
-"""Whether an agent's last message asks the person something.
+"""Detect whether an agent's last message asks the person something.
 
 A sentence is a question if it ends with a question mark or with an ending that marks questions in its language.
 Requests for a decision that are not questions are recognized by set phrases. An offer of further help is not a
@@ -12,11 +12,11 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SIGNS = "?？؟\u037e፧⁇⁈‽"
+QUESTION_MARKS = "?？؟\u037e፧⁇⁈‽"
 FULL_STOPS = ".!…。．！"
 
-ENDINGS = ("か", "吗", "嗎", "까요", "나요")
-"""Endings of questions in languages that often omit the question mark: Japanese, Chinese, Korean."""
+QUESTION_ENDINGS = ("か", "吗", "嗎", "까요", "나요")
+"""Endings of questions in languages that often omit the question mark: Japanese, Chinese and Korean."""
 
 REQUESTS = {
     "en": (
@@ -46,18 +46,18 @@ CJK_STOPS = "。！？"
 MAX_ITEM_LABEL_LENGTH = 5
 MAX_LINE_LENGTH = 2000
 
-# No regular expressions: compiling a few takes longer than a hook may take.
+# No regular expressions: compiling them would exceed the time budget of a hook.
 
 
-def ends_with_question(words: str) -> bool:
-    """Whether the message ends with a question, or with a list of choices after one."""
-    return any(_asks(sentence) for sentence in _last_sentences(_prose(words)))
+def ends_with_question(message: str) -> bool:
+    """Return whether the message ends with a question, or with a question and a list of choices."""
+    return any(_is_question(sentence) for sentence in _last_sentences(_prose(message)))
 
 
-def _prose(words: str) -> list[str]:
+def _prose(message: str) -> list[str]:
     """The lines that are neither empty nor in a code block."""
     lines, fence = [], ""
-    for line in words.splitlines():
+    for line in message.splitlines():
         start = line.strip()[:3]
         if fence:
             fence = "" if start == fence else fence
@@ -72,50 +72,50 @@ def _last_sentences(lines: list[str]) -> Iterator[str]:
     """The last sentence and, if it is in a list, also the last one before the list."""
     if not lines:
         return
-    yield _last(lines[-1])
+    yield _last_sentence(lines[-1])
     items = 0
     while items < len(lines) and _is_item(lines[-1 - items]):
         items += 1
     if 0 < items < len(lines) and not lines[-1 - items].startswith("#"):
-        yield _last(lines[-1 - items])
+        yield _last_sentence(lines[-1 - items])
 
 
 def _is_item(line: str) -> bool:
     """Whether the line is a list item: it begins with a bullet, a number or a letter."""
-    sign, space, _ = line.partition(" ")
-    if not space or len(sign) > MAX_ITEM_LABEL_LENGTH:
+    label, space, _ = line.partition(" ")
+    if not space or len(label) > MAX_ITEM_LABEL_LENGTH:
         return False
-    name = sign.strip("().")
-    return sign in BULLETS or (sign.endswith((".", ")")) and (name.isdecimal() or len(name) == 1))
+    name = label.strip("().")
+    return label in BULLETS or (label.endswith((".", ")")) and (name.isdecimal() or len(name) == 1))
 
 
-def _last(line: str) -> str:
-    """The last sentence of a line that contains a letter or digit; only the end of a very long line is read."""
+def _last_sentence(line: str) -> str:
+    """The last sentence in the line that contains a letter or a digit. Only the end of a very long line is read."""
     line = line[-MAX_LINE_LENGTH:]
     sentences, begin = [], 0
-    for place, char in enumerate(line):
-        ends = char in CJK_STOPS or (char in FULL_STOPS + SIGNS and line[place + 1 : place + 2].isspace())
-        if ends or place == len(line) - 1:
-            sentences.append(line[begin : place + 1])
-            begin = place + 1
-    return next((each for each in reversed(sentences) if any(char.isalnum() for char in each)), "")
+    for index, char in enumerate(line):
+        ends = char in CJK_STOPS or (char in FULL_STOPS + QUESTION_MARKS and line[index + 1 : index + 2].isspace())
+        if ends or index == len(line) - 1:
+            sentences.append(line[begin : index + 1])
+            begin = index + 1
+    return next((sentence for sentence in reversed(sentences) if any(char.isalnum() for char in sentence)), "")
 
 
-def _asks(sentence: str) -> bool:
-    said = sentence.casefold().replace("’", "'")
-    end = _without_ornaments(said)
-    if end.endswith(tuple(SIGNS)) or end.rstrip(FULL_STOPS).endswith(ENDINGS):
-        return not _holds(said, OFFERS)
-    return any(_holds(said, requests) for requests in REQUESTS.values())
+def _is_question(sentence: str) -> bool:
+    text = sentence.casefold().replace("’", "'")
+    end = _without_ornaments(text)
+    if end.endswith(tuple(QUESTION_MARKS)) or end.rstrip(FULL_STOPS).endswith(QUESTION_ENDINGS):
+        return not _contains_any(text, OFFERS)
+    return any(_contains_any(text, requests) for requests in REQUESTS.values())
 
 
-def _holds(said: str, phrases: str) -> bool:
-    return any(phrase in said for phrase in phrases.split("|"))
+def _contains_any(text: str, phrases: str) -> bool:
+    return any(phrase in text for phrase in phrases.split("|"))
 
 
 def _without_ornaments(sentence: str) -> str:
-    """The sentence up to its last letter, digit or stop, without quotes, brackets, emphasis and emoji after it."""
+    """The sentence up to its last letter, digit or punctuation mark, without trailing quotes, brackets or emoji."""
     end = len(sentence)
-    while end and not (sentence[end - 1].isalnum() or sentence[end - 1] in SIGNS + FULL_STOPS):
+    while end and not (sentence[end - 1].isalnum() or sentence[end - 1] in QUESTION_MARKS + FULL_STOPS):
         end -= 1
     return sentence[:end]

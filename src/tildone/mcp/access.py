@@ -1,8 +1,8 @@
 """Access control for the HTTP server: host name, origin, path and bearer token of every request.
 
-A web page in a browser on this machine can send requests here, too: by DNS rebinding (its own host name resolves to
-this machine), or across origins. The checks of `Host` and `Origin` stop both, whatever the page knows; they hold
-without a token as well.
+A web page in a browser on this machine can also send requests here: by DNS rebinding (its own host name resolves to
+this machine), or across origins. The checks of `Host` and `Origin` prevent both, even if the page knows the token or
+the server has none.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class AccessMiddleware:
             raise
 
     def _refusal(self, path: str, headers: Headers) -> PlainTextResponse | None:
-        """The response to a request that is refused."""
+        """Return the response to a request that is refused; None if it is allowed."""
         name = host_name(headers.get("host", ""))
         if name not in self._names and not (self._all_interfaces and _is_ip_address(name)):
             return PlainTextResponse("This server has another host name.", 421)
@@ -59,12 +59,12 @@ class AccessMiddleware:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server on that host."""
+    """Return whether a server on that host can be reached from this machine only."""
     return host.lower() == "localhost" or (_is_ip_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
 def server_names(host: str) -> frozenset[str]:
-    """The host names by which clients may address a server that listens on `host`."""
+    """Return the host names by which clients may address a server that listens on `host`."""
     if is_loopback(host):
         return LOOPBACK_NAMES | {host.lower()}
     if host in ALL_INTERFACES:
@@ -73,7 +73,7 @@ def server_names(host: str) -> frozenset[str]:
 
 
 def host_name(header: str) -> str:
-    """The host in a Host header, without its port."""
+    """Return the host in a Host header, without its port."""
     if header.startswith("["):
         return header[1:].partition("]")[0].lower()
     return header.partition(":")[0].lower()

@@ -1,11 +1,11 @@
-"""Which agent sends a request: an `AgentId` from what the request, the environment and the connection reveal.
+"""Finding the agent that sent a request, from the request, the environment and the connection.
 
-Theory of operation. A server on stdio belongs to one process of a coding agent; a server on HTTP to anybody who has its
-address and token. In order of trust, a request is attributed
+Theory of operation. A server on stdio belongs to one process of a coding agent; a server on HTTP serves everybody who
+has its address and token. In order of trust, a request is attributed
 
 1. to the conversation that it names itself, in `_meta`;
-2. on stdio, to the conversation or the process that the environment names. Environments are inherited: when one coding
-   agent starts another, the inner one's server finds the outer one's variables. They are ignored if
+2. on stdio, to the conversation or the process that the environment names. Environments are inherited: if one coding
+   agent starts another, the inner agent's server inherits the outer agent's variables. They are ignored if
    `clientInfo.name` says that the client is a different coding agent;
 3. on stdio, to the process that started the server;
 4. on HTTP, to one identity that all remaining callers share.
@@ -33,7 +33,7 @@ SESSION_HEADER, SESSION_PARAMETER = "tildone-session", "session"
 MAX_SESSION_NAME_CHARS = 500
 
 HTTP_CALLER = AgentId(conversation="http")
-"""All callers over HTTP that reveal no conversation."""
+"""The identity shared by all HTTP callers that name no conversation."""
 
 
 class Retention(Enum):
@@ -46,10 +46,10 @@ class Retention(Enum):
 
 @value
 class Caller:
-    """The agent behind a request: its identity, its process (0: not known), the session it names, if any.
+    """The agent behind a request: its identity, its process (0 if unknown), and the session it names, if any.
 
-    `certain` means that a record with the same process can only be another agent's: the request itself named the
-    conversation, or the process is the server's own. `mcp_session` tells connections with the same identity apart.
+    `certain` means that another record with the same process belongs to another agent: the request itself named the
+    conversation, or the process is the server's own. `mcp_session` distinguishes connections with the same identity.
     """
 
     id: AgentId
@@ -61,20 +61,20 @@ class Caller:
 
 
 def stdio_callers(settings: Settings, environ: Mapping[str, str], process: int) -> CallerResolver:
-    """Callers of a server that a coding agent, running as `process`, started for itself."""
+    """Return the resolver for a server that a coding agent, running as `process`, started for itself."""
 
     def resolve(request: Request) -> Caller:
         named = _conversation_in_request(request, process)
         if named:
             return Caller(named, process, settings.named_session, certain=True)
-        found = _agent_in_environment(request, environ, process) or AgentId(pid=process)
-        return Caller(found, found.pid or process, settings.named_session)
+        agent = _agent_in_environment(request, environ, process) or AgentId(pid=process)
+        return Caller(agent, agent.pid or process, settings.named_session)
 
     return resolve
 
 
 def http_callers(settings: Settings) -> CallerResolver:
-    """Callers of a server on HTTP. Those that name no session share the default one."""
+    """Return the resolver for a server on HTTP. Callers that name no session share the default one."""
 
     def resolve(request: Request) -> Caller:
         session = named_session(request.request) or settings.named_session
@@ -89,20 +89,20 @@ def http_callers(settings: Settings) -> CallerResolver:
 
 
 def named_session(http_request: Any) -> str | None:
-    """The session that an HTTP request names: in its header, else in its query."""
+    """Return the session that an HTTP request names: in its header, else in its query."""
     header = _utf8(http_request.headers.get(SESSION_HEADER, ""))
     name: str = header or http_request.query_params.get(SESSION_PARAMETER, "")
     return name.strip()[:MAX_SESSION_NAME_CHARS] or None
 
 
 def client_name(request: Request) -> str:
-    """The name the client gave itself, in lower case; empty if it gave none."""
+    """Return the client's name in lower case; empty if it gave none."""
     params = request.session.client_params
     return params.client_info.name.lower() if params else ""
 
 
 def _conversation_in_request(request: Request, pid: int) -> AgentId | None:
-    """The agent whose conversation `_meta` names."""
+    """Return the agent whose conversation `_meta` names."""
     meta = (request.params or {}).get("_meta")
     if not isinstance(meta, Mapping):
         return None
@@ -114,7 +114,7 @@ def _conversation_in_request(request: Request, pid: int) -> AgentId | None:
 
 
 def _agent_in_environment(request: Request, environ: Mapping[str, str], process: int) -> AgentId | None:
-    """The agent whose conversation or process the environment names, unless it is not the client's own."""
+    """Return the agent whose conversation or process the environment names, unless the client is another agent."""
     name = client_name(request)
     for integration, client in mcp_clients().items():
         conversation = environ.get(client.conversation_variable, "")
@@ -126,14 +126,14 @@ def _agent_in_environment(request: Request, environ: Mapping[str, str], process:
 
 
 def _mcp_session(request: Request) -> str:
-    """The session of the transport that a request belongs to; the newest protocol has none."""
+    """Return the id of the transport's session that a request belongs to; empty in the newest protocol."""
     if request.request is None or request.protocol_version in MODERN_PROTOCOL_VERSIONS:
         return ""
     return str(request.request.headers.get("mcp-session-id", ""))
 
 
 def _utf8(header: str) -> str:
-    """A header as the client wrote it: HTTP decodes Latin-1, and clients send UTF-8."""
+    """Return a header as the client wrote it: clients send UTF-8, and HTTP libraries decode Latin-1."""
     try:
         return header.encode("latin-1").decode()
     except UnicodeError:

@@ -1,12 +1,12 @@
-"""The registry record of the agent behind a connection: which session it works on, and what its model has seen.
+"""The registry record of the agent behind a connection: the session it works on, and the head its model has seen.
 
 Theory of operation. An agent's hooks and its MCP server are different processes that share the agent's record. The
 hooks may learn the conversation id after the server has registered the agent by its process, or learn a new one
-when the person clears the conversation. So the record is read again for every request, and the server follows the
-identity that the hooks have given it. The server writes one fact only: the head that the model has seen. It does so
-after the reply is sent, because nobody needs it before the model has read the reply; the next request, or the
-close of the connection, waits for it. A registry that cannot be written does not stop the agent: the error is
-logged, and the agent works on the session that it would have got first.
+when the person clears the conversation. So the record is read again for every request, and the server adopts the
+identity that the hooks have recorded. The server writes one field only: the head that the model has seen. It does so
+after the reply is sent, because the field is not needed before the model has read the reply; the next request, or
+closing the connection, waits for the write. A registry that cannot be written does not stop the agent: the error is
+logged, and the agent works on the session that it named, or else on the project's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class CallingAgent:
         self._unsaved: Agent | None = None
 
     def current(self, *, known_head: str | None) -> Agent:
-        """The agent and the session it works on now. `known_head` counts as seen where the registry fails."""
+        """Return the agent's current record. If the registry fails, `known_head` is the head that counts as seen."""
         self.save()
         noted, session = self._noted_by_hooks(), self._caller.named_session
         agent_id = noted or self._id
@@ -39,25 +39,25 @@ class CallingAgent:
             return Agent(agent_id, session)
         record = self._agents.get(agent_id)
         if record is None or not self._is_current(record):
-            found = agent_id if noted or record else self._id_from_hooks()
+            known_id = agent_id if noted or record else self._id_from_hooks()
             pid = self._caller.pid or (record.pid if record else 0)
             try:
-                record = assign_session(self._agents, found, pid, now(), session)
+                record = assign_session(self._agents, known_id, pid, now(), session)
             except StoreError as error:
                 log_error(error)
                 return Agent(agent_id, session or self._agents.project, known_head)
         self._id = record.id
         return record if self._caller.retention is Retention.REGISTRY else replace(record, seen_head=None)
 
-    def saw(self, agent: Agent, head: str | None) -> bool:
-        """Note which head the model has seen; whether that is to be saved."""
+    def set_seen_head(self, agent: Agent, head: str | None) -> bool:
+        """Set the head that the model has seen, without writing it; return whether `save` has to be called."""
         if self._caller.retention is not Retention.REGISTRY or head == agent.seen_head:
             return False
         self._unsaved = replace(agent, seen_head=head)
         return True
 
     def save(self) -> None:
-        """Write what was noted, if anything was."""
+        """Write the head that was set, if any."""
         agent, self._unsaved = self._unsaved, None
         if agent is None:
             return
@@ -67,10 +67,10 @@ class CallingAgent:
             log_error(error)
 
     def release(self) -> None:
-        """Remove the record of an agent that is known to nobody but this server, so that others get its session.
+        """Remove the record of an agent that only this server knows, so that its session becomes available.
 
-        Its process may be a terminal or an editor that runs for days. The record of any other agent is left to its
-        hooks, or expires with its process.
+        Its process may be a terminal or an editor that runs for days. Any other agent's record is removed by the
+        agent's hooks, or expires with its process.
         """
         if self._id != AgentId(pid=self._caller.pid):
             return
@@ -81,13 +81,13 @@ class CallingAgent:
             log_error(error)
 
     def _is_current(self, record: Agent) -> bool:
-        """Whether `assign_session` would return the record unchanged: then the file is not read twice."""
+        """Return whether `assign_session` would return the record unchanged, which saves reading the file again."""
         pid = self._caller.pid or record.pid
         same_session = self._caller.named_session in (None, record.session)
         return record.pid == pid and record.is_fresh(pid, now()) and same_session
 
     def _noted_by_hooks(self) -> AgentId | None:
-        """The agent that hooks have noted as the next to call, where one process runs several agents."""
+        """Return the agent that hooks have noted as the next to call, where one process runs several agents."""
         process = self._caller.id
         if not process.is_anonymous or not process.integration:
             return None
@@ -96,11 +96,11 @@ class CallingAgent:
         except ValueError:
             return None
         record = self._agents.get(noted)
-        # A note may be left from an earlier process with the same id.
+        # The note may be from an earlier process with the same PID.
         return None if record is not None and record.pid != self._caller.pid else noted
 
     def _id_from_hooks(self) -> AgentId:
-        """The identity under which hooks have registered an agent of this process; else the caller's own."""
+        """Return the identity under which hooks have registered an agent of this process; else the caller's own."""
         own, pid = self._caller.id, self._caller.pid
         if not pid or self._caller.certain:
             return own

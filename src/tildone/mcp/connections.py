@@ -35,7 +35,7 @@ class Connections:
         self._connections: OrderedDict[Caller, Connection] = OrderedDict()
 
     def get(self, caller: Caller) -> Connection:
-        """The caller's connection, opened if there is none."""
+        """Return the caller's connection, opened if there is none."""
         connection = self._connections.get(caller)
         if connection is None:
             connection = Connection(caller, self._settings, self.dialect, self.store, self._agents)
@@ -47,7 +47,7 @@ class Connections:
         return connection
 
     def close(self) -> None:
-        """Close all connections, and the store unless a call is still running when the timeout has passed."""
+        """Close all connections, and the store unless a call is still running after the timeout."""
         deadline = monotonic() + CLOSE_TIMEOUT_SECONDS
         for connection in self._connections.values():
             connection.close()
@@ -56,7 +56,7 @@ class Connections:
 
 
 class Connection:
-    """One caller's connection. Its calls run one after the other; those of other callers run meanwhile."""
+    """One caller's connection. Its calls run one after the other, concurrently with those of other callers."""
 
     def __init__(
         self, caller: Caller, settings: Settings, dialect: Dialect, store: Store, agents: AgentRegistry
@@ -74,20 +74,20 @@ class Connection:
         return await self._executor.run(lambda: self._call(tool, arguments))
 
     async def snapshot(self, session: str | None = None) -> SessionSnapshot:
-        """The named session as it is now; without a name, the agent's own."""
+        """Return the current state of the named session; without a name, of the agent's own session."""
         return await self._executor.run(lambda: self._snapshot(session))
 
     async def session_names(self) -> list[str]:
-        """The names of all sessions, the most recently written first."""
+        """Return the names of all sessions, the most recently written first."""
         return await self._executor.run(lambda: [info.name for info in self._store.sessions()])
 
     def close(self) -> None:
-        """Accept no more calls; those accepted are carried out."""
+        """Accept no more calls; calls already accepted are carried out."""
         self._executor.submit(self._agent.release)
         self._executor.close()
 
     def join(self, timeout: float) -> bool:
-        """Wait for the accepted calls; whether all are carried out."""
+        """Wait for the accepted calls, and return whether all were carried out."""
         return self._executor.join(timeout)
 
     def _call(self, tool: str, arguments: dict[str, object]) -> Reply:
@@ -95,8 +95,8 @@ class Connection:
             agent = self._current_agent()
             session = self._open_session(agent)
             reply = session.call(tool, arguments)
-            if self._agent.saw(agent, session.seen_head):
-                # After the reply is on its way.
+            if self._agent.set_seen_head(agent, session.seen_head):
+                # Queued, so that the reply is sent first.
                 self._executor.submit(self._agent.save)
             return reply
         except Exception as error:  # noqa: BLE001  the outermost function of a call: reported to model and person
@@ -110,7 +110,7 @@ class Connection:
         return self._agent.current(known_head=self._session.seen_head if self._session else None)
 
     def _open_session(self, agent: Agent) -> Session:
-        """The agent's session, with the head that its model has seen."""
+        """Return the agent's session, with the head that its model has seen."""
         if self._session is None or self._session.name != agent.session:
             self._session = open_session(replace(self._settings, session=agent.session), self._dialect, self._store)
         if self._caller.retention is not Retention.CONNECTION:

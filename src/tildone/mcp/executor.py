@@ -1,4 +1,4 @@
-"""Blocking work on a thread of its own, one job after the other, while the event loop goes on."""
+"""Blocking work on a separate thread, one job after the other, while the event loop continues to run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 BLOCKING_WAIT_SECONDS = 0.005
-"""For how long `run` blocks the event loop: most jobs take less, and a wake-up by another thread costs as much."""
+"""How long `run` blocks the event loop. Most jobs take less, and waking the loop from a thread costs about as much."""
 
 
 class SerialExecutor:
@@ -25,10 +25,10 @@ class SerialExecutor:
         self._thread.start()
 
     async def run(self, job: Callable[[], T]) -> T:
-        """Run a job and return its result. A job that is cancelled while queued never starts; later, it finishes."""
+        """Run a job and return its result. A job cancelled while queued never starts; a running one finishes."""
         future: Future[T] = Future()
         self._jobs.put((future, job))
-        # Behind other jobs it would not start at once, so the loop does not block for it.
+        # A job that is queued behind others does not start at once, so the loop does not block for it.
         if not self._waiting:
             try:
                 return future.result(BLOCKING_WAIT_SECONDS)
@@ -41,7 +41,7 @@ class SerialExecutor:
             self._waiting -= 1
 
     def submit(self, job: Callable[[], object]) -> None:
-        """Run a job that nobody waits for. It handles its own errors."""
+        """Run a job without waiting for it. The job handles its own errors."""
         self._jobs.put((Future(), job))
 
     def close(self) -> None:
@@ -49,7 +49,7 @@ class SerialExecutor:
         self._jobs.put(None)
 
     def join(self, timeout: float) -> bool:
-        """Wait for the jobs accepted before `close`; whether all have finished."""
+        """Wait for the jobs accepted before `close`, and return whether all have finished."""
         self._thread.join(max(0, timeout))
         return not self._thread.is_alive()
 

@@ -23,11 +23,11 @@ from tildone.mcp.lifecycle import exit_code, handling_signals, open_server
 from tildone.mcp.token import Token, find_token
 
 SHUTDOWN_TIMEOUT_SECONDS = 1
-"""For how long the end waits for requests that are being answered; a stream of changes would never end by itself."""
+"""How long shutdown waits for requests in progress; a stream of notifications would never end by itself."""
 
 
 def run(settings: Settings, host: str, port: int, *, token_file: str | None, guarded: bool) -> int:
-    """Serve clients on an address until a signal arrives; the exit code. If `guarded`, they need a token.
+    """Serve clients on an address until a signal arrives, and return the exit code. If `guarded`, they need a token.
 
     Raises:
         UsageError: there is no such address, or it must not be served without a token.
@@ -37,7 +37,7 @@ def run(settings: Settings, host: str, port: int, *, token_file: str | None, gua
         raise UsageError(f"--no-token is for loopback addresses only; other machines can reach --host {host}")
     token = find_token(settings, os.environ, token_file) if guarded else None
     with bound_socket(host, port) as listening:
-        # Clients that are told the address find it already bound.
+        # The address is announced only after it is bound.
         notice = [f"plans are served at {url(host, listening.getsockname()[1])}"]
         notice += [f"clients need the token in {token.source}"] if token else ["every user of this machine has access"]
         if not is_loopback(host):
@@ -66,16 +66,16 @@ class WebServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Capture none."""
+        """Do nothing: `handling_signals` handles signals."""
         yield
 
 
 def make_web_server(server: Server[Any], host: str, token: Token | None) -> WebServer:
-    """The web server, behind the access checks."""
+    """Return a web server that checks access and passes requests on to `server`."""
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=MAX_MESSAGE_BYTES,
-        # Off, because our middleware checks the same, also on an address that other machines reach.
+        # Off, because our middleware makes the same checks, and also for addresses that other machines can reach.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     config = uvicorn.Config(
@@ -91,7 +91,7 @@ def make_web_server(server: Server[Any], host: str, token: Token | None) -> WebS
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
-    """A listening socket on that address.
+    """Return a listening socket on that address.
 
     Raises:
         UsageError: this machine has no such address.
@@ -103,7 +103,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise UsageError(f"--host {host}: {error.strerror or error}") from error
     try:
-        # On Windows this option would let two processes listen at once; elsewhere it allows an immediate restart.
+        # Elsewhere this allows an immediate restart; on Windows it would let two processes listen on one port.
         if sys.platform != "win32":
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
@@ -115,5 +115,5 @@ def bound_socket(host: str, port: int) -> socket.socket:
 
 
 def url(host: str, port: int) -> str:
-    """The URL of the server."""
+    """Return the URL of the server."""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"

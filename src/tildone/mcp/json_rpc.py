@@ -1,4 +1,4 @@
-"""JSON-RPC messages as lines of bytes: strict about what is a message, precise about what is wrong with the rest."""
+"""JSON-RPC messages as lines of bytes: strict validation, and precise errors for invalid lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_MESSAGE_BYTES = 1_048_576
 
 
 class InvalidMessage(ValueError):
-    """A line that is not a message; `request` is the id found in it, if there is one, for the error response."""
+    """A line that is not a message. `request` is the id found in it, if any, for the error response."""
 
     def __init__(self, code: int, reason: str, request: int | str | None = None) -> None:
         super().__init__(reason)
@@ -30,10 +30,10 @@ class InvalidMessage(ValueError):
 
 
 def decode(line: bytes) -> JSONRPCMessage:
-    """The message in a line.
+    """Parse a line.
 
     Raises:
-        InvalidMessage: there is none.
+        InvalidMessage: the line is not a message.
     """
     if len(line) <= MAX_MESSAGE_BYTES:
         with contextlib.suppress(ValidationError):
@@ -44,17 +44,17 @@ def decode(line: bytes) -> JSONRPCMessage:
 
 
 def _decode_slowly(line: bytes) -> JSONRPCMessage:
-    """The message in a line that pydantic's parser refused, or took for a notification although it has an id.
+    """Parse a line that pydantic's parser refused, or parsed as a notification although it has an id.
 
-    That parser refuses lone surrogates and deep nesting, reports no request id, and takes a request with an invalid
-    id for a notification.
+    That parser refuses lone surrogates and deep nesting, reports no request id, and parses a request with an invalid
+    id as a notification.
     """
     try:
         data = json.loads(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
         raise InvalidMessage(PARSE_ERROR, "this is not JSON, or it is nested too deeply") from error
-    found = data.get("id") if isinstance(data, dict) else None
-    request = found if isinstance(found, int | str) and not isinstance(found, bool) else None
+    raw_id = data.get("id") if isinstance(data, dict) else None
+    request = raw_id if isinstance(raw_id, int | str) and not isinstance(raw_id, bool) else None
     if len(line) > MAX_MESSAGE_BYTES:
         reason = f"a message has at most {MAX_MESSAGE_BYTES} bytes, not {len(line)}"
         raise InvalidMessage(INVALID_REQUEST, reason, request)
@@ -62,13 +62,13 @@ def _decode_slowly(line: bytes) -> JSONRPCMessage:
         message = jsonrpc_message_adapter.validate_python(data, by_name=False)
     except ValidationError as error:
         raise InvalidMessage(INVALID_REQUEST, "this is no message of JSON-RPC 2.0", request) from error
-    if isinstance(message, JSONRPCNotification) and found is not None:
+    if isinstance(message, JSONRPCNotification) and raw_id is not None:
         raise InvalidMessage(INVALID_REQUEST, "an id is a number or some text")
     return message
 
 
 def encode(message: JSONRPCMessage) -> bytes:
-    """A message as a line."""
+    """Serialize a message as a line."""
     try:
         text = message.model_dump_json(by_alias=True, exclude_unset=True)
     except (PydanticSerializationError, UnicodeEncodeError):

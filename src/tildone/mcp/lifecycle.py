@@ -1,4 +1,4 @@
-"""What a server needs from start to end on either transport: its store, its subscriptions, signals, an exit code."""
+"""Starting and stopping a server on either transport: its store, its subscriptions, signals and the exit code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 def open_server(
     settings: Settings, resolve_caller: CallerResolver, *, all_sessions: bool
 ) -> Iterator[tuple[Server[Any], Subscriptions]]:
-    """A server on the store that the settings name, and its subscriptions; both are closed at the end.
+    """Open a server on the store that the settings name, with its subscriptions; close both on exit.
 
     Raises:
         TildoneError: the store cannot be opened, or there is no such dialect.
@@ -43,7 +43,7 @@ def open_server(
 
 @contextmanager
 def handling_signals(stop: Callable[[], object]) -> Iterator[list[int]]:
-    """Call `stop` when a signal asks the process to end; yields the list of the signals received."""
+    """Call `stop` when a signal asks the process to end; yield the list of the signals received."""
     received: list[int] = []
 
     def on_signal(number: int) -> None:
@@ -52,7 +52,7 @@ def handling_signals(stop: Callable[[], object]) -> Iterator[list[int]]:
 
     loop = asyncio.get_running_loop()
     numbers = [number for name in SIGNALS if (number := getattr(signal, name, None)) is not None]
-    # Where the event loop has no signal handlers (Windows), Python's own end the program.
+    # On Windows, event loops have no signal handlers, and Python's own end the program.
     with suppress(NotImplementedError):
         for number in numbers:
             loop.add_signal_handler(number, on_signal, number)
@@ -65,5 +65,5 @@ def handling_signals(stop: Callable[[], object]) -> Iterator[list[int]]:
 
 
 def exit_code(signals: list[int]) -> int:
-    """The exit code of a process that a signal ended, as shells expect it; 0 if there was none."""
+    """Return the exit code by which shells recognize a process that a signal ended; 0 if there was no signal."""
     return 128 + signals[0] if signals else 0

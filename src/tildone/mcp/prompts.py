@@ -20,10 +20,10 @@ PROMPTS = [
 
 
 def plan_prompt(dialect: Dialect, task: str) -> types.GetPromptResult:
-    """A user message that asks for a plan, with the dialect's own tools and guidelines."""
+    """Return a user message that asks for a plan, with the dialect's own tools and guidelines."""
     tools = " and ".join(tool.name for tool in dialect.tools if not tool.hints.read_only)
-    order = f"Make a plan with {tools} for the task below, then work through it until nothing is open."
-    parts = (order, instructions(dialect), f"Task: {replace_surrogates(task)}")
+    request = f"Make a plan with {tools} for the task below, then work through it until nothing is open."
+    parts = (request, instructions(dialect), f"Task: {replace_surrogates(task)}")
     message = types.PromptMessage(
         role="user", content=types.TextContent(text="\n\n".join(part for part in parts if part))
     )
@@ -31,6 +31,6 @@ def plan_prompt(dialect: Dialect, task: str) -> types.GetPromptResult:
 
 
 def instructions(dialect: Dialect) -> str | None:
-    """The guidelines of the dialect's tools, each once."""
+    """Return the guidelines of the dialect's tools, without duplicates; None if there are none."""
     guidelines = dict.fromkeys(line for tool in dialect.tools for line in tool.guidelines)
     return "\n".join(f"- {line}" for line in guidelines) or None

@@ -1,4 +1,4 @@
-"""How an error is reported: to the client, and to the person who reads standard error."""
+"""Reporting an error to the client, and to the person who reads standard error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tildone.views.sanitize import printable
 
 
 def client_message(error: Exception) -> str:
-    """The error as a client may see it: the message of a bug may contain anything, so only its type is named."""
+    """Return the message for the client. For a bug, it names only the type: the error's text may contain anything."""
     return str(error) if isinstance(error, TildoneError) else f"tildone itself is at fault: {type(error).__name__}"
 
 

@@ -1,4 +1,4 @@
-"""Plans as resources: which URI names which session, and the contents that a client reads there."""
+"""Plans as MCP resources: parsing URIs that name sessions, and rendering the contents that a client reads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import mcp_types as types
 
 from tildone.core.plan import Plan
 from tildone.core.query import progress
-from tildone.formats.markdown import EMPTY, lossless_checklist
+from tildone.formats.markdown.writer import EMPTY, lossless_checklist
 from tildone.log import codec
 from tildone.mcp.snapshot import SessionSnapshot
 from tildone.mcp.surrogates import replace_surrogates
@@ -48,7 +48,7 @@ TEMPLATES = [
 
 @value
 class PlanUri:
-    """A parsed resource URI: the session it names (None: the caller's own), and the format."""
+    """A parsed resource URI: the session it names (None for the caller's own), and the format."""
 
     uri: str
     session: str | None = None
@@ -56,7 +56,7 @@ class PlanUri:
 
 
 def parse_uri(uri: str) -> PlanUri | None:
-    """The parts of a URI; None if it is not one of ours."""
+    """Parse a URI; return None if it is not one of ours."""
     if uri in (CURRENT, CURRENT_JSON):
         return PlanUri(uri, as_json=uri == CURRENT_JSON)
     session = unquote(uri.removeprefix(SCHEME)) if uri.startswith(SCHEME) else ""
@@ -64,12 +64,12 @@ def parse_uri(uri: str) -> PlanUri | None:
 
 
 def session_uri(session: str) -> str:
-    """The URI of a session."""
+    """Return the URI of a session."""
     return f"{SCHEME}{quote(session, safe='', errors='replace')}"
 
 
 def contents(parsed: PlanUri, snapshot: SessionSnapshot) -> types.TextResourceContents:
-    """The plan in the format that the URI asks for."""
+    """Return the plan in the format that the URI asks for."""
     if parsed.as_json:
         return types.TextResourceContents(uri=parsed.uri, mime_type=JSON, text=codec.pretty(_as_data(snapshot)))
     text = replace_surrogates(lossless_checklist(snapshot.state.plan) or EMPTY)

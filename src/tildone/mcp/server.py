@@ -27,7 +27,7 @@ from tildone.mcp.tools import tool_listing, tool_result, wants_structured
 
 NAME, TITLE = "tildone", "tildone: the plan your agents actually finish"
 RESOURCE_NOT_FOUND = -32002
-"""The error code of protocol versions before the newest."""
+"""The error code in all protocol versions but the newest, which uses INVALID_PARAMS."""
 
 LIST_CACHE = CacheHint(ttl_ms=3_600_000)
 MAX_COMPLETIONS = 100
@@ -38,7 +38,7 @@ T = TypeVar("T")
 def make_server(
     connections: Connections, subscriptions: Subscriptions, resolve_caller: CallerResolver, *, all_sessions: bool
 ) -> Server[Any]:
-    """The server. Unless `all_sessions`, a caller can read its own session only."""
+    """Return a server with all handlers registered. Unless `all_sessions`, a caller can read only its own session."""
     handlers = Handlers(connections, subscriptions, resolve_caller, all_sessions=all_sessions)
     dialect = connections.dialect
     server: Server[Any] = Server(
@@ -60,13 +60,13 @@ def make_server(
         on_get_prompt=handlers.get_prompt,
         on_completion=handlers.complete,
     )
-    # This replaces the SDK's tracing middleware, whose output nobody reads here.
+    # This replaces the SDK's tracing middleware, which we do not use.
     server.middleware[:] = [_exact_schemas(dialect)]
     return server
 
 
 def _exact_schemas(dialect: Dialect) -> Any:
-    """Middleware that lists input schemas as written: the SDK sorts their fields, and a schema is a prompt."""
+    """Return middleware that lists input schemas as written: the SDK sorts their fields, and models read schemas."""
     schemas = {tool.name: dict(tool.parameters) for tool in dialect.tools}
 
     async def restore_schemas(request: Request, call_next: CallNext) -> HandlerResult:
@@ -135,7 +135,7 @@ class Handlers:
     ) -> types.SubscriptionsListenResult:
         snapshots: dict[str, SessionSnapshot] = {}
         for uri in params.notifications.resource_subscriptions or ():
-            # URIs without a resource are left out of the list that the client gets back.
+            # URIs without a resource are omitted from the list in the response.
             with suppress(_ResourceNotFound):
                 _, snapshots[uri] = await self._read(request, uri)
         return await self._subscriptions.listen(request, params, snapshots)
@@ -166,7 +166,7 @@ class Handlers:
         return self._connections.get(self._resolve_caller(request))
 
     async def _read(self, request: Request, uri: str) -> tuple[resources.PlanUri, SessionSnapshot]:
-        """The session that a URI names to this caller."""
+        """Return the parsed URI, and the state of the session that it names for this caller."""
         parsed = resources.parse_uri(uri)
         if parsed is None:
             raise _ResourceNotFound(request, uri)
@@ -181,7 +181,7 @@ class Handlers:
 
 
 async def _reported(work: Callable[[], Awaitable[T]]) -> T:
-    """The result of some work; an error is logged and becomes an error of the protocol."""
+    """Await `work()` and return its result; an error is logged and becomes a protocol error."""
     try:
         return await work()
     except Exception as error:

@@ -16,7 +16,7 @@ AT_A_TERMINAL = "waiting for MCP messages on standard input, as an agent sends t
 
 
 def run(settings: Settings) -> int:
-    """Serve the client until it closes standard input, or a signal arrives; the exit code."""
+    """Serve the client until it closes standard input or a signal arrives, and return the exit code."""
     if sys.stdin and sys.stdin.isatty():
         sys.stderr.write(f"tildone mcp: {AT_A_TERMINAL}\n")
     return asyncio.run(_serve(settings))

@@ -1,14 +1,14 @@
 """Standard input and output as the pair of message streams that the SDK's server reads from and writes to.
 
-Theory of operation. The SDK has such a pair, too. This one guarantees that
+Theory of operation. The SDK has its own pair. In addition, this one guarantees that
 
 - the process always ends: reading happens on a daemon thread, and writing never blocks the event loop, so neither a
   client that closed its end, nor a signal, nor a full pipe leaves the process waiting for a thread;
-- every line is answered: one that is not a message gets a JSON-RPC error, and the next line is read;
-- no response is lost: after end of file, requests that arrived before are answered, within a timeout.
+- every line is answered: a line that is not a message gets a JSON-RPC error, and reading continues;
+- no response is lost: after end of file, requests that arrived before it are still answered, within a timeout.
 
 A response that fits into the pipe is written at once by the event loop, without a thread switch. Longer ones are
-written by a second thread, in order; while any is queued, all go that way.
+written in order by a second thread; while any of them is queued, later responses are queued behind it.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from tildone.mcp.executor import SerialExecutor
 from tildone.mcp.json_rpc import InvalidMessage, decode, encode
 
 ATOMIC_WRITE_BYTES = getattr(select, "PIPE_BUF", 0)
-"""A writable pipe takes so many bytes without blocking. Windows makes no such promise."""
+"""How many bytes a writable pipe accepts without blocking. Windows gives no such guarantee."""
 
 DRAIN_TIMEOUT_SECONDS = 2.0
-"""For how long pending requests are answered after end of file: the client may still be reading."""
+"""How long pending requests are still answered after end of file: the client may still be reading."""
 
 
 class _Stream:
-    """What both directions share: the SDK enters and leaves them; the process closes the descriptors."""
+    """The context manager that the SDK expects of both streams. It closes nothing: the process does at exit."""
 
     async def aclose(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -82,7 +82,7 @@ class MessageWriter(_Stream):
             if self._fits(len(data)):
                 self._write(data)
             else:
-                # Shielded: a line that has begun is written to its end, even if the waiting task is cancelled.
+                # Shielded, because a line must be written completely even if the waiting task is cancelled.
                 await asyncio.shield(self._write_later(data))
         except OSError as error:
             self._pending.clear()
@@ -97,7 +97,7 @@ class MessageWriter(_Stream):
         self._drained.clear()
 
     def remove_pending(self, request: int | str | None) -> None:
-        """A request has its response, or was cancelled."""
+        """Remove a request that was answered or cancelled."""
         self._pending.discard(request)
         if not self._pending:
             self._drained.set()
@@ -109,12 +109,12 @@ class MessageWriter(_Stream):
                 await asyncio.wait_for(self._drained.wait(), DRAIN_TIMEOUT_SECONDS)
 
     def close(self) -> None:
-        """Write what is queued, as far as the client reads it within the timeout."""
+        """Wait until all queued messages are written, up to the timeout."""
         self._executor.close()
         self._executor.join(DRAIN_TIMEOUT_SECONDS)
 
     def _fits(self, size: int) -> bool:
-        """Whether so many bytes can be written now without blocking, and without overtaking what is queued."""
+        """Return whether `size` bytes can be written now without blocking, and without overtaking queued messages."""
         if self._queued or size > ATOMIC_WRITE_BYTES:
             return False
         return bool(select.select((), (self._out,), (), 0)[1])
@@ -127,9 +127,9 @@ class MessageWriter(_Stream):
             self._queued -= 1
 
     def _write(self, data: bytes) -> None:
-        left = memoryview(data)
-        while left:
-            left = left[os.write(self._out, left) :]
+        remaining = memoryview(data)
+        while remaining:
+            remaining = remaining[os.write(self._out, remaining) :]
 
 
 class MessageReader(_Stream):
@@ -153,7 +153,7 @@ class MessageReader(_Stream):
             raise StopAsyncIteration from None
 
     async def receive(self) -> SessionMessage:
-        """The next message. Lines that are none are answered with an error and skipped.
+        """Return the next message. Invalid lines are answered with an error and skipped.
 
         Raises:
             EndOfStream: the client has closed its end, and pending requests are answered.
@@ -166,20 +166,20 @@ class MessageReader(_Stream):
                 continue
             self._track(message)
             return SessionMessage(message)
-        # Again, for the next call.
+        # Enqueued again, for the next call.
         self._end()
         await self.writer.drain()
         raise anyio.EndOfStream
 
     async def _refuse(self, invalid: InvalidMessage) -> None:
         error = ErrorData(code=invalid.code, message=str(invalid))
-        # If the client has closed its end, the end of file follows.
+        # If the client has closed its end, end of file is reported next.
         with contextlib.suppress(anyio.BrokenResourceError):
             await self.writer.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=invalid.request, error=error)))
 
     def _track(self, message: JSONRPCMessage) -> None:
         match message:
-            # A request to listen stays open by design, so the end does not wait for it.
+            # A listen request stays open by design, so draining does not wait for it.
             case JSONRPCRequest(method=method, id=request) if method != "subscriptions/listen":
                 self.writer.add_pending(request)
             case JSONRPCNotification(method="notifications/cancelled", params={"requestId": int() | str() as request}):
@@ -198,7 +198,7 @@ class MessageReader(_Stream):
         self._enqueue(None)
 
     def _enqueue(self, line: bytes | None) -> bool:
-        """Hand a line to the event loop; False if that is closed."""
+        """Pass a line to the event loop; return False if the loop is closed."""
         try:
             self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
         except RuntimeError:
@@ -207,11 +207,11 @@ class MessageReader(_Stream):
 
 
 def claim_standard_streams() -> tuple[BinaryIO, int]:
-    """Standard input, and a descriptor of standard output, which from now on goes to standard error instead.
+    """Return standard input and a descriptor of standard output for the protocol.
 
-    So a stray `print` cannot corrupt the protocol.
+    Afterwards `sys.stdout` writes to standard error, so that a stray `print` cannot corrupt the protocol.
     """
-    # A duplicate: at exit, Python would wait for the thread that reads from its own `sys.stdin`.
+    # A duplicate, because at exit Python waits for a thread that is reading from `sys.stdin`.
     source = io.BytesIO() if sys.stdin is None else os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     out = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

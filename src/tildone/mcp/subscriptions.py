@@ -21,7 +21,7 @@ MAX_SUBSCRIPTIONS = 200
 
 
 class Subscriptions:
-    """All subscriptions, of every connection."""
+    """The subscriptions of all connections."""
 
     def __init__(self, watcher: PlanWatcher) -> None:
         self._watcher = watcher
@@ -113,7 +113,7 @@ class _PlanEvents:
         """Do nothing: plans change in the store, not by being published."""
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        """Call `listener` at every change; returns a function that ends this."""
+        """Call `listener` at every change; return a function that ends the subscription."""
         ends = [
             self._watcher.watch(snapshot, partial(listener, ResourceUpdated(uri=uri)))
             for uri, snapshot in self._snapshots.items()

@@ -1,4 +1,4 @@
-"""Lone surrogates: half a surrogate pair is a valid Python character that has no UTF-8, so it is replaced."""
+"""Replacing lone surrogates: Python strings may contain them, but they cannot be encoded as UTF-8."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def replace_surrogates(data: Any) -> Any:
-    """A copy of JSON data, keys included, with U+FFFD in place of every surrogate."""
+    """Return a copy of JSON data, keys included, with U+FFFD in place of every surrogate."""
     match data:
         case str():
             return data if data.isascii() else _SURROGATES.sub("\ufffd", data)
@@ -25,6 +25,6 @@ def replace_surrogates(data: Any) -> Any:
 
 
 def encodable(details: dict[str, Any]) -> dict[str, Any]:
-    """Details without surrogates. Copied only if their JSON contains an escape that may be one: that is faster."""
+    """Return details without surrogates; they are copied only if their JSON contains an escape that may be one."""
     cleaned: dict[str, Any] = replace_surrogates(details) if _ESCAPE in codec.dump(details) else details
     return cleaned

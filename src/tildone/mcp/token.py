@@ -1,4 +1,4 @@
-"""The bearer token of the HTTP server: where it is kept, how it is made and compared."""
+"""The bearer token of the HTTP server: finding, creating and comparing it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Token:
     source: str
 
     def matches(self, header: str) -> bool:
-        """Whether an Authorization header contains the token, compared in constant time."""
+        """Return whether an Authorization header contains the token, compared in constant time."""
         scheme, _, given = header.partition(" ")
         same = secrets.compare_digest(given.strip().encode("utf-8", "replace"), self.secret.encode())
         return same and scheme.lower() == "bearer"
 
 
 def find_token(settings: Settings, environ: Mapping[str, str], file: str | None) -> Token:
-    """The token in the named file, else in the environment, else in the default file, which is created if missing.
+    """Return the token in the named file, else in the environment, else in the default file; a missing file is created.
 
     Raises:
         UsageError: the token is not valid, or its file cannot be read or created.
@@ -62,13 +62,13 @@ def _checked(text: str, source: str) -> str:
 
 
 def _create(path: str) -> None:
-    """Create a token that only its owner can read. Of processes that do so at once, all use the first one's."""
+    """Create a token file that only its owner can read. If several processes do so at once, the first file stays."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     temporary = f"{path}.{os.getpid()}"
     with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
         file.write(f"{secrets.token_urlsafe(32)}\n")
     try:
-        # Unlike `os.replace`, neither of the two overwrites an existing file.
+        # Unlike `os.replace`, neither function overwrites an existing file.
         (os.rename if sys.platform == "win32" else os.link)(temporary, path)
     except FileExistsError:
         pass

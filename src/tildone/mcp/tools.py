@@ -11,12 +11,12 @@ from tildone.mcp.surrogates import encodable, replace_surrogates
 
 
 def wants_structured(request: Request) -> bool:
-    """Whether the client gets structured content beside the text."""
+    """Return whether the client is sent structured content in addition to text."""
     return not is_text_only(client_name(request))
 
 
 def tool_listing(tool: Tool, *, structured: bool) -> types.Tool:
-    """A tool as a client lists it. Everything that models read of it is the dialect's own."""
+    """Return a tool in the form of MCP. Every text in it that models read comes from the dialect."""
     return types.Tool(
         name=tool.name,
         title=tool.label,
@@ -34,10 +34,10 @@ def tool_listing(tool: Tool, *, structured: bool) -> types.Tool:
 
 
 def tool_result(tool: Tool, reply: Reply, *, structured: bool) -> types.CallToolResult:
-    """A reply as the result of a call; its details only where the tool has a schema for them."""
-    shown = structured and bool(reply.details) and tool.output_schema is not None
+    """Return a reply as the result of a call, with its details if the tool has a schema for them."""
+    with_details = structured and bool(reply.details) and tool.output_schema is not None
     return types.CallToolResult(
         content=[types.TextContent(text=replace_surrogates(reply.text))],
-        structured_content=encodable(reply.details) if shown else None,
+        structured_content=encodable(reply.details) if with_details else None,
         is_error=reply.failed,
     )

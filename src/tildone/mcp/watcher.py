@@ -1,4 +1,4 @@
-"""Plan changes in a store, reported to callbacks: one thread per watched session, only while somebody watches it."""
+"""Watching plans in a store for changes: one thread per session, for as long as it has callbacks."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tildone.log.store import Store
 from tildone.mcp.snapshot import SessionSnapshot
 
 POLL_SECONDS = 0.5
-"""For how long a thread waits for a change at a time, and so how long it takes to end."""
+"""How long a thread waits for a change at a time, and therefore how long it takes to end."""
 
 Callback = Callable[[], None]
 
 
 class PlanWatcher:
-    """Reports changes of plans, whichever process makes them.
+    """Reports changes of plans, no matter which process makes them.
 
-    All methods are called in the event loop, and so are the callbacks.
+    All methods must be called in the event loop, and so are the callbacks.
     """
 
     def __init__(self, store: Store) -> None:
@@ -37,7 +37,7 @@ class PlanWatcher:
         if watch is None:
             watch = self._watches[snapshot.session] = _SessionWatch(self._store, snapshot)
         elif watch.state.plan != snapshot.state.plan:
-            # The plan changed after one of the two was read; earlier callbacks have heard of it or are about to.
+            # The snapshot and the watch differ, so only this callback still has to be notified of that change.
             asyncio.get_running_loop().call_soon(callback)
         token = object()
         watch.callbacks[token] = callback
@@ -83,10 +83,10 @@ class _SessionWatch:
                     continue
                 before, state = state, latest_state(self._store.history(self._session))
             except StoreError:
-                # Tool calls report what is wrong with the store; the watch only waits until it works again.
+                # Tool calls report errors of the store; the watch only waits until it works again.
                 self.ended.wait(POLL_SECONDS)
                 continue
-            # Some events, a nudge for one, move the head and leave the plan as it was.
+            # Some events, such as a nudge, move the head without changing the plan.
             if state.plan != before.plan:
                 self._notify(state)
 
@@ -94,7 +94,7 @@ class _SessionWatch:
         try:
             self._loop.call_soon_threadsafe(self._changed, state)
         except RuntimeError:
-            # The loop is closed: there is nobody to notify.
+            # The loop is closed, so there are no callbacks left to call.
             self.ended.set()
 
     def _changed(self, state: State) -> None:

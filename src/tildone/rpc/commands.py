@@ -54,7 +54,7 @@ class Commands:
         }
 
     async def execute(self, record: Record) -> Record | None:
-        """Execute a command; the data of its response, if it has any.
+        """Execute a command, and return the data of its response, if it has any.
 
         Raises:
             UsageError: the command is unknown, or a field is missing.
@@ -109,12 +109,16 @@ class Commands:
 
     async def get_last_assistant_text(self, _record: Record) -> Record:
         messages = self.host.transcript.messages()
-        last = last_answer([said for said in messages if not isinstance(said, AssistantMessage) or said.content])
+        nonempty = [message for message in messages if not isinstance(message, AssistantMessage) or message.content]
+        last = last_answer(nonempty)
         return {"text": None if last is None else text_of(last)}
 
     async def get_commands(self, _record: Record) -> Record:
-        listed = [{"name": one.name, "description": one.description} for one in self.host.commands.values()]
-        return {"commands": [{**one, "source": "extension"} for one in listed]}
+        commands = [
+            {"name": command.name, "description": command.description, "source": "extension"}
+            for command in self.host.commands.values()
+        ]
+        return {"commands": commands}
 
     async def get_session_stats(self, _record: Record) -> Record:
         transcript = self.host.transcript
@@ -139,7 +143,7 @@ class Commands:
                 "cacheWrite": usage.cache_write,
                 "total": usage.total_tokens,
             },
-            "cost": usage.cost.total,
+            "cost": usage.cost.total if usage.cost else 0,
         }
 
     async def new_session(self, record: Record) -> Record:
@@ -149,8 +153,8 @@ class Commands:
         return await self._open(self.conversations.load(_text(record, "sessionPath")), "resume")
 
     async def fork(self, record: Record) -> Record:
-        made, text = self.conversations.fork(self.host.transcript, _text(record, "entryId"))
-        return {"text": text, **await self._open(made, "fork")}
+        transcript, text = self.conversations.fork(self.host.transcript, _text(record, "entryId"))
+        return {"text": text, **await self._open(transcript, "fork")}
 
     async def set_session_name(self, record: Record) -> None:
         name = _text(record, "name").strip()

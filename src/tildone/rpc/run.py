@@ -1,4 +1,4 @@
-"""The RPC mode: opens the host on standard input and output, and ends on a signal."""
+"""The RPC mode: runs the host on standard input and output until a signal arrives or the client closes them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class RpcSetup(Protocol):
-    """A run whose model, conversation and tools are chosen; see `cli.run.setup`."""
+    """A run with its model, conversation and tools already chosen; see `cli.run.setup`."""
 
     conversations: Conversations
 
     def open(self, ui: UI | None = None) -> Host:
-        """The host, with that UI."""
+        """Open the host with that UI."""
 
 
 async def run(setup: RpcSetup) -> int:
-    """Serve one client on standard input and output until it closes them; the exit code."""
+    """Serve one client on standard input and output until it closes them, and return the exit code."""
     source, out = standard_streams()
     send = sender(out)
     ui = RpcUI(send)
@@ -38,7 +38,7 @@ async def run(setup: RpcSetup) -> int:
         received.append(number)
         serving.cancel()
 
-    with suppress(NotImplementedError):  # on systems without signal handlers, Python's own apply
+    with suppress(NotImplementedError):  # on Windows, Python's own signal handlers apply
         for name in SIGNALS:
             number = getattr(signal, name, None)
             if number is not None:

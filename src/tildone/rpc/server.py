@@ -26,7 +26,7 @@ Record = dict[str, Any]
 
 
 def sender(out: BinaryIO) -> Callable[[Record], None]:
-    """A function that writes one record per line and flushes it."""
+    """Return a function that writes one record per line and flushes it."""
 
     def send(record: Record) -> None:
         out.write(json.dumps(record).encode() + b"\n")
@@ -44,17 +44,17 @@ async def serve(
     commands = Commands(host, conversations)
     running: set[asyncio.Task[None]] = set()
     async for line in _lines(source):
-        record = _parsed(line, send)
+        record = _parse(line, send)
         if record is None:
             continue
         if record.get("type") == "extension_ui_response":
-            ui.answered(record)
+            ui.accept_answer(record)
             continue
         task = asyncio.create_task(_answer(commands, record, send))
         running.add(task)
         task.add_done_callback(running.discard)
         await asyncio.sleep(0)
-    ui.hang_up()
+    ui.cancel_requests()
     await host.close()
     await asyncio.gather(*running)
 
@@ -71,7 +71,7 @@ async def _answer(commands: Commands, record: Record, send: Callable[[Record], N
     send(response if data is None else {**response, "data": data})
 
 
-def _parsed(line: bytes, send: Callable[[Record], None]) -> Record | None:
+def _parse(line: bytes, send: Callable[[Record], None]) -> Record | None:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -84,7 +84,7 @@ def _parsed(line: bytes, send: Callable[[Record], None]) -> Record | None:
 
 
 async def _lines(source: BinaryIO) -> Any:
-    """The lines of a blocking stream, read by a thread."""
+    """Yield the lines of a blocking stream, read by a thread."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[bytes | None] = asyncio.Queue()
 
@@ -100,8 +100,8 @@ async def _lines(source: BinaryIO) -> Any:
 
 
 def standard_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Standard input and output as bytes. Afterwards, whatever is printed goes to standard error."""
-    # A separate reader: on exit Python would wait for a thread that blocks on `sys.stdin`.
+    """Return standard input and output as binary streams. Afterwards `sys.stdout` writes to standard error."""
+    # A duplicate, because at exit Python waits for a thread that is reading from `sys.stdin`.
     source = io.BytesIO() if sys.stdin is None else os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

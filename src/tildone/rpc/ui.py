@@ -11,7 +11,7 @@ Record = dict[str, Any]
 
 
 class RpcUI:
-    """Sends what extensions show and ask as `extension_ui_request` records."""
+    """Sends extensions' output and questions as `extension_ui_request` records."""
 
     has_ui = True
 
@@ -26,15 +26,15 @@ class RpcUI:
 
     def set_widget(self, key: str, lines: Sequence[str] | None, placement: str | None = None) -> None:
         """Show lines under a key; None removes them."""
-        shown = list(lines) if lines is not None else None
-        self._request("setWidget", widgetKey=key, widgetLines=shown, widgetPlacement=placement)
+        widget = list(lines) if lines is not None else None
+        self._request("setWidget", widgetKey=key, widgetLines=widget, widgetPlacement=placement)
 
     def notify(self, message: str, kind: str = "info") -> None:
         """Show the person a message."""
         self._request("notify", message=message, notifyType=kind)
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
-        """Let the person choose."""
+        """Ask the person to choose one of the options."""
         answer = await self._ask(timeout, "select", title=title, options=list(options))
         return answer.get("value")
 
@@ -51,13 +51,13 @@ class RpcUI:
         """Ask for a text of several lines."""
         return (await self._ask(None, "editor", title=title, prefill=prefill)).get("value")
 
-    def answered(self, record: Record) -> None:
-        """Accept an answer; one without a question is ignored."""
+    def accept_answer(self, record: Record) -> None:
+        """Resolve the question that an answer belongs to; an answer without a question is ignored."""
         waiting = self._open.pop(str(record.get("id")), None)
         if waiting is not None and not waiting.done():
             waiting.set_result(record)
 
-    def hang_up(self) -> None:
+    def cancel_requests(self) -> None:
         """Cancel every open question: the client is gone."""
         for waiting in self._open.values():
             if not waiting.done():
@@ -65,18 +65,18 @@ class RpcUI:
         self._open.clear()
 
     async def _ask(self, seconds: float | None, method: str, **fields: Any) -> Record:
-        limit = None if seconds is None else int(seconds * 1000)
-        asked = self._request(method, **fields, timeout=limit)
+        milliseconds = None if seconds is None else int(seconds * 1000)
+        request_id = self._request(method, **fields, timeout=milliseconds)
         waiting: asyncio.Future[Record] = asyncio.get_running_loop().create_future()
-        self._open[asked] = waiting
+        self._open[request_id] = waiting
         try:
             return await asyncio.wait_for(waiting, seconds)
         except TimeoutError:
-            self._open.pop(asked, None)
+            self._open.pop(request_id, None)
             return {"cancelled": True}
 
     def _request(self, method: str, **fields: Any) -> str:
-        name = f"ui-{next(self._ids)}"
-        told = {key: item for key, item in fields.items() if item is not None}
-        self._send({"type": "extension_ui_request", "id": name, "method": method, **told})
-        return name
+        request_id = f"ui-{next(self._ids)}"
+        present = {key: item for key, item in fields.items() if item is not None}
+        self._send({"type": "extension_ui_request", "id": request_id, "method": method, **present})
+        return request_id

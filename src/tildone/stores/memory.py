@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tildone.log.events import Event
-    from tildone.log.health import Finding
-    from tildone.log.store import Progress
+    from tildone.log.findings import Finding
+    from tildone.log.store import ProgressCallback
 
 
 class MemoryStore:
@@ -131,7 +131,7 @@ class MemoryStore:
         with self._changed:
             return self._changed.wait_for(lambda: self.session_head(session).head != head, timeout)
 
-    def check(self, _progress: Progress | None = None) -> Iterator[Finding]:
+    def check(self, _progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Return no findings: there is no file that could be damaged."""
         return iter(())
 

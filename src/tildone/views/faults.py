@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tildone.core.faults import (
-    AlreadyThere,
     BadPosition,
+    DuplicateTask,
     EmptyNote,
     Fault,
-    Missing,
+    MissingField,
     NoSuchNumber,
     NoTasks,
     OutOfRange,
@@ -16,7 +16,7 @@ from tildone.core.faults import (
     TextTooLong,
     TooManyActive,
     TooManyTasks,
-    UnknownWord,
+    UnknownValue,
 )
 from tildone.views.sanitize import printable
 
@@ -44,11 +44,11 @@ def describe_fault(fault: Fault) -> str:
             return f"no task says “{printable(text)}”"
         case PhaseMissing(name):
             return f"no phase is named “{printable(name)}”"
-        case AlreadyThere(text):
+        case DuplicateTask(text):
             return f"a task already says “{printable(text)}”"
         case EmptyNote():
             return "a note needs text"
-        case Missing(field, operation):
+        case MissingField(field, operation):
             return f"{operation} needs {field}"
-        case UnknownWord(field, word):  # exhaustive
+        case UnknownValue(field, word):  # exhaustive
             return f"unknown {field} “{printable(word)}”"

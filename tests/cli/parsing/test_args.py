@@ -4,8 +4,8 @@ import shlex
 
 import pytest
 
-from tildone.cli.parsing.args import ParsedArgs, command, parse
-from tildone.cli.parsing.table import Verb, implementation
+from tildone.cli.parsing.args import command, parse
+from tildone.cli.parsing.table import ParsedArgs, Verb, implementation
 from tildone.cli.verbs import ROOT
 from tildone.errors import UsageError
 

@@ -54,7 +54,7 @@ def test_what_todo_txt_says_otherwise_is_said(planner: Person) -> None:
     assert answer.err == (
         "Not represented in todo.txt:\n"
         "  phase “Build it” is written as +Build_it, and exactly as phase:…\n"
-        "  line 1: what is noted is written as note:…, which other programs show as it is\n"
+        "  line 1: a note is written as note:…, which other programs show as it is\n"
         "  line 2: in_progress is written as status:in_progress, which other programs show as it is\n"
         "  line 4: abandoned is written as status:abandoned, which other programs show as it is\n"
     )
@@ -141,8 +141,8 @@ def test_without_a_plan_there_is_nothing_to_export(person: Person, name: str, co
     [
         ("plan.md", b"# Notes\n\nSome prose.\n", "plan.md contains more than a checklist"),
         ("plan.md", b"\xff", "plan.md contains more than a checklist"),
-        ("todo.txt", b"Buy milk\n", "todo.txt holds tasks that were never in this plan"),
-        ("todo.txt", b"\xff", "todo.txt holds tasks that were never in this plan"),
+        ("todo.txt", b"Buy milk\n", "todo.txt contains tasks that were never in this plan"),
+        ("todo.txt", b"\xff", "todo.txt contains tasks that were never in this plan"),
         ("plan.json", b"{}", "plan.json contains something other than this session"),
         ("plan.json", b"\xff", "plan.json contains something other than this session"),
     ],

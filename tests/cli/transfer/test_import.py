@@ -42,11 +42,11 @@ def test_a_checklist_among_prose_becomes_the_plan(person: Person) -> None:
     )
     assert answer.err == (
         "Not imported from issue.md:\n"
-        "  line 3: a comment is left out\n"
-        "  line 9: a task within a task follows it; that it belonged to it is not kept\n"
-        "  line 13: a task in code is none, and left out\n"
-        "  line 1: a heading without a task below it is left out\n"
-        "  lines 3, 12, 13 and 1 more: what is no task stays in the file\n"
+        "  line 3: a comment is not imported\n"
+        "  line 9: a nested task follows its parent; the nesting is lost\n"
+        "  line 13: a task in code is not imported\n"
+        "  line 1: a heading without tasks is not imported\n"
+        "  lines 3, 12, 13 and 1 more: text outside of tasks is not imported\n"
     )
     assert plan(person) == (
         "# Tasks\n- [x] #12\n- [ ] Read Claude Code's tasks\n- [ ] the older form, too\n- [ ] Say what is lost\n"
@@ -68,7 +68,7 @@ def test_the_tasks_of_claude_code_become_the_plan(person: Person, words: list[st
         0,
         "Imported claude-tasks: 3 tasks in 1 phase\n1 of 3 closed. In progress: Write the parser\n",
     )
-    assert "task 2: it waits for another: it comes after that, but the link is not kept\n" in answer.err
+    assert "task 2: it is placed after its blockers; the dependency is not imported\n" in answer.err
     assert plan(person) == TASKS
 
 
@@ -90,7 +90,7 @@ def test_a_todo_txt_becomes_the_plan_and_goes_back(person: Person) -> None:
     answer = person.run("import", "todo.txt")
 
     assert answer.out.startswith("Imported todo.txt: 4 tasks in 3 phases\n")
-    assert "lines 1 and 2: a priority has no place in a plan; it is kept in the text\n" in answer.err
+    assert "lines 1 and 2: a priority is kept in the text\n" in answer.err
     assert plan(person, "--as", "todo.txt") == (person.folder / "todo.txt").read_text(encoding="utf-8").replace(
         "+GarageSale @phone", "@phone +GarageSale"
     )
@@ -149,7 +149,7 @@ def test_a_format_that_is_named_counts(person: Person) -> None:
         (["a.md", "gone.md"], "- [ ] a", 4, "could not read gone.md: No such file or directory"),
         ([".", "--from", "markdown"], "", 3, ". is a folder, but a markdown import is a file"),
         (["."], "", 3, ". contains no tasks of Claude Code; name the folder of one session"),
-        (["x.json", "--into", "a", "--session", "b"], "[]", 2, "--into and --session name two sessions"),
+        (["x.json", "--into", "a", "--session", "b"], "[]", 2, "--into and --session name different sessions"),
     ],
 )
 @pytest.mark.skipif(os.name == "nt", reason="Windows says some of it differently")
@@ -226,9 +226,9 @@ def test_several_files_become_one_plan(person: Person) -> None:
 
     assert answer.out.startswith("Imported a.md, b.txt: 3 tasks in 3 phases\n")
     assert answer.err == (
-        "What else is in a.md, b.txt:\n"
+        "Not imported from a.md, b.txt:\n"
         "  tasks without a phase in a.md are in phase “a”\n"
-        "  line 1: a priority has no place in a plan; it is kept in the text (b.txt)\n"
+        "  line 1: a priority is kept in the text (b.txt)\n"
         "  tasks without a phase in b.txt are in phase “b”\n"
     )
     assert plan(person) == "# a\n- [ ] one\n\n# b\n- [ ] (A) two\n\n# P\n- [ ] three\n"
@@ -268,7 +268,7 @@ def test_an_import_can_be_tried(person: Person) -> None:
 
     assert answer.out == "Would import todo.txt: 2 tasks in 1 phase\nA 1/2\n  ✓ [0] one\n  – [1] (B) two\n"
     assert "line 2: a priority" in answer.err
-    assert person.says("sessions").startswith("There is no session")
+    assert " has no sessions yet. " in person.says("sessions")
 
 
 def test_into_another_session(person: Person) -> None:
@@ -290,12 +290,10 @@ def test_a_few_remarks_are_shown_and_all_if_wanted(person: Person) -> None:
     data = person.run("import", "todo.txt", "--json")
 
     assert short.splitlines()[-2:] == [
-        "  line 5: k4: has no place in a plan; it is kept in the text",
+        "  line 5: the field k4: is kept in the text",
         "  and 3 more (use --verbose to list all)",
     ]
-    assert long.splitlines()[-1] == (
-        "  lines 8, 9, 10, 11 and 12: a priority has no place in a plan; it is kept in the text"
-    )
+    assert long.splitlines()[-1] == ("  lines 8, 9, 10, 11 and 12: a priority is kept in the text")
     assert len(long.splitlines()) == 9
     assert (data.err, len(data.json["imported"][0]["said"])) == ("", 8)
 

@@ -31,7 +31,7 @@ def test_a_session_of_any_version_is_taken_over(person: Person, version: str, me
         f"To show it: tildone todo --session {PI}{version}",
     ]
     assert answer.out.splitlines()[0].endswith(f": 2 events, into session '{PI}{version}'")
-    assert answer.err.splitlines()[1] == f"  {messages} messages of the conversation stay in the file"
+    assert answer.err.splitlines()[1] == f"  {messages} messages not imported"
     assert person.says("todo", "--session", f"{PI}{version}") == "✓ [0] Parse\n– [1] Wire up\n"
     assert person.says("todo").startswith("No tasks")
 
@@ -108,7 +108,7 @@ def test_a_session_without_a_plan_is_refused(person: Person) -> None:
 
     answer = person.run("import", "run.jsonl")
 
-    assert (answer.code, answer.err) == (3, "tildone: run.jsonl\n contains no plan")
+    assert (answer.code, answer.err) == (3, "tildone: run.jsonl contains no plan\n")
 
 
 def test_a_conversation_of_another_program_is_refused(person: Person) -> None:

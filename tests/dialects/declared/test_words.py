@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of
-from tildone.core.faults import Missing
+from tildone.core.faults import MissingField
 from tildone.core.plan import Plan, Task, flat
 from tildone.core.reduce import Outcome
 from tildone.dialects.base import Done
@@ -88,7 +88,7 @@ def test_a_line_break_in_a_task_cannot_begin_a_line() -> None:
 def test_a_list_is_completed_when_it_was_taken_and_nothing_is_open() -> None:
     """An empty one completes nothing."""
     finished = flat(Task("a", COMPLETED), Task("b", ABANDONED))
-    refused = Done({}, Outcome(finished, finished, (Missing("summary", "TodoWrite"),)))
+    refused = Done({}, Outcome(finished, finished, (MissingField("summary", "TodoWrite"),)))
 
     assert completes(accepted(finished))
     assert not completes(accepted(Plan()))

@@ -6,7 +6,8 @@ from tildone.core.ops import Write
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.reduce import reduce
 from tildone.dialects.phased import DIALECT as PHASED
-from tildone.formats.markdown import ParsedChecklist, portable_checklist, read
+from tildone.formats.markdown.reader import ParsedChecklist, read
+from tildone.formats.markdown.writer import portable_checklist
 from tildone.value import replace
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS
-from tildone.core.faults import Missing
+from tildone.core.faults import MissingField
 from tildone.core.ops import Append, Everything, InPhase, Mark, Named, Note, Op, Remove, Selector, Write
 from tildone.core.plan import Phase, Task
 from tildone.dialects.phased.params import PARAMETERS, demands, steps
@@ -24,7 +24,7 @@ def test_init_writes_every_phase_with_its_tasks() -> None:
 
 
 def test_init_without_a_list_clears_and_is_a_fault() -> None:
-    assert steps({"ops": [{"op": "init"}]}) == [Write(()), Missing("list", "init")]
+    assert steps({"ops": [{"op": "init"}]}) == [Write(()), MissingField("list", "init")]
 
 
 def test_start_marks_one_task() -> None:
@@ -71,7 +71,7 @@ def test_an_op_that_lacks_a_field_is_a_fault_in_its_place(entry: dict[str, Any],
     """Its neighbours are still asked for; of two missing fields the first is told."""
     asked = steps({"ops": [{"op": "done"}, entry, {"op": "rm"}]})
 
-    assert asked == [Mark(Everything(), COMPLETED), Missing(field, entry["op"]), Remove(Everything())]
+    assert asked == [Mark(Everything(), COMPLETED), MissingField(field, entry["op"]), Remove(Everything())]
 
 
 @pytest.mark.parametrize(

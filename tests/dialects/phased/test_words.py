@@ -5,10 +5,10 @@ from hypothesis import given
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plans
 from tildone.core.faults import (
-    AlreadyThere,
+    DuplicateTask,
     EmptyNote,
     Fault,
-    Missing,
+    MissingField,
     NoTasks,
     PhaseMissing,
     TaskMissing,
@@ -92,14 +92,14 @@ def test_a_summary_has_a_line_for_each_thing_it_tells(plan: Plan) -> None:
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        (Missing("list", "init"), "Missing list for init operation"),
-        (Missing("task", "start"), "Missing task content"),
-        (Missing("phase", "append"), "Missing phase name for append operation"),
-        (Missing("items", "append"), "Missing items for append operation"),
+        (MissingField("list", "init"), "Missing list for init operation"),
+        (MissingField("task", "start"), "Missing task content"),
+        (MissingField("phase", "append"), "Missing phase name for append operation"),
+        (MissingField("items", "append"), "Missing items for append operation"),
         (EmptyNote(), "Missing text for note operation"),
         (TaskMissing("a\nb", empty=False), 'Task "a⏎b" not found'),
         (PhaseMissing("a\nb"), 'Phase "a⏎b" not found'),
-        (AlreadyThere("a\nb"), 'Task "a⏎b" already exists'),
+        (DuplicateTask("a\nb"), 'Task "a⏎b" already exists'),
     ],
 )
 def test_every_fault_of_this_dialect_has_its_sentence(fault: Fault, said: str) -> None:
@@ -162,7 +162,7 @@ def test_a_reply_names_the_tasks_that_were_completed_by_it() -> None:
 
 
 def test_an_emptied_plan_is_said_to_be_cleared_unless_something_went_wrong() -> None:
-    well, badly = Outcome(MIXED, Plan()), Outcome(MIXED, Plan(), (Missing("list", "init"),))
+    well, badly = Outcome(MIXED, Plan()), Outcome(MIXED, Plan(), (MissingField("list", "init"),))
 
     assert reply(Done({}, well)).text == "Todo list cleared."
     assert reply(Done({}, badly)).text == "Errors: Missing list for init operation"

@@ -109,13 +109,15 @@ async def test_an_error_in_mid_stream_keeps_what_it_says(spec: str) -> None:
     assert caught.value.transient
 
 
-async def test_what_cannot_be_sent_is_a_failure_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A library this size raises anything; it ends the request, not the host."""
+async def test_a_message_that_cannot_be_encoded_is_a_model_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any exception while a request is built ends the request and not the host."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     model = open_model(CHAT)
 
-    with pytest.raises(ModelFailure, match="branchSummary") as caught:
-        await heard(model, asking({"role": "branchSummary", "summary": "left"}))
+    damaged = {"type": "image", "data": "abc", "mimeType": "image/png"}
+
+    with pytest.raises(ModelFailure, match="padding") as caught:
+        await heard(model, asking({"role": "user", "content": [damaged]}))
 
     assert not caught.value.transient
     await model.close()

@@ -96,7 +96,7 @@ def test_usage_adds_up() -> None:
 
     total = messages.add_usage(one, other)
 
-    assert (total["input"], total["totalTokens"]) == (3, 3)
+    assert (total["input"], total["totalTokens"], total["reasoning"]) == (3, 3, 3)
     assert (total["cost"]["input"], total["cost"]["output"]) == (0.5, 0)
     assert one["input"] == 1
 

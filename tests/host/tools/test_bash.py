@@ -294,7 +294,7 @@ def test_what_never_stops_does_not_fill_the_disk(tmp_path: Path, monkeypatch: py
     last = written.excerpt()
     assert told == [1000] + [2000] * 49
     assert last.text.endswith("       49\n")
-    assert (last.total_lines, last.total_bytes, last.kept_bytes) == (50_000, 500_000, 95_000)
+    assert (last.total_lines, last.total_bytes, last.file_bytes) == (50_000, 500_000, 95_000)
     assert (tmp_path / "all").stat().st_size == 95_000
 
 

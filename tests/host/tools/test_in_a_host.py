@@ -49,7 +49,7 @@ def host_in(folder: Path, policy: PermissionPolicy, *turns: Calls) -> Host:
     return Host(model=Scripted(*turns), transcript=transcript, cwd=str(folder), now=lambda: 0, tools=tools)
 
 
-def results(host: Host) -> list[tuple[bool, str]]:
+def results(host: Host) -> list[tuple[bool | None, str]]:
     made = [message for message in host.transcript.messages() if isinstance(message, ToolResultMessage)]
     return [(message.is_error, text_of(message)) for message in made]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 
 
 def run(args: ParsedArgs) -> int:

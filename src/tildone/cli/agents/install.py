@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tildone.cli.agents.installing import agents_named, apply_changes, install_plugin, list_agents, site_for
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.integrations.settings import files
 from tildone.integrations.settings.installation import edits_for
 
@@ -20,5 +20,5 @@ def run(args: ParsedArgs) -> int:
     if folder:
         return install_plugin(args, site, agents, os.path.abspath(folder))
     # All changes are computed before any is written, so that a refusal leaves every file as it was.
-    changes = [(agent, files.install_changes(edits_for(agent, site))) for agent in agents]
+    changes = [(agent, files.install_changes(edits_for(agent.configure, site))) for agent in agents]
     return apply_changes(args, changes, files.install, done="Installed into", nothing="is set up already")

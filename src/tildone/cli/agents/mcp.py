@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.cli.opening import settings_for
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import UsageError
 from tildone.typing import TYPE_CHECKING
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.cli.agents.steering import steer
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.log.events import Directive
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.run import MODES
 from tildone.cli.run.arguments import parse_arguments
 from tildone.cli.run.setup import RunSetup

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.cli.agents.steering import agent_line, agents_and_sessions
 from tildone.cli.opening import session_title, settings_for
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.log import codec
 from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.cli.opening import session_title, settings_for
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.core.query import open_tasks
 from tildone.dialects.by_hand import BY_HAND
 from tildone.ids import now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.cli.opening import open_for_reading, session_title
 from tildone.cli.output.screen import columns, moment, put, put_spans
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import NotFound
 from tildone.history.blame import blame_lines
 from tildone.history.sentences import describe_change
@@ -82,4 +82,4 @@ def _by(step: TaskStep) -> dict[str, object]:
 def _step(step: TaskStep) -> dict[str, object]:
     call = step.call
     told = [describe_change(change) for change in step.changes]
-    return _by(step) | {"arguments": call and call.arguments, "what": told, "took": step.took}
+    return _by(step) | {"arguments": call and call.arguments, "what": told, "took": step.duration}

@@ -6,7 +6,7 @@ from tildone.cli.history.label import label_head
 from tildone.cli.history.log import print_no_events
 from tildone.cli.opening import open_for_reading
 from tildone.cli.output.screen import columns, moment, put, put_spans
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import UsageError
 from tildone.history.branch_lines import branch_lines
 from tildone.history.branches import branches
@@ -42,8 +42,8 @@ def _as_data(found: Branch) -> dict[str, object]:
         "at": found.end and found.end.at,
         "label": found.label,
         "changes_since_label": found.since if found.label is not None else None,
-        "closed": found.far.closed,
-        "total": found.far.total,
-        "parted": found.parted,
-        "since": found.did,
+        "closed": found.progress.closed,
+        "total": found.progress.total,
+        "parted": found.fork_point,
+        "since": found.changes,
     }

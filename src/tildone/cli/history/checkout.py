@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.cli.opening import open_for_reading
 from tildone.cli.output.screen import moment, put
 from tildone.cli.output.summary import plan_summary
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.log.refs import ROOT, SHORT_ID_LENGTH, resolve
 from tildone.views.sanitize import printable
 

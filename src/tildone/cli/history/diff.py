@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.cli.history.log import print_no_events
 from tildone.cli.opening import open_for_reading
 from tildone.cli.output.screen import columns, put, put_spans
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.core.plan import Plan
 from tildone.core.query import progress
 from tildone.history.diff_lines import diff_lines, diff_to_json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.cli.opening import open_for_reading
 from tildone.cli.output.screen import columns, moment, put, put_spans
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import NotFound, Refused, UsageError
 from tildone.log import codec
 from tildone.log.events import PlanChanged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.cli.opening import open_for_reading, session_title
 from tildone.cli.output.screen import columns, moment, put, put_spans
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import UsageError
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
@@ -77,7 +77,7 @@ def _tasks(args: ParsedArgs, session: Session) -> int:
 def _event_data(event: Event, row: TimelineRow) -> dict[str, object]:
     """The stored event, with the description of its row."""
     stored: dict[str, object] = codec.parse(codec.encode(event))
-    return stored | {"what": row.what, "took": row.took, "place": row.mark.name.lower(), "label": row.label}
+    return stored | {"what": row.what, "took": row.durations, "place": row.mark.name.lower(), "label": row.label}
 
 
 def _task_data(entry: TaskHistory, at: int) -> dict[str, object]:
@@ -87,9 +87,9 @@ def _task_data(entry: TaskHistory, at: int) -> dict[str, object]:
         "phase": entry.phase,
         "position": entry.position,
         "status": entry.task.status.value,
-        "worked_on": entry.worked_on(at),
+        "worked_on": entry.time_in_progress(at),
         "added": entry.added.event.at,
         "closed": closed and closed.event.at,
-        "in_all": entry.lasted,
+        "in_all": entry.lifetime,
         "closed_by": closed and closed.event.actor.value,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.cli.history.undo_redo import number_of_changes, report
 from tildone.cli.opening import open_for_reading
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 
 
 def run(args: ParsedArgs) -> int:

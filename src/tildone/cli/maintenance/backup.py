@@ -12,7 +12,7 @@ from tildone.cli.opening import is_same_store, open_existing_store, settings_for
 from tildone.cli.output.amounts import size
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.config import data_folder
 from tildone.errors import NotFound, Refused, UsageError
 from tildone.files.atomic import publish
@@ -51,7 +51,7 @@ def run(args: ParsedArgs) -> int:
     finally:
         source.close()
     sum_up(copied, f"Wrote {path} ({size(os.path.getsize(path))})")
-    if copied.went_on:
+    if copied.changed_since:
         print(f"{went_on(copied)}; their last changes are not in the backup", file=sys.stderr)
     put(f"To restore it: tildone restore {printable(path)}")
     return 0

@@ -13,7 +13,7 @@ from tildone.config import KEYS, origins
 from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreTooNew, TildoneError, UsageError
 from tildone.kit.text import clip_text
 from tildone.log.address import StoreAddress
-from tildone.log.health import Finding, Health
+from tildone.log.findings import Finding, Severity
 from tildone.stores import store_kind
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -52,7 +52,7 @@ def versions(_context: CheckContext) -> Iterator[Finding]:
     from importlib.metadata import version  # noqa: PLC0415  see above
 
     python = ".".join(map(str, sys.version_info[:3]))
-    yield Finding(Health.FINE, f"tildone {version('tildone')}, Python {python}, {sys.platform}")
+    yield Finding(Severity.OK, f"tildone {version('tildone')}, Python {python}, {sys.platform}")
 
 
 def settings_in_force(context: CheckContext) -> Iterator[Finding]:
@@ -62,21 +62,21 @@ def settings_in_force(context: CheckContext) -> Iterator[Finding]:
         held = getattr(context.settings, key)
         if held is not None:
             where = f"from {origin[key]}" if key in origin else "default"
-            yield Finding(Health.FINE, f"{key}: {_setting_text(held)} ({where})")
+            yield Finding(Severity.OK, f"{key}: {_setting_text(held)} ({where})")
 
 
 def store(context: CheckContext) -> Iterator[Finding]:
     """Whether the store can be opened, and whether its content is intact."""
     path = context.settings.store.path
     if path is not None and not os.path.exists(path):
-        yield Finding(Health.FINE, f"there is no store at {path} yet; the first plan creates it")
+        yield Finding(Severity.OK, f"there is no store at {path} yet; the first plan creates it")
         return
     try:
         yield from _check_store(context)
     except NotFound as error:
-        yield Finding(Health.FINE, str(error))
+        yield Finding(Severity.OK, str(error))
     except TildoneError as error:
-        yield Finding(Health.BAD, str(error), _remedy(context.settings.store, error))
+        yield Finding(Severity.ERROR, str(error), _remedy(context.settings.store, error))
 
 
 def permissions(context: CheckContext) -> Iterator[Finding]:
@@ -88,8 +88,10 @@ def permissions(context: CheckContext) -> Iterator[Finding]:
     wrong = [finding for name in (os.path.dirname(path), *found) for finding in _access(name)]
     wrong += [finding for name in found for finding in _ownership(name, path)]
     if os.name == "posix" and _is_open_to_all(path):
-        wrong.append(Finding(Health.ODD, f"every user of this machine can read {path}", f"chmod o-rwx {quote(path)}"))
-    yield from wrong or [Finding(Health.FINE, "you can read and write the store, and other users cannot read it")]
+        wrong.append(
+            Finding(Severity.WARNING, f"every user of this machine can read {path}", f"chmod o-rwx {quote(path)}")
+        )
+    yield from wrong or [Finding(Severity.OK, "you can read and write the store, and other users cannot read it")]
 
 
 def space(context: CheckContext) -> Iterator[Finding]:
@@ -103,8 +105,10 @@ def space(context: CheckContext) -> Iterator[Finding]:
     from shutil import disk_usage  # noqa: PLC0415  see above
 
     free = disk_usage(path).free
-    health = Health.BAD if free < CRITICAL_SPACE_BYTES else Health.ODD if free < LOW_SPACE_BYTES else Health.FINE
-    remedy = "" if health is Health.FINE else "free some space, or move the store: tildone migrate FILE"
+    health = (
+        Severity.ERROR if free < CRITICAL_SPACE_BYTES else Severity.WARNING if free < LOW_SPACE_BYTES else Severity.OK
+    )
+    remedy = "" if health is Severity.OK else "free some space, or move the store: tildone migrate FILE"
     yield Finding(health, f"{size(free)} are free on the disk", remedy)
 
 
@@ -115,20 +119,20 @@ def others(context: CheckContext) -> Iterator[Finding]:
         return
     found = processes_with_open(path)
     if found is None:
-        yield Finding(Health.FINE, "this system does not tell which processes have the store open")
+        yield Finding(Severity.OK, "this system does not tell which processes have the store open")
         return
     for holder in [holder for holder in found if holder.deleted][:MAX_PROCESSES_LISTED]:
         what = f"process {holder.pid} has a deleted store open: {clip_text(holder.command, MAX_COMMAND_COLUMNS)}"
-        yield Finding(Health.ODD, what, "restart it if it does not switch to the new store by itself")
+        yield Finding(Severity.WARNING, what, "restart it if it does not switch to the new store by itself")
     active = [holder for holder in found if not holder.deleted]
     for holder in active[:MAX_PROCESSES_LISTED]:
         yield Finding(
-            Health.FINE, f"process {holder.pid} has it open: {clip_text(holder.command, MAX_COMMAND_COLUMNS)}"
+            Severity.OK, f"process {holder.pid} has it open: {clip_text(holder.command, MAX_COMMAND_COLUMNS)}"
         )
     if len(active) > MAX_PROCESSES_LISTED:
-        yield Finding(Health.FINE, f"{len(active) - MAX_PROCESSES_LISTED:,} more have it open")
+        yield Finding(Severity.OK, f"{len(active) - MAX_PROCESSES_LISTED:,} more have it open")
     if not active:
-        yield Finding(Health.FINE, "no other process has the store open")
+        yield Finding(Severity.OK, "no other process has the store open")
 
 
 def coding_agents(context: CheckContext) -> Iterator[Finding]:
@@ -140,7 +144,7 @@ def coding_agents(context: CheckContext) -> Iterator[Finding]:
     try:
         yield from findings(sites(context.settings.project))
     except UsageError as error:
-        yield Finding(Health.ODD, str(error), "")
+        yield Finding(Severity.WARNING, str(error), "")
 
 
 CHECKS: tuple[Check, ...] = (
@@ -188,10 +192,10 @@ def _access(name: str) -> Iterator[Finding]:
     """Whether a file or folder can be read and written."""
     is_folder = os.path.isdir(name)
     if not os.access(name, os.R_OK | (os.X_OK if is_folder else 0)):
-        yield Finding(Health.BAD, f"you cannot read {name}", f"chmod u+r{'x' if is_folder else ''} {quote(name)}")
+        yield Finding(Severity.ERROR, f"you cannot read {name}", f"chmod u+r{'x' if is_folder else ''} {quote(name)}")
     if not os.access(name, os.W_OK):
         why = ", where SQLite writes its WAL" if is_folder else ""
-        yield Finding(Health.BAD, f"you cannot write to {name}{why}", f"chmod u+w {quote(name)}")
+        yield Finding(Severity.ERROR, f"you cannot write to {name}{why}", f"chmod u+w {quote(name)}")
 
 
 def _ownership(name: str, path: str) -> Iterator[Finding]:
@@ -200,9 +204,11 @@ def _ownership(name: str, path: str) -> Iterator[Finding]:
         return
     owner, expected = os.stat(name).st_uid, os.stat(path).st_uid
     if owner != expected:
-        yield Finding(Health.ODD, f"{name} belongs to another user than the store", f"chown {expected} {quote(name)}")
+        yield Finding(
+            Severity.WARNING, f"{name} belongs to another user than the store", f"chown {expected} {quote(name)}"
+        )
     elif name == path and owner != os.geteuid():
-        yield Finding(Health.ODD, f"{path} belongs to user {owner}, and you are user {os.geteuid()}")
+        yield Finding(Severity.WARNING, f"{path} belongs to user {owner}, and you are user {os.geteuid()}")
 
 
 def _is_open_to_all(path: str) -> bool:

@@ -8,19 +8,19 @@ from tildone.cli.maintenance.checks import CHECKS, CheckContext
 from tildone.cli.opening import settings_for
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import columns, put, put_spans
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import StoreError, UsageError
 from tildone.kit.text import wrap_text
 from tildone.kit.theme import Role, Span
 from tildone.log import codec
-from tildone.log.health import Finding, Health
+from tildone.log.findings import Finding, Severity
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SIGNS = {Health.FINE: ("✓", Role.SUCCESS), Health.ODD: ("!", Role.WARNING), Health.BAD: ("✗", Role.ERROR)}
+SIGNS = {Severity.OK: ("✓", Role.SUCCESS), Severity.WARNING: ("!", Role.WARNING), Severity.ERROR: ("✗", Role.ERROR)}
 UNLIMITED_COLUMNS = 1_000_000
 MIN_COLUMNS = 20
 
@@ -40,15 +40,15 @@ def run(args: ParsedArgs) -> int:
     if args.has("json"):
         put(codec.dump([_as_data(*each) for each in told]))
     else:
-        put(_summary([finding.health for _, finding in told]))
-    return StoreError.exit_code if any(finding.health is Health.BAD for _, finding in told) else 0
+        put(_summary([finding.severity for _, finding in told]))
+    return StoreError.exit_code if any(finding.severity is Severity.ERROR for _, finding in told) else 0
 
 
 def _found(args: ParsedArgs, progress: Progress) -> Iterator[tuple[str, Finding]]:
     try:
         settings = settings_for(args)
     except UsageError as error:
-        yield "Settings", Finding(Health.BAD, str(error), "correct the setting, and rerun tildone doctor")
+        yield "Settings", Finding(Severity.ERROR, str(error), "correct the setting, and rerun tildone doctor")
         return
     context = CheckContext(settings, args.options, os.getcwd(), progress)
     for title, check in CHECKS:
@@ -58,7 +58,7 @@ def _found(args: ParsedArgs, progress: Progress) -> Iterator[tuple[str, Finding]
 
 def _lines(finding: Finding, before: Finding | None) -> list[tuple[Span, ...]]:
     """A finding, and below it the remedy unless the finding before has the same."""
-    sign, role = SIGNS[finding.health]
+    sign, role = SIGNS[finding.severity]
     room = max(MIN_COLUMNS, (columns() or UNLIMITED_COLUMNS) - 4)
     first, *rest = wrap_text(printable(finding.what), room)
     lines = [(Span("  "), Span(sign, role), Span(f" {first}")), *((Span(f"    {line}"),) for line in rest)]
@@ -68,8 +68,8 @@ def _lines(finding: Finding, before: Finding | None) -> list[tuple[Span, ...]]:
     return lines
 
 
-def _summary(all_of_it: list[Health]) -> str:
-    bad, odd = all_of_it.count(Health.BAD), all_of_it.count(Health.ODD)
+def _summary(all_of_it: list[Severity]) -> str:
+    bad, odd = all_of_it.count(Severity.ERROR), all_of_it.count(Severity.WARNING)
     if not bad and not odd:
         return "No problems found."
     parts = [f"{count} {'is' if count == 1 else 'are'} {word}" for count, word in ((bad, "bad"), (odd, "odd")) if count]
@@ -79,7 +79,7 @@ def _summary(all_of_it: list[Health]) -> str:
 def _as_data(title: str, finding: Finding) -> dict[str, str]:
     return {
         "check": title.lower(),
-        "health": finding.health.value,
+        "health": finding.severity.value,
         "what": finding.what,
         "remedy": finding.remedy,
     }

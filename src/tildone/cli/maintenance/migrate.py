@@ -11,7 +11,7 @@ from tildone.cli.opening import is_same_store, open_existing_store, settings_at,
 from tildone.cli.output.amounts import counted
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import StoreBusy, UsageError
 from tildone.log.copying import copy
 from tildone.typing import TYPE_CHECKING
@@ -39,11 +39,11 @@ def run(args: ParsedArgs) -> int:
     finally:
         source.close()
         target.close()
-    if not copied.sessions and not copied.went_on:
+    if not copied.sessions and not copied.changed_since:
         put(f"{printable(here.store.redacted)} has no sessions: nothing was copied.")
         return 0
     report(copied, f"Copied to {there.store.redacted}")
-    if copied.went_on:
+    if copied.changed_since:
         raise StoreBusy(f"{went_on(copied)}; rerun the command to copy the rest")
     word = "set" if os.name == "nt" else "export"
     put(f"To use it from now on: {word} TILDONE_STORE={shlex.quote(printable(there.store.redacted))}")
@@ -67,5 +67,5 @@ def sum_up(copied: CopyResult, done: str, *more: str) -> None:
 
 def went_on(copied: CopyResult) -> str:
     """Which sessions changed while they were copied."""
-    names = ", ".join(printable(name) for name in copied.went_on)
-    return f"{counted(len(copied.went_on), 'session')} changed in the meantime: {names}"
+    names = ", ".join(printable(name) for name in copied.changed_since)
+    return f"{counted(len(copied.changed_since), 'session')} changed in the meantime: {names}"

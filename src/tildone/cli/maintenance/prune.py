@@ -8,7 +8,7 @@ from tildone.cli.opening import open_existing_store, settings_for
 from tildone.cli.output.amounts import AGE_UNITS, MILLISECONDS_PER_DAY, age, counted, size
 from tildone.cli.output.prompts import confirm
 from tildone.cli.output.screen import on_terminal, put, put_spans
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.core.query import open_tasks
 from tildone.errors import HeadMoved, StoreError, UsageError
 from tildone.ids import now

@@ -13,11 +13,11 @@ from tildone.cli.opening import is_same_store, open_existing_store, settings_for
 from tildone.cli.output.amounts import counted
 from tildone.cli.output.progress import Progress
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import StoreDamaged, UsageError
 from tildone.log.address import parse_address
 from tildone.log.copying import copy, preview_copy
-from tildone.log.health import Health
+from tildone.log.findings import Severity
 from tildone.stores import store_kind
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.backup import open_backup
@@ -62,7 +62,7 @@ def _verify(source: SqliteStore, path: str) -> None:
     """
     with Progress() as progress:
         for finding in source.check(lambda done, total: progress("checking the backup", done, total)):
-            if finding.health is Health.BAD:
+            if finding.severity is Severity.ERROR:
                 raise StoreDamaged(f"{path} is damaged: {finding.what}")
 
 
@@ -147,7 +147,7 @@ def _description(each: CopyPreview) -> str:
     if each.new == each.events:
         return f"{printable(each.name)}: would be restored, with {counted(each.events, 'event')}"
     parts = [f"would gain {counted(each.new, 'event')}"] if each.new else []
-    if each.now.head != each.then.head:
+    if each.head_before.head != each.head_after.head:
         parts.append("would return to its state in the backup; its current state would be on another branch")
     elif not parts:
         parts.append("would have another redo path")

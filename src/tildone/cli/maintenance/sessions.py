@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.cli.opening import settings_for
 from tildone.cli.output.amounts import counted
 from tildone.cli.output.screen import moment, put, put_spans
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.core.query import progress
 from tildone.kit.theme import Role, Span
 from tildone.log import codec

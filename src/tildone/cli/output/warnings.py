@@ -24,7 +24,7 @@ def print_warnings(title: str, warnings: Sequence[ConversionWarning], *, verbose
     sys.stdout.flush()
     print(f"{printable(title)}:", file=sys.stderr)
     for warning in warnings if verbose else warnings[:MAX_LISTED]:
-        print(f"  {printable(warning.told() if verbose else str(warning))}", file=sys.stderr)
+        print(f"  {printable(warning.text() if verbose else str(warning))}", file=sys.stderr)
     more = len(warnings) - MAX_LISTED
     if more > 0 and not verbose:
         print(f"  and {more} more (use --verbose to list all)", file=sys.stderr)

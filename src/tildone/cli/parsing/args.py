@@ -2,53 +2,13 @@
 
 from __future__ import annotations
 
-from tildone.cli.parsing.table import Verb
+from tildone.cli.parsing.table import ParsedArgs, Verb
 from tildone.config import nearest
 from tildone.errors import UsageError
 from tildone.typing import TYPE_CHECKING
-from tildone.value import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-
-@value
-class ParsedArgs:
-    """A parsed command line: the verbs from the program down, the positional arguments, the options.
-
-    `options` has the last value of an option that was given several times; `values` returns all of them.
-    """
-
-    path: tuple[Verb, ...]
-    positional: tuple[str, ...]
-    options: dict[str, str]
-    occurrences: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def verb(self) -> Verb:
-        """The verb to run."""
-        return self.path[-1]
-
-    def has(self, option: str) -> bool:
-        """Whether an option was given."""
-        return option in self.options
-
-    def values(self, option: str) -> tuple[str, ...]:
-        """Every value that was given for an option, in order."""
-        return tuple(given for name, given in self.occurrences if name == option)
-
-    def positive_int(self, option: str, default: int) -> int:
-        """The value of an option that takes a positive integer.
-
-        Raises:
-            UsageError: the value is something else.
-        """
-        given = self.options.get(option)
-        if given is None:
-            return default
-        if not given.isdecimal() or int(given) == 0:
-            raise UsageError(f"--{option} requires a positive number, not {given!r}")
-        return int(given)
 
 
 def parse(root: Verb, argv: Sequence[str]) -> ParsedArgs:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import ParsedArgs, command, parse
-from tildone.cli.parsing.table import Verb
+from tildone.cli.parsing.args import command, parse
+from tildone.cli.parsing.table import ParsedArgs, Verb
 from tildone.kit.text import wrap_text
 
 COLUMNS = 100

@@ -6,7 +6,7 @@ import sys
 
 from tildone.cli.opening import settings_for
 from tildone.cli.output.screen import put, put_raw
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.dialects import DIALECTS, dialect_named, dialect_of_tool, tools_of
 from tildone.errors import Refused, UsageError
 from tildone.log import codec

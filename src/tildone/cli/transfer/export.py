@@ -8,14 +8,16 @@ from itertools import islice
 from tildone.cli.opening import open_for_reading, session_title, settings_for
 from tildone.cli.output.screen import put, put_raw
 from tildone.cli.output.warnings import print_warnings
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.reading import STREAM
 from tildone.config import nearest
 from tildone.errors import Refused, UsageError
 from tildone.files.atomic import read_text, write_text
-from tildone.formats import markdown, todotxt
+from tildone.formats import todotxt
 from tildone.formats.conversion import ExportedText
 from tildone.formats.detection import CLAUDE, FORMATS, JSON, MARKDOWN, PI, TODO_TXT, format_of_name
+from tildone.formats.markdown.reader import read
+from tildone.formats.markdown.writer import lossless_checklist
 from tildone.log import archive
 from tildone.log.archive import Archive
 from tildone.log.events import PlanChanged
@@ -47,7 +49,7 @@ def run(args: ParsedArgs) -> int:
             _check_overwrite(session, path, format_)
         write_text(path, written.text)
         put(f"Wrote the {'session' if format_ == JSON else 'plan'} to {printable(path)}")
-    print_warnings(f"Not represented in {format_}", written.said, verbose=args.has("verbose"))
+    print_warnings(f"Not represented in {format_}", written.warnings, verbose=args.has("verbose"))
     return 0
 
 
@@ -75,7 +77,7 @@ def _written(session: Session, format_: str) -> ExportedText:
     plan = session.plan
     if not plan.phases:
         raise Refused("there is no plan to export; start one with: tildone todo append TEXT")
-    return todotxt.write(plan) if format_ == TODO_TXT else ExportedText(markdown.lossless_checklist(plan))
+    return todotxt.write(plan) if format_ == TODO_TXT else ExportedText(lossless_checklist(plan))
 
 
 def _whole_session(session: Session) -> Archive:
@@ -112,7 +114,7 @@ def _check_overwrite(session: Session, path: str, format_: str) -> None:
     if text == "":
         return
     if format_ == MARKDOWN:
-        foreign = text is None or bool(markdown.read(text).problems)
+        foreign = text is None or bool(read(text).problems)
         what = "more than a checklist"
     elif format_ == TODO_TXT:
         foreign = text is None or not _is_former_plan(session, text)

@@ -7,7 +7,7 @@ import os
 from tildone.cli.opening import open_for_editing, session_title, settings_for
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.output.summary import plan_summary
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.importing import amount, as_data, import_history, import_plan, warn_of_losses
 from tildone.cli.transfer.reading import STREAM, checked_format, file_title, read_files
 from tildone.core.plan import Phase, Plan
@@ -65,17 +65,17 @@ def _merged(plans: Sequence[PlanFile]) -> PlanFile:
     if len(plans) == 1:
         return plans[0]
     phases: list[Phase] = []
-    said: list[ConversionWarning] = []
+    warnings: list[ConversionWarning] = []
     for file in plans:
         title = file_title(file.path)
         stem = os.path.splitext(os.path.basename(os.path.abspath(file.path)))[0]
         name = title if file.path == STREAM else stem
         phases += [replace(phase, name=phase.name or name) for phase in file.plan.phases]
-        said += [replace(remark, what=f"{remark.what} ({title})") for remark in file.said]
+        warnings += [replace(warning, message=f"{warning.message} ({title})") for warning in file.warnings]
         if any(not phase.name for phase in file.plan.phases):
-            said.append(ConversionWarning(f"tasks without a phase in {title} are in phase “{name}”"))
+            warnings.append(ConversionWarning(f"tasks without a phase in {title} are in phase “{name}”"))
     paths = ", ".join(file_title(file.path) for file in plans)
-    return PlanFile(paths, plans[0].format, Plan(tuple(phases)), tuple(said))
+    return PlanFile(paths, plans[0].format, Plan(tuple(phases)), tuple(warnings))
 
 
 def _report(args: ParsedArgs, done: Sequence[Imported]) -> None:

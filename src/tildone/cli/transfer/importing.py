@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.cli.opening import session_title, settings_for
 from tildone.cli.output.amounts import counted
 from tildone.cli.output.warnings import print_warnings
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.reading import file_title
 from tildone.core.ops import Write
 from tildone.core.plan import Plan
@@ -98,7 +98,7 @@ def as_data(done: Imported) -> dict[str, object]:
         "tasks": len(done.after.tasks),
         "changed": done.before != done.after,
         "new_events": done.new,
-        "said": [remark.told() for remark in done.file.said],
+        "said": [warning.text() for warning in done.file.warnings],
     }
 
 
@@ -112,4 +112,4 @@ def amount(done: Imported) -> str:
 
 def warn_of_losses(file: ImportFile, *, verbose: bool) -> None:
     """Print what the file contains that was not imported."""
-    print_warnings(f"Not imported from {file_title(file.path)}", file.said, verbose=verbose)
+    print_warnings(f"Not imported from {file_title(file.path)}", file.warnings, verbose=verbose)

@@ -118,12 +118,12 @@ def _pi_session(path: str, raw: bytes) -> HistoryFile:
             with open(copy, "wb") as file:
                 file.write(raw)
             history = read_history(copy, plan_in_entry)
-    said = tuple(ConversionWarning(_not_imported(kind, count)) for kind, count in history.skipped_entries)
-    return HistoryFile(path, PI, history.session, history.events, history.session_head, said)
+    warnings = tuple(ConversionWarning(_not_imported(kind, count)) for kind, count in history.skipped_entries)
+    return HistoryFile(path, PI, history.session, history.events, history.session_head, warnings)
 
 
 def _not_imported(entry_type: str, count: int) -> str:
-    """The remark on entries of a conversation that do not belong to the plan."""
+    """The warning on entries of a conversation that do not belong to the plan."""
     if entry_type == "message":
         what = "message" if count == 1 else "messages"
     else:
@@ -166,7 +166,7 @@ def _task_files(folder: str, files: Sequence[str]) -> PlanFile:
             raise Refused(f"{path} is not a task of Claude Code: it has no subject")
         held.append(data)
     taken: ImportedPlan = claude_tasks.read_task_files(held)
-    return PlanFile(folder, CLAUDE, taken.plan, taken.said)
+    return PlanFile(folder, CLAUDE, taken.plan, taken.warnings)
 
 
 def _bytes(path: str) -> bytes:

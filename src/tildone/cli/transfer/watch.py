@@ -14,7 +14,7 @@ import sys
 import time
 
 from tildone.cli.opening import session_title, settings_for
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.importing import Imported, amount, as_data, import_history, import_plan, warn_of_losses
 from tildone.cli.transfer.reading import STREAM, read_file
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
@@ -147,7 +147,7 @@ class Follower:
                 return
             self._report(done, first=last is None)
         self._last, self._trouble = file, ""
-        if (last is None or last.said != file.said) and not self._args.has("json"):
+        if (last is None or last.warnings != file.warnings) and not self._args.has("json"):
             warn_of_losses(file, verbose=self._args.has("verbose"))
 
     def _imported(self, file: ImportFile) -> Imported:

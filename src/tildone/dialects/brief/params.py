@@ -40,7 +40,7 @@ def steps(params: Mapping[str, Any]) -> list[Step]:
 def _steps(op: str, given: Sequence[Any]) -> Iterator[Step]:
     match op:
         case "add":
-            yield Append(tuple(map(Task, given)), anew=True)
+            yield Append(tuple(map(Task, given)), clear_finished=True)
         case "move":
             task, before = given
             yield Move(_one(task), None if before is None else _one(before))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.core.faults import NoSuchNumber, TaskMissing
-from tildone.core.numbers import numbered
+from tildone.core.numbers import assign_numbers
 from tildone.core.plan import Status
 from tildone.core.query import next_task
 from tildone.dialects.base import Reply
@@ -54,7 +54,7 @@ def refuse(_tool: Tool, wrong: Sequence[SchemaProblem], _given: object) -> Reply
 
 def listing(plan: Plan) -> str:
     """What is open, a task a line, and what is closed by its numbers alone."""
-    plan = numbered(plan, plan)
+    plan = assign_numbers(plan, plan)
     lines = [line for phase in plan.phases for line in _phase_lines(phase)]
     for status, word in CLOSED_WORDS.items():
         closed = [task.number for task in plan.tasks if task.status is status]
@@ -69,7 +69,7 @@ def context(plan: Plan) -> str | None:
 
 def carry_on(plan: Plan) -> str:
     """The nudge."""
-    plan = numbered(plan, plan)
+    plan = assign_numbers(plan, plan)
     upcoming = next_task(plan)
     first = upcoming[0] if upcoming else 0
     todo = [task for task in plan.tasks[first:] + plan.tasks[:first] if task.status.is_actionable]
@@ -83,8 +83,8 @@ def _said(text: str, *, is_error: bool = False) -> Reply:
 
 
 def _confirmed(before: Plan, after: Plan) -> str:
-    new = [task.number for task in after.tasks if task.number > before.counted]
-    if new and before.tasks and not before.counted:
+    new = [task.number for task in after.tasks if task.number > before.last_number]
+    if new and before.tasks and not before.last_number:
         new = [number for number in new if number > len(before.tasks)]
     said = _ranges(new) if new else OK
     still_open = any(task.status.is_open for task in after.tasks)
@@ -127,7 +127,7 @@ def _ranges(numbers: Iterable[int]) -> str:
 def _refusal(fault: Fault, plan: Plan) -> str:
     match fault:
         case NoSuchNumber(numbers):
-            known = _ranges(task.number for task in numbered(plan, plan).tasks)
+            known = _ranges(task.number for task in assign_numbers(plan, plan).tasks)
             return f"no {_ranges(numbers)}; " + (f"there are {known}" if known else "the plan is empty")
         case TaskMissing(text, empty):
             return (

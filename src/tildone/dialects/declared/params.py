@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.core.faults import Missing, TextTooLong, TooManyTasks, UnknownWord
+from tildone.core.faults import MissingField, TextTooLong, TooManyTasks, UnknownValue
 from tildone.core.ops import Write
 from tildone.core.plan import Status, Task, flat
 from tildone.core.rules import Focus, Rules
@@ -69,9 +69,9 @@ def _first_fault(params: Params) -> Fault | None:
     """The order of the questions is part of the contract: the first bad item is told, not the worst."""
     summary, todos = params.get("summary"), params.get("todos")
     if not isinstance(summary, str) or not summary.strip():
-        return Missing("summary", NAME)
+        return MissingField("summary", NAME)
     if not isinstance(todos, list | tuple):
-        return Missing("todos", NAME)
+        return MissingField("todos", NAME)
     if len(todos) > MAX_ITEMS:
         return TooManyTasks(len(todos), MAX_ITEMS, 0)
     for index, item in enumerate(todos):
@@ -84,12 +84,12 @@ def _first_fault(params: Params) -> Fault | None:
 def _item_fault(index: int, item: object) -> Fault | None:
     path = f"todos[{index}]"
     if not isinstance(item, dict):
-        return Missing(path, NAME)
+        return MissingField(path, NAME)
     content, status = item.get("content"), item.get("status")
     if not isinstance(content, str) or not content.strip():
-        return Missing(f"{path}.content", NAME)
+        return MissingField(f"{path}.content", NAME)
     if len(content.strip()) > MAX_CONTENT:
         return TextTooLong(index, MAX_CONTENT)
     if not isinstance(status, str):
-        return Missing(f"{path}.status", NAME)
-    return None if status in STATUSES else UnknownWord(f"{path}.status", status)
+        return MissingField(f"{path}.status", NAME)
+    return None if status in STATUSES else UnknownValue(f"{path}.status", status)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.core.faults import Missing, TextTooLong, TooManyActive, TooManyTasks, UnknownWord
+from tildone.core.faults import MissingField, TextTooLong, TooManyActive, TooManyTasks, UnknownValue
 from tildone.core.plan import Status
 from tildone.core.query import open_tasks, progress
 from tildone.dialects.declared.params import NAME, STATUSES
@@ -57,7 +57,7 @@ def sentence(fault: Fault) -> str:
             return f"todos[{index}].content: expected at most {limit} characters"
         case TooManyActive(count):
             return f"todos: expected at most one item in_progress, got {count}"
-        case Missing(field) | UnknownWord(field):
+        case MissingField(field) | UnknownValue(field):
             return f"{field}: expected {EXPECTED.get(field.rpartition('.')[2], EXPECTED_ITEM)}"
         case other:
             raise AssertionError(other)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.core.faults import Missing, TextTooLong, UnknownWord
+from tildone.core.faults import MissingField, TextTooLong, UnknownValue
 from tildone.core.ops import Append, At, Insert, Mark, Write
 from tildone.core.plan import Phase, Status, Task
 from tildone.core.rules import Rules, Unit, first_too_long
@@ -88,21 +88,21 @@ def write_steps(params: Params) -> Sequence[Step]:
         case "append":
             return (Append(tasks),)
         case "insert" if params.get("index") is None:
-            return (Missing("index", "insert"),)
+            return (MissingField("index", "insert"),)
         case "insert":
             return (Insert(tasks, int(params["index"])),)
         case mode:
-            return (UnknownWord("mode", str(mode)),)
+            return (UnknownValue("mode", str(mode)),)
 
 
 def edit_steps(params: Params) -> Sequence[Step]:
     """The changes of an edit. Positions are checked before the action."""
     indices = tuple(int(index) for index in params.get("indices") or ())
     if not indices:
-        return (Missing("indices", "edit"),)
+        return (MissingField("indices", "edit"),)
     action = params["action"]
     if action not in ACTIONS:
-        return Mark(At(indices), Status.PENDING), UnknownWord("action", str(action))
+        return Mark(At(indices), Status.PENDING), UnknownValue("action", str(action))
     return (Mark(At(indices), ACTIONS[action]),)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tildone.core.faults import (
     BadPosition,
-    Missing,
+    MissingField,
     NoTasks,
     OutOfRange,
     TextTooLong,
     TooManyTasks,
-    UnknownWord,
+    UnknownValue,
 )
 from tildone.core.plan import Status
 from tildone.core.query import next_task, open_tasks
@@ -100,9 +100,9 @@ def _sentences(fault: Fault, *, inserting: bool) -> tuple[str, str]:
         case TextTooLong(index, limit):
             said = f"todo item at index {index} exceeds maximum text length ({limit} characters)"
             return said, "text too long"
-        case Missing("index"):
+        case MissingField("index"):
             return "'index' is required for the 'insert' mode", "index required for insert"
-        case Missing():
+        case MissingField():
             return "'indices' is required for start/complete/abandon actions", "indices required"
         case TooManyTasks(adding, limit, current):
             doing = "inserting" if inserting else "appending"
@@ -121,7 +121,7 @@ def _short_sentence(fault: Fault) -> str:
             return f"indices [{_joined(indices)}] out of range (0 to {last})"
         case NoTasks():
             return "no todos exist"
-        case UnknownWord(field, word):
+        case UnknownValue(field, word):
             return f"unknown {field} '{word}'"
         case other:
             raise AssertionError(other)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.core.plan import Plan
 from tildone.core.reduce import enforce_focus
 from tildone.dialects.phased.params import RULES
-from tildone.formats.markdown import ParsedChecklist, read
+from tildone.formats.markdown.reader import ParsedChecklist, read
 from tildone.value import replace
 
 UNNAMED = "Todos"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.core.faults import Missing
+from tildone.core.faults import MissingField
 from tildone.core.ops import Append, Everything, InPhase, Mark, Named, Note, Remove, Write
 from tildone.core.plan import Phase, Status, Task
 from tildone.core.rules import Focus, Rules
@@ -68,7 +68,7 @@ def _steps(entry: Params) -> Sequence[Step]:
         case "append":
             return _append(entry)
         case "start" | "note" if not entry.get("task"):
-            return (Missing("task", entry["op"]),)
+            return (MissingField("task", entry["op"]),)
         case "start":
             return (Mark(_target(entry), Status.IN_PROGRESS),)
         case "note":
@@ -85,15 +85,15 @@ def _steps(entry: Params) -> Sequence[Step]:
 
 def _init(entry: Params) -> Sequence[Step]:
     if "list" not in entry:
-        return Write(()), Missing("list", "init")
+        return Write(()), MissingField("list", "init")
     return (Write(tuple(Phase(given["phase"], _tasks(given["items"])) for given in entry["list"])),)
 
 
 def _append(entry: Params) -> Sequence[Step]:
     if not entry.get("phase"):
-        return (Missing("phase", "append"),)
+        return (MissingField("phase", "append"),)
     if not entry.get("items"):
-        return (Missing("items", "append"),)
+        return (MissingField("items", "append"),)
     return (Append(_tasks(entry["items"]), entry["phase"]),)
 
 

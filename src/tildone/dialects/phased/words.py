@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tildone.core.faults import AlreadyThere, EmptyNote, Missing, PhaseMissing, TaskMissing
+from tildone.core.faults import DuplicateTask, EmptyNote, MissingField, PhaseMissing, TaskMissing
 from tildone.core.plan import Status
 from tildone.core.query import newly_completed, tasks_with_phase
 from tildone.dialects.base import Reply
@@ -81,7 +81,7 @@ def errors(faults: Sequence[Fault]) -> str:
 def sentence(fault: Fault) -> str:
     """A fault as this dialect puts it."""
     match fault:
-        case Missing(field):
+        case MissingField(field):
             return MISSING[field]
         case EmptyNote():
             return "Missing text for note operation"
@@ -89,7 +89,7 @@ def sentence(fault: Fault) -> str:
             return f'Task "{single_line(text)}" not found'
         case PhaseMissing(name):
             return f'Phase "{single_line(name)}" not found'
-        case AlreadyThere(text):
+        case DuplicateTask(text):
             return f'Task "{single_line(text)}" already exists'
         case other:
             raise AssertionError(other)

@@ -49,10 +49,10 @@ class AutoClear:
             # No caller waits for this, so it is retried until the store is available.
             self._stop = ctx.after(RETRY_MS, lambda: self._clear(ctx))
             return
-        self._waiting = done.waiting
+        self._waiting = done.schedule
         self._wait(ctx)
-        if done.gone:
-            self._gone(done.gone, ctx)
+        if done.removed:
+            self._gone(done.removed, ctx)
 
     def _stop_waiting(self) -> None:
         if self._stop is not None:

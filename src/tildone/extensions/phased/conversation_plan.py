@@ -14,7 +14,7 @@ from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import phases_in, resumed
 from tildone.extensions.restoring import NO_RULES, OpenSession, store_is_ahead
 from tildone.log.events import Actor
-from tildone.loop.auto_clear import Cleared, Schedule, cleared
+from tildone.loop.auto_clear import ClearResult, Schedule, clear_due
 from tildone.session import Session
 
 Entries = Sequence[Mapping[str, Any]]
@@ -97,10 +97,10 @@ class ConversationPlan:
         self._known = outcome.after
         return outcome
 
-    def clear(self, waiting: Schedule, now: int) -> Cleared:
+    def clear(self, waiting: Schedule, now: int) -> ClearResult:
         """Remove the finished tasks that are due, and nothing else, from the plan as it is now."""
         outcome = self.session.change(
-            lambda plan: (Write(cleared(plan, waiting, now).plan.phases),), Actor.TIMER, NO_RULES
+            lambda plan: (Write(clear_due(plan, waiting, now).plan.phases),), Actor.TIMER, NO_RULES
         )
-        self._known = cleared(self._known, waiting, now).plan
-        return cleared(outcome.before, waiting, now)
+        self._known = clear_due(self._known, waiting, now).plan
+        return clear_due(outcome.before, waiting, now)

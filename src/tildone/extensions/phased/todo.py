@@ -23,7 +23,7 @@ from tildone.core.plan import Plan
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import EDIT, phases_out
 from tildone.extensions.phased.conversation_plan import ConversationPlan
-from tildone.formats.markdown import read
+from tildone.formats.markdown.reader import read
 from tildone.host.content import TextBlock
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext

@@ -1,1 +1,1 @@
-"""Editing the settings files of coding agents, so that everything else in them stays as it is."""
+"""Editing the settings files of coding agents without touching anything else in them."""

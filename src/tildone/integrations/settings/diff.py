@@ -19,7 +19,7 @@ ROLES = {"+": Role.SUCCESS, "-": Role.ERROR}
 
 
 def diff_lines(change: FileChange) -> Iterator[Line]:
-    """The name of the file, then the lines removed and added, with a line of context."""
+    """Yield the name of the file, then the lines removed and added, with a line of context."""
     before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
     state = "new" if change.before is None else "removed" if change.after is None else ""
     yield Span(change.file, bold=True), Span(f"  ({state})" if state else "", Role.MUTED)
@@ -37,7 +37,7 @@ def diff_lines(change: FileChange) -> Iterator[Line]:
 
 
 def _common_prefix(one: list[str], other: list[str]) -> int:
-    """How many lines both begin with."""
+    """Return the number of leading lines that both have in common."""
     count = 0
     for left, right in zip(one, other, strict=False):
         if left != right:

@@ -1,8 +1,8 @@
-"""Edits of settings files: what an installation puts into them, and how it is put in and taken out again.
+"""Edits of settings files: the entries that an installation adds to them, and how they are added and removed.
 
-The files belong to other programs and are often written by hand. Three rules keep them safe: everything else in a file
-keeps its bytes (comments, order, indentation, line ends); a file that can't be parsed is refused and left alone; and
-an entry that is not ours is never replaced or removed. An entry is ours when it runs tildone (`is_ours`).
+The files belong to other programs and are often written by hand. Three rules protect them: everything else in a file
+keeps its bytes (comments, order, indentation, line ends); a file that can't be parsed is refused and not changed; and
+an entry that is not ours is never replaced or removed. An entry is ours if it runs tildone (`is_ours`).
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 NAME = "tildone"
 EMPTY_FILES: tuple[dict[str, Any], ...] = ({}, {"version": 1})
-"""The contents of a settings file that holds nothing but what we put there."""
+"""What a settings file contains once our entries are removed, if it had no others."""
 
 
 @value
 class ObjectMember:
-    """A member of an object in a JSON file. One that `yields` leaves a value that somebody else has set."""
+    """A member of an object in a JSON file. If it `yields`, a value that another program or a person set stays."""
 
     file: str
     path: tuple[str, ...]
-    held: Any
+    entry: Any
     yields: bool = False
 
 
@@ -41,7 +41,7 @@ class ArrayItem:
 
     file: str
     path: tuple[str, ...]
-    held: Any
+    entry: Any
 
 
 @value
@@ -64,17 +64,17 @@ Edit = ObjectMember | ArrayItem | TomlBlock | WholeFile
 
 
 def put_in(text: str | None, edit: Edit) -> str:
-    """The text of a file with the edit applied; None stands for a file that does not exist yet.
+    """Return the text of a file with the edit applied; a `text` of None means that the file does not exist yet.
 
     Raises:
-        Refused: the file can't be parsed, or an entry of somebody else is in the way.
+        Refused: the file can't be parsed, or contains an entry in the same place that is not ours.
     """
     try:
         match edit:
-            case ObjectMember(_, path, held, yields):
-                return _with_member(text, path, held, yields=yields)
-            case ArrayItem(_, path, held):
-                return _with_item(_json(text), path, held)
+            case ObjectMember(_, path, entry, yields):
+                return _with_member(text, path, entry, yields=yields)
+            case ArrayItem(_, path, entry):
+                return _with_item(_json(text), path, entry)
             case TomlBlock(_, lines):
                 return with_block(text or "", lines)
             case WholeFile(file, ours):
@@ -86,18 +86,18 @@ def put_in(text: str | None, edit: Edit) -> str:
 
 
 def take_out(text: str, edit: Edit, before: str | None) -> str | None:
-    """The text of a file with the edit undone; None when nothing is left of the file.
+    """Return the text of a file with the edit undone; None if the file is to be deleted.
 
-    `before` is the text from before the installation, None if there was no file.
+    `before` is the text before the installation, None if there was no file.
 
     Raises:
         Refused: the file can't be parsed.
     """
     try:
         match edit:
-            case ObjectMember(_, path, held, yields=True) if not is_ours(held):
+            case ObjectMember(_, path, entry, yields=True) if not is_ours(entry):
                 was = jsonc.get(_json(before), path)
-                ours = was is None and jsonc.get(text, path) == held
+                ours = was is None and jsonc.get(text, path) == entry
                 return _unless_empty(jsonc.prune(jsonc.remove(text, path), path[:-1], _json(before)) if ours else text)
             case ObjectMember(_, path):
                 return _unless_empty(jsonc.prune(jsonc.remove(text, path, is_ours), path[:-1], _json(before)))
@@ -111,9 +111,9 @@ def take_out(text: str, edit: Edit, before: str | None) -> str | None:
         raise _unparsable(edit, error) from error
 
 
-def is_ours(held: Any) -> bool:
-    """Whether an entry was put in by an installation: it runs tildone, or permits it to run."""
-    dumped = json.dumps(held)
+def is_ours(entry: Any) -> bool:
+    """Return whether an installation added this entry: it runs tildone, or permits it to run."""
+    dumped = json.dumps(entry)
     return NAME in dumped and ("mcp" in dumped or " hook " in dumped)
 
 
@@ -121,23 +121,23 @@ def _unparsable(edit: Edit, error: ValueError) -> Refused:
     return Refused(f"{edit.file} can't be parsed ({error}); nothing was changed")
 
 
-def _with_member(text: str | None, path: tuple[str, ...], held: object, *, yields: bool) -> str:
+def _with_member(text: str | None, path: tuple[str, ...], entry: object, *, yields: bool) -> str:
     source = _json(text)
     present = jsonc.get(source, path)
-    if present is not None and present != held and not is_ours(present):
+    if present is not None and present != entry and not is_ours(present):
         if yields:
             return source if text is not None else ""
-        raise Refused(f"{'.'.join(path)} is set already, and not by tildone")
-    return jsonc.put(source, path, held)
+        raise Refused(f"{'.'.join(path)} is already set, and not by tildone")
+    return jsonc.put(source, path, entry)
 
 
-def _with_item(text: str, path: tuple[str, ...], held: object) -> str:
+def _with_item(text: str, path: tuple[str, ...], entry: object) -> str:
     present = jsonc.get(text, path)
     if isinstance(present, list):
-        if held in present:
+        if entry in present:
             return text
         text = jsonc.remove(text, path, is_ours)
-    return jsonc.append(text, path, held)
+    return jsonc.append(text, path, entry)
 
 
 def _json(text: str | None) -> str:

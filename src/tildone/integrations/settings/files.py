@@ -1,7 +1,7 @@
-"""Settings files on disk: what an installation would change in them, and writing the change.
+"""Settings files on disk: computing the changes of an installation, and writing them.
 
-The first installation keeps a copy of each file beside it (`.tildone-backup`). Removal compares with that copy: a file
-that nobody else changed meanwhile gets its old bytes back, any other loses only our entries.
+The first installation copies each file to a backup beside it (`.tildone-backup`). Removal compares with the backup: a
+file that nobody else has changed since gets its old bytes back; from any other file only our entries are removed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NEW_FILE_MODE = 0o600
 
 @value
 class FileChange:
-    """The text of a file before and after; None where there is no file."""
+    """The text of a file before and after a change; None means that there is no file."""
 
     file: str
     before: str | None
@@ -31,10 +31,10 @@ class FileChange:
 
 
 def install_changes(edits: Iterable[Edit]) -> list[FileChange]:
-    """The changes that applying these edits makes.
+    """Return the changes that applying these edits makes.
 
     Raises:
-        Refused: a file can't be read or parsed, or an entry of somebody else is in the way.
+        Refused: a file can't be read or parsed, or contains an entry in the same place that is not ours.
     """
     texts: dict[str, tuple[str | None, str | None]] = {}
     for edit in edits:
@@ -46,7 +46,7 @@ def install_changes(edits: Iterable[Edit]) -> list[FileChange]:
 
 
 def uninstall_changes(edits: Iterable[Edit]) -> list[FileChange]:
-    """The changes that undoing these edits makes.
+    """Return the changes that undoing these edits makes.
 
     Raises:
         Refused: a file can't be read or parsed.
@@ -68,7 +68,7 @@ def uninstall_changes(edits: Iterable[Edit]) -> list[FileChange]:
 
 
 def read(file: str) -> str | None:
-    """The text of a file with its line ends as they are; None if there is no such file.
+    """Return the text of a file with its line ends as they are; None if there is no such file.
 
     Raises:
         Refused: the file can't be read.
@@ -85,7 +85,7 @@ def read(file: str) -> str | None:
 
 
 def install(change: FileChange) -> None:
-    """Write a changed file, after copying the original beside it if there is no copy yet.
+    """Write a changed file, after making a backup if there is none yet.
 
     Raises:
         Refused: the file can't be written.
@@ -96,7 +96,7 @@ def install(change: FileChange) -> None:
 
 
 def uninstall(change: FileChange) -> None:
-    """Write a changed file, or remove one of which nothing is left, and the copy beside it.
+    """Write a changed file, or remove it if nothing is left in it, and remove its backup.
 
     Raises:
         Refused: the file can't be written.
@@ -122,7 +122,7 @@ def _without_whitespace(text: str) -> str:
 
 
 def _write(file: str, text: str, mode_of: str) -> None:
-    """Write a file atomically, with the permissions of another if that exists."""
+    """Write a file atomically, with the permissions of the file `mode_of` if that exists."""
     try:
         like = os.stat(mode_of) if os.path.exists(mode_of) else None
         if os.path.exists(file) and not os.access(file, os.W_OK):

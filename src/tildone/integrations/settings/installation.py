@@ -1,6 +1,6 @@
 """The edits that install tildone into a coding agent, collected from its integration.
 
-Integrations describe their settings through this class rather than import the edits, because hooks import integrations.
+Integrations call this class instead of importing the edits, because hooks import integrations and must start fast.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from tildone.integrations.settings.edits import ArrayItem, Edit, ObjectMember, T
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
-    from tildone.integrations.record import Integration
     from tildone.integrations.settings.site import Site
 
 SHIMS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "shims")
@@ -27,13 +27,13 @@ class Installation:
         self.site = site
         self.edits: list[Edit] = []
 
-    def set_member(self, file: str, path: tuple[str, ...], held: object, *, yields: bool = False) -> None:
-        """Set a member of a JSON file; one that `yields` leaves a value that somebody else has set."""
-        self.edits.append(ObjectMember(file, path, held, yields))
+    def set_member(self, file: str, path: tuple[str, ...], entry: object, *, yields: bool = False) -> None:
+        """Set a member of a JSON file. If it `yields`, a value that another program or a person set stays."""
+        self.edits.append(ObjectMember(file, path, entry, yields))
 
-    def add_item(self, file: str, path: tuple[str, ...], held: object) -> None:
+    def add_item(self, file: str, path: tuple[str, ...], entry: object) -> None:
         """Add an item to an array in a JSON file."""
-        self.edits.append(ArrayItem(file, path, held))
+        self.edits.append(ArrayItem(file, path, entry))
 
     def add_toml(self, file: str, lines: list[str]) -> None:
         """Add lines at the end of a TOML file."""
@@ -43,12 +43,12 @@ class Installation:
         """Write a file that is ours alone."""
         self.edits.append(WholeFile(file, text))
 
-    def write_json(self, file: str, held: object) -> None:
+    def write_json(self, file: str, data: object) -> None:
         """Write a JSON file that is ours alone."""
-        self.write_file(file, json.dumps(held, indent=2) + "\n")
+        self.write_file(file, json.dumps(data, indent=2) + "\n")
 
     def write_shim(self, file: str, shim: str) -> None:
-        """Write one of our shims, with what it is to run filled in."""
+        """Write one of our shims, with its placeholders replaced."""
         with open(os.path.join(SHIMS, shim), encoding="utf-8") as opened:
             text = opened.read()
         parts = {"mcp": self.site.mcp, "hooks": self.site.hooks}
@@ -57,17 +57,17 @@ class Installation:
             "ARGUMENTS": list(self.site.arguments),
             "PARTS": parts,
         }
-        for placeholder, held in filled.items():
-            text = text.replace(f'"%{placeholder}%"', json.dumps(held))
+        for placeholder, setting in filled.items():
+            text = text.replace(f'"%{placeholder}%"', json.dumps(setting))
         self.write_file(file, text)
 
 
-def edits_for(integration: Integration, site: Site) -> list[Edit]:
-    """The edits that install tildone into a coding agent at a site.
+def edits_for(configure: Callable[[Installation], None], site: Site) -> list[Edit]:
+    """Return the edits that an integration's `configure` makes at a site.
 
     Raises:
         UsageError: the agent can't be configured for that site.
     """
     installation = Installation(site)
-    integration.configure(installation)
+    configure(installation)
     return installation.edits

@@ -1,8 +1,8 @@
-"""JSON with comments, edited in place: only the entry that is added or removed changes, every other byte stays.
+"""Editing JSON with comments in place: an entry is added or removed, and every other byte stays the same.
 
-Settings files are written by hand, so they can't be parsed and written anew. They are scanned for the positions of
-their values (`jsonc_scanner`), and the text is spliced at those positions. An inserted entry is laid out like its
-siblings, and `_without` undoes what `_inserted` did to the byte.
+Settings files are written by hand, so serializing the parsed data would lose comments and layout. Instead the text is
+scanned for the positions of its values (`jsonc_scanner`) and spliced at those positions. An inserted entry is indented
+like its siblings, and `_without` is the exact inverse of `_inserted`.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 def get(text: str, path: Path) -> Any:
-    """The value at a path; None if there is none."""
+    """Return the value at a path; None if there is none."""
     node: Node | None = scan(text)
     for key in path:
         node = node.child(key) if node is not None else None
     return None if node is None else node.data
 
 
-def put(text: str, path: Path, held: object) -> str:
-    """The text with `held` at a path; missing objects are made, and an equal value keeps its bytes.
+def put(text: str, path: Path, data: object) -> str:
+    """Return the text with `data` at a path. Missing objects are created; an equal value keeps its bytes.
 
     Raises:
         InvalidJson: the text is not JSON, or a value on the path is not an object.
@@ -41,14 +41,14 @@ def put(text: str, path: Path, held: object) -> str:
         child = node.child(key)
         if child is None:
             for name in reversed(path[depth + 1 :]):
-                held = {name: held}
-            return _inserted(text, node, key, held)
+                data = {name: data}
+            return _inserted(text, node, key, data)
         node = child
-    return text if node.data == held else text[: node.start] + _shown(text, node.start, held) + text[node.end :]
+    return text if node.data == data else text[: node.start] + _shown(text, node.start, data) + text[node.end :]
 
 
 def append(text: str, path: Path, item: object) -> str:
-    """The text with one more item in the array at a path, which is made if it is missing.
+    """Return the text with one more item in the array at a path, which is created if it is missing.
 
     Raises:
         InvalidJson: the text is not JSON, a value on the path is not an object, or the last one not an array.
@@ -64,7 +64,7 @@ def append(text: str, path: Path, item: object) -> str:
 
 
 def remove(text: str, path: Path, unwanted: Callable[[Any], bool] = lambda _: True) -> str:
-    """The text without the member at a path, or, if that is an array, without its items that are `unwanted`."""
+    """Return the text without the member at a path, or, if that is an array, without its items that are `unwanted`."""
     parent = _at(text, path[:-1])
     target = parent.child(path[-1]) if parent is not None else None
     if parent is None or target is None:
@@ -78,9 +78,9 @@ def remove(text: str, path: Path, unwanted: Callable[[Any], bool] = lambda _: Tr
 
 
 def prune(text: str, path: Path, before: str = "{}") -> str:
-    """The text without the empty objects and arrays on a path, from the innermost outwards.
+    """Return the text without the empty objects and arrays on a path, removed from the innermost outwards.
 
-    Those that the text `before` had stay.
+    Those that are also in the text `before` stay.
     """
     for length in range(len(path), 0, -1):
         if get(before, path[:length]) is not None:
@@ -106,14 +106,14 @@ def _index(parent: Node, key: str) -> int:
     return max(index for index, (name, _, _) in enumerate(parent.children) if name == key)
 
 
-def _inserted(text: str, parent: Node, key: str | None, held: object) -> str:
-    """The text with one more child, after the last."""
+def _inserted(text: str, parent: Node, key: str | None, data: object) -> str:
+    """Return the text with one more child, after the last."""
     newline = "\r\n" if "\r\n" in text else "\n"
     lead = f"{json.dumps(key, ensure_ascii=False)}: " if key is not None else ""
     if not parent.children:
         outer = _indent(text, parent.start)
         inner = outer + _unit(text)
-        entry = f"{newline}{inner}{lead}{_laid_out(text, held, inner)}"
+        entry = f"{newline}{inner}{lead}{_laid_out(text, data, inner)}"
         inside = text[parent.start + 1 : parent.end - 1]
         close = "" if "\n" in inside else f"{newline}{outer}"
         return (
@@ -122,20 +122,20 @@ def _inserted(text: str, parent: Node, key: str | None, held: object) -> str:
     _, start, last = parent.children[-1]
     comma = _comma(text, last.end)
     if "\n" not in text[parent.start : start]:
-        entry = f" {lead}{json.dumps(held, ensure_ascii=False)}"
+        entry = f" {lead}{json.dumps(data, ensure_ascii=False)}"
         if comma is None:
             return f"{text[: last.end]},{entry}{text[last.end :]}"
         return f"{text[: comma + 1]}{entry},{text[comma + 1 :]}"
     inner = _indent(text, start)
     at = _line_end(text, last.end if comma is None else comma + 1, parent.end - 1)
-    entry = f"{newline}{inner}{lead}{_laid_out(text, held, inner)}"
+    entry = f"{newline}{inner}{lead}{_laid_out(text, data, inner)}"
     if comma is None:
         return f"{text[: last.end]},{text[last.end : at]}{entry}{text[at:]}"
     return f"{text[:at]}{entry},{text[at:]}"
 
 
 def _without(text: str, parent: Node, index: int) -> str:
-    """The text without one child: the inverse of `_inserted`."""
+    """Return the text without one child: the inverse of `_inserted`."""
     _, start, node = parent.children[index]
     comma = _comma(text, node.end)
     if len(parent.children) == 1 and not text[parent.start + 1 : start].strip():
@@ -156,7 +156,7 @@ def _without(text: str, parent: Node, index: int) -> str:
 
 
 def _ends_comment(text: str, newline: int, end: int) -> bool:
-    """Whether a line comment ends at `newline` and text that must not become part of it follows `end`."""
+    """Return whether a line comment ends at `newline` and text that must not become part of it follows `end`."""
     line = text[text.rfind("\n", 0, newline) + 1 : newline]
     return "//" in line and not text[end:].lstrip(" \t").startswith(("\r", "\n"))
 
@@ -167,7 +167,7 @@ def _comma(text: str, at: int) -> int | None:
 
 
 def _line_end(text: str, at: int, limit: int) -> int:
-    """The end of the line if only comments that end on it follow `at`; otherwise `at`."""
+    """Return the end of the line if only comments that end on it follow `at`; otherwise `at`."""
     rest = re.compile(r"(?:[ \t]|/\*(?:[^*\n]|\*(?!/))*\*/)*(?://[^\n]*)?").match(text, at, limit)
     end = rest.end() if rest else at
     if text[end - 1 : end] == "\r":
@@ -176,14 +176,14 @@ def _line_end(text: str, at: int, limit: int) -> int:
 
 
 def _indent(text: str, at: int) -> str:
-    """The indentation of the line that contains a position."""
+    """Return the indentation of the line that contains a position."""
     begin = text.rfind("\n", 0, at) + 1
     line = text[begin:at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _unit(text: str) -> str:
-    """One level of indentation: that of the first indented line."""
+    """Return one level of indentation, taken from the first indented line."""
     for line in text.splitlines():
         indent = line[: len(line) - len(line.lstrip(" \t"))]
         if indent and line.strip():
@@ -191,10 +191,10 @@ def _unit(text: str) -> str:
     return "  "
 
 
-def _laid_out(text: str, held: object, indent: str) -> str:
+def _laid_out(text: str, data: object, indent: str) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
-    return json.dumps(held, indent=_unit(text), ensure_ascii=False).replace("\n", f"{newline}{indent}")
+    return json.dumps(data, indent=_unit(text), ensure_ascii=False).replace("\n", f"{newline}{indent}")
 
 
-def _shown(text: str, at: int, held: object) -> str:
-    return _laid_out(text, held, _indent(text, at))
+def _shown(text: str, at: int, data: object) -> str:
+    return _laid_out(text, data, _indent(text, at))

@@ -1,4 +1,4 @@
-"""A parser for JSON with comments and trailing commas that keeps the position of every value."""
+"""A parser for JSON with comments and trailing commas that records the position of every value."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Node:
     children: tuple[tuple[str | None, int, Node], ...] = ()
 
     def child(self, key: str) -> Node | None:
-        """The member of that name; of duplicates the last, as in `json`."""
+        """Return the member of that name; the last one of duplicates, as in `json`."""
         return next((node for name, _, node in reversed(self.children) if name == key), None)
 
 
 def scan(text: str) -> Node:
-    """The value in a text, with the positions of its parts.
+    """Return the value in a text, with the positions of its parts.
 
     Raises:
-        InvalidJson: the text holds no value, or more than one; the message says in which line.
+        InvalidJson: the text contains no value, or more than one; the message gives the line.
     """
     scanner = Scanner(text)
     node = scanner.value(scanner.skip_blank(0), 0)
@@ -55,11 +55,11 @@ class Scanner:
         self._text = text
 
     def error(self, at: int, why: str) -> InvalidJson:
-        """The exception for a position."""
+        """Return the exception for a position."""
         return InvalidJson(f"line {self._text.count(chr(10), 0, at) + 1}: {why}")
 
     def skip_blank(self, at: int) -> int:
-        """The position after white space and comments."""
+        """Return the position after white space and comments."""
         text = self._text
         while at < len(text):
             if text[at] in _SPACE:
@@ -77,7 +77,7 @@ class Scanner:
         return at
 
     def value(self, at: int, depth: int) -> Node:
-        """The value that begins at a position."""
+        """Return the value that begins at a position."""
         if depth > MAX_DEPTH:
             raise self.error(at, "nested too deeply")
         match self._text[at : at + 1]:
@@ -115,7 +115,7 @@ class Scanner:
         return Node(start, at + 1, [node.data for _, _, node in children], tuple(children))
 
     def _next(self, at: int, close: str) -> int:
-        """The position of the next child, or of the end; a comma before the end is allowed."""
+        """Return the position of the next child, or of the end; a comma before the end is allowed."""
         at = self.skip_blank(at)
         if self._text[at : at + 1] == ",":
             return self.skip_blank(at + 1)

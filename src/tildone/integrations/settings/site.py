@@ -1,4 +1,4 @@
-"""Where an installation goes: the person's home or a project, the platform, and the program that agents are to run."""
+"""The target of an installation: the user's home or a project, the platform, and the program that agents run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 USER, PROJECT = "user", "project"
-"""The scopes of an installation: all projects of the person, or one project, in files that can be shared."""
+"""The scopes of an installation: all projects of the user, or one project, in files that can be shared."""
 
 
 @value
 class Site:
-    """The target of an installation. `mcp` and `hooks` say which parts of tildone are wanted."""
+    """The target of an installation. `mcp` and `hooks` select the parts of tildone to install."""
 
     home: str
     project: str
@@ -33,15 +33,15 @@ class Site:
 
     @property
     def for_user(self) -> bool:
-        """Whether the installation is for all projects of the person."""
+        """Whether the installation is for all projects of the user."""
         return self.scope == USER
 
     def at(self, user: str, project: str) -> str:
-        """The first path in the person's home, or the second in the project, as the scope wants it."""
+        """Return the path `user` below the home folder, or `project` below the project, depending on the scope."""
         return os.path.join(self.home, user) if self.for_user else os.path.join(self.project, project)
 
     def hook_command(self, agent: str, *event: str) -> str:
-        """The command line of a hook, quoted for the platform's shell."""
+        """Return the command line of a hook, quoted for the platform's shell."""
         words = [self.program, "hook", agent, *event]
         if self.platform == "win32":
             return " ".join(f'"{word}"' if " " in word else word for word in words)

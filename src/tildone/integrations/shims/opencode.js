@@ -1,16 +1,16 @@
 // tildone for opencode: reports opencode's events to `tildone hook opencode` and carries out the replies.
 // `tildone install opencode` wrote this file; `tildone uninstall opencode` removes it.
-// Errors in here never disturb opencode.
+// Errors in this file never reach opencode.
 
 import { spawn } from "node:child_process"
 
 const PROGRAM = "%PROGRAM%"
 const ARGUMENTS = "%ARGUMENTS%"
-const OPTIONS = ARGUMENTS.slice(1) // the first starts the MCP server
-const SECONDS = 10
+const OPTIONS = ARGUMENTS.slice(1) // without "mcp", which starts the MCP server
+const TIMEOUT_SECONDS = 10
 
-/** The reply of tildone to an event; an empty object where there is none. */
-function answered(event, said) {
+/** Runs `tildone hook opencode` for an event; resolves to its reply, or to an empty object. */
+function callHook(event, payload) {
   return new Promise((resolve) => {
     try {
       const child = spawn(PROGRAM, ["hook", "opencode", event, ...OPTIONS], {
@@ -20,38 +20,38 @@ function answered(event, said) {
       let out = ""
       const end = (text) => {
         clearTimeout(timer)
-        resolve(parsed(text))
+        resolve(parseObject(text))
       }
       const timer = setTimeout(() => {
         child.kill("SIGKILL")
-        child.stdout.destroy() // its children may still hold the other end open
+        child.stdout.destroy() // its child processes may still have the other end open
         child.unref()
         end("")
-      }, SECONDS * 1000)
+      }, TIMEOUT_SECONDS * 1000)
       child.on("error", () => end(""))
       child.on("close", () => end(out))
       child.stdin.on("error", () => {})
       child.stdout.on("error", () => {})
       child.stdout.setEncoding("utf8")
       child.stdout.on("data", (text) => (out += text))
-      child.stdin.end(JSON.stringify(said))
+      child.stdin.end(JSON.stringify(payload))
     } catch {
       resolve({})
     }
   })
 }
 
-function parsed(text) {
+function parseObject(text) {
   try {
-    const found = JSON.parse(text)
-    return found !== null && typeof found === "object" ? found : {}
+    const data = JSON.parse(text)
+    return data !== null && typeof data === "object" ? data : {}
   } catch {
     return {}
   }
 }
 
 /** The text in the parts of a message. */
-function words(parts) {
+function textOf(parts) {
   return parts
     .filter((part) => part.type === "text" && !part.synthetic)
     .map((part) => part.text)
@@ -59,45 +59,46 @@ function words(parts) {
 }
 
 export const Tildone = async ({ client, directory }) => {
-  const parents = new Map() // by session: the session that started it as a subagent, if any
-  const begun = new Set() // the sessions that were given their plan since opencode was started
-  const busy = new Set()
-  const nudges = new Map() // the prompts that we sent ourselves, by session
+  const parents = new Map() // by session: its parent, if it is the session of a subagent
+  const informed = new Set() // the sessions that have received their plan since opencode started
+  const busy = new Set() // the sessions in which the model is running
+  const nudges = new Map() // by session: the prompt that we sent to continue it
 
-  const tell = (event, sessionID, said = {}) => answered(event, { sessionID, directory, event, ...said })
+  const report = (event, sessionID, fields = {}) => callHook(event, { sessionID, directory, event, ...fields })
 
-  /** The session of the person that a subagent's session belongs to; any other session is its own root. */
+  /** Resolves to the session that, directly or not, started a subagent's session; otherwise to the session itself. */
   async function root(sessionID) {
     if (!parents.has(sessionID)) {
-      const found = await client.session.get({ path: { id: sessionID } }).catch(() => undefined)
-      parents.set(sessionID, found?.data?.parentID)
+      const response = await client.session.get({ path: { id: sessionID } }).catch(() => undefined)
+      parents.set(sessionID, response?.data?.parentID)
     }
     const parent = parents.get(sessionID)
     return parent ? root(parent) : sessionID
   }
 
-  /** Whether a session is a person's: subagents do not work on the plan. */
-  const persons = async (sessionID) => (await root(sessionID)) === sessionID
+  /** Whether a session is not a subagent's: subagents do not work on the plan. */
+  const isRoot = async (sessionID) => (await root(sessionID)) === sessionID
 
-  /** How the last turn ended: its last message, and whether it was aborted or failed. */
-  async function ended(sessionID) {
-    const found = await client.session.messages({ path: { id: sessionID } })
-    const last = (found.data ?? []).findLast((message) => message.info.role === "assistant")
+  /** The end of the last turn: its last message, and whether it completed, failed or was aborted. */
+  async function lastTurn(sessionID) {
+    const response = await client.session.messages({ path: { id: sessionID } })
+    const last = (response.data ?? []).findLast((message) => message.info.role === "assistant")
     if (!last) return undefined
     const { error, mode, agent, providerID, modelID } = last.info
     const status = !error ? "completed" : error.name === "MessageAbortedError" ? "aborted" : "error"
-    return { text: words(last.parts), status, mode: mode ?? agent, model: { providerID, modelID } }
+    return { text: textOf(last.parts), status, mode: mode ?? agent, model: { providerID, modelID } }
   }
 
-  async function held(sessionID) {
+  /** Asks the gate whether a session that has become idle continues, and if so sends it the prompt. */
+  async function continueIfOpen(sessionID) {
     busy.delete(sessionID)
-    if (!(await persons(sessionID))) return
-    const turn = await ended(sessionID)
+    if (!(await isRoot(sessionID))) return
+    const turn = await lastTurn(sessionID)
     if (!turn) return
     const { text, status, mode, model } = turn
-    const { prompt, notice } = await tell("session.idle", sessionID, { text, status, permission_mode: mode })
+    const { prompt, notice } = await report("session.idle", sessionID, { text, status, permission_mode: mode })
     if (notice) await client.tui.showToast({ body: { message: notice, variant: "warning" } })
-    // The person may have sent a prompt meanwhile.
+    // The person may have sent a prompt in the meantime.
     if (!prompt || busy.has(sessionID)) return
     nudges.set(sessionID, prompt)
     await client.session.prompt({
@@ -109,54 +110,54 @@ export const Tildone = async ({ client, directory }) => {
   const events = {
     "session.created": ({ info }) => void parents.set(info.id, info.parentID),
     "session.status": ({ sessionID, status }) => void (status.type === "busy" && busy.add(sessionID)),
-    "session.idle": ({ sessionID }) => held(sessionID),
-    "session.compacted": ({ sessionID }) => tell("session.compacted", sessionID),
-    "session.deleted": ({ info }) => tell("session.deleted", info.id),
+    "session.idle": ({ sessionID }) => continueIfOpen(sessionID),
+    "session.compacted": ({ sessionID }) => report("session.compacted", sessionID),
+    "session.deleted": ({ info }) => report("session.deleted", info.id),
   }
 
   /** Wraps a hook so that its errors are ignored. */
-  const quietly =
+  const ignoringErrors =
     (hook) =>
-    async (...given) => {
+    async (...args) => {
       try {
-        return await hook(...given)
+        return await hook(...args)
       } catch {
         return undefined
       }
     }
 
   return {
-    event: quietly(({ event }) => events[event.type]?.(event.properties)),
+    event: ignoringErrors(({ event }) => events[event.type]?.(event.properties)),
 
-    "chat.message": quietly(async ({ sessionID }, { message, parts }) => {
-      const text = words(parts)
+    "chat.message": ignoringErrors(async ({ sessionID }, { message, parts }) => {
+      const text = textOf(parts)
       const ours = nudges.get(sessionID) === text
       nudges.delete(sessionID)
-      if (ours || !(await persons(sessionID))) return
-      const first = begun.has(sessionID) ? {} : await tell("session.created", sessionID)
-      begun.add(sessionID)
-      const { context } = await tell("chat.message", sessionID, { text })
-      const told = [first.context, context].filter(Boolean).join("\n")
+      if (ours || !(await isRoot(sessionID))) return
+      const first = informed.has(sessionID) ? {} : await report("session.created", sessionID)
+      informed.add(sessionID)
+      const { context } = await report("chat.message", sessionID, { text })
+      const added = [first.context, context].filter(Boolean).join("\n")
       // opencode sorts the parts of a message by id.
       const id = `${parts.at(-1)?.id ?? "prt"}_tildone`
-      if (told) parts.push({ id, sessionID, messageID: message.id, type: "text", text: told, synthetic: true })
+      if (added) parts.push({ id, sessionID, messageID: message.id, type: "text", text: added, synthetic: true })
     }),
 
-    "experimental.session.compacting": quietly(async ({ sessionID }, output) => {
-      const { context } = await tell("session.created", sessionID)
+    "experimental.session.compacting": ignoringErrors(async ({ sessionID }, output) => {
+      const { context } = await report("session.created", sessionID)
       if (context) output.context.push(context)
     }),
 
     "tool.execute.before": async ({ tool, sessionID }, { args }) => {
-      // This also tells the MCP server which session calls next.
-      const asked = quietly(async () => tell("tool.execute.before", await root(sessionID), { tool, args }))
-      const { halt } = (await asked()) ?? {}
+      // The hook also notes for the MCP server which session calls next.
+      const ask = ignoringErrors(async () => report("tool.execute.before", await root(sessionID), { tool, args }))
+      const { halt } = (await ask()) ?? {}
       if (halt) throw new Error(halt) // opencode refuses a tool call when the hook throws
     },
 
-    "tool.execute.after": quietly(async ({ tool, sessionID, args }, output) => {
-      if (tool !== "todowrite" || !(await persons(sessionID))) return
-      await tell("tool.execute.after", sessionID, { tool, args: args ?? output.metadata, output })
+    "tool.execute.after": ignoringErrors(async ({ tool, sessionID, args }, output) => {
+      if (tool !== "todowrite" || !(await isRoot(sessionID))) return
+      await report("tool.execute.after", sessionID, { tool, args: args ?? output.metadata, output })
     }),
   }
 }

@@ -1,92 +1,92 @@
 // tildone for pi: reports pi's events to `tildone hook pi` and carries out the replies.
 // `tildone install pi` wrote this file; `tildone uninstall pi` removes it.
-// Errors in here never disturb pi; only a failed call of one of our tools is reported.
+// Errors in this file never reach pi, except for a failed call of one of our tools.
 
 import { spawn } from "node:child_process";
 
 const PROGRAM: string = "%PROGRAM%";
 const ARGUMENTS: any = "%ARGUMENTS%";
-const OPTIONS: string[] = ARGUMENTS.slice(1); // the first starts the MCP server, which pi does not use
+const OPTIONS: string[] = ARGUMENTS.slice(1); // without "mcp", which starts the MCP server: pi does not use it
 const PARTS: any = "%PARTS%"; // which parts were installed: our tools, our hooks, or both
-const SECONDS = 10;
-const KIND = "tildone";
+const TIMEOUT_SECONDS = 10;
+const CUSTOM_TYPE = "tildone";
 
-type Answer = { said: any; text: string; wrong: string };
+type Reply = { data: any; text: string; error: string };
 
-/** The reply of tildone to an event: parsed (empty where there is none), as text, and any error message. */
-function answered(event: string, given: object, signal?: AbortSignal): Promise<Answer> {
+/** Runs `tildone hook pi` for an event; resolves to its output, parsed (or {}) and as text, and any error message. */
+function callHook(event: string, payload: object, signal?: AbortSignal): Promise<Reply> {
   return new Promise((resolve) => {
     try {
       const child = spawn(PROGRAM, ["hook", "pi", event, ...OPTIONS], { stdio: "pipe", windowsHide: true });
       let out = "";
       let err = "";
-      const end = (wrong: string) => {
+      const end = (error: string) => {
         clearTimeout(timer);
-        signal?.removeEventListener("abort", stop);
-        resolve({ said: parsed(out), text: out.trim(), wrong });
+        signal?.removeEventListener("abort", onAbort);
+        resolve({ data: parseObject(out), text: out.trim(), error });
       };
-      const give_up = (wrong: string) => {
+      const abort = (error: string) => {
         child.kill("SIGKILL");
-        child.stdout.destroy(); // its children may still hold the other ends open
+        child.stdout.destroy(); // its child processes may still have the other ends open
         child.stderr.destroy();
         child.unref();
         out = "";
-        end(wrong);
+        end(error);
       };
-      const stop = () => give_up("interrupted");
-      const timer = setTimeout(() => give_up(`no answer within ${SECONDS} seconds`), SECONDS * 1000);
-      signal?.addEventListener("abort", stop);
+      const onAbort = () => abort("interrupted");
+      const timer = setTimeout(() => abort(`no answer within ${TIMEOUT_SECONDS} seconds`), TIMEOUT_SECONDS * 1000);
+      signal?.addEventListener("abort", onAbort);
       child.on("error", (error) => end(error.message));
       child.on("close", () => end(err.trim()));
       child.stdin.on("error", () => {});
       for (const stream of [child.stdout, child.stderr]) stream.on("error", () => {}).setEncoding("utf8");
       child.stdout.on("data", (text) => (out += text));
       child.stderr.on("data", (text) => (err += text));
-      child.stdin.end(JSON.stringify(given));
+      child.stdin.end(JSON.stringify(payload));
     } catch (error) {
-      resolve({ said: {}, text: "", wrong: String(error) });
+      resolve({ data: {}, text: "", error: String(error) });
     }
   });
 }
 
-function parsed(text: string): any {
+function parseObject(text: string): any {
   try {
-    const found = JSON.parse(text);
-    return found !== null && typeof found === "object" ? found : {};
+    const data = JSON.parse(text);
+    return data !== null && typeof data === "object" ? data : {};
   } catch {
     return {};
   }
 }
 
-/** The text of the last message of the model. */
-function last_message(messages: any[]): string {
+/** The text of the model's last message. */
+function lastMessage(messages: any[]): string {
   const last = messages.findLast((message) => message.role === "assistant");
   const parts = Array.isArray(last?.content) ? last.content : [];
   return parts.filter((part: any) => part.type === "text").map((part: any) => part.text).join("\n");
 }
 
 export default function (pi: any) {
-  let begun = false; // whether the model of this conversation was given its plan
+  let informed = false; // whether the model of this conversation has received its plan
 
-  const tell = (event: string, ctx: any, said: object = {}, signal?: AbortSignal) => {
+  const report = (event: string, ctx: any, fields: object = {}, signal?: AbortSignal) => {
     const sessionID = ctx.sessionManager.getSessionId();
-    return answered(event, { sessionID, directory: ctx.cwd, event, ...said }, signal);
+    return callHook(event, { sessionID, directory: ctx.cwd, event, ...fields }, signal);
   };
 
   /** Registers a handler whose errors are ignored. */
-  const on = (event: string, handler: (event: any, ctx: any) => Promise<any>, wanted: boolean = PARTS.hooks) =>
-    wanted &&
-    pi.on(event, async (given: any, ctx: any) => {
+  const on = (event: string, handler: (event: any, ctx: any) => Promise<any>, enabled: boolean = PARTS.hooks) =>
+    enabled &&
+    pi.on(event, async (payload: any, ctx: any) => {
       try {
-        return await handler(given, ctx);
+        return await handler(payload, ctx);
       } catch {
         return undefined;
       }
     });
 
-  const show = (ctx: any, line: string) => ctx.hasUI && ctx.ui.setStatus(KIND, line || undefined);
+  const showStatus = (ctx: any, line: string) => ctx.hasUI && ctx.ui.setStatus(CUSTOM_TYPE, line || undefined);
 
-  const offer = (tool: any) =>
+  const register = (tool: any) =>
     pi.registerTool({
       name: tool.name,
       label: tool.label,
@@ -96,48 +96,48 @@ export default function (pi: any) {
       promptGuidelines: tool.guidelines,
       executionMode: "sequential",
       async execute(_id: string, args: any, signal: AbortSignal | undefined, _update: any, ctx: any) {
-        const { said, wrong } = await tell("call", ctx, { tool: tool.name, args }, signal);
-        if (typeof said.text !== "string") throw new Error(wrong || "tildone does not answer");
-        show(ctx, said.line);
-        if (said.failed) throw new Error(said.text); // pi expects a failed tool call to throw
-        return { content: [{ type: "text", text: said.text }], details: undefined };
+        const { data, error } = await report("call", ctx, { tool: tool.name, args }, signal);
+        if (typeof data.text !== "string") throw new Error(error || "tildone does not answer");
+        showStatus(ctx, data.line);
+        if (data.failed) throw new Error(data.text); // pi expects a failed tool call to throw
+        return { content: [{ type: "text", text: data.text }], details: undefined };
       },
     });
 
   const start = async (_event: any, ctx: any) => {
-    begun = false;
-    const { said } = PARTS.mcp ? await tell("tools", ctx) : { said: {} };
-    for (const tool of said.tools ?? []) offer(tool);
-    if (ctx.hasUI) show(ctx, (await tell("status", ctx)).text);
+    informed = false;
+    const { data } = PARTS.mcp ? await report("tools", ctx) : { data: {} };
+    for (const tool of data.tools ?? []) register(tool);
+    if (ctx.hasUI) showStatus(ctx, (await report("status", ctx)).text);
   };
 
   on("session_start", start, true);
 
   on("before_agent_start", async (event, ctx) => {
-    const first = begun ? undefined : (await tell("session_start", ctx)).said.context;
-    begun = true;
-    const { context } = (await tell("before_agent_start", ctx, { text: event.prompt })).said;
+    const first = informed ? undefined : (await report("session_start", ctx)).data.context;
+    informed = true;
+    const { context } = (await report("before_agent_start", ctx, { text: event.prompt })).data;
     const content = [first, context].filter(Boolean).join("\n");
-    return content ? { message: { customType: KIND, content, display: false } } : undefined;
+    return content ? { message: { customType: CUSTOM_TYPE, content, display: false } } : undefined;
   });
 
   on("agent_before_settle", async (event, ctx) => {
-    // A turn that was interrupted, failed, or continues anyway is left alone.
+    // A turn that was interrupted, failed, or continues anyway needs no nudge.
     if (event.outcome !== "completed" || event.continue || ctx.hasPendingMessages()) return undefined;
-    const text = last_message(event.context.contextMessages);
-    const { prompt, notice } = (await tell("agent_before_settle", ctx, { text })).said;
+    const text = lastMessage(event.context.contextMessages);
+    const { prompt, notice } = (await report("agent_before_settle", ctx, { text })).data;
     if (notice && ctx.hasUI) ctx.ui.notify(notice, "warning");
     if (!prompt || ctx.hasPendingMessages()) return undefined;
-    const nudge = { type: "custom_message", customType: KIND, content: prompt, display: true };
+    const nudge = { type: "custom_message", customType: CUSTOM_TYPE, content: prompt, display: true };
     return { entries: [...event.entries, nudge], continue: true };
   });
 
   on("tool_call", async (event, ctx) => {
-    const { halt } = (await tell("tool_call", ctx, { tool: event.toolName })).said;
+    const { halt } = (await report("tool_call", ctx, { tool: event.toolName })).data;
     return halt ? { block: true, reason: halt } : undefined;
   });
 
-  on("session_compact", (_event, ctx) => tell("session_compact", ctx));
+  on("session_compact", (_event, ctx) => report("session_compact", ctx));
 
-  on("session_shutdown", (event, ctx) => tell("session_shutdown", ctx, { reason: event.reason }));
+  on("session_shutdown", (event, ctx) => report("session_shutdown", ctx, { reason: event.reason }));
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
-from tildone.log.health import Finding, Health
+from tildone.log.findings import Finding, Severity
 from tildone.stores.pi import entries as pi
 from tildone.stores.pi.folder import has_session_file_name
 from tildone.stores.pi.history import History
@@ -35,11 +35,11 @@ _LEAVE = "nothing to do: it is skipped"
 def findings(folder: Folder, recover: PlanInEntry) -> Iterator[Finding]:
     """Check a folder, file by file."""
     if not os.path.isdir(folder.path):
-        yield Finding(Health.FINE, "the folder does not exist yet; the first change creates it")
+        yield Finding(Severity.OK, "the folder does not exist yet; the first change creates it")
         return
-    yield Finding(Health.FINE, f"a folder of session files, written in format version {VERSION}")
+    yield Finding(Severity.OK, f"a folder of session files, written in format version {VERSION}")
     if not os.access(folder.path, os.W_OK):
-        yield Finding(Health.ODD, "the folder is not writable", _PERMIT)
+        yield Finding(Severity.WARNING, "the folder is not writable", _PERMIT)
     files = events = 0
     for path in sorted(folder.paths()):
         history = History(path, recover)
@@ -50,8 +50,8 @@ def findings(folder: Folder, recover: PlanInEntry) -> Iterator[Finding]:
         if len(paths) > 1:
             used, *others = map(os.path.basename, paths)
             what = f"several files contain session {session!r}: {used} is used, {', '.join(others)} not"
-            yield Finding(Health.ODD, what, _CHOOSE)
-    yield Finding(Health.FINE, f"files with a plan: {files:,}; events in them: {events:,}")
+            yield Finding(Severity.WARNING, what, _CHOOSE)
+    yield Finding(Severity.OK, f"files with a plan: {files:,}; events in them: {events:,}")
 
 
 def _file_findings(history: History) -> Iterator[Finding]:
@@ -66,26 +66,28 @@ def _file_findings(history: History) -> Iterator[Finding]:
         # The file was removed or replaced during the check.
         return
     except StoreTooNew as error:
-        yield Finding(Health.BAD, _about(name, error), _UPDATE)
+        yield Finding(Severity.ERROR, _about(name, error), _UPDATE)
         return
     except StoreDamaged as error:
         is_ours = has_session_file_name(path)
-        yield Finding(Health.BAD if is_ours else Health.ODD, _about(name, error), _RESTORE if is_ours else _LEAVE)
+        yield Finding(
+            Severity.ERROR if is_ours else Severity.WARNING, _about(name, error), _RESTORE if is_ours else _LEAVE
+        )
         return
     except StoreError as error:
-        yield Finding(Health.BAD, _about(name, error), _PERMIT)
+        yield Finding(Severity.ERROR, _about(name, error), _PERMIT)
         return
     if history.outline.version < VERSION:
         what = f"{name} has format version {history.outline.version}; the next change upgrades it to {VERSION}"
-        yield Finding(Health.FINE, what)
+        yield Finding(Severity.OK, what)
     if not os.access(path, os.W_OK):
-        yield Finding(Health.ODD, f"{name} is not writable", _PERMIT)
+        yield Finding(Severity.WARNING, f"{name} is not writable", _PERMIT)
     for flaw in flaws[:MAX_REPORTED]:
-        yield Finding(Health.BAD, _about(name, flaw), _RESTORE)
+        yield Finding(Severity.ERROR, _about(name, flaw), _RESTORE)
     if len(flaws) > MAX_REPORTED:
-        yield Finding(Health.BAD, f"{name}: there are more errors", _RESTORE)
+        yield Finding(Severity.ERROR, f"{name}: there are more errors", _RESTORE)
     for what in _oddities(history, text.split(b"\n"), list_orphans=not flaws):
-        yield Finding(Health.ODD, f"{name}: {what}", _LEAVE)
+        yield Finding(Severity.WARNING, f"{name}: {what}", _LEAVE)
 
 
 def _flaws(history: History) -> list[StoreDamaged]:

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from tildone.log.events import Event
-    from tildone.log.health import Finding
-    from tildone.log.store import Progress
+    from tildone.log.findings import Finding
+    from tildone.log.store import ProgressCallback
     from tildone.stores.pi.entries import PlanInEntry
 
     T = TypeVar("T")
@@ -203,7 +203,7 @@ class JsonlStore:
                 pause = min(pause * 1.5, MAX_POLL_SECONDS)
         return True
 
-    def check(self, _progress: Progress | None = None) -> Iterator[Finding]:
+    def check(self, _progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Check the integrity of the folder and its files, file by file."""
         # Late, because few commands need it.
         from tildone.stores.pi.examination import findings  # noqa: PLC0415  see above

@@ -7,7 +7,7 @@ from itertools import islice
 from tildone.errors import StoreError
 from tildone.log import codec
 from tildone.log.events import PlanChanged
-from tildone.log.health import Finding, Health
+from tildone.log.findings import Finding, Severity
 from tildone.stores.postgres.names import from_sql, key
 from tildone.stores.postgres.rows import key_or_none
 from tildone.typing import TYPE_CHECKING
@@ -70,22 +70,22 @@ class StoredSession:
 def findings(rows: Rows) -> Iterator[Finding]:
     """Check a store; `rows` runs a query by name."""
     [(server, version, safe, read_only)] = rows("server")
-    yield Finding(Health.FINE, f"PostgreSQL {server}, schema {version}")
+    yield Finding(Severity.OK, f"PostgreSQL {server}, schema {version}")
     if not safe:
-        yield Finding(Health.ODD, _UNSAFE, _MAKE_SAFE)
+        yield Finding(Severity.WARNING, _UNSAFE, _MAKE_SAFE)
     if read_only:
-        yield Finding(Health.ODD, _READ_ONLY, _MAKE_WRITABLE)
+        yield Finding(Severity.WARNING, _READ_ONLY, _MAKE_WRITABLE)
     count = 0
     try:
         for problem in islice(_integrity_errors(rows), MAX_FINDINGS + 1):
             count += 1
-            yield Finding(Health.BAD, "there are more errors" if count > MAX_FINDINGS else problem, _REMEDY)
+            yield Finding(Severity.ERROR, "there are more errors" if count > MAX_FINDINGS else problem, _REMEDY)
     except StoreError as error:
         count += 1
-        yield Finding(Health.BAD, f"the rest cannot be read: {error}", _REMEDY)
+        yield Finding(Severity.ERROR, f"the rest cannot be read: {error}", _REMEDY)
     if not count:
         [(sessions, events)] = rows("totals")
-        yield Finding(Health.FINE, f"{_count(sessions, 'session')} and {_count(events, 'event')}, all intact")
+        yield Finding(Severity.OK, f"{_count(sessions, 'session')} and {_count(events, 'event')}, all intact")
 
 
 def _integrity_errors(rows: Rows) -> Iterator[str]:

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
     from tildone.log.events import Event
-    from tildone.log.health import Finding
-    from tildone.log.store import Progress
+    from tildone.log.findings import Finding
+    from tildone.log.store import ProgressCallback
 
 RECHECK_SECONDS = 10.0
 """A waiter reads the head itself this often, in case a notification was lost with its connection."""
@@ -205,7 +205,7 @@ class PostgresStore:
                 notified.clear()
         return True
 
-    def check(self, _progress: Progress | None = None) -> Iterator[Finding]:
+    def check(self, _progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Check the integrity of the database, piece by piece."""
         return findings(self._rows)
 

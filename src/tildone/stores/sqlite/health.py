@@ -8,7 +8,7 @@ from itertools import islice
 import apsw
 
 from tildone.log import codec
-from tildone.log.health import Finding, Health
+from tildone.log.findings import Finding, Severity
 from tildone.stores.sqlite import queries
 from tildone.stores.sqlite.schema import SCHEMA_VERSION, from_sql, schema_version, to_sql
 from tildone.typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from tildone.log.store import Progress
+    from tildone.log.store import ProgressCallback
 
 MAX_FINDINGS = 20
 """How many errors are reported: more would not change the remedy."""
@@ -26,12 +26,12 @@ _REMEDY = "restore a backup: tildone restore FILE"
 _UPDATE = "any other command migrates it; to make a backup first: tildone backup"
 
 
-def findings(connection: apsw.Connection, path: str, progress: Progress | None = None) -> Iterator[Finding]:
+def findings(connection: apsw.Connection, path: str, progress: ProgressCallback | None = None) -> Iterator[Finding]:
     """Check a store and return the findings."""
     version = schema_version(connection, path)
-    yield Finding(Health.FINE, f"SQLite {apsw.sqlite_lib_version()}, schema {version}")
+    yield Finding(Severity.OK, f"SQLite {apsw.sqlite_lib_version()}, schema {version}")
     if version < SCHEMA_VERSION:
-        yield Finding(Health.ODD, f"the store has not been migrated to schema {SCHEMA_VERSION}", _UPDATE)
+        yield Finding(Severity.WARNING, f"the store has not been migrated to schema {SCHEMA_VERSION}", _UPDATE)
     count = 0
     try:
         # The queries need the current schema; in an older one only the pages are checked.
@@ -39,16 +39,16 @@ def findings(connection: apsw.Connection, path: str, progress: Progress | None =
         errors = integrity_errors(connection, progress) if current else _page_errors(connection)
         for error in islice(errors, MAX_FINDINGS + 1):
             count += 1
-            yield Finding(Health.BAD, "there are more errors" if count > MAX_FINDINGS else error, _REMEDY)
+            yield Finding(Severity.ERROR, "there are more errors" if count > MAX_FINDINGS else error, _REMEDY)
     except (apsw.Error, UnicodeDecodeError) as error:
         count += 1
-        yield Finding(Health.BAD, f"the rest cannot be read: {error}", _REMEDY)
+        yield Finding(Severity.ERROR, f"the rest cannot be read: {error}", _REMEDY)
     if not count:
         sessions, events = connection.execute(queries.TOTALS).get
-        yield Finding(Health.FINE, f"{_count(sessions, 'session')} and {_count(events, 'event')}, all intact")
+        yield Finding(Severity.OK, f"{_count(sessions, 'session')} and {_count(events, 'event')}, all intact")
 
 
-def integrity_errors(connection: apsw.Connection, progress: Progress | None = None) -> Iterator[str]:
+def integrity_errors(connection: apsw.Connection, progress: ProgressCallback | None = None) -> Iterator[str]:
     """Return every inconsistency in the store, as a sentence."""
     yield from _page_errors(connection)
     yield from _event_errors(connection, progress)
@@ -63,7 +63,7 @@ def _page_errors(connection: apsw.Connection) -> Iterator[str]:
             yield f"SQLite reports: {message}"
 
 
-def _event_errors(connection: apsw.Connection, progress: Progress | None) -> Iterator[str]:
+def _event_errors(connection: apsw.Connection, progress: ProgressCallback | None) -> Iterator[str]:
     """Return errors of events that cannot be decoded, or whose checksum or columns do not match their text."""
     total = connection.execute(queries.COUNT_EVENTS).get
     for number, row in enumerate(connection.execute(queries.ALL_EVENTS), 1):

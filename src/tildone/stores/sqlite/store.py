@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tildone.log.events import Event
-    from tildone.log.health import Finding
-    from tildone.log.store import Progress
+    from tildone.log.findings import Finding
+    from tildone.log.store import ProgressCallback
 
 FIRST_POLL_SECONDS = 0.005
 MAX_POLL_SECONDS = 0.05
@@ -180,7 +180,7 @@ class SqliteStore:
                 pause = min(pause * 1.5, MAX_POLL_SECONDS)
         return True
 
-    def check(self, progress: Progress | None = None) -> Iterator[Finding]:
+    def check(self, progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Check the integrity of one snapshot of the file, on a separate connection that blocks nobody."""
         # Late, because few commands need it.
         from tildone.stores.sqlite.health import findings  # noqa: PLC0415  see above

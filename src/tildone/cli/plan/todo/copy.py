@@ -7,7 +7,7 @@ from base64 import b64encode
 
 from tildone.cli.opening import open_for_reading
 from tildone.cli.output.screen import on_terminal, put, put_raw
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.applying import COMMAND, apply_answer
 from tildone.commands.answer import CopyText
 from tildone.commands.verbs import after_request

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.cli.opening import open_for_editing
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.applying import apply_answer, query
 from tildone.commands import verbs
 from tildone.core.plan import Status

@@ -12,7 +12,7 @@ import tempfile
 from tildone.cli.opening import open_for_editing
 from tildone.cli.output.prompts import read_line
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.applying import apply_answer
 from tildone.commands.answer import Answer, OpenEditor
 from tildone.commands.verbs import after_request, draft, request_failed

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tildone.cli.opening import open_for_reading
 from tildone.cli.output.screen import put_raw
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.applying import COMMAND, apply_answer
 from tildone.cli.plan.todo.import_file import STREAM, read_text
 from tildone.commands.answer import Answer, WriteFile
 from tildone.commands.verbs import FILE, after_request, export, request_failed
 from tildone.errors import Refused
-from tildone.formats.markdown import read
+from tildone.formats.markdown.reader import read
 
 
 def run(args: ParsedArgs) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 
 from tildone.cli.opening import open_for_editing
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.applying import apply_answer
 from tildone.commands.answer import ReadFile
 from tildone.commands.verbs import FILE, after_request, request_failed
 from tildone.errors import Refused
-from tildone.formats.markdown import read
+from tildone.formats.markdown.reader import read
 from tildone.log.events import Actor
 
 STREAM = "-"

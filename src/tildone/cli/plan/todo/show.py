@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.cli.opening import open_for_reading, session_title
 from tildone.cli.output.screen import columns, put, put_spans
-from tildone.cli.parsing.args import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.views.plan_lines import plan_lines
 
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from tests.formats.hostile_plans import FAMILIES, plans
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.formats.checklists import looks_like_one, read
 from tildone.formats.conversion import ConversionWarning
-from tildone.formats.markdown import lossless_checklist, portable_checklist
+from tildone.formats.markdown.importer import has_checkbox, read
+from tildone.formats.markdown.writer import lossless_checklist, portable_checklist
 
 PLANS_EACH = 60
 
@@ -49,7 +49,7 @@ pieces = st.sampled_from(
 
 
 def said(text: str) -> list[str]:
-    return [str(remark) for remark in read(text).said]
+    return [str(warning) for warning in read(text).warnings]
 
 
 def test_the_tasks_of_an_issue_are_found_under_their_headings() -> None:
@@ -69,9 +69,9 @@ def test_the_tasks_of_an_issue_are_found_under_their_headings() -> None:
             ),
         )
     )
-    assert taken.said == (
-        ConversionWarning("a heading without a task below it is left out", (1, 12)),
-        ConversionWarning("what is no task stays in the file", (3, 13)),
+    assert taken.warnings == (
+        ConversionWarning("a heading without tasks is not imported", (1, 12)),
+        ConversionWarning("text outside of tasks is not imported", (3, 13)),
     )
 
 
@@ -91,7 +91,7 @@ def test_every_mark_of_ours_is_known_and_others_are_taken_as_open() -> None:
     taken = read("Do:\n- [/] a\n- [-] b\n- [!] c\n- [?] d\n- [link](e)\n")
 
     assert taken.plan == flat(Task("a", IN_PROGRESS), Task("b", ABANDONED), Task("c", BLOCKED), Task("d"))
-    assert ConversionWarning("the mark [?] is not known; the task is taken as open", (5,)) in taken.said
+    assert ConversionWarning("unknown mark [?]; the task is imported as pending", (5,)) in taken.warnings
 
 
 def test_tasks_within_tasks_follow_them() -> None:
@@ -99,9 +99,7 @@ def test_tasks_within_tasks_follow_them() -> None:
     taken = read("- [ ] a\n\t- [x] b\n\t\t- [ ] c\n- [ ] d\n")
 
     assert taken.plan == flat(Task("a"), Task("b", COMPLETED), Task("c"), Task("d"))
-    assert taken.said == (
-        ConversionWarning("a task within a task follows it; that it belonged to it is not kept", (2, 3)),
-    )
+    assert taken.warnings == (ConversionWarning("a nested task follows its parent; the nesting is lost", (2, 3)),)
 
 
 def test_tasks_within_a_plain_item_have_its_text_before_theirs() -> None:
@@ -109,8 +107,8 @@ def test_tasks_within_a_plain_item_have_its_text_before_theirs() -> None:
     taken = read("- Backend:\n  - [ ] API\n-\n  - [ ] b\n")
 
     assert taken.plan == plan_of("Backend: API", "b")
-    assert taken.said[0] == ConversionWarning(
-        "a task within an item without a box has that item's text before its own", (2,)
+    assert taken.warnings[0] == ConversionWarning(
+        "a task below a plain list item is prefixed with that item's text", (2,)
     )
 
 
@@ -158,8 +156,8 @@ Do:
         Task("b"),
     )
     assert said(text) == [
-        "line 12: a task within a task follows it; that it belonged to it is not kept",
-        "line 1: what is no task stays in the file",
+        "line 12: a nested task follows its parent; the nesting is lost",
+        "line 1: text outside of tasks is not imported",
     ]
 
 
@@ -184,9 +182,9 @@ def test_a_task_in_code_is_none(code: str) -> None:
     taken = read(f"- [ ] yes\n\nprose\n\n{code}\n")
 
     assert taken.plan == plan_of("yes")
-    assert [remark.what for remark in taken.said] == [
-        "a task in code is none, and left out",
-        "what is no task stays in the file",
+    assert [warning.message for warning in taken.warnings] == [
+        "a task in code is not imported",
+        "text outside of tasks is not imported",
     ]
 
 
@@ -211,19 +209,19 @@ def test_comments_are_left_out_and_said() -> None:
     taken = read(text)
 
     assert taken.plan == plan_of("a", "behind", "`<!-- code -->` and <!-- no end", "b")
-    assert taken.said == (
-        ConversionWarning("a comment is left out", (1, 2)),
-        ConversionWarning("a task in a comment is none, and left out", (3,)),
+    assert taken.warnings == (
+        ConversionWarning("a comment is not imported", (1, 2)),
+        ConversionWarning("a task in a comment is not imported", (3,)),
     )
 
 
 def test_data_before_the_text_is_no_text() -> None:
     """It has an end, and no task in it; else it is a rule like any other."""
     assert read("---\ntitle: x\n---\n- [ ] a\n").plan == plan_of("a")
-    assert said("---\ntitle: x\n...\n- [ ] a\n") == ["lines 1, 2 and 3: what is no task stays in the file"]
+    assert said("---\ntitle: x\n...\n- [ ] a\n") == ["lines 1, 2 and 3: text outside of tasks is not imported"]
     assert read("---\n- [ ] a\n---\n- [ ] b\n").plan == plan_of("a", "b")
     assert read("---\nprose\n- [ ] a\n").plan == plan_of("a")
-    assert said("---\nprose\n") == ["lines 1 and 2: what is no task stays in the file"]
+    assert said("---\nprose\n") == ["lines 1 and 2: text outside of tasks is not imported"]
 
 
 def test_a_line_below_makes_a_heading() -> None:
@@ -244,15 +242,15 @@ def test_headings_are_phases_whatever_their_level() -> None:
 def test_a_task_that_somebody_quotes_is_none() -> None:
     """It is another's."""
     assert said("> - [ ] theirs\n\n- [ ] ours\n") == [
-        "line 1: a task in a quotation is none, and left out",
-        "line 1: what is no task stays in the file",
+        "line 1: a task in a quotation is not imported",
+        "line 1: text outside of tasks is not imported",
     ]
 
 
 def test_a_task_without_text_is_said() -> None:
     """A comment that holds nothing is no text."""
     assert read("Do:\n- [ ] <!--tildone nonsense-->\n- [ ] a\n").plan == plan_of("a")
-    assert "a task whose text is empty is left out" in said("Do:\n- [ ] <!--tildone nonsense-->\n- [ ] a\n")
+    assert "a task without text is not imported" in said("Do:\n- [ ] <!--tildone nonsense-->\n- [ ] a\n")
 
 
 def test_odd_line_breaks_do_not_part_a_task() -> None:
@@ -268,7 +266,7 @@ def test_what_tildone_wrote_is_read_as_tildone_reads_it(family: str) -> None:
     for plan in plans(FAMILIES[family], family, PLANS_EACH):
         taken = read(lossless_checklist(plan))
 
-        assert (taken.plan, taken.said) == (plan, ())
+        assert (taken.plan, taken.warnings) == (plan, ())
 
 
 @pytest.mark.parametrize("family", ["ordinary words", "line breaks", "half surrogate pairs", "emoji and scripts"])
@@ -286,7 +284,7 @@ def test_any_text_is_read(text: str) -> None:
     taken = read(text)
 
     assert taken.plan == read(text.replace("\r\n", "\n")).plan
-    assert looks_like_one(portable_checklist(taken.plan)) is bool(taken.plan.tasks)
+    assert has_checkbox(portable_checklist(taken.plan)) is bool(taken.plan.tasks)
 
 
 def test_many_comments_that_never_end_are_read_in_no_time() -> None:
@@ -299,4 +297,4 @@ def test_many_comments_that_never_end_are_read_in_no_time() -> None:
 )
 def test_a_checklist_is_known_by_a_box(text: str, *, found: bool) -> None:
     """On any line."""
-    assert looks_like_one(text) is found
+    assert has_checkbox(text) is found

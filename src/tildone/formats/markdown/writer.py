@@ -1,0 +1,92 @@
+"""Writers of Markdown checklists: a portable and a lossless one."""
+
+from __future__ import annotations
+
+import re
+
+from tildone.formats.markdown.exact import (
+    OPENING,
+    note_lines,
+    notes_comment,
+    split_notes,
+    text_comment,
+    visible_note_line,
+    visible_text,
+)
+from tildone.formats.whitespace import JS_WHITESPACE
+from tildone.typing import TYPE_CHECKING
+from tildone.views.sanitize import single_line
+
+if TYPE_CHECKING:
+    from tildone.core.plan import Phase, Plan
+
+EMPTY = "# Todos\n"
+_SURROGATES = "[\ud800-\udfff]"
+
+
+def portable_checklist(plan: Plan) -> str:
+    """Return the plan in the form that other tools write and read; line breaks within an element become a symbol."""
+    return _joined([_portable_lines(phase) for phase in plan.phases]) or EMPTY
+
+
+def lossless_checklist(plan: Plan) -> str:
+    """Return the plan in a form from which `reader.read` restores the same plan, whatever its texts contain.
+
+    Equal to `portable_checklist` where that is lossless. A flat list has no heading.
+    """
+    return _joined([_lossless_lines(phase, first=not index) for index, phase in enumerate(plan.phases)])
+
+
+def _joined(blocks: list[list[str]]) -> str:
+    return "\n".join("".join(f"{line}\n" for line in lines) for lines in blocks)
+
+
+def _portable_lines(phase: Phase) -> list[str]:
+    lines = [f"# {_portable(phase.name)}"]
+    for task in phase.tasks:
+        lines.append(f"- [{task.status.checkbox}] {_portable(task.text)}")
+        lines += _quoted(note_lines(task.notes, _portable_note_line))
+    return lines
+
+
+def _lossless_lines(phase: Phase, *, first: bool) -> list[str]:
+    flat = first and not phase.name and phase.tasks
+    lines = [] if flat else [f"# {_exact_text(phase.name)}"]
+    for task in phase.tasks:
+        lines.append(f"- [{task.status.checkbox}] {_exact_text(task.text)}")
+        lines += _quoted(_exact_notes(task.notes))
+    return lines
+
+
+def _exact_text(text: str) -> str:
+    """A phase name or task text, with a comment if it would not be restored without one."""
+    if text and text == text.strip(JS_WHITESPACE) and _is_literal(text):
+        return text
+    return f"{visible_text(text)} {text_comment(text)}".lstrip(" ")
+
+
+def _exact_notes(notes: tuple[str, ...]) -> list[str]:
+    """The lines of a task's notes, with one comment for all if they would not be restored without one."""
+    lines = note_lines(notes, str)
+    if split_notes(lines) == list(notes) and all(map(_is_literal, lines)):
+        return lines
+    return [*note_lines(notes, visible_note_line), notes_comment(notes)]
+
+
+def _is_literal(line: str) -> bool:
+    """Whether the line can be written as it is."""
+    return line == _portable(line) and OPENING not in line
+
+
+def _quoted(lines: list[str]) -> list[str]:
+    return [f"  > {line}" if line else "  >" for line in lines]
+
+
+def _portable(text: str) -> str:
+    """The text on one line, with lone surrogates replaced."""
+    return re.sub(_SURROGATES, "\ufffd", single_line(text))
+
+
+def _portable_note_line(line: str) -> str:
+    """The same for a line of a note, where a final carriage return is part of a CRLF."""
+    return f"{_portable(line[:-1])}\r" if line.endswith("\r") else _portable(line)

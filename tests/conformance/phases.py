@@ -53,7 +53,7 @@ class Phases:
         self._open(session.get("entries", setup.get("entries", [])))
         cached = session.get("cached", setup.get("phases"))
         if cached is not None:
-            self.extension.notebook.keep(phases_in(cached))
+            self.extension.conversation_plan.adopt(phases_in(cached))
 
     def step(self, call: Json, _vector: Json) -> Json:
         """What the recorded call gives here."""
@@ -76,7 +76,7 @@ class Phases:
 
     def resume(self, call: Json) -> Json:
         self._open(call["entries"])
-        latest = self.extension.notebook.latest(call["entries"])
+        latest = self.extension.conversation_plan.latest(call["entries"])
         return {"phases": self._phases(), "command_phases": phases_out(latest)}
 
     def to_markdown(self, call: Json) -> Json:
@@ -102,12 +102,12 @@ class Phases:
         return {"text": phase_title(call["n"], call["name"])}
 
     def set_phases(self, call: Json) -> Json:
-        self.extension.notebook.keep(phases_in(call["phases"]))
+        self.extension.conversation_plan.adopt(phases_in(call["phases"]))
         self.extension.changed(self.stage.host.ctx)
         return self.cached(call)
 
     def cache(self, call: Json) -> Json:
-        self.extension.notebook.keep(phases_in(call["phases"]))
+        self.extension.conversation_plan.adopt(phases_in(call["phases"]))
         return {}
 
     def cached(self, _call: Json) -> Json:
@@ -233,7 +233,7 @@ class Phases:
         return replies
 
     def _phases(self) -> list[Json]:
-        return phases_out(self.extension.notebook.plan)
+        return phases_out(self.extension.conversation_plan.plan)
 
     def _new_entries(self) -> list[Json]:
         return self.stage.entries[self.entries_before :]

@@ -5,7 +5,7 @@ import itertools
 from tests.plans import plan_of, session_on
 from tildone.core.ops import Append
 from tildone.core.plan import Plan, Task
-from tildone.dialects.base import Dialect, Done, Reply, Tool
+from tildone.dialects.base import CompletedCall, Dialect, Reply, Tool
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
@@ -18,7 +18,7 @@ def listening(store: MemoryStore, knew: list[Plan | None], prefix: str = "e") ->
     """A session whose tools tell what the model knew before each call."""
 
     def telling(tool: Tool) -> Tool:
-        def reply(done: Done) -> Reply:
+        def reply(done: CompletedCall) -> Reply:
             knew.append(done.known)
             return tool.reply(done)
 

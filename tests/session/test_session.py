@@ -12,7 +12,7 @@ from tests import plans
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of, session_on
 from tildone.core.ops import Append, At, Mark, Op, Write
 from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.dialects.arguments import MAX_ARGUMENTS
+from tildone.dialects.arguments import MAX_ARGUMENT_CHARACTERS
 from tildone.errors import HeadMoved, Refused, UnknownEvent
 from tildone.log.events import Actor, Bound, Call, Directive, Event, Labelled, Nudged, PlanChanged, Tripped
 from tildone.loop.decision import GiveUp, GoOn, Patience, Rest, RestReason, Turn
@@ -62,7 +62,7 @@ def test_a_call_that_changes_nothing_leaves_no_trace() -> None:
         ("write_todos", '{"mode": NaN}', "expected JSON: NaN is not JSON"),
         (
             "write_todos",
-            " " * (MAX_ARGUMENTS + 1),
+            " " * (MAX_ARGUMENT_CHARACTERS + 1),
             "expected at most 1000000 characters of JSON, got 1000001",
         ),
         ("write_todos", {"mode": "replace"}, "todos: required, an array"),

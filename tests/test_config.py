@@ -107,11 +107,11 @@ def test_a_tilde_is_expanded_and_an_address_is_unchanged(project: Path, home: di
     [
         ('stor = "x"', "there is no setting 'stor'; did you mean 'store'?"),
         ("colour = 1", "there is no setting 'colour'; known are store, session, dialect"),
-        ("session = 3", "session must be some text in quotes"),
-        ('session = ""', "session must be some text in quotes"),
-        ("[store]\npath = 1", "store must be some text in quotes"),
+        ("session = 3", "session must be a non-empty string in quotes"),
+        ('session = ""', "session must be a non-empty string in quotes"),
+        ("[store]\npath = 1", "store must be a non-empty string in quotes"),
         ("session = ", "Invalid value"),
-        (b"\xff", "this is not UTF-8 text"),
+        (b"\xff", "the file is not UTF-8 text"),
     ],
 )
 def test_an_invalid_file_is_reported_with_its_path_and_the_problem(

@@ -1,4 +1,4 @@
-"""An MCP server with one tool, for clients to find: `python tests/clients/echo_server.py`."""
+"""An MCP server with one tool, for the tests of clients: `python tests/clients/echo_server.py`."""
 
 from mcp.server.mcpserver import MCPServer
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.person import PROGRAM
-from tests.clients.agents import AGENTS, SECONDS, Desk, Ended, Start, environment
-from tests.clients.leash import leashed
-from tests.clients.model import ASIDE, DONE, Model, offered, spoken
-from tests.host.models.wire import Asked, Turn, calls_of
+from tests.clients.agents import AGENTS, TIMEOUT_SECONDS, Launch, ProcessResult, Sandbox, environment
+from tests.clients.model import DONE, SIDE_ANSWER, Model, offered_tools, with_offered_names
+from tests.clients.supervisor import supervised
+from tests.host.models.model_server import ReceivedRequest, Turn, calls_of
 from tildone.agents.registry import Agent, AgentRegistry
 from tildone.log.state import latest_state
 from tildone.stores.sqlite.store import SqliteStore
@@ -25,31 +25,31 @@ TASK = "Do all of it."
 GO_ON = "is not done"
 """Part of every text that tells a model to continue."""
 
-MOST_WAITS = 40
+MAX_WAITS = 40
 WAIT: Mapping[str, Turn] = {"codex": {"tool": "exec_command", "args": {"cmd": "sleep 0.5"}}}
 """What a model does while its tool is missing: Codex asks it before the MCP servers have answered."""
 
 Tasks = list[tuple[str, str]]
 
 
-class Waiting(Model):
-    """A model that takes its turn only when the tools that it is about to call are offered."""
+class PatientModel(Model):
+    """A model that delays each turn until the tools that the turn calls are offered."""
 
     def __init__(self, *script: Turn, wait: Turn | None = None) -> None:
         super().__init__(*script)
-        self.early: list[Asked] = []
+        self.early: list[ReceivedRequest] = []
         self._wait = wait
 
-    def take(self, asked: Asked) -> Turn:
-        number = len(self.asked)
+    def respond(self, request: ReceivedRequest) -> Turn:
+        number = len(self.requests)
         turn = self.script[number] if number < len(self.script) else DONE
-        if self._wait is None or len(self.early) >= MOST_WAITS or is_ready(asked, turn):
-            return super().take(asked)
-        self.early.append(asked)
+        if self._wait is None or len(self.early) >= MAX_WAITS or is_ready(request, turn):
+            return super().respond(request)
+        self.early.append(request)
         return self._wait
 
 
-class Two(Model):
+class TwoAgentModel(Model):
     """A model for two agents at once, told apart by their tasks; a turn that `waits` blocks until `go` is set."""
 
     def __init__(self, scripts: Mapping[str, Sequence[Turn]], wait: Turn | None = None) -> None:
@@ -58,25 +58,25 @@ class Two(Model):
         self._left = {task: list(script) for task, script in scripts.items()}
         self._wait = wait
 
-    def take(self, asked: Asked) -> Turn:
-        names, said = offered(asked.body), json.dumps(asked.body)
-        left = next((script for task, script in self._left.items() if task in said), [])
+    def respond(self, request: ReceivedRequest) -> Turn:
+        names, text = offered_tools(request.body), json.dumps(request.body)
+        left = next((script for task, script in self._left.items() if task in text), [])
         if not names:
-            return ASIDE
+            return SIDE_ANSWER
         turn = left[0] if left else DONE
-        if self._wait is not None and not is_ready(asked, turn):
+        if self._wait is not None and not is_ready(request, turn):
             return self._wait
         del left[:1]
         if turn.get("waits"):
             self.waits.set()
-            self.go.wait(SECONDS)
-        return spoken(turn, names)
+            self.go.wait(TIMEOUT_SECONDS)
+        return with_offered_names(turn, names)
 
 
-def is_ready(asked: Asked, turn: Turn) -> bool:
+def is_ready(request: ReceivedRequest, turn: Turn) -> bool:
     """Whether every tool that a turn calls is offered, or none is offered at all."""
-    names = offered(asked.body)
-    return not names or all(any(one.endswith(name) for one in names) for name, _ in calls_of(turn))
+    names = offered_tools(request.body)
+    return not names or all(any(offered.endswith(name) for offered in names) for name, _ in calls_of(turn))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,40 +84,40 @@ class Inside:
     """A client with tildone installed, in a workspace of its own."""
 
     name: str
-    desk: Desk
-    start: Start
+    sandbox: Sandbox
+    start: Launch
     scope: str = "user"
 
     @property
     def environ(self) -> dict[str, str]:
-        return environment(self.name, self.desk) | self.start.environ
+        return environment(self.name, self.sandbox) | self.start.environ
 
-    def run(self, task: str = TASK, *, resume: bool = False, seconds: float = SECONDS) -> Ended:
-        """Let the client do a task to its end, in a new conversation or the last one."""
+    def run(self, task: str = TASK, *, resume: bool = False, seconds: float = TIMEOUT_SECONDS) -> ProcessResult:
+        """Run the client on a task until it exits, in a new conversation or the last one."""
         with self.running(task, resume=resume, seconds=seconds) as process:
             out, err = process.communicate()
-        return Ended(process.returncode, out.decode(), err.decode())
+        return ProcessResult(process.returncode, out.decode(), err.decode())
 
     def running(
-        self, task: str = TASK, *, resume: bool = False, seconds: float = SECONDS
+        self, task: str = TASK, *, resume: bool = False, seconds: float = TIMEOUT_SECONDS
     ) -> contextlib.AbstractContextManager["subprocess.Popen[bytes]"]:
         command = typed(self.name, self.start.command, task, resume=resume)
-        return self.leashed(command, seconds)
+        return self.supervised(command, seconds)
 
-    def leashed(
-        self, command: Sequence[str], seconds: float = SECONDS
+    def supervised(
+        self, command: Sequence[str], seconds: float = TIMEOUT_SECONDS
     ) -> contextlib.AbstractContextManager["subprocess.Popen[bytes]"]:
         """Run a command in the environment of the client."""
         pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
-        return leashed(
-            command, seconds=seconds, cwd=self.desk.work, env=self.environ, stdin=nothing, stdout=pipe, stderr=pipe
+        return supervised(
+            command, seconds=seconds, cwd=self.sandbox.work, env=self.environ, stdin=nothing, stdout=pipe, stderr=pipe
         )
 
     def tildone(self, *words: str, given: str = "") -> str:
         """The output of a tildone command in the folder of the client."""
         done = subprocess.run(
             [PROGRAM, *words],
-            cwd=self.desk.work,
+            cwd=self.sandbox.work,
             env=self.environ,
             input=given,
             text=True,
@@ -130,29 +130,29 @@ class Inside:
 
     def files(self) -> Iterator[Path]:
         """The files of the client that an installation changed."""
-        for folder in (self.desk.home, self.desk.work):
+        for folder in (self.sandbox.home, self.sandbox.work):
             for path in folder.rglob("*"):
-                ours = path.suffix in {".json", ".jsonc", ".toml", ".js", ".ts"} and path.is_file()
-                if ours and "tildone" in path.read_text(encoding="utf-8", errors="replace"):
+                is_settings = path.suffix in {".json", ".jsonc", ".toml", ".js", ".ts"} and path.is_file()
+                if is_settings and "tildone" in path.read_text(encoding="utf-8", errors="replace"):
                     yield path
 
     def rewrite(self, old: str, new: str) -> None:
         """Replace a text in all files that an installation changed."""
-        found = [path for path in self.files() if old in path.read_text(encoding="utf-8")]
-        assert found, f"{old} is nowhere"
-        for path in found:
+        files = [path for path in self.files() if old in path.read_text(encoding="utf-8")]
+        assert files, f"no settings file contains {old}"
+        for path in files:
             path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
     @property
     def data(self) -> Path:
-        return self.desk.home / ".local" / "share" / "tildone"
+        return self.sandbox.home / ".local" / "share" / "tildone"
 
     @property
     def agents(self) -> list[Agent]:
-        return list(AgentRegistry(str(self.data / "agents"), str(self.desk.work)).all())
+        return list(AgentRegistry(str(self.data / "agents"), str(self.sandbox.work)).all())
 
     def sessions(self) -> dict[str, Tasks]:
-        """Every plan there is, by the name of its session."""
+        """Return every plan, by the name of its session."""
         store = SqliteStore(str(self.data / "tildone.db"))
         try:
             return {info.name: self._tasks(store, info.name) for info in store.sessions()}
@@ -162,7 +162,7 @@ class Inside:
     @property
     def tasks(self) -> Tasks:
         """The project's plan."""
-        return self.sessions().get(str(self.desk.work), [])
+        return self.sessions().get(str(self.sandbox.work), [])
 
     @staticmethod
     def _tasks(store: SqliteStore, session: str) -> Tasks:
@@ -170,12 +170,12 @@ class Inside:
         return [(task.text, task.status.value) for task in plan.tasks]
 
 
-def install(name: str, desk: Desk, scope: str = "user") -> Inside:
+def install(name: str, sandbox: Sandbox, scope: str = "user") -> Inside:
     """Install tildone into a client that only knows the address of its model."""
-    start = AGENTS[name](desk, TASK)
-    inside = Inside(name, desk, start, scope)
+    start = AGENTS[name](sandbox, TASK)
+    inside = Inside(name, sandbox, start, scope)
     if name == "opencode":
-        for folder in (desk.home / ".config" / "opencode", desk.work / ".opencode"):
+        for folder in (sandbox.home / ".config" / "opencode", sandbox.work / ".opencode"):
             _as_after_a_first_start(folder)
     inside.tildone("install", name, "--scope", scope)
     return inside
@@ -192,7 +192,7 @@ def typed(name: str, command: Sequence[str], task: str, *, resume: bool) -> list
     """The command line of a client for this task, in a new conversation or the last one."""
     words = [task if word == TASK else word for word in command]
     if name == "claude":
-        # The servers are those of the installation.
+        # `tildone install` has configured the MCP server.
         words = words[: words.index("--mcp-config")]
     if name == "pi":
         words += ["--approve"]
@@ -203,16 +203,16 @@ def typed(name: str, command: Sequence[str], task: str, *, resume: bool) -> list
     return [*words, *{"gemini": ["--resume", "latest"]}.get(name, ["--continue"])]
 
 
-def shown(asked: Asked) -> str:
+def without_tools(request: ReceivedRequest) -> str:
     """Everything in a request except for the tools."""
-    return json.dumps({key: held for key, held in asked.body.items() if key != "tools"}, ensure_ascii=False)
+    return json.dumps({key: item for key, item in request.body.items() if key != "tools"}, ensure_ascii=False)
 
 
-def newest(asked: Asked) -> str:
+def last_message(request: ReceivedRequest) -> str:
     """The last message of a request."""
     for key in ("messages", "input", "contents"):
-        if key in asked.body:
-            return json.dumps(asked.body[key][-1], ensure_ascii=False)
+        if key in request.body:
+            return json.dumps(request.body[key][-1], ensure_ascii=False)
     return ""
 
 
@@ -220,7 +220,7 @@ def newest(asked: Asked) -> str:
 def serving(inside: Inside) -> Iterator["Server"]:
     """The server of opencode, as its terminal, desktop and web clients use it."""
     assert inside.name == "opencode"
-    with inside.leashed(["opencode", "serve", "--port", "0"]) as process:
+    with inside.supervised(["opencode", "serve", "--port", "0"]) as process:
         assert process.stdout
         for line in process.stdout:
             if b"http://" in line:
@@ -235,7 +235,7 @@ class Server:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._events = urllib.request.urlopen(f"{url}/event", timeout=SECONDS)  # noqa: S310  loopback
+        self._events = urllib.request.urlopen(f"{url}/event", timeout=TIMEOUT_SECONDS)  # noqa: S310  loopback
         self.session = self.begin()
 
     def say(self, text: str) -> None:
@@ -247,27 +247,27 @@ class Server:
         for line in self._events:
             if line.startswith(b"data:"):
                 event = json.loads(line.removeprefix(b"data:"))
-                whose = event.get("properties", {}).get("sessionID", self.session)
-                if event["type"] == kind and whose == self.session:
+                session = event.get("properties", {}).get("sessionID", self.session)
+                if event["type"] == kind and session == self.session:
                     return
-        raise AssertionError("the server has gone")
+        raise AssertionError("the server has closed the stream of events")
 
     def begin(self) -> str:
-        """Start another conversation."""
-        made: str = self._post("/session", {})["id"]
-        return made
+        """Launch another conversation."""
+        session: str = self._post("/session", {})["id"]
+        return session
 
     def _post(self, path: str, body: Mapping[str, Any]) -> Any:
         request = urllib.request.Request(  # noqa: S310  loopback
             self._url + path, json.dumps(body).encode(), {"content-type": "application/json"}
         )
-        with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310  loopback
-            said = answer.read()
-        return json.loads(said) if said else None
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310  loopback
+            data = answer.read()
+        return json.loads(data) if data else None
 
 
 def program(folder: Path, script: str) -> Path:
-    """Another program named tildone."""
+    """Write a shell script named tildone, and return its path."""
     path = folder / "tildone"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")

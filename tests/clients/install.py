@@ -1,7 +1,7 @@
 """The real agents that tests run, each installed by npm into a folder of its own: `python -m tests.clients.install`.
 
-The folders are in `.clients/`, which git ignores. One that is stamped with the package and version of the table below
-is complete; anything else in its place is made anew.
+The folders are in `.clients/`, which git ignores. A folder whose stamp names the package and version
+in the table below is complete; anything else is installed again.
 """
 
 import json
@@ -19,14 +19,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".clients"
 STAMP = "installed.json"
-AT_ONCE = 4
-PATIENCE = 600.0
-"""How many seconds one package may take."""
+MAX_PARALLEL = 4
+INSTALL_TIMEOUT_SECONDS = 600.0
+"""How long the installation of one package may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """What npm is asked for. Scripts are run only where a package fetches or links its program in one."""
+    """A package for npm to install. Its scripts run only if it downloads or links its program in one."""
 
     name: str
     version: str
@@ -47,7 +47,7 @@ OLDEST_NODE = (22, 19)
 
 
 class Missing(Exception):
-    """What has to be there before a client can be installed, in one sentence."""
+    """A client cannot be installed; the message says what is missing."""
 
 
 def main(names: Sequence[str], folder: Path = FOLDER) -> int:
@@ -61,7 +61,7 @@ def main(names: Sequence[str], folder: Path = FOLDER) -> int:
         wanted = {"node": NODE, **wanted}
     try:
         # Several at once: most of the time is spent waiting for the registry.
-        with ThreadPoolExecutor(AT_ONCE) as pool:
+        with ThreadPoolExecutor(MAX_PARALLEL) as pool:
             for done in [pool.submit(install, name, package, folder) for name, package in wanted.items()]:
                 done.result()
     except Missing as missing:
@@ -73,10 +73,10 @@ def main(names: Sequence[str], folder: Path = FOLDER) -> int:
 
 
 def install(name: str, package: Package, folder: Path) -> None:
-    """Have the package in the folder of that name; nothing is done where it is already.
+    """Install the package into the folder of that name, unless it is installed already.
 
     Raises:
-        Missing: npm is, or the package cannot be fetched.
+        Missing: npm is missing, or the package cannot be downloaded.
     """
     if installed(name, package, folder):
         return
@@ -84,22 +84,22 @@ def install(name: str, package: Package, folder: Path) -> None:
     if npm is None:
         raise Missing(f"{name} is installed with npm, which is not on PATH; it comes with Node.js")
     began = time.monotonic()
-    # Made beside its place and then put there: whoever looks finds all of it or nothing.
-    making = folder / f"{name}.new"
-    shutil.rmtree(making, ignore_errors=True)
+    # Installed beside the folder and then renamed, so that the folder is complete or missing.
+    temporary = folder / f"{name}.new"
+    shutil.rmtree(temporary, ignore_errors=True)
     try:
-        _fetch(npm, package, making)
-        (making / STAMP).write_text(json.dumps(asdict(package)), encoding="utf-8")
+        _fetch(npm, package, temporary)
+        (temporary / STAMP).write_text(json.dumps(asdict(package)), encoding="utf-8")
         shutil.rmtree(folder / name, ignore_errors=True)
-        making.rename(folder / name)
+        temporary.rename(folder / name)
     finally:
-        shutil.rmtree(making, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
     took, size = time.monotonic() - began, _megabytes(folder / name)
     print(f"{name}: {package.name} {package.version} ({took:.0f} s, {size} MB)", flush=True)
 
 
 def installed(name: str, package: Package, folder: Path = FOLDER) -> bool:
-    """Whether this very version is there, whole."""
+    """Return whether exactly this version is installed completely."""
     try:
         stamp = json.loads((folder / name / STAMP).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -108,12 +108,12 @@ def installed(name: str, package: Package, folder: Path = FOLDER) -> bool:
 
 
 def programs(name: str, folder: Path = FOLDER) -> Path:
-    """Where the programs of an installed package are."""
+    """Return the folder with the programs of an installed package."""
     return folder / name / "node_modules" / ".bin"
 
 
 def node_is_new_enough() -> bool:
-    """Whether the machine's own node runs every client."""
+    """Return whether the node on PATH is new enough for every client."""
     node = shutil.which("node")
     if node is None:
         return False
@@ -124,7 +124,7 @@ def node_is_new_enough() -> bool:
 
 def _fetch(npm: str, package: Package, folder: Path) -> None:
     folder.mkdir(parents=True)
-    # A lock would name the registry, and nobody would read it.
+    # Nothing reads a lock file here.
     command = [npm, "install", "--no-audit", "--no-fund", "--no-package-lock", "--no-update-notifier"]
     command += ["--loglevel=error", f"--prefix={folder}"]
     command += [] if package.scripts else ["--ignore-scripts"]
@@ -132,18 +132,26 @@ def _fetch(npm: str, package: Package, folder: Path) -> None:
     pipe = subprocess.PIPE
     try:
         done = subprocess.run(
-            command, cwd=folder, stdout=pipe, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE, check=False
+            command,
+            cwd=folder,
+            stdout=pipe,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=INSTALL_TIMEOUT_SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired as late:
-        raise Missing(f"npm did not install {package.name} within {PATIENCE:.0f} s; is the network slow?") from late
+        raise Missing(
+            f"npm did not install {package.name} within {INSTALL_TIMEOUT_SECONDS:.0f} s; is the network slow?"
+        ) from late
     if done.returncode:
         raise Missing(f"{done.stdout}npm could not install {package.name} {package.version}; is the network reachable?")
 
 
 def _megabytes(folder: Path) -> int:
-    """What the folder takes up; a program that is there under two names takes it up once."""
-    found = (Path(at, name).lstat() for at, _, names in os.walk(folder) for name in names)
-    sizes = {(file.st_dev, file.st_ino): file.st_size for file in found}
+    """Return the size of a folder; hard links to one file count once."""
+    entries = (Path(at, name).lstat() for at, _, names in os.walk(folder) for name in names)
+    sizes = {(file.st_dev, file.st_ino): file.st_size for file in entries}
     return round(sum(sizes.values()) / 1e6)
 
 

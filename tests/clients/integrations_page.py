@@ -1,7 +1,7 @@
-"""`docs/reference/integrations.md`, from the integrations' records and from what the real clients did.
+"""Writes `docs/reference/integrations.md` from the integrations' records and the results of tests in real clients.
 
 `python -m tests.clients.integrations_page` runs every test of tildone inside a client, which takes minutes, and writes
-the page. Everything but the cells of the first table is taken from the records, and checked without running a client.
+the page. All but the cells of the first table comes from the records, which is checked without running a client.
 """
 
 import re
@@ -20,15 +20,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "integrations.md"
 YES, NO, NONE = "yes", "no", "–"
 
 COLUMNS = {
-    "tools": ("held_until_its_plan_is_done",),
-    "gate": ("held_until_its_plan_is_done", "never_gets_on_is_let_go"),
+    "tools": ("continued_until_its_plan_is_done",),
+    "gate": ("continued_until_its_plan_is_done", "makes_no_progress_is_released"),
     "plan after restart and resume": ("there_again_after_a_restart",),
     "a plan for each session": ("have_plans_of_their_own",),
     "follows its own list": ("follows_the_clients_own_list",),
     "status line": ("status_line_of_claude", "in_its_footer"),
     "works when tildone is broken": ("works_with_a_tildone_that_is", "works_where_plans_cannot_be_kept"),
 }
-"""The columns of the table, and the tests that decide each, by a part of their names."""
+"""The columns of the table, and for each the tests that decide it, by part of their names."""
 
 NOTES = {
     (client, column): INTEGRATIONS[client].notes[column]
@@ -40,31 +40,31 @@ NOTES = {
 OPENING = """\
 # Integrations
 
-What tildone does inside the coding agents that `tildone install` knows. The first table is made from tests: each coding
-agent is installed in the version that is named, `tildone install` is all that is done to it, and a model on the same
-machine answers from a script. `python -m tests.clients.integrations_page` runs them and writes this page.
+This page lists what tildone does in the coding agents that `tildone install` supports. The first table is generated
+from tests: each coding agent is installed in the given version, `tildone install` is the only configuration, and a
+local model gives scripted answers. `python -m tests.clients.integrations_page` runs the tests and generates this page.
 """
 PROJECT_SCOPE = """\
-Installed with `--scope project`, all of them do the same, once they apply the project's settings: Codex, Gemini CLI and
-pi ask you first whether you trust the folder. When opencode is first started with a plugin it downloads a package, so
-it needs the network that once.
+With `--scope project` the results are the same, as soon as the coding agent applies the settings of the project: Codex,
+Gemini CLI and pi first ask whether you trust the folder. When opencode starts with a plugin for the first time, it
+downloads a package, which requires network access.
 
-## Not tested in the program itself
+## Not tested in the coding agent itself
 
-These can't be run without an account or a screen. Their integrations follow their documentation.
+These coding agents cannot be run without an account or a screen. Their integrations follow their documentation.
 """
 
 Cells = Mapping[tuple[str, str], str]
 
 
 def page(cells: Cells | None = None) -> str:
-    """The whole page; the cells of the first table are those of the page as it is, unless others are given."""
+    """Return the whole page; the cells of the first table default to those of the existing page."""
     cells = cells or cells_of(PAGE.read_text(encoding="utf-8"))
     numbers = {key: number for number, key in enumerate(NOTES, 1)}
     lines = [f"| coding agent | version | {' | '.join(COLUMNS)} |", f"|---|---|{'---|' * len(COLUMNS)}"]
     for client in CLIENTS:
-        told = [_cell(cells[client, column], numbers.get((client, column))) for column in COLUMNS]
-        lines.append(f"| {INTEGRATIONS[client].title} | {PACKAGES[client].version} | {' | '.join(told)} |")
+        row = [_cell(cells[client, column], numbers.get((client, column))) for column in COLUMNS]
+        lines.append(f"| {INTEGRATIONS[client].title} | {PACKAGES[client].version} | {' | '.join(row)} |")
     notes = [
         f"{number}. {INTEGRATIONS[client].title}: {NOTES[client, column]}"
         for (client, column), number in numbers.items()
@@ -73,13 +73,13 @@ def page(cells: Cells | None = None) -> str:
 
 
 def _documented() -> Iterator[str]:
-    """A table of the integrations that no test runs, from their records."""
+    """Yield a table of the integrations that are not tested in the program itself, from their records."""
     yield "| coding agent | `tildone install` | tools | gate | follows its own list | status line |"
     yield "|---|---|---|---|---|---|"
     for integration in all_integrations():
         if integration.name not in CLIENTS:
-            told = (YES if can else NONE for can in _capabilities(integration))
-            yield f"| {integration.title} | `{integration.name}` | {' | '.join(told)} |"
+            row = (YES if can else NONE for can in _capabilities(integration))
+            yield f"| {integration.title} | `{integration.name}` | {' | '.join(row)} |"
 
 
 def _capabilities(integration: Integration) -> tuple[bool, bool, bool, bool]:
@@ -90,7 +90,7 @@ def _capabilities(integration: Integration) -> tuple[bool, bool, bool, bool]:
 
 
 def cells_of(text: str) -> Cells:
-    """The cells of the first table of a page."""
+    """Return the cells of the first table of a page."""
     rows = {row[0]: row[2:] for row in _rows(text)}
     return {
         (client, column): rows.get(INTEGRATIONS[client].title, [""] * len(COLUMNS))[number].partition(" ")[0]
@@ -106,45 +106,45 @@ def _rows(text: str) -> Iterator[list[str]]:
             yield cells
 
 
-def _cell(said: str, note: int | None) -> str:
-    return f"{said} ({note})" if note and said == YES else said
+def _cell(content: str, note: int | None) -> str:
+    return f"{content} ({note})" if note and content == YES else content
 
 
-class Seen:
-    """The outcomes of the tests, by client and column."""
+class OutcomeRecorder:
+    """A pytest plugin that records the outcomes of tests, by client and column."""
 
     def __init__(self) -> None:
-        self.found: dict[tuple[str, str], set[str]] = {}
+        self.outcomes: dict[tuple[str, str], set[str]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when != "call" and report.passed:
             return
         name, _, case = report.nodeid.rpartition("::")[2].partition("[")
-        told = re.split(r"[^a-z]+", case or name)
-        for client in set(told) & set(CLIENTS):
+        words = re.split(r"[^a-z]+", case or name)
+        for client in set(words) & set(CLIENTS):
             for column, parts in COLUMNS.items():
                 if any(part in name for part in parts):
-                    self.found.setdefault((client, column), set()).add(report.outcome)
+                    self.outcomes.setdefault((client, column), set()).add(report.outcome)
 
     @property
     def cells(self) -> Cells:
         return {(client, column): self._cell(client, column) for client in CLIENTS for column in COLUMNS}
 
     def _cell(self, client: str, column: str) -> str:
-        outcomes = self.found.get((client, column), set())
+        outcomes = self.outcomes.get((client, column), set())
         return NO if "failed" in outcomes else YES if "passed" in outcomes else NONE
 
 
 def main() -> int:
     """Run the clients and write the page, unless one of them is missing."""
-    seen = Seen()
+    recorder = OutcomeRecorder()
     files = sorted(str(path) for path in Path(__file__).parent.glob("test_inside_*.py"))
-    code = pytest.main([*files, "-q", "-n", "auto", "-p", "no:cacheprovider"], plugins=[seen])
-    missing = [client for client in CLIENTS if seen.cells[client, "tools"] == NONE]
+    code = pytest.main([*files, "-q", "-n", "auto", "-p", "no:cacheprovider"], plugins=[recorder])
+    missing = [client for client in CLIENTS if recorder.cells[client, "tools"] == NONE]
     if missing:
         print(f"{', '.join(missing)} could not be run; `python3 do.py clients` installs what is missing")
         return 1
-    PAGE.write_text(page(seen.cells), encoding="utf-8", newline="\n")
+    PAGE.write_text(page(recorder.cells), encoding="utf-8", newline="\n")
     return int(code)
 
 

@@ -1,4 +1,4 @@
-"""A model that answers real agents from a script, on loopback, in the four ways they speak to one.
+"""A scripted model on loopback that answers real agents in the four protocols they use.
 
 It streams OpenAI chat completions (`/v1/chat/completions`), OpenAI responses (`/v1/responses`), Anthropic messages
 (`/v1/messages`) and Gemini content (`…:streamGenerateContent`, and whole as `…:generateContent`). A script is a list of
@@ -6,9 +6,9 @@ turns, one for each request that offers tools:
 
     {"text": "…"}   {"tool": "NAME", "args": {…}}   {"tools": [["NAME", {…}], …], "text": "…"}
 
-The last may have `repeat`; after the script is used up every answer is "Done.". Requests without tools, by which some
-clients ask for a title, are answered with a word. NAME may be the end of a name, because clients prefix the tools of
-MCP servers in their own ways: the first offered tool that ends with it is called.
+If the last turn has `repeat`, it is repeated; otherwise every answer after the script is "Done.". Requests without
+tools, which some clients send to get a title, are answered with "ok". NAME may be the end of a tool's name, because
+clients prefix the tools of MCP servers differently: the first offered tool that ends with it is called.
 """
 
 import json
@@ -18,20 +18,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from tests.host.models.wire import Asked, Event, Turn, anthropic_messages, calls_of, chat_completions
+from tests.host.models.model_server import Event, ReceivedRequest, Turn, anthropic_messages, calls_of, chat_completions
 
 DONE: Turn = {"text": "Done."}
-ASIDE: Turn = {"text": "ok"}
-Speak = Callable[[Turn, str], Iterator[str]]
+SIDE_ANSWER: Turn = {"text": "ok"}
+Encode = Callable[[Turn, str], Iterator[str]]
 
 
 class Model:
-    """The server, while it is entered."""
+    """The server; it runs while the context manager is entered."""
 
     def __init__(self, *script: Turn) -> None:
         self.script = script
-        self.asked: list[Asked] = []
-        self.aside: list[Asked] = []
+        self.requests: list[ReceivedRequest] = []
+        self.side_requests: list[ReceivedRequest] = []
         self._lock = threading.Lock()
         self._server = _Server(self)
 
@@ -45,30 +45,30 @@ class Model:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The URL of the server."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
-    def take(self, asked: Asked) -> Turn:
-        """Note a request; the turn that answers it, with its calls under the names that were offered."""
-        names = offered(asked.body)
+    def respond(self, request: ReceivedRequest) -> Turn:
+        """Record a request, and return the turn that answers it."""
+        names = offered_tools(request.body)
         with self._lock:
-            noted = self.asked if names else self.aside
+            noted = self.requests if names else self.side_requests
             number = len(noted)
-            noted.append(asked)
+            noted.append(request)
         if not names:
-            return ASIDE
+            return SIDE_ANSWER
         last = self.script[-1] if self.script and self.script[-1].get("repeat") else DONE
         turn = self.script[number] if number < len(self.script) else last
-        return spoken(turn, names)
+        return with_offered_names(turn, names)
 
 
-def spoken(turn: Turn, names: list[str]) -> Turn:
-    """A turn with its calls under the names that were offered."""
-    return {**turn, "tools": [(_meant(name, names), arguments) for name, arguments in calls_of(turn)]}
+def with_offered_names(turn: Turn, names: list[str]) -> Turn:
+    """Return a turn that calls tools by the full names that were offered."""
+    return {**turn, "tools": [(_offered_name(name, names), arguments) for name, arguments in calls_of(turn)]}
 
 
-def offered(body: dict[str, Any]) -> list[str]:
-    """The names of the tools in a request; one in a namespace is called `SPACE/NAME`."""
+def offered_tools(body: dict[str, Any]) -> list[str]:
+    """Return the names of the tools in a request; a tool in a namespace is named `SPACE/NAME`."""
     names: list[str] = []
     for tool in body.get("tools") or ():
         if "functionDeclarations" in tool:
@@ -80,47 +80,47 @@ def offered(body: dict[str, Any]) -> list[str]:
     return names
 
 
-def _meant(name: str, names: list[str]) -> str:
-    return next((one for one in names if one.endswith(name)), name)
+def _offered_name(name: str, names: list[str]) -> str:
+    return next((offered for offered in names if offered.endswith(name)), name)
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, model: Model) -> None:
-        super().__init__(("127.0.0.1", 0), _Answering)
+        super().__init__(("127.0.0.1", 0), _RequestHandler)
         self.model = model
 
     def handle_error(self, *_: object) -> None:
-        """Say nothing: a client that is killed leaves in mid-sentence."""
+        """Print nothing: a client that is killed breaks its connection."""
 
 
-class _Answering(BaseHTTPRequestHandler):
+class _RequestHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: _Server
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
     def do_HEAD(self) -> None:
-        """Be there: some clients look first."""
+        """Answer: some clients check first whether the server is there."""
         self._reply(200, "text/plain", "")
 
     def do_GET(self) -> None:
-        """No models to choose from, in every client's words."""
+        """List no models, in a form that every client accepts."""
         self._reply(200, "application/json", json.dumps({"object": "list", "data": [], "models": []}))
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
         path = self.path.partition("?")[0]
-        speak = next((speak for end, speak in FORMATS.items() if path.endswith(end)), None)
-        if speak is None:
-            self._reply(404, "application/json", json.dumps({"error": {"message": f"nothing is at {path}"}}))
+        encode = next((encode for end, encode in FORMATS.items() if path.endswith(end)), None)
+        if encode is None:
+            self._reply(404, "application/json", json.dumps({"error": {"message": f"unknown path {path}"}}))
             return
-        asked = Asked(path, dict(self.headers.items()), body)
-        turn = self.server.model.take(asked)
-        answer = "".join(speak(turn, str(len(self.server.model.asked))))
-        self._reply(200, "application/json" if speak is gemini_whole else "text/event-stream", answer)
+        request = ReceivedRequest(path, dict(self.headers.items()), body)
+        turn = self.server.model.respond(request)
+        answer = "".join(encode(turn, str(len(self.server.model.requests))))
+        self._reply(200, "application/json" if encode is gemini_whole else "text/event-stream", answer)
 
     def _reply(self, status: int, kind: str, text: str) -> None:
         data = text.encode()
@@ -132,9 +132,9 @@ class _Answering(BaseHTTPRequestHandler):
 
 
 def responses(turn: Turn, name: str) -> Iterator[str]:
-    """A turn as the events of an OpenAI response."""
-    items = [_said(turn["text"], name)] if turn.get("text") else []
-    items += [_called(index, call, name) for index, call in enumerate(calls_of(turn))]
+    """Encode a turn as the events of an OpenAI response."""
+    items = [_message_item(turn["text"], name)] if turn.get("text") else []
+    items += [_call_item(index, call, name) for index, call in enumerate(calls_of(turn))]
     usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
     whole = {"id": f"resp_{name}", "object": "response", "model": "scripted", "output": items, "usage": usage}
     stream: list[Event] = [{"type": "response.created", "response": {"id": whole["id"]}}]
@@ -144,12 +144,12 @@ def responses(turn: Turn, name: str) -> Iterator[str]:
         yield f"event: {event['type']}\ndata: {json.dumps(event)}\n\n"
 
 
-def _said(text: str, name: str) -> Event:
+def _message_item(text: str, name: str) -> Event:
     content = [{"type": "output_text", "text": text, "annotations": []}]
     return {"type": "message", "id": f"msg_{name}", "role": "assistant", "status": "completed", "content": content}
 
 
-def _called(index: int, call: tuple[str, str], name: str) -> Event:
+def _call_item(index: int, call: tuple[str, str], name: str) -> Event:
     space, _, tool = call[0].rpartition("/")
     item: Event = {"type": "function_call", "id": f"fc_{name}_{index}", "call_id": f"call_{name}_{index}"}
     item |= {"name": tool, "arguments": call[1], "status": "completed"}
@@ -157,13 +157,13 @@ def _called(index: int, call: tuple[str, str], name: str) -> Event:
 
 
 def gemini(turn: Turn, name: str) -> Iterator[str]:
-    """A turn as the one event of a Gemini stream."""
+    """Encode a turn as the only event of a Gemini stream."""
     for whole in gemini_whole(turn, name):
         yield f"data: {whole}\r\n\r\n"
 
 
 def gemini_whole(turn: Turn, _name: str) -> Iterator[str]:
-    """A turn as Gemini's answer to a request that does not stream."""
+    """Encode a turn as Gemini's answer to a request that does not stream."""
     parts: list[Event] = [{"text": turn["text"]}] if turn.get("text") else []
     parts += [{"functionCall": {"name": tool, "args": json.loads(given)}} for tool, given in calls_of(turn)]
     candidate = {"index": 0, "content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
@@ -171,7 +171,7 @@ def gemini_whole(turn: Turn, _name: str) -> Iterator[str]:
     yield json.dumps({"candidates": [candidate], "usageMetadata": usage})
 
 
-FORMATS: dict[str, Speak] = {
+FORMATS: dict[str, Encode] = {
     "/chat/completions": chat_completions,
     "/responses": responses,
     "/messages": anthropic_messages,

@@ -1,6 +1,6 @@
-"""A hook that holds a client back the first time it wants to stop: `python stop_hook.py FOLDER`.
+"""A stop hook that makes a client continue the first time it stops: `python stop_hook.py FOLDER`.
 
-What it was told is kept in the folder, one JSON object a line.
+The events that it receives are appended to `events.jsonl` in the folder.
 """
 
 import json
@@ -11,14 +11,14 @@ REASON = "There is something left to do."
 
 
 def main(folder: str) -> None:
-    """Answer in the words that every client's hooks understand."""
-    heard = Path(folder, "heard.jsonl")
-    told = json.load(sys.stdin)
-    first = not heard.exists()
-    with heard.open("a", encoding="utf-8") as file:
-        file.write(f"{json.dumps(told)}\n")
+    """Reply in a format that every client accepts."""
+    events = Path(folder, "events.jsonl")
+    event = json.load(sys.stdin)
+    first = not events.exists()
+    with events.open("a", encoding="utf-8") as file:
+        file.write(f"{json.dumps(event)}\n")
     if first:
-        verdict = "deny" if told["hook_event_name"] == "AfterAgent" else "block"
+        verdict = "deny" if event["hook_event_name"] == "AfterAgent" else "block"
         print(json.dumps({"decision": verdict, "reason": REASON}))
 
 

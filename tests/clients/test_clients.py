@@ -1,4 +1,4 @@
-"""Every client runs here as it does anywhere: it asks its model, uses its tools, and is held back by its hooks."""
+"""The real clients in the test environment: they call the model, use MCP tools, and run their stop hooks."""
 
 import json
 import shlex
@@ -10,49 +10,49 @@ from pathlib import Path
 import pytest
 
 from tests.clients import echo_server, stop_hook
-from tests.clients.agents import AGENTS, WITH_HOOKS, WITH_SERVERS, Desk, run
-from tests.clients.model import Model, offered
+from tests.clients.agents import AGENTS, WITH_HOOKS, WITH_SERVERS, Sandbox, run
+from tests.clients.model import Model, offered_tools
 
 pytestmark = pytest.mark.slow
-Laid = Callable[[Model], Desk]
+MakeSandbox = Callable[[Model], Sandbox]
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_a_client_says_what_the_model_answers(name: str, desk: Laid) -> None:
-    """The task reaches the model, and the answer the person, in the format of each."""
+def test_a_client_prints_the_answer_of_the_model(name: str, make_sandbox: MakeSandbox) -> None:
+    """The request contains the task, in the protocol of the client."""
     with Model({"text": "Hello from the script."}) as model:
-        ended = run(name, desk(model), "Say hello, 42 times.")
+        result = run(name, make_sandbox(model), "Say hello, 42 times.")
 
-    assert (ended.code, ended.out.strip()) == (0, "Hello from the script."), ended
-    [asked] = model.asked
-    assert "Say hello, 42 times." in json.dumps(asked.body)
+    assert (result.code, result.out.strip()) == (0, "Hello from the script."), result
+    [request] = model.requests
+    assert "Say hello, 42 times." in json.dumps(request.body)
 
 
 @pytest.mark.parametrize("name", WITH_SERVERS)
-def test_a_client_uses_the_tools_of_an_mcp_server(name: str, desk: Laid) -> None:
-    """The model is offered them, and hears what they answer."""
+def test_a_client_uses_the_tools_of_an_mcp_server(name: str, make_sandbox: MakeSandbox) -> None:
+    """The model is offered the tool, and receives its result."""
     server = {"mirror": (sys.executable, echo_server.__file__)}
 
     with Model({"tool": "echo", "args": {"text": "draezil"}}, {"text": "That is it."}) as model:
-        ended = run(name, replace(desk(model), servers=server), "Read it from behind.")
+        result = run(name, replace(make_sandbox(model), servers=server), "Read it from behind.")
 
-    assert (ended.code, ended.out.strip()) == (0, "That is it."), ended
-    first, second = model.asked
-    assert len([tool for tool in offered(first.body) if tool.endswith("echo")]) == 1
-    assert ["lizeard" in json.dumps(asked.body) for asked in (first, second)] == [False, True]
+    assert (result.code, result.out.strip()) == (0, "That is it."), result
+    first, second = model.requests
+    assert len([tool for tool in offered_tools(first.body) if tool.endswith("echo")]) == 1
+    assert ["lizeard" in json.dumps(request.body) for request in (first, second)] == [False, True]
 
 
 @pytest.mark.parametrize("name", WITH_HOOKS)
-def test_a_client_is_held_back_by_its_stop_hook(name: str, desk: Laid, tmp_path: Path) -> None:
-    """The model hears why, and answers once more."""
+def test_a_stop_hook_makes_a_client_continue(name: str, make_sandbox: MakeSandbox, tmp_path: Path) -> None:
+    """The model receives the reason of the hook, and answers once more."""
     hook = shlex.join([sys.executable, stop_hook.__file__, str(tmp_path)])
 
     with Model({"text": "Done, I think."}, {"text": "Now it is done."}) as model:
-        ended = run(name, replace(desk(model), on_stop=hook), "Do all of it.")
+        result = run(name, replace(make_sandbox(model), on_stop=hook), "Do all of it.")
 
-    assert ended.code == 0, ended
-    assert ended.out.strip().endswith("Now it is done.")
-    first, second = model.asked
-    assert [stop_hook.REASON in json.dumps(asked.body) for asked in (first, second)] == [False, True]
-    heard = [json.loads(line) for line in (tmp_path / "heard.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [told["stop_hook_active"] for told in heard] == [False, True]
+    assert result.code == 0, result
+    assert result.out.strip().endswith("Now it is done.")
+    first, second = model.requests
+    assert [stop_hook.REASON in json.dumps(request.body) for request in (first, second)] == [False, True]
+    events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [event["stop_hook_active"] for event in events] == [False, True]

@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 from tests.cli.person import PROGRAM
-from tests.clients.agents import Desk
+from tests.clients.agents import Sandbox
 from tests.clients.inside import CLIENTS, Inside, install, program
 from tests.clients.model import Model
 
 pytestmark = pytest.mark.slow
-Laid = Callable[[Model], Desk]
+MakeSandbox = Callable[[Model], Sandbox]
 
 WRONG = {
     "fails": "exit 1",
     "babbles": 'echo \'{"decision": 7, "prompt": [], "tools": {"a": 1}\'; echo \'not JSON: }{\' >&2; exit 0',
     "hangs": "exec sleep 600",
 }
-SECONDS = {
+TIMEOUTS = {
     "claude": {'"timeout": 10': '"timeout": 1'},
     "codex": {"timeout = 10": "timeout = 1"},
     "gemini": {'"timeout": 10000': '"timeout": 1000'},
@@ -34,39 +34,39 @@ in_every_client = pytest.mark.parametrize("name", CLIENTS)
 @in_every_client
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_client_works_with_a_tildone_that_is_something_else(
-    name: str, wrong: str, desk: Laid, tmp_path: Path
+    name: str, wrong: str, make_sandbox: MakeSandbox, tmp_path: Path
 ) -> None:
     """A command that fails, prints garbage, or never ends."""
     with Model({"text": "Hello from the script."}) as model:
-        inside = install(name, desk(model))
+        inside = install(name, make_sandbox(model))
         inside.rewrite(str(PROGRAM), str(program(tmp_path / "bin", WRONG[wrong])))
         if wrong == "hangs":
-            inside = hurried(inside)
-        unaffected(inside, model)
+            inside = with_short_timeouts(inside)
+        check_unaffected(inside, model)
 
 
 @in_every_client
-def test_a_client_works_where_plans_cannot_be_kept(name: str, desk: Laid) -> None:
+def test_a_client_works_where_plans_cannot_be_kept(name: str, make_sandbox: MakeSandbox) -> None:
     """A tool call reports it, if the tool is there at all; hooks stay silent."""
     with Model({"text": "Hello from the script."}) as model:
-        inside = install(name, desk(model))
+        inside = install(name, make_sandbox(model))
         (inside.data / "tildone.db").mkdir(parents=True)
-        unaffected(inside, model)
+        check_unaffected(inside, model)
 
 
-def hurried(inside: Inside) -> Inside:
-    """The same client with shorter timeouts."""
-    for installed, short in SECONDS[inside.name].items():
+def with_short_timeouts(inside: Inside) -> Inside:
+    """Shorten the timeouts of the client, and return it."""
+    for installed, short in TIMEOUTS[inside.name].items():
         inside.rewrite(installed, short)
-    # What the tests set besides makes Claude Code wait for its servers; a person's does not.
+    # The tests make Claude Code wait for its MCP servers, which it does not do by default.
     environ = inside.start.environ | {"MCP_TIMEOUT": "1000"}
     return replace(inside, start=replace(inside.start, environ=environ))
 
 
-def unaffected(inside: Inside, model: Model) -> None:
+def check_unaffected(inside: Inside, model: Model) -> None:
     """Check that the client works as it does without tildone."""
-    ended = inside.run()
+    result = inside.run()
 
-    assert ended.code == 0, ended
-    assert ended.out.strip() == "Hello from the script.", ended
-    assert len(model.asked) == 1
+    assert result.code == 0, result
+    assert result.out.strip() == "Hello from the script.", result
+    assert len(model.requests) == 1

@@ -7,14 +7,14 @@ from collections.abc import Callable
 import pytest
 
 from tests.cli.person import PROGRAM
-from tests.clients.agents import Desk, talking
-from tests.clients.inside import GO_ON, TASK, Inside, install, newest, serving
+from tests.clients.agents import Sandbox, talking
+from tests.clients.conversations import prompt_and_wait
+from tests.clients.inside import GO_ON, TASK, Inside, install, last_message, serving
 from tests.clients.model import Model
-from tests.clients.stories import said
-from tests.host.models.wire import Turn
+from tests.host.models.model_server import Turn
 
 pytestmark = pytest.mark.slow
-Laid = Callable[[Model], Desk]
+MakeSandbox = Callable[[Model], Sandbox]
 
 PARSER, WIRE = "Write the parser", "Wire it up"
 
@@ -61,55 +61,61 @@ LISTS: dict[str, tuple[Turn, Turn]] = {
         with_content("todowrite", "completed", "completed"),
     ),
 }
-"""What models call to write two tasks down, and to tick both off."""
+"""For each client, the turn that writes two tasks to its own list, and the turn that completes both."""
 
 
 @pytest.mark.parametrize("case", LISTS)
-def test_the_plan_follows_the_clients_own_list_and_the_agent_is_held_to_it(case: str, desk: Laid) -> None:
+def test_the_plan_follows_the_clients_own_list_and_the_agent_is_continued_until_it_is_done(
+    case: str, make_sandbox: MakeSandbox
+) -> None:
     """The model calls no tool of ours, and the nudge names none."""
     name = case.partition("-")[0]
     write, tick = LISTS[case]
-    with Model(write, {"text": "I stop here."}, tick, {"text": "All of it is done."}) as model:
-        inside = with_its_list(install(name, desk(model)), case)
-        listened_to(inside)
+    with Model(write, {"text": "I stop folder."}, tick, {"text": "All of it is done."}) as model:
+        inside = with_its_list(install(name, make_sandbox(model)), case)
+        run_to_end(inside)
 
-    assert [GO_ON in newest(asked) for asked in model.asked] == [False, False, True, False]
-    told = newest(model.asked[2])
-    assert f"- {PARSER}" in told
-    assert "todo tool" not in told
+    assert [GO_ON in last_message(request) for request in model.requests] == [False, False, True, False]
+    nudge = last_message(model.requests[2])
+    assert f"- {PARSER}" in nudge
+    assert "todo tool" not in nudge
     assert inside.tasks == [(PARSER, "completed"), (WIRE, "completed")]
 
 
-def test_the_status_line_of_claude_code_is_the_plan(desk: Laid) -> None:
+def test_the_status_line_of_claude_code_is_the_plan(make_sandbox: MakeSandbox) -> None:
     """The installed command with the input of Claude Code, which calls it only at a terminal."""
     with Model({"tool": "todo", "args": {"add": [PARSER, WIRE]}}, {"text": "Which one first?"}) as model:
-        inside = install("claude", desk(model))
-        ended = inside.run()
-        settings = json.loads((inside.desk.home / ".claude" / "settings.json").read_text(encoding="utf-8"))
+        inside = install("claude", make_sandbox(model))
+        result = inside.run()
+        settings = json.loads((inside.sandbox.home / ".claude" / "settings.json").read_text(encoding="utf-8"))
         program, *words = shlex.split(settings["statusLine"]["command"])
-        here = str(inside.desk.work)
-        told = {"session_id": "another", "cwd": here, "workspace": {"current_dir": here, "project_dir": here}}
-        line = inside.tildone(*words, given=json.dumps(told))
+        folder = str(inside.sandbox.work)
+        status_input = {
+            "session_id": "another",
+            "cwd": folder,
+            "workspace": {"current_dir": folder, "project_dir": folder},
+        }
+        line = inside.tildone(*words, given=json.dumps(status_input))
 
-    assert (ended.code, program) == (0, str(PROGRAM)), ended
+    assert (result.code, program) == (0, str(PROGRAM)), result
     assert line == f"✓ 0/2 · 1 {PARSER}\n"
 
 
-def test_pi_shows_the_plan_in_its_footer(desk: Laid) -> None:
-    """From the start, and after every call."""
+def test_pi_shows_the_plan_in_its_footer(make_sandbox: MakeSandbox) -> None:
+    """It is updated at the start and after every call."""
     finish: Turn = {"tool": "todo", "args": {"done": 1}}
     with Model({"tool": "todo", "args": {"add": [PARSER, WIRE]}}, finish, {"text": "Which one next?"}) as model:
-        inside = install("pi", desk(model))
+        inside = install("pi", make_sandbox(model))
         command = [*inside.start.command[: inside.start.command.index("-p")], "--mode", "rpc"]
-        with talking(command, cwd=inside.desk.work, env=inside.environ) as pi:
-            said(pi, TASK)
+        with talking(command, cwd=inside.sandbox.work, env=inside.environ) as pi:
+            prompt_and_wait(pi, TASK)
 
-    shown = [record.get("statusText") for record in pi.records if record.get("method") == "setStatus"]
-    assert [line for line in shown if line] == [f"✓ 0/2 · 1 {PARSER}", f"✓ 1/2 · 2 {WIRE}"]
+    lines = [record.get("statusText") for record in pi.records if record.get("method") == "setStatus"]
+    assert [line for line in lines if line] == [f"✓ 0/2 · 1 {PARSER}", f"✓ 1/2 · 2 {WIRE}"]
 
 
 def with_its_list(inside: Inside, case: str) -> Inside:
-    """The client with its own list enabled."""
+    """Enable the client's own list."""
     if case == "codex":
         inside.rewrite('model = "scripted"', 'model = "scripted"\ntools.update_plan = {enabled = true}')
     if case == "claude-todos":
@@ -117,12 +123,12 @@ def with_its_list(inside: Inside, case: str) -> Inside:
     return inside
 
 
-def listened_to(inside: Inside) -> None:
+def run_to_end(inside: Inside) -> None:
     if inside.name == "opencode":
         with serving(inside) as server:
             server.say(TASK)
             server.until("session.idle")
             server.until("session.idle")
         return
-    ended = inside.run()
-    assert (ended.code, ended.out.strip().splitlines()[-1]) == (0, "All of it is done."), ended
+    result = inside.run()
+    assert (result.code, result.out.strip().splitlines()[-1]) == (0, "All of it is done."), result

@@ -4,13 +4,23 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.clients.agents import SECONDS, Desk
-from tests.clients.inside import CLIENTS, GO_ON, TASK, WAIT, Two, Waiting, install, serving, shown
+from tests.clients.agents import TIMEOUT_SECONDS, Sandbox
+from tests.clients.inside import (
+    CLIENTS,
+    GO_ON,
+    TASK,
+    WAIT,
+    PatientModel,
+    TwoAgentModel,
+    install,
+    serving,
+    without_tools,
+)
 from tests.clients.model import Model
-from tests.host.models.wire import Turn
+from tests.host.models.model_server import Turn
 
 pytestmark = pytest.mark.slow
-Laid = Callable[[Model], Desk]
+MakeSandbox = Callable[[Model], Sandbox]
 
 PLAN: Turn = {"tool": "todo", "args": {"add": ["Write the parser", "Wire it up"]}}
 ASKS: Turn = {"text": "Which of the two shall I begin with?"}
@@ -19,50 +29,50 @@ in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
 
 @in_every_client
-def test_a_plan_is_there_again_after_a_restart_and_after_a_resume(name: str, desk: Laid) -> None:
-    """The first thing that the model is shown holds what is open; and once nothing is, nobody is told to go on."""
+def test_a_plan_is_there_again_after_a_restart_and_after_a_resume(name: str, make_sandbox: MakeSandbox) -> None:
+    """The first request contains the open tasks; once none is open, the agent is not continued."""
     finish: Turn = {"tool": "todo", "args": {"done": 2}}
-    with Waiting(PLAN, ASKS, {"tool": "todo", "args": {"done": 1}}, ASKS, finish, wait=WAIT.get(name)) as model:
-        inside = install(name, desk(model))
-        ended = [inside.run(), inside.run("Where were we?")]
-        asked_before = len(model.asked)
-        ended.append(inside.run("And now?", resume=True))
+    with PatientModel(PLAN, ASKS, {"tool": "todo", "args": {"done": 1}}, ASKS, finish, wait=WAIT.get(name)) as model:
+        inside = install(name, make_sandbox(model))
+        results = [inside.run(), inside.run("Where were we?")]
+        asked_before = len(model.requests)
+        results.append(inside.run("And now?", resume=True))
 
-    assert [one.code for one in ended] == [0, 0, 0], ended
+    assert [result.code for result in results] == [0, 0, 0], results
     assert asked_before == 4
-    restarted, resumed = (shown(model.asked[number]) for number in (2, 4))
+    restarted, resumed = (without_tools(model.requests[number]) for number in (2, 4))
     assert recalled(restarted) == "1 Write the parser\\n2 Wire it up"
     assert recalled(resumed) == "2 Wire it up\\ndone 1"
     assert TASK not in restarted
     assert "Where were we?" in resumed
-    assert len(model.asked) == 6
-    assert [GO_ON in shown(asked) for asked in model.asked] == [False] * 6
+    assert len(model.requests) == 6
+    assert [GO_ON in without_tools(request) for request in model.requests] == [False] * 6
     assert inside.tasks == [("Write the parser", "completed"), ("Wire it up", "completed")]
 
 
 @in_every_client
-def test_two_sessions_in_one_folder_have_plans_of_their_own(name: str, desk: Laid) -> None:
-    """A second one starts, plans and finishes while the first is at work; neither sees the other's plan."""
+def test_two_sessions_in_one_folder_have_plans_of_their_own(name: str, make_sandbox: MakeSandbox) -> None:
+    """The second one starts, plans and finishes while the first is working; neither sees the other's plan."""
     scripts = {
         "First errand.": [{"tool": "todo", "args": {"add": ["Ours"]}}, {"waits": True, **ASKS}],
         "Second errand.": [{"tool": "todo", "args": {"add": ["Theirs"]}}, {"tool": "todo", "args": {"done": 1}}],
     }
-    with Two(scripts, wait=WAIT.get(name)) as model:
-        inside = install(name, desk(model))
+    with TwoAgentModel(scripts, wait=WAIT.get(name)) as model:
+        inside = install(name, make_sandbox(model))
         with inside.running("First errand.") as first:
-            assert model.waits.wait(SECONDS)
+            assert model.waits.wait(TIMEOUT_SECONDS)
             second = inside.run("Second errand.")
             model.go.set()
             out, err = first.communicate()
 
     assert (first.returncode, second.code) == (0, 0), (out, err, second)
     plans = inside.sessions()
-    assert plans.pop(str(inside.desk.work)) == [("Ours", "pending")]
+    assert plans.pop(str(inside.sandbox.work)) == [("Ours", "pending")]
     assert list(plans.values()) == [[("Theirs", "completed")]]
-    assert [session.startswith(f"{inside.desk.work}#{name}:") for session in plans] == [True]
+    assert [session.startswith(f"{inside.sandbox.work}#{name}:") for session in plans] == [True]
 
 
-def test_two_sessions_in_one_server_of_opencode_have_plans_of_their_own(desk: Laid) -> None:
+def test_two_sessions_in_one_server_of_opencode_have_plans_of_their_own(make_sandbox: MakeSandbox) -> None:
     """One process and one MCP server: the plugin tells which conversation calls next."""
     script: list[Turn] = [
         {"tool": "todo", "args": {"add": ["Ours"]}},
@@ -73,7 +83,7 @@ def test_two_sessions_in_one_server_of_opencode_have_plans_of_their_own(desk: La
         ASKS,
     ]
     with Model(*script) as model:
-        inside = install("opencode", desk(model))
+        inside = install("opencode", make_sandbox(model))
         with serving(inside) as server:
             first, second = server.session, server.begin()
             for server.session in (first, second, first):
@@ -81,14 +91,14 @@ def test_two_sessions_in_one_server_of_opencode_have_plans_of_their_own(desk: La
                 server.until("session.idle")
 
     plans = inside.sessions()
-    assert plans.pop(str(inside.desk.work)) == [("Ours", "completed")]
+    assert plans.pop(str(inside.sandbox.work)) == [("Ours", "completed")]
     assert list(plans.values()) == [[("Theirs", "pending")]]
 
 
-def recalled(told: str) -> str:
+def recalled(request: str) -> str:
     """The last plan in the text of a request."""
     start = "Your plan (todo tool):\\n"
-    lines = told.rpartition(start)[2].split("\\n")
-    assert lines != [""], told[-3000:]
+    lines = request.rpartition(start)[2].split("\\n")
+    assert lines != [""], request[-3000:]
     known = [line.partition('"')[0].partition("<")[0].partition("\\")[0] for line in lines]
     return "\\n".join(known[:2])

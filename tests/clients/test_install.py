@@ -1,4 +1,4 @@
-"""Clients are installed once, whole or not at all, and what is missing is said."""
+"""Clients are installed once and completely, and errors say what is missing."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not o
 def test_a_package_is_installed_and_a_second_call_does_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By the real npm, from a folder, which takes no network."""
+    """With the real npm, from a folder, so that no network is needed."""
     package = own_package(tmp_path)
     folder = tmp_path / "clients"
 
@@ -36,8 +36,8 @@ def test_a_package_is_installed_and_a_second_call_does_nothing(
 
 @needs_npm
 @pytest.mark.slow
-def test_what_cannot_be_fetched_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The words of npm are shown, and a question about the network asked."""
+def test_a_failed_download_leaves_the_old_installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error contains the output of npm, and suggests to check the network."""
     folder = tmp_path / "clients"
     (folder / "greeter").mkdir(parents=True)
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9")
@@ -51,10 +51,10 @@ def test_what_cannot_be_fetched_leaves_what_was_there(tmp_path: Path, monkeypatc
     assert not installed("greeter", Package("greeter", "1.0.0"), folder)
 
 
-def test_without_npm_it_says_so(
+def test_a_missing_npm_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And that is a failure."""
+    """The exit code is 1."""
     monkeypatch.setattr(shutil, "which", lambda _: None)
 
     assert install.main(["pi"], tmp_path) == 1
@@ -68,19 +68,19 @@ def test_an_unknown_client_is_refused(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().err == f"there is no client 'eliza'; there are {', '.join(CLIENTS)}\n"
 
 
-def test_another_version_is_not_the_one_that_is_wanted(tmp_path: Path) -> None:
-    """Nor is half of one, or a stamp that nobody can read."""
+def test_another_version_does_not_count_as_installed(tmp_path: Path) -> None:
+    """Nor does a folder without a stamp, or with a stamp that is not JSON."""
     stamp = tmp_path / "pi" / "installed.json"
     stamp.parent.mkdir()
     wanted = Package("pi", "2.0.0")
 
-    found = []
+    results = []
     for text in (None, "{", json.dumps({"name": "pi", "version": "1.0.0", "scripts": False})):
         if text is not None:
             stamp.write_text(text, encoding="utf-8")
-        found.append(installed("pi", wanted, tmp_path))
+        results.append(installed("pi", wanted, tmp_path))
 
-    assert found == [False, False, False]
+    assert results == [False, False, False]
     stamp.write_text(json.dumps({"name": "pi", "version": "2.0.0", "scripts": False}), encoding="utf-8")
     assert installed("pi", wanted, tmp_path)
 
@@ -90,7 +90,7 @@ def test_another_version_is_not_the_one_that_is_wanted(tmp_path: Path) -> None:
     [("v22.19.0", True), ("v24.1.0", True), ("v22.18.9", False), ("v20.20.2", False), ("", False)],
 )
 def test_an_old_node_is_not_enough(version: str, monkeypatch: pytest.MonkeyPatch, *, enough: bool) -> None:
-    """The oldest that every client runs on is."""
+    """The oldest version that is enough is one that every client runs on."""
     answer = subprocess.CompletedProcess([], 0, stdout=f"{version}\n")
     monkeypatch.setattr(shutil, "which", lambda _: "node")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: answer)
@@ -99,7 +99,7 @@ def test_an_old_node_is_not_enough(version: str, monkeypatch: pytest.MonkeyPatch
 
 
 def own_package(folder: Path) -> Package:
-    """A package of ours with a program in it."""
+    """Create a local package with one program."""
     source = folder / "source"
     source.mkdir()
     manifest = {"name": "greeter", "version": "1.0.0", "bin": {"greet": "greet.js"}}

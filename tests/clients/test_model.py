@@ -1,4 +1,4 @@
-"""The scripted model: one script, whichever way a client speaks to it."""
+"""The scripted model: the same script works in every protocol."""
 
 import json
 import urllib.error
@@ -19,14 +19,14 @@ TOOLS: dict[str, list[Any]] = {
     WHOLE: [{"functionDeclarations": [{"name": "mcp_plans_todo"}]}],
 }
 
-in_every_way = pytest.mark.parametrize("path", TOOLS)
+in_every_protocol = pytest.mark.parametrize("path", TOOLS)
 
 
-@in_every_way
+@in_every_protocol
 def test_a_tool_is_called_by_the_name_that_was_offered(path: str) -> None:
-    """A script knows the end of it."""
+    """A script gives only the end of the name."""
     with Model({"tool": "todo", "args": {"word": "one"}}) as model:
-        answer = asked(model, path, tools=TOOLS[path])
+        answer = request(model, path, tools=TOOLS[path])
 
     name = "todo" if path == RESPONSES else model_name(path)
     assert f'"name": "{name}"' in answer
@@ -34,28 +34,27 @@ def test_a_tool_is_called_by_the_name_that_was_offered(path: str) -> None:
     assert ('"namespace": "mcp__plans"' in answer) == (path == RESPONSES)
 
 
-@in_every_way
-def test_turns_are_for_requests_that_offer_tools(path: str) -> None:
-    """Others are answered with a word; the last turn may be repeated, or all is done."""
-    with Model({"text": "First"}) as model, Model({"text": "First"}, {"text": "Last", "repeat": True}) as untiring:
-        told = [asked(model, path), *(asked(model, path, tools=TOOLS[path]) for _ in range(2))]
-        repeated = [asked(untiring, path, tools=TOOLS[path]) for _ in range(3)]
+@in_every_protocol
+def test_only_requests_that_offer_tools_use_turns_of_the_script(path: str) -> None:
+    """Other requests are answered with "ok". After the script, the last turn is repeated, or the answer is "Done."."""
+    with Model({"text": "First"}) as model, Model({"text": "First"}, {"text": "Last", "repeat": True}) as repeating:
+        answers = [request(model, path), *(request(model, path, tools=TOOLS[path]) for _ in range(2))]
+        repeated = [request(repeating, path, tools=TOOLS[path]) for _ in range(3)]
 
-    assert [word in answer for word, answer in zip(("ok", "First", "Done."), told, strict=True)] == [True] * 3
+    assert [word in answer for word, answer in zip(("ok", "First", "Done."), answers, strict=True)] == [True] * 3
     assert [word in answer for word, answer in zip(("First", "Last", "Last"), repeated, strict=True)] == [True] * 3
-    assert (len(model.asked), len(model.aside)) == (2, 1)
+    assert (len(model.requests), len(model.side_requests)) == (2, 1)
 
 
-def test_what_is_not_there_is_said() -> None:
-    """Rather than answered with something that no client can read."""
+def test_an_unknown_path_is_not_found() -> None:
     with Model() as model, pytest.raises(urllib.error.HTTPError, match="404"):
-        asked(model, "/v1/embeddings")
+        request(model, "/v1/embeddings")
 
 
-def asked(model: Model, path: str, **body: Any) -> str:
-    """What the model answers, as it came."""
-    request = urllib.request.Request(model.url + path, json.dumps(body).encode())  # noqa: S310  loopback
-    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310  loopback
+def request(model: Model, path: str, **body: Any) -> str:
+    """Return the response of the model as text."""
+    http_request = urllib.request.Request(model.url + path, json.dumps(body).encode())  # noqa: S310  loopback
+    with urllib.request.urlopen(http_request, timeout=10) as answer:  # noqa: S310  loopback
         text: str = answer.read().decode()
     return text
 

@@ -1,4 +1,4 @@
-"""Conversations go from tildone to the real pi and back, and are the same in both."""
+"""Conversations that are exchanged between tildone and the real pi are the same in both."""
 
 import json
 import shutil
@@ -8,37 +8,37 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.agents import Desk, pi_rpc, require
-from tests.clients.model import Model
-from tests.clients.stories import (
+from tests.clients.agents import Sandbox, pi_rpc, require
+from tests.clients.conversations import (
     NAME,
     SCRIPTS,
     Entry,
     Message,
-    Told,
+    StoredConversation,
     answers,
-    branched,
+    branched_conversation,
     conversation,
     lines,
     nodes,
-    said,
+    open_in_tildone,
+    prompt_and_wait,
     text,
     tildone,
-    told,
 )
+from tests.clients.model import Model
 
 TRACES = sorted((Path(__file__).parents[1] / "traces").glob("*.json"))
 TRAVEL = str(Path(__file__).with_name("travel.js"))
 
 pytestmark = pytest.mark.slow
-Laid = Callable[[Model], Desk]
+MakeSandbox = Callable[[Model], Sandbox]
 
 
-def test_a_session_of_tildone_opens_in_pi(ours: Told, desk: Laid) -> None:
-    """Message by message, entry by entry, with both branches and its name."""
+def test_a_session_of_tildone_opens_in_pi(ours: StoredConversation, make_sandbox: MakeSandbox) -> None:
+    """With the same messages, entries, branches and name."""
     known = ours.entries
 
-    with Model() as model, pi_rpc(desk(model), "--session", str(ours.file)) as pi:
+    with Model() as model, pi_rpc(make_sandbox(model), "--session", str(ours.file)) as pi:
         theirs = conversation(pi)
         entries = pi.ask("get_entries")["data"]["entries"]
         tree = pi.ask("get_tree")["data"]["tree"]
@@ -50,81 +50,83 @@ def test_a_session_of_tildone_opens_in_pi(ours: Told, desk: Laid) -> None:
     assert state["sessionName"] == NAME
 
 
-def test_what_pi_adds_to_a_session_of_tildone_is_heard_and_the_plan_stays(
-    ours: Told, tmp_path: Path, desk: Laid
+def test_messages_that_pi_adds_appear_in_tildone_and_the_plan_is_unchanged(
+    ours: StoredConversation, tmp_path: Path, make_sandbox: MakeSandbox
 ) -> None:
-    """Where the plan is kept beside the conversation, and where nothing but the file is known."""
+    """Both with the store that contains the plan, and with the session file only."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
 
-    with Model({"text": "Here is pi."}) as model, pi_rpc(desk(model), "--session", str(ours.file)) as pi:
-        said(pi, "Go on with it.")
+    with Model({"text": "Here is pi."}) as model, pi_rpc(make_sandbox(model), "--session", str(ours.file)) as pi:
+        prompt_and_wait(pi, "Go on with it.")
         theirs = conversation(pi)
 
     assert [text(message) for message in theirs[len(ours.messages) :]] == ["Go on with it.", "Here is pi."]
     for folder in (ours.folder, elsewhere):
-        again = told(ours.file, folder)
+        again = open_in_tildone(ours.file, folder)
         assert again.messages == theirs
         assert again.panel == ours.panel
 
 
-def test_a_fork_made_by_either_opens_in_the_other(ours: Told, desk: Laid) -> None:
-    """With what was said before the message that it was forked from, and where it comes from."""
+def test_a_fork_made_by_either_opens_in_the_other(ours: StoredConversation, make_sandbox: MakeSandbox) -> None:
+    """It contains the messages before the fork point, and names its parent."""
     *_, last = [entry for entry in ours.entries if role(entry) == "user"]
 
     with Model() as model, tildone(ours.folder, model.url, "--session", str(ours.file)) as client:
         client.ask("fork", entryId=last["id"])
         fork = Path(client.ask("get_state")["data"]["sessionFile"])
         forked = client.ask("get_messages")["data"]["messages"]
-    with Model({"text": "Forked on."}) as model, pi_rpc(desk(model), "--session", str(fork)) as pi:
+    with Model({"text": "Forked on."}) as model, pi_rpc(make_sandbox(model), "--session", str(fork)) as pi:
         before = conversation(pi)
-        said(pi, "On from the fork.")
+        prompt_and_wait(pi, "On from the fork.")
         pi.ask("fork", entryId=pi.ask("get_fork_messages")["data"]["messages"][-1]["entryId"])
         of_pi = Path(pi.ask("get_state")["data"]["sessionFile"])
         after = conversation(pi)
 
-    assert forked == before == after == told(of_pi, ours.folder).messages
+    assert forked == before == after == open_in_tildone(of_pi, ours.folder).messages
     assert forked == ours.messages[: len(forked)] != []
     assert (lines(fork)[0]["parentSession"], lines(of_pi)[0]["parentSession"]) == (str(ours.file), str(fork))
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
-def test_a_session_of_pi_goes_on_in_both(trace: Path, tmp_path: Path, desk: Laid) -> None:
-    """First in tildone, which opens it, then in pi, which opens that, and in tildone again: nothing is lost."""
+def test_a_session_of_pi_can_be_continued_in_both(trace: Path, tmp_path: Path, make_sandbox: MakeSandbox) -> None:
+    """First in tildone, then in pi, then in tildone again, without losing a message."""
     with Model({"text": "From here."}, {"text": "From there."}) as model:
-        place = desk(model)
-        file = recorded(trace, tmp_path, place)
-        heard = spoken(lines(file))
+        sandbox = make_sandbox(model)
+        file = recorded(trace, tmp_path, sandbox)
+        heard = recorded_messages(lines(file))
 
         with tildone(tmp_path, model.url, "--session", str(file)) as client:
-            said(client, "Go on here.")
+            prompt_and_wait(client, "Go on here.")
             ours = conversation(client)
         known = lines(file)
-        with pi_rpc(place, "--session", str(file)) as pi:
+        with pi_rpc(sandbox, "--session", str(file)) as pi:
             theirs = conversation(pi)
-            said(pi, "Go on there.")
+            prompt_and_wait(pi, "Go on there.")
             more = conversation(pi)
 
     assert [message for message in ours if message["role"] != "custom"][: len(heard)] == heard
     assert theirs == ours
     assert lines(file)[: len(known)] == known
     assert more[: len(theirs)] == theirs
-    assert told(file, tmp_path).messages == more
+    assert open_in_tildone(file, tmp_path).messages == more
 
 
 @pytest.mark.parametrize("first", ["tildone", "pi"])
-def test_a_line_that_was_cut_off_is_lost_to_both_and_nothing_else_is(first: str, tmp_path: Path, desk: Laid) -> None:
-    """Whichever of them goes on with the file: what it writes stands in a line of its own."""
+def test_of_a_file_with_a_truncated_last_line_only_that_line_is_lost(
+    first: str, tmp_path: Path, make_sandbox: MakeSandbox
+) -> None:
+    """Both programs write new entries on a new line."""
     with Model({"text": "Still here."}) as model:
-        place = desk(model)
-        file = recorded(TRACES[0], tmp_path, place)
-        before = spoken(lines(file))
+        sandbox = make_sandbox(model)
+        file = recorded(TRACES[0], tmp_path, sandbox)
+        before = recorded_messages(lines(file))
         file.write_bytes(file.read_bytes()[:-40])
-        ours, theirs = tildone(tmp_path, model.url, "--session", str(file)), pi_rpc(place, "--session", str(file))
+        ours, theirs = tildone(tmp_path, model.url, "--session", str(file)), pi_rpc(sandbox, "--session", str(file))
         one, other = (ours, theirs) if first == "tildone" else (theirs, ours)
 
         with one as client:
-            said(client, "Are you there?")
+            prompt_and_wait(client, "Are you there?")
             heard = conversation(client)
         with other as client:
             again = conversation(client)
@@ -134,26 +136,26 @@ def test_a_line_that_was_cut_off_is_lost_to_both_and_nothing_else_is(first: str,
     assert [text(message) for message in heard if message["role"] != "custom"][-2:] == ["Are you there?", "Still here."]
 
 
-def test_what_pi_does_to_a_conversation_is_done_to_it_in_tildone(tmp_path: Path, desk: Laid) -> None:
-    """A summary of a branch that was left, a label, an edit of what the model sees, a name, a compaction."""
+def test_changes_that_pi_makes_to_a_conversation_appear_in_tildone(tmp_path: Path, make_sandbox: MakeSandbox) -> None:
+    """A branch summary, a label, a context edit, a name and a compaction."""
     with Model(*({"text": f"Answer {number}."} for number in range(5))) as model:
-        place = desk(model)
-        keep_little(place)
-        with pi_rpc(place, "--extension", TRAVEL) as pi:
-            said(pi, "One.")
-            said(pi, "Two.")
+        sandbox = make_sandbox(model)
+        compact_early(sandbox)
+        with pi_rpc(sandbox, "--extension", TRAVEL) as pi:
+            prompt_and_wait(pi, "One.")
+            prompt_and_wait(pi, "Two.")
             first, _ = answers(pi.ask("get_entries")["data"]["entries"])
             pi.ask("prompt", message=f"/mark {first['id']} the beginning")
             pi.ask("prompt", message=f"/go {first['id']} summarize")
             pi.ask("prompt", message=f"/edit {first['id']} {json.dumps({'content': 'In short.'})}")
-            said(pi, "Three.")
+            prompt_and_wait(pi, "Three.")
             pi.ask("set_session_name", name="A name of pi’s")
             file = Path(pi.ask("get_state")["data"]["sessionFile"])
             whole = conversation(pi)
-        ours = told(file, tmp_path)
-        with pi_rpc(place, "--session", str(file)) as pi:
-            said(pi, f"Four: {'a long story. ' * 50}")
-            said(pi, "Five.")
+        ours = open_in_tildone(file, tmp_path)
+        with pi_rpc(sandbox, "--session", str(file)) as pi:
+            prompt_and_wait(pi, f"Four: {'a long shared_conversation. ' * 50}")
+            prompt_and_wait(pi, "Five.")
             assert pi.ask("compact")["success"]
             compacted = conversation(pi)
         with tildone(tmp_path, model.url, "--session", str(file)) as client:
@@ -164,51 +166,51 @@ def test_what_pi_does_to_a_conversation_is_done_to_it_in_tildone(tmp_path: Path,
     assert ours.messages == whole
     assert {"role": "assistant", "content": [{"type": "text", "text": "In short."}]}.items() <= whole[1].items()
     assert compacted[0]["role"] == "compactionSummary"
-    assert told(file, tmp_path).messages == compacted
+    assert open_in_tildone(file, tmp_path).messages == compacted
     assert name == "A name of pi’s"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _with_pi() -> None:
-    """Without pi there is nothing to be tried, and no story to be made for it."""
+    """Skip these tests before a conversation is made, if pi is not installed."""
     require("pi")
 
 
 @pytest.fixture(scope="module", params=SCRIPTS)
-def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """What tildone has written in one of the dialects. It is not to be touched."""
-    return branched(tmp_path_factory.mktemp("story"), request.param)
+def shared_conversation(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> StoredConversation:
+    """A conversation of tildone in one of the dialects. Tests must not change it."""
+    return branched_conversation(tmp_path_factory.mktemp("conversation"), request.param)
 
 
 @pytest.fixture
-def ours(story: Told, tmp_path: Path) -> Told:
-    """The same, to do with it as one likes."""
-    folder = shutil.copytree(story.folder, tmp_path / "ours")
-    return replace(story, file=folder / story.file.relative_to(story.folder))
+def ours(shared_conversation: StoredConversation, tmp_path: Path) -> StoredConversation:
+    """A copy of that conversation, which tests may change."""
+    folder = shutil.copytree(shared_conversation.folder, tmp_path / "ours")
+    return replace(shared_conversation, file=folder / shared_conversation.file.relative_to(shared_conversation.folder))
 
 
-def recorded(trace: Path, folder: Path, desk: Desk) -> Path:
-    """The last session file of a recording of pi, as if it had been held here: pi wants its folder to be there."""
+def recorded(trace: Path, folder: Path, sandbox: Sandbox) -> Path:
+    """Write the last session file of a recording, with the sandbox as its folder, which pi requires to exist."""
     header, *entries = json.loads(trace.read_text(encoding="utf-8"))["session_files"][-1]["entries"]
     file = folder / "recorded.jsonl"
-    moved = [{**header, "cwd": str(desk.work)}, *entries]
+    moved = [{**header, "cwd": str(sandbox.work)}, *entries]
     file.write_text("".join(f"{json.dumps(line)}\n" for line in moved), encoding="utf-8")
     return file
 
 
-def spoken(entries: list[Entry]) -> list[Message]:
-    """What persons, models and tools have said, on whichever branch."""
+def recorded_messages(entries: list[Entry]) -> list[Message]:
+    """Return the messages of people, models and tools on all branches."""
     return [entry["message"] for entry in entries if role(entry) not in {"system", None}]
 
 
 def role(entry: Entry) -> str | None:
-    found: str | None = entry.get("message", {}).get("role")
-    return found
+    name: str | None = entry.get("message", {}).get("role")
+    return name
 
 
-def keep_little(desk: Desk) -> None:
-    """Let pi compact a conversation however short it is."""
+def compact_early(sandbox: Sandbox) -> None:
+    """Configure pi to compact even short conversations."""
     settings = {"compaction": {"keepRecentTokens": 20}}
-    path = desk.home / ".pi" / "agent" / "settings.json"
+    path = sandbox.home / ".pi" / "agent" / "settings.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(settings), encoding="utf-8")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.clients.agents import Desk, environment
-from tests.clients.leash import leashed
+from tests.clients.agents import Sandbox, environment
+from tests.clients.supervisor import supervised
 from tests.mcp.project import PROGRAM, TIMEOUT_SECONDS, Project
 from tests.mcp.web import serving
 from tildone.dialects import dialect_named
@@ -30,41 +30,43 @@ GENERAL_SCENARIOS = {
 
 
 @pytest.fixture
-def desk(project: Project) -> Desk:
-    return Desk(project.home, project.folder, "")
+def sandbox(project: Project) -> Sandbox:
+    return Sandbox(project.home, project.folder, "")
 
 
-def test_the_inspector_lists_and_calls_the_tool(project: Project, desk: Desk) -> None:
+def test_the_inspector_lists_and_calls_the_tool(project: Project, sandbox: Sandbox) -> None:
     """It is an independent implementation, and checks results against the listed schema."""
     [tool] = dialect_named("brief").tools
 
-    [listed] = inspected(desk, "tools/list")["tools"]
-    called = inspected(desk, "tools/call", "--tool-name", "todo", "--tool-arg", 'add=["One","Two"]')
+    [listed] = inspected(sandbox, "tools/list")["tools"]
+    called = inspected(sandbox, "tools/call", "--tool-name", "todo", "--tool-arg", 'add=["One","Two"]')
 
     assert (listed["name"], listed["inputSchema"]) == (tool.name, tool.parameters)
     assert called["structuredContent"] == {"say": "1-2"}
     assert project.texts() == ["One", "Two"]
 
 
-def test_the_general_conformance_scenarios_pass(project: Project, desk: Desk) -> None:
+def test_the_general_conformance_scenarios_pass(project: Project, sandbox: Sandbox) -> None:
     with serving(project, "--no-token") as server:
-        output = run(desk, "conformance", "conformance", "server", "--url", server.url)
+        output = run(sandbox, "conformance", "conformance", "server", "--url", server.url)
 
     assert GENERAL_SCENARIOS - set(re.findall(r"✓ ([\w-]+): [1-9]\d* passed, 0 failed", output)) == set()
 
 
-def inspected(desk: Desk, method: str, *words: str) -> dict[str, Any]:
+def inspected(sandbox: Sandbox, method: str, *words: str) -> dict[str, Any]:
     """The inspector's output for a server that it has started."""
     shown: dict[str, Any] = json.loads(
-        run(desk, "inspector", "mcp-inspector", "--cli", PROGRAM, "mcp", "--method", method, *words)
+        run(sandbox, "inspector", "mcp-inspector", "--cli", PROGRAM, "mcp", "--method", method, *words)
     )
     return shown
 
 
-def run(desk: Desk, package: str, *command: str) -> str:
+def run(sandbox: Sandbox, package: str, *command: str) -> str:
     """The output of a program; skips the test if it is not installed."""
-    env = environment(package, desk) | {"XDG_DATA_HOME": str(desk.home), "XDG_CONFIG_HOME": str(desk.home)}
+    env = environment(package, sandbox) | {"XDG_DATA_HOME": str(sandbox.home), "XDG_CONFIG_HOME": str(sandbox.home)}
     pipe, null = subprocess.PIPE, subprocess.DEVNULL
-    with leashed(command, seconds=TIMEOUT_SECONDS, cwd=Path(desk.work), env=env, stdin=null, stdout=pipe) as process:
+    with supervised(
+        command, seconds=TIMEOUT_SECONDS, cwd=Path(sandbox.work), env=env, stdin=null, stdout=pipe
+    ) as process:
         out, _ = process.communicate(timeout=TIMEOUT_SECONDS)
     return out.decode()

@@ -12,7 +12,7 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.clients.leash import leashed
+from tests.clients.supervisor import supervised
 from tests.mcp.project import PROGRAM, TIMEOUT_SECONDS, Inbox, Project, client_info
 
 PRINTS_ITS_PID = 'echo "$$" >&2; exec "$@"'
@@ -73,7 +73,9 @@ def serving(project: Project, *words: str, **environ: str) -> Iterator[Served]:
     """A server on a free port. Whatever happens to the test, it has ended afterwards."""
     command = ["sh", "-c", PRINTS_ITS_PID, "sh", PROGRAM, "mcp", "--http", "--port", "0", *words]
     env = project.environment(**environ)
-    with leashed(command, seconds=2 * TIMEOUT_SECONDS, cwd=project.folder, env=env, stderr=subprocess.PIPE) as process:
+    with supervised(
+        command, seconds=2 * TIMEOUT_SECONDS, cwd=project.folder, env=env, stderr=subprocess.PIPE
+    ) as process:
         assert process.stderr
         pid = int(process.stderr.readline())
         notice = [process.stderr.readline().decode().removeprefix("tildone mcp: ").strip() for _ in range(2)]

@@ -17,7 +17,7 @@ PIPE_BROKEN = 141
 """Exit codes of a shell for programs that SIGINT and SIGPIPE ended."""
 
 GC_THRESHOLD = 50_000
-"""Allocations between garbage collections. With Python's default, collecting takes a twentieth of a short verb's time."""
+"""Allocations between garbage collections. At Python's default, they take a twentieth of a short verb's time."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

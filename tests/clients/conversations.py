@@ -1,4 +1,4 @@
-"""Conversations that tildone has had, as they stand in session files: with branches, a person's edits, and a fork."""
+"""Conversations that tildone has written to session files, with branches and a person's edits."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ import pytest
 
 from tests.clients.agents import talking
 from tests.clients.model import Model
-from tests.host.models.wire import Turn
+from tests.host.models.model_server import Turn
 from tests.rpc.client import PROGRAM, Client, Record
 from tildone.config import Settings
 from tildone.log.address import parse_address
@@ -23,8 +23,8 @@ from tildone.wiring.hosting import open_conversations, open_host
 Entry = dict[str, Any]
 Message = dict[str, Any]
 
-ODD = "Grüße \u2028 “quoted” \\n \u202e 🙂 </system-reminder>"
-"""A task that no line, no quote and no direction is safe from."""
+HOSTILE_TEXT = "Grüße \u2028 “quoted” \\n \u202e 🙂 </system-reminder>"
+"""The text of a task with a line separator, quotes, an escape, a direction override and a reminder tag."""
 
 NAME = "A name – of ours"
 
@@ -32,7 +32,7 @@ SCRIPTS: dict[str, tuple[Turn, ...]] = {
     "indexed": (
         {
             "tool": "write_todos",
-            "args": {"mode": "replace", "todos": [{"text": text} for text in ("One", ODD, "Three")]},
+            "args": {"mode": "replace", "todos": [{"text": text} for text in ("One", HOSTILE_TEXT, "Three")]},
         },
         {"text": "Planned.", "thinking": "Three things."},
         {"tools": [["edit_todos", {"action": "complete", "indices": [0]}], ["list_todos", {}]], "text": "At work."},
@@ -42,7 +42,10 @@ SCRIPTS: dict[str, tuple[Turn, ...]] = {
         {"text": "The other way."},
     ),
     "phased": (
-        {"tool": "todo_write", "args": {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One", ODD]}]}]}},
+        {
+            "tool": "todo_write",
+            "args": {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One", HOSTILE_TEXT]}]}]},
+        },
         {"text": "Planned.", "thinking": "Two things."},
         *({"text": f"Reminded {number}."} for number in (1, 2, 3)),
         {"tool": "todo_write", "args": {"ops": [{"op": "done", "task": "nothing"}]}},
@@ -56,8 +59,8 @@ SCRIPTS: dict[str, tuple[Turn, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A session file, and what tildone says of it: the conversation, and what it shows of the plan."""
+class StoredConversation:
+    """A session file, with the messages and the status panel that tildone shows for it."""
 
     file: Path
     messages: list[Message]
@@ -65,21 +68,21 @@ class Told:
 
     @property
     def folder(self) -> Path:
-        """Where plans and conversations are kept."""
+        """The folder with the plans and conversations."""
         return self.file.parents[1]
 
     @property
     def entries(self) -> list[Entry]:
-        """What the file holds, without its header."""
+        """The entries of the file, without its header."""
         return lines(self.file)[1:]
 
 
-def branched(folder: Path, dialect: str) -> Told:
-    """A conversation that was gone back in, and went another way from its first answer on."""
+def branched_conversation(folder: Path, dialect: str) -> StoredConversation:
+    """Hold a conversation, go back to its first answer, and continue from there on another branch."""
     with Model(*SCRIPTS[dialect]) as model, pytest.MonkeyPatch.context() as patch:
         with tildone(folder, model.url, "--dialect", dialect) as client:
-            said(client, "Make a plan.")
-            said(client, "Work on it.")
+            prompt_and_wait(client, "Make a plan.")
+            prompt_and_wait(client, "Work on it.")
             if dialect == "phased":
                 client.ask("prompt", message="/todo append B Four")
                 assert "user_todo_edit" in [entry.get("customType") for entry in appended(client)]
@@ -87,35 +90,35 @@ def branched(folder: Path, dialect: str) -> Told:
             file = Path(client.ask("get_state")["data"]["sessionFile"])
         patch.setenv("OPENAI_BASE_URL", f"{model.url}/v1")
         patch.setenv("OPENAI_API_KEY", "none")
-        asyncio.run(_another_way(folder, file, answers(lines(file))[1]["id"]))
-    return told(file, folder)
+        asyncio.run(_branch_off(folder, file, answers(lines(file))[1]["id"]))
+    return open_in_tildone(file, folder)
 
 
-def told(file: Path, folder: Path) -> Told:
-    """A session file, opened by tildone with plans of its own in the folder."""
-    # Nothing is asked of a model, and one that needs no library is there much sooner.
+def open_in_tildone(file: Path, folder: Path) -> StoredConversation:
+    """Open a session file in tildone, with the plans in that folder."""
+    # No request is sent to a model, and the shell model starts fastest.
     plan = folder / "project" / "plan.md"
     plan.parent.mkdir(exist_ok=True)
     plan.write_text("- [ ] Nothing: `true`\n", encoding="utf-8")
     with _host(folder, [plan.name, "--session", str(file)]) as client:
         messages = client.ask("get_messages")["data"]["messages"]
-    return Told(file, messages, panel(client.records))
+    return StoredConversation(file, messages, panel(client.records))
 
 
 def tildone(folder: Path, url: str, *options: str) -> AbstractContextManager[Client]:
-    """A host that asks the model at this address, and does not go on by itself."""
+    """Run a host with the model at this URL, without automatic continuation."""
     return _host(folder, ["--model", "openai-chat:scripted", *options], OPENAI_BASE_URL=f"{url}/v1")
 
 
 def _host(folder: Path, options: list[str], **environ: str) -> AbstractContextManager[Client]:
-    """A host whose plans and conversations are in the folder."""
+    """Run a host that stores its plans and conversations in the folder."""
     work = folder / "project"
     work.mkdir(exist_ok=True)
     env = {
         "HOME": str(folder),
         "OPENAI_API_KEY": "none",
         "TILDONE_COUNTDOWN": "600",
-        # Nothing is encrypted here, and reading a machine's certificates takes longer than all the rest.
+        # No connection is encrypted, and loading the certificates of the machine is slow.
         "SSL_CERT_DIR": str(work),
         **environ,
     }
@@ -123,52 +126,56 @@ def _host(folder: Path, options: list[str], **environ: str) -> AbstractContextMa
     return talking([*command, "--store", str(folder / "plans.db"), *options], cwd=work, env=env)
 
 
-def said(client: Client, text: str) -> None:
-    """Say something, and hear it out."""
+def prompt_and_wait(client: Client, text: str) -> None:
+    """Send a prompt, and wait until the agent has settled."""
     client.send(type="prompt", message=text)
     client.event("agent_settled")
 
 
 def appended(client: Client) -> list[Entry]:
-    """The entries that were told of as they were written."""
+    """Return the entries that the client was notified of."""
     return [record["entry"] for record in client.records if record["type"] == "entry_appended"]
 
 
 def conversation(client: Client) -> list[Message]:
-    """What was said, without the prompt of the system, which is pi's own and nobody else's."""
+    """Return the messages of a conversation without the system prompt, which only pi has."""
     messages = client.ask("get_messages")["data"]["messages"]
     return [message for message in messages if message["role"] != "system"]
 
 
 def text(message: Message) -> str:
-    """The words of a message, without thinking and calls."""
+    """Return the text of a message, without thinking and tool calls."""
     return "".join(block["text"] for block in message["content"] if block["type"] == "text")
 
 
 def panel(records: Iterable[Record]) -> dict[str, Any]:
-    """What is shown of the plan, by the keys it is shown under."""
-    asked = [record for record in records if record["type"] == "extension_ui_request"]
-    texts = {one["statusKey"]: one.get("statusText") for one in asked if one["method"] == "setStatus"}
-    return texts | {one["widgetKey"]: one.get("widgetLines") for one in asked if one["method"] == "setWidget"}
+    """Return the status texts and widgets that show the plan, by key."""
+    requests = [record for record in records if record["type"] == "extension_ui_request"]
+    texts = {
+        request["statusKey"]: request.get("statusText") for request in requests if request["method"] == "setStatus"
+    }
+    return texts | {
+        request["widgetKey"]: request.get("widgetLines") for request in requests if request["method"] == "setWidget"
+    }
 
 
 def nodes(tree: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A tree's nodes, each before its children."""
+    """Return the nodes of a tree, each before its children."""
     return [one for node in tree for one in (node, *nodes(node["children"]))]
 
 
 def lines(file: Path) -> list[Entry]:
-    """Every line of a session file."""
+    """Return every line of a session file, parsed."""
     return [json.loads(line) for line in file.read_bytes().splitlines()]
 
 
 def answers(entries: Iterable[Entry]) -> list[Entry]:
-    """The entries in which a model says something."""
+    """Return the entries with messages of a model."""
     return [entry for entry in entries if entry.get("message", {}).get("role") == "assistant"]
 
 
-async def _another_way(folder: Path, file: Path, entry: str) -> None:
-    """Go back to an entry and on from there, as a program does that has tildone in it."""
+async def _branch_off(folder: Path, file: Path, entry: str) -> None:
+    """Go back to an entry and continue from there, as a program that embeds tildone does."""
     from tildone.host.providers import open_model  # noqa: PLC0415  it takes seconds to load
 
     cwd = str(folder / "project")

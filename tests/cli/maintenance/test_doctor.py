@@ -108,7 +108,7 @@ def test_damage_is_named_with_a_remedy(person: Person, plans: Path) -> None:
     answer = person.run("doctor")
 
     assert answer.code == 5
-    assert re.fullmatch(r"Of \d+ findings, 3 are bad\.", answer.out.splitlines()[-1])
+    assert re.fullmatch(r"3 errors in \d+ findings\.", answer.out.splitlines()[-1])
     assert (
         "  ✗ event 'c' of session 'one' has parent 'b', which is missing\n"
         "    → restore a backup: tildone restore FILE\n"

@@ -9,7 +9,7 @@ import sys
 from tildone.cli import INTERRUPTED
 from tildone.cli.opening import is_same_store, open_existing_store, settings_at, settings_for
 from tildone.cli.output.amounts import counted
-from tildone.cli.output.progress import Progress
+from tildone.cli.output.progress import ProgressLine
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import StoreBusy, UsageError
@@ -31,7 +31,7 @@ def run(args: ParsedArgs) -> int:
     source = open_existing_store(here)
     target = open_store(there)
     try:
-        with Progress() as progress:
+        with ProgressLine() as progress:
             copied = copy(source, target, progress)
     except KeyboardInterrupt:
         print("Interrupted. Sessions that were copied are kept; rerun the command to resume.", file=sys.stderr)
@@ -42,9 +42,9 @@ def run(args: ParsedArgs) -> int:
     if not copied.sessions and not copied.changed_since:
         put(f"{printable(here.store.redacted)} has no sessions: nothing was copied.")
         return 0
-    report(copied, f"Copied to {there.store.redacted}")
+    print_report(copied, f"Copied to {there.store.redacted}")
     if copied.changed_since:
-        raise StoreBusy(f"{went_on(copied)}; rerun the command to copy the rest")
+        raise StoreBusy(f"{changed_sessions(copied)}; rerun the command to copy the rest")
     word = "set" if os.name == "nt" else "export"
     put(f"To use it from now on: {word} TILDONE_STORE={shlex.quote(printable(there.store.redacted))}")
     if there.store.redacted != str(there.store):
@@ -52,20 +52,20 @@ def run(args: ParsedArgs) -> int:
     return 0
 
 
-def report(copied: CopyResult, done: str) -> None:
+def print_report(copied: CopyResult, done: str) -> None:
     """Print what was copied, how much of it is new, and its digest."""
     new = "none of them new" if not copied.new else f"{copied.new:,} of them new"
-    sum_up(copied, done, "all of them new" if copied.new == copied.events else new)
+    print_totals(copied, done, "all of them new" if copied.new == copied.events else new)
 
 
-def sum_up(copied: CopyResult, done: str, *more: str) -> None:
+def print_totals(copied: CopyResult, done: str, *more: str) -> None:
     """Print what was copied and its digest."""
     much = f"{counted(copied.sessions, 'session')} with {counted(copied.events, 'event')}"
     put(f"{printable(done)}: {', '.join((much, *more))}.")
     put(f"Both sides have the same content: sha256 {copied.digest}")
 
 
-def went_on(copied: CopyResult) -> str:
+def changed_sessions(copied: CopyResult) -> str:
     """Which sessions changed while they were copied."""
     names = ", ".join(printable(name) for name in copied.changed_since)
     return f"{counted(len(copied.changed_since), 'session')} changed in the meantime: {names}"

@@ -6,7 +6,7 @@ from itertools import islice
 
 from tildone.core.reduce import Outcome, Step, reduce
 from tildone.dialects.arguments import read_arguments
-from tildone.dialects.base import Done, Reply
+from tildone.dialects.base import CompletedCall, Reply
 from tildone.errors import UnknownEvent
 from tildone.log import codec
 from tildone.log.events import Actor, Call, Directive, DirectiveSet, Labelled, Nudged, PlanChanged, Tripped
@@ -104,7 +104,7 @@ class Session:
         steps = tool.steps(params)
         call = Call(tool.name, codec.dump(params)) if steps else None
         outcome = self._apply(steps, Actor.AGENT, call)
-        done = Done(params, outcome, self.store.durable, took_ms=self._now() - started, known=self._seen[1])
+        done = CompletedCall(params, outcome, self.store.durable, elapsed_ms=self._now() - started, known=self._seen[1])
         self._seen = self._writer.last_state.head, outcome.after
         return tool.reply(self._logged(done))
 
@@ -247,7 +247,7 @@ class Session:
         newest_first = self.store.history(self.name, current.head) if current.head is not None else ()
         return head_after_undo(current, newest_first, changes)
 
-    def _logged(self, done: Done) -> Done:
+    def _logged(self, done: CompletedCall) -> CompletedCall:
         """Log the completion of the plan if the call completed it, and add the path of the log to the call."""
         entry = self.dialect.completion
         if self.completions is None or entry is None or not self.dialect.completes(done):

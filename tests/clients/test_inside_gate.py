@@ -25,7 +25,7 @@ in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
 @in_every_client
 def test_an_agent_that_stops_early_is_continued_until_its_plan_is_done(name: str, make_sandbox: MakeSandbox) -> None:
-    """The model gets the tool, is notified to continue, and the client ends by itself when nothing is open."""
+    """The model gets the tool, is told to continue, and the client ends by itself when nothing is open."""
     with PatientModel(PLAN, STOP, FINISH, ALL, wait=WAIT.get(name)) as model:
         inside = install(name, make_sandbox(model))
         output = run_to_end(inside, stops=2)

@@ -1,4 +1,4 @@
-"""Simulated agents that would run for ever: how often the gate continues each, and which bound ends it.
+"""Simulated agents that never finish: how often the gate continues each, and which bound ends that.
 
 `python3 do.py docs` writes the table into the documentation.
 """
@@ -20,83 +20,83 @@ from tildone.log.events import Tripped
 from tildone.views.bounds import describe_bound
 
 PAGE = ROOT / "docs" / "how-to" / "hold-an-agent-to-its-plan.md"
-COUNTED = re.compile(r"(?<=<!-- counted by the drills -->\n).*(?=<!-- end -->)", re.DOTALL)
-FOR_EVER = 300
+TABLE_IN_PAGE = re.compile(r"(?<=<!-- counted by the drills -->\n).*(?=<!-- end -->)", re.DOTALL)
+MAX_STOPS = 300
 
-Said = dict[str, Any]
+Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Drill:
-    """An agent: what it is like, and what it does, and then says, when it is about to stop for the so-many-th time."""
+    """A simulated agent. `act` is what it does before its n-th stop; it returns fields of the stop event."""
 
-    like: str
-    acts: Callable[[HookedAgent, int], Said]
+    description: str
+    act: Callable[[HookedAgent, int], Fields]
     integration: Integration = CLAUDE
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """How often the agent was told to go on, and why it was let go or left alone."""
+class DrillResult:
+    """How often an agent was continued, and which bound ended that, if any."""
 
-    like: str
-    told: int
-    why: str
+    description: str
+    nudges: int
+    outcome: str
 
 
-def idles(_agent: HookedAgent, turn: int) -> Said:
+def idles(_agent: HookedAgent, turn: int) -> Fields:
     return {"last_assistant_message": f"I looked at it again ({turn})."}
 
 
-def repeats(_agent: HookedAgent, _turn: int) -> Said:
+def repeats(_agent: HookedAgent, _turn: int) -> Fields:
     return {"last_assistant_message": "I cannot go on."}
 
 
-def lies(_agent: HookedAgent, _turn: int) -> Said:
+def lies(_agent: HookedAgent, _turn: int) -> Fields:
     return {"last_assistant_message": "All tasks are done. Let me know if you have any questions!"}
 
 
-def toggles(agent: HookedAgent, turn: int) -> Said:
+def toggles(agent: HookedAgent, turn: int) -> Fields:
     todos = [{"content": "Write the parser", "status": "in_progress" if turn % 2 else "pending"}]
     _writes(agent, [*todos, {"content": "Wire it up", "status": "pending"}])
     return {"last_assistant_message": f"On it ({turn})."}
 
 
-def rewords(agent: HookedAgent, turn: int) -> Said:
+def rewords(agent: HookedAgent, turn: int) -> Fields:
     _writes(agent, [{"content": f"Write the parser, attempt {turn}", "status": "in_progress"}])
     return {"last_assistant_message": f"Next attempt ({turn})."}
 
 
-def plans(agent: HookedAgent, turn: int) -> Said:
+def plans(agent: HookedAgent, turn: int) -> Fields:
     session = agent.workspace.session
     session.dialect = INDEXED
     session.call("write_todos", {"mode": "append", "todos": [{"text": f"Think about it, part {turn}"}]})
     return {"last_assistant_message": f"The plan is better now ({turn})."}
 
 
-def touches(agent: HookedAgent, turn: int) -> Said:
+def touches(agent: HookedAgent, turn: int) -> Fields:
     (agent.workspace.project / "notes.txt").write_text(f"{turn}\n", encoding="utf-8")
     return {"last_assistant_message": "I made a change."}
 
 
-def fails(_agent: HookedAgent, _turn: int) -> Said:
+def fails(_agent: HookedAgent, _turn: int) -> Fields:
     return {"status": "error"}
 
 
-def asks(_agent: HookedAgent, _turn: int) -> Said:
+def asks(_agent: HookedAgent, _turn: int) -> Fields:
     return {"last_assistant_message": "Which of the two do you want?"}
 
 
-def delegates(_agent: HookedAgent, _turn: int) -> Said:
+def delegates(_agent: HookedAgent, _turn: int) -> Fields:
     return {"last_assistant_message": "Done.", "agent_id": "a1"}
 
 
-def waits(_agent: HookedAgent, _turn: int) -> Said:
+def waits(_agent: HookedAgent, _turn: int) -> Fields:
     return {"last_assistant_message": "The build runs.", "background_tasks": [{"id": "b1", "status": "running"}]}
 
 
 def _writes(agent: HookedAgent, todos: list[dict[str, str]]) -> None:
-    agent.tell(HookPoint.AFTER_TOOL, tool_name="TodoWrite", tool_input={"todos": todos})
+    agent.report(HookPoint.AFTER_TOOL, tool_name="TodoWrite", tool_input={"todos": todos})
 
 
 DRILLS = (
@@ -114,49 +114,49 @@ DRILLS = (
 )
 
 
-def counted(drill: Drill, folder: Path) -> Counted:
-    """Let an agent loose, with two tasks open, until nobody tells it to go on."""
+def run_drill(drill: Drill, folder: Path) -> DrillResult:
+    """Run an agent with two open tasks until it is not continued any more."""
     project, home = folder / "project", folder / "home"
     (project / ".git").mkdir(parents=True)
     home.mkdir()
     workspace = Workspace(project, home)
     agent = HookedAgent(workspace, drill.integration)
-    if drill.acts in (toggles, rewords):
+    if drill.act in (toggles, rewords):
         _writes(agent, [{"content": "Write the parser", "status": "pending"}])
     else:
         workspace.plan(("Write the parser", "in_progress"), ("Wire it up", "pending"))
-    told = 0
-    while told < FOR_EVER and _is_told(agent.tell(HookPoint.STOP, **drill.acts(agent, told)).out):
-        told += 1
+    nudges = 0
+    while nudges < MAX_STOPS and _continues(agent.report(HookPoint.STOP, **drill.act(agent, nudges)).out):
+        nudges += 1
     newest = next(workspace.session.store.history(workspace.session.name)).fact
-    why = describe_bound(newest.bound, newest.limit) if isinstance(newest, Tripped) else "left alone"
-    return Counted(drill.like, told, why)
+    outcome = describe_bound(newest.bound, newest.limit) if isinstance(newest, Tripped) else "left alone"
+    return DrillResult(drill.description, nudges, outcome)
 
 
-def _is_told(answer: str) -> bool:
+def _continues(answer: str) -> bool:
     return '"decision"' in answer or '"followup_message"' in answer
 
 
-def all_counted() -> dict[str, Counted]:
-    """Every drill, by what its agent does."""
+def run_all_drills() -> dict[str, DrillResult]:
+    """Run every drill; return the results by the name of the agent's function."""
     with tempfile.TemporaryDirectory() as folder:
-        return {drill.acts.__name__: counted(drill, Path(folder) / drill.acts.__name__) for drill in DRILLS}
+        return {drill.act.__name__: run_drill(drill, Path(folder) / drill.act.__name__) for drill in DRILLS}
 
 
-def table(found: dict[str, Counted]) -> str:
-    """A row for each drill."""
+def table(results: dict[str, DrillResult]) -> str:
+    """Return a Markdown table with a row for each drill."""
     rows = ["| an agent that | is told to go on | and then |", "|---|---|---|"]
-    for each in found.values():
-        times = {0: "never", 1: "once"}.get(each.told, f"{each.told} times")
-        rows.append(f"| {each.like} | {times} | {each.why} |")
+    for each in results.values():
+        times = {0: "never", 1: "once"}.get(each.nudges, f"{each.nudges} times")
+        rows.append(f"| {each.description} | {times} | {each.outcome} |")
     return "\n".join(rows)
 
 
-def page(found: dict[str, Counted] | None = None) -> str:
-    """The page of the documentation as it should be now."""
-    rows = table(found or all_counted())
-    return COUNTED.sub(lambda _: f"\n{rows}\n\n", PAGE.read_text(encoding="utf-8"))
+def page(results: dict[str, DrillResult] | None = None) -> str:
+    """Return the page of the documentation with the current table."""
+    rows = table(results or run_all_drills())
+    return TABLE_IN_PAGE.sub(lambda _: f"\n{rows}\n\n", PAGE.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":
-    print(table(all_counted()))
+    print(table(run_all_drills()))

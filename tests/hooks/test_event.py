@@ -61,7 +61,7 @@ def test_a_missing_field_is_empty(payload: dict[str, object]) -> None:
 
 
 def test_an_agent_without_a_conversation_id_is_identified_by_its_process() -> None:
-    """Some versions send an empty id; agents must not share hook_event."""
+    """Some versions send an empty id; agents must not share it."""
     assert event({"session_id": ""}).agent_id(7) == AgentId("claude", pid=7)
     assert event({}, CLAUDE_CODE_SESSION_ID="x").agent_id(7) == AgentId("claude", "x")
     assert event({}, GEMINI, GEMINI_SESSION_ID="y").agent_id(7) == AgentId("gemini", "y")

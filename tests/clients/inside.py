@@ -253,7 +253,7 @@ class Server:
         raise AssertionError("the server has closed the stream of events")
 
     def begin(self) -> str:
-        """Launch another conversation."""
+        """Start another conversation."""
         session: str = self._post("/session", {})["id"]
         return session
 

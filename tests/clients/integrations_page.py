@@ -40,7 +40,7 @@ NOTES = {
 OPENING = """\
 # Integrations
 
-What tildone does client the coding agents that `tildone install` knows. The first table is made from tests: each coding
+What tildone does inside the coding agents that `tildone install` knows. The first table is made from tests: each coding
 agent is installed in the version that is named, `tildone install` is all that is done to it, and a model on the same
 machine answers from a script. `python -m tests.clients.integrations_page` runs them and writes this page.
 """

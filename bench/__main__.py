@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def measured(groups: Sequence[Group], folder: Path, *, quick: bool) -> Iterator[Row | Tokens]:
-    """Every row of these groups, as soon as it is measured."""
+    """Yield every row of these groups as soon as it is measured."""
     for group in groups:
         yield from group.rows(folder, quick=quick)
 

@@ -23,7 +23,7 @@ from statistics import median
 from bench.groups import Group
 
 HERE = Path(__file__).parents[1]
-LEAST_NOISE = 0.05
+MIN_NOISE = 0.05
 
 # Executed in the checkout that is measured, which may be older than this file: it relies on `bench.MODULE.rows` only.
 MEASURE = """
@@ -49,17 +49,17 @@ class Comparison:
 
     @property
     def change(self) -> float:
-        """How many times the earlier median the later one is."""
+        """The later median divided by the earlier one."""
         return median(self.after) / median(self.before)
 
     @property
     def noise(self) -> float:
-        """How far the repeats of one checkout lie apart, as a part of the smallest."""
+        """The spread between the repeats of one checkout, relative to the smallest."""
         return max(max(figures) / min(figures) - 1 for figures in (self.before, self.after))
 
     @property
     def verdict(self) -> str:
-        bound = max(self.noise, LEAST_NOISE)
+        bound = max(self.noise, MIN_NOISE)
         return "slower" if self.change > 1 + bound else "faster" if self.change < 1 - bound else "same"
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ HEADING = f"{'row (ratio to its baseline)':<45} {'before':>9} {'after':>9} {'cha
 
 
 def compare(groups: Sequence[Group], other: Path, repeats: int, *, quick: bool) -> Iterator[Comparison]:
-    """Measure both checkouts in turns; a row that only one of them has is left out."""
+    """Measure both checkouts in turns; rows that only one of them has are omitted."""
     for group in groups:
         before: dict[str, list[float]] = {}
         after: dict[str, list[float]] = {}
@@ -83,12 +83,12 @@ def compare(groups: Sequence[Group], other: Path, repeats: int, *, quick: bool) 
 
 
 def measure(group: Group, checkout: Path, *, quick: bool) -> Iterator[tuple[str, float]]:
-    """The rows of one group, measured by a checkout in a process of its own."""
+    """Yield the rows of one group, measured by a checkout in a process of its own."""
     paths = os.pathsep.join(map(str, (checkout / "src", checkout)))
     with tempfile.TemporaryDirectory() as folder:
         arguments, options = group.call(folder, quick=quick)
-        told = json.dumps([group.module, group.needs_folder, arguments, options])
-        command = [sys.executable, "-c", MEASURE, told]
+        request = json.dumps([group.module, group.needs_folder, arguments, options])
+        command = [sys.executable, "-c", MEASURE, request]
         environ = {**os.environ, "PYTHONPATH": paths}
         done = subprocess.run(command, cwd=checkout, env=environ, check=True, stdout=subprocess.PIPE, text=True)
     for line in done.stdout.splitlines():

@@ -17,16 +17,16 @@ from tildone.stores.pi.store import JsonlStore
 
 AIM = 1.5
 SHORT = 10
-SIZE = 425
+MESSAGE_BYTES = 425
 """Bytes of a message's variable part: 100,000 entries make 62 MB."""
 
 
 def rows(folder: Path, rounds: int, length: int) -> Iterator[Row]:
     """One row for each kind of file, and one for a change of the plan in it."""
     talk, plans = conversation(folder / "talk", length), history(folder / "plans", length)
-    for whose, path in (("pi's", talk), ("tildone's", plans)):
+    for writer, path in (("pi's", talk), ("tildone's", plans)):
         took, parsing = medians([opening(path.parent), parsed(path)], rounds)
-        yield Row(f"the plan in {length:,} entries of {whose}", "json.loads of its lines", AIM, took, parsing)
+        yield Row(f"the plan in {length:,} entries of {writer}", "json.loads of its lines", AIM, took, parsing)
     stores = [JsonlStore(path.parent, plan_in_entry) for path in (conversation(folder / "short", SHORT), talk)]
     short, long = medians([Toggle(filled_session(store, "bench")) for store in stores], 10 * rounds)
     yield Row(f"a change after {length:,} entries", f"after {SHORT} entries", AIM, long, short)
@@ -53,13 +53,19 @@ def parsed(path: Path) -> Callable[[], None]:
 
 
 def conversation(folder: Path, length: int) -> Path:
-    """A file as pi writes it: user and assistant messages, tool results, and now and then a plan."""
+    """A file as pi writes it: user and assistant messages, tool results, and some plans."""
     path = folder / "2026-01-01T00-00-00-000Z_bench.jsonl"
     folder.mkdir()
-    told = [message("user"), said("bash"), result("bash"), said("edit_todos"), result("edit_todos", todos=TODOS)]
+    bodies = [
+        message("user"),
+        tool_call("bash"),
+        result("bash"),
+        tool_call("edit_todos"),
+        result("edit_todos", todos=TODOS),
+    ]
     with path.open("w", encoding="utf-8") as file:
         file.write(json.dumps({"type": "session", "version": 3, "id": "bench", "cwd": "/p"}) + "\n")
-        for number, body in zip(range(length), cycle(told), strict=False):
+        for number, body in zip(range(length), cycle(bodies), strict=False):
             entry = {"type": "message", "id": f"{number:08x}", "parentId": f"{number - 1:08x}" if number else None}
             line = entry | {"timestamp": "2026-01-01T00:00:00.000Z", "message": body}
             file.write(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n")
@@ -80,13 +86,13 @@ TODOS = [{"text": task.text, "status": "not_started"} for task in PLAN.tasks[:4]
 
 
 def message(role: str, **more: Any) -> dict[str, Any]:
-    """A message of about the usual length."""
+    """Return a message of a typical length."""
     short = {"role": role, **more, "content": [{"type": "text", "text": ""}], "timestamp": 1}
-    left = SIZE - len(json.dumps(short, separators=(",", ":")))
+    left = MESSAGE_BYTES - len(json.dumps(short, separators=(",", ":")))
     return short | {"content": [{"type": "text", "text": ("naïve \\ text\n" * 60)[: max(left, 1)]}]}
 
 
-def said(tool: str) -> dict[str, Any]:
+def tool_call(tool: str) -> dict[str, Any]:
     call = {"type": "toolCall", "id": "call_1", "name": tool, "arguments": {"command": "ls"}}
     answer = message("assistant", api="openai-responses", provider="openai", model="gpt-5", stopReason="toolUse")
     return answer | {"content": [*answer["content"], call]}
@@ -94,5 +100,9 @@ def said(tool: str) -> dict[str, Any]:
 
 def result(tool: str, **details: Any) -> dict[str, Any]:
     role = {"toolCallId": "call_1", "toolName": tool, "details": {"action": "edit"} | details, "isError": False}
-    told = message("toolResult", **role)
-    return {"role": told.pop("role"), **{key: told.pop(key) for key in ("toolCallId", "toolName", "content")}, **told}
+    entry = message("toolResult", **role)
+    return {
+        "role": entry.pop("role"),
+        **{key: entry.pop(key) for key in ("toolCallId", "toolName", "content")},
+        **entry,
+    }

@@ -15,14 +15,14 @@ of all three are replayed against it. This page lists the deliberate differences
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join([OPENING, *map(_entry, DIFFERENCES)])
 
 
 def _entry(difference: Difference) -> str:
     title = difference.id.replace("-", " ").capitalize()
     return (
-        f"## {title}\n\n- *The original:* {difference.original}\n- *Here:* {difference.here}\n"
+        f"## {title}\n\n- *The original:* {difference.original}\n- *tildone:* {difference.tildone}\n"
         f"- *Why:* {difference.why}\n"
     )
 

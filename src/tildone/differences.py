@@ -1,8 +1,8 @@
 """The deliberate differences between tildone and the tools that it re-implements, with the reasons.
 
-Each difference has a test of its own (`tests/test_differences.py`) and an entry in the documentation
-(`docs/differences.md`). Recorded conformance vectors that show the original's behaviour carry the difference's id as a
-tag, or one of its `tags`.
+Each difference has a test (`tests/test_differences.py`) and an entry in the documentation (`docs/differences.md`).
+Recorded conformance vectors that show the original's behaviour are tagged with the id of the difference or with one of
+its `tags`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from tildone.value import value
 
 @value
 class Difference:
-    """One deliberate difference. `tags` are further tags of vectors that show the original's behaviour."""
+    """One deliberate difference. `tags` are further tags for vectors that show the original's behaviour."""
 
     id: str
     original: str
-    here: str
+    tildone: str
     why: str
     tags: tuple[str, ...] = ()
 
@@ -25,160 +25,160 @@ DIFFERENCES = (
     Difference(
         id="emptied-list-stays-empty",
         original="A list that was emptied with `replace` and `[]` reappears after a restart.",
-        here="It stays empty. As in the original, errors and `list_todos` results never count as state.",
+        tildone="It stays empty. As in the original, errors and `list_todos` results never count as state.",
         why="A restart must not undo a change.",
         tags=("upstream-bug",),
     ),
     Difference(
         id="finished-before-breaker",
         original="The nudge limit is checked first, even if no task is left.",
-        here="For a finished list, reaching the limit is not announced.",
+        tildone="For a finished list, reaching the limit is not announced.",
         why="The announcement asks the person to take over, but the work is done.",
         tags=("upstream-bug",),
     ),
     Difference(
         id="only-change-resets",
         original="Any write resets the nudge count, even one that changes nothing.",
-        here="Only a change of the plan resets it.",
+        tildone="Only a change to the plan resets it.",
         why="An agent that keeps rewriting the same list would never be stopped.",
     ),
     Difference(
         id="drift-bound",
         original="Every change of a status resets the nudge count.",
-        here="A second bound ends chains of nudges in which no task is closed or added.",
+        tildone="A second bound ends chains of nudges in which no task is closed or added.",
         why="An agent that keeps toggling a status would never be stopped.",
     ),
     Difference(
         id="no-nudge-after-error",
         original="An agent whose turn ended with an error is continued.",
-        here="It is not continued.",
+        tildone="It is not continued.",
         why="The next turn would most likely fail with the same error, at the same cost.",
     ),
     Difference(
         id="one-countdown",
         original="When a turn ends during a countdown, the countdown continues, even if the turn was aborted.",
-        here="The end of a turn cancels the running countdown; at most one prompt is pending.",
+        tildone="The end of a turn cancels the running countdown; at most one prompt is pending.",
         why="Otherwise two prompts are sent for one stop, or one after the person aborted the turn.",
         tags=("upstream-bug",),
     ),
     Difference(
         id="prompt-at-send",
         original="The continue prompt is built when the turn ends and sent three seconds later.",
-        here="It is built when it is sent. It is not sent if the plan was finished or replaced in the meantime.",
+        tildone="It is built when it is sent. It is not sent if the plan was finished or replaced in the meantime.",
         why="An old prompt lists tasks that are closed and omits tasks that were added.",
         tags=("upstream-bug",),
     ),
     Difference(
         id="countdown-ends-with-branch",
         original="Without a screen, a countdown continues after a switch to another branch or conversation.",
-        here="The switch cancels it.",
+        tildone="The switch cancels it.",
         why="Otherwise the prompt is about a plan that is no longer the current one.",
         tags=("upstream-bug",),
     ),
     Difference(
         id="one-line-per-task",
         original="Line breaks in the text of a task appear as line breaks in lists and prompts.",
-        here="They appear as ⏎ in every text that a model reads; the stored text keeps them.",
+        tildone="They appear as ⏎ in every text that a model reads; the stored text keeps them.",
         why="The text of a task could imitate the lines around it, including instructions.",
         tags=("line-break", "upstream-bug"),
     ),
     Difference(
         id="harmless-on-screens",
         original="Control and bidirectional characters reach the terminal.",
-        here="They are drawn as symbols or code points.",
+        tildone="They are drawn as symbols or code points.",
         why="The text of a task could move the cursor, change colours or reorder the text that a person reads.",
         tags=("terminal-escape",),
     ),
     Difference(
         id="state-in-session",
         original="The list and its counters are module state.",
-        here="They belong to a session and are derived from its event log.",
+        tildone="They belong to a session and are derived from its event log.",
         why="Two agents in one process must not share a list; a hook in a new process must know the count.",
     ),
     Difference(
         id="no-empty-text",
         original="An item with empty text is accepted and lost at the next restart.",
-        here="The call is refused.",
+        tildone="The call is refused.",
         why="Losing the item shifts the positions of all items after it.",
         tags=("upstream-bug",),
     ),
     Difference(
         id="strict-types",
-        original="Its host converts 1.5, true and null to integers, null to text, and single items to lists.",
-        here="Text that is an integer is converted to one, and a number to text; any other wrong type is refused.",
+        original="Its framework converts 1.5, true and null to integers, null to text, and single items to lists.",
+        tildone="Text that is an integer is converted to one, and a number to text; any other wrong type is refused.",
         why="A wrong guess changes the plan; a refusal costs one short call.",
         tags=("coercion", "framework-text"),
     ),
     Difference(
         id="malformed-snapshot-skipped",
         original="A session that contains a malformed snapshot cannot be opened.",
-        here="The snapshot is skipped, and the next older one is used.",
+        tildone="The snapshot is skipped, and the next older one is used.",
         why="One bad entry must not make the whole plan inaccessible.",
         tags=("malformed", "upstream-bug"),
     ),
     Difference(
         id="batch-survives-resume",
         original="A batch with one refused op is applied, but lost when the session is opened again.",
-        here="The ops that were applied are kept.",
+        tildone="The ops that were applied are kept.",
         why="The model was shown the new state, so a resumed session must have it.",
         tags=("upstream-bug",),
     ),
     Difference(
         id="equal-tasks-reachable",
         original="Of several tasks with the same text, only the first can be addressed.",
-        here="The text addresses the first open one, so that they can be closed one after the other.",
+        tildone="The text addresses the first open one, so that they can be closed one after the other.",
         why="Otherwise the second task can never be closed.",
     ),
     Difference(
         id="lossless-markdown",
         original="Markdown export loses blank lines in notes, line breaks in texts and spaces at their ends.",
-        here="An exported plan is the same after import, whatever its texts contain.",
+        tildone="An exported plan is the same after import, whatever its texts contain.",
         why="A person must be able to export, edit and import a plan without losing anything.",
         tags=("lossy-round-trip", "line-break"),
     ),
     Difference(
         id="reminder-cannot-be-closed",
         original="The text of a task can close the `<system-reminder>` element around it.",
-        here="The angle bracket of such a tag is replaced in reminders.",
+        tildone="The angle bracket of such a tag is replaced in reminders.",
         why="Otherwise the model reads the text after the tag as part of the system prompt.",
         tags=("upstream-bug", "line-break"),
     ),
     Difference(
         id="unknown-fields-refused",
         original="Unknown fields of `TodoWrite` items are accepted and discarded.",
-        here="They are refused, as the documented schema requires.",
+        tildone="They are refused, as the documented schema requires.",
         why="Otherwise a model that sends a priority assumes that it was stored.",
         tags=("extra-keys",),
     ),
     Difference(
         id="bad-calls-change-nothing",
         original="Arguments that violate the schema can raise an exception or corrupt the list.",
-        here="They produce an error reply, and nothing changes.",
+        tildone="They produce an error reply, and nothing changes.",
         why="Invalid input must produce a clear error and leave the plan unchanged.",
         tags=("out-of-schema", "upstream-bug", "lone-surrogate"),
     ),
     Difference(
         id="init-needs-a-list",
         original="`init` without a list empties the plan and reports an error.",
-        here="The call is refused, and the plan is unchanged.",
+        tildone="The call is refused, and the plan is unchanged.",
         why="A missing field must not delete the whole plan.",
     ),
     Difference(
         id="empty-file-keeps-the-plan",
         original="Importing an empty file empties the plan.",
-        here="`tildone todo import` refuses the file without `--force`; `/todo import` behaves like the original.",
+        tildone="`tildone todo import` refuses the file without `--force`; `/todo import` behaves like the original.",
         why="An empty file is far more often a mistake than an intention.",
     ),
     Difference(
         id="list-is-drawn",
         original="The result of `list_todos` is always drawn as an empty list.",
-        here="The list is drawn as it is.",
+        tildone="The list is drawn as it is.",
         why="A person who watches must see the same list as the model.",
     ),
     Difference(
         id="partial-call",
         original="A `write_todos` call is drawn with the index `@null` while its arguments are still arriving.",
-        here="The index is drawn once it has arrived.",
+        tildone="The index is drawn once it has arrived.",
         why="`@null` looks like an error, although there is none.",
     ),
 )

@@ -1,4 +1,4 @@
-"""The errors that tildone raises for a caller or an operator to act on.
+"""The errors that a caller or an operator has to act on.
 
     TildoneError            1
     ├── UsageError          2   invalid command line or setting
@@ -34,7 +34,7 @@ class Refused(TildoneError):
 
 
 class NotFound(TildoneError):
-    """Something that was named does not exist."""
+    """A named thing does not exist."""
 
     exit_code = 4
 
@@ -50,7 +50,7 @@ class StoreError(TildoneError):
 
 
 class HeadMoved(StoreError):
-    """The head is no longer the one that the writer saw."""
+    """The head is no longer the one that the writer read."""
 
 
 class StoreBusy(StoreError):

@@ -1,8 +1,8 @@
-"""The clock and the ids that events and conversations are given.
+"""The clock, and the ids of events and conversations.
 
-Event ids sort by the time at which they were made: 50 bits of milliseconds since 1970, then 50 random bits, in 20
-characters of Crockford's base 32. Within one process each id is greater than the one before, even when the clock
-goes back. Two processes that make an id in the same millisecond differ in the random bits.
+Event ids sort by creation time: 50 bits of milliseconds since 1970, then 50 random bits, in 20 characters of
+Crockford's base 32. Within one process, each id is greater than the previous one, even if the clock goes back. The ids
+that two processes create in the same millisecond differ in their random bits.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ def now() -> int:
 
 
 def id_maker(clock: Callable[[], int], random_bytes: Callable[[int], bytes]) -> Callable[[], str]:
-    """Return a function that makes event ids in ascending order."""
+    """Return a function that creates event ids in ascending order."""
     newest = 0
 
     def new_id() -> str:
         nonlocal newest
-        drawn = int.from_bytes(random_bytes(8), "big") >> (64 - RANDOM_BITS)
-        newest = max((clock() << RANDOM_BITS) | drawn, newest + 1)
-        return "".join([ALPHABET[(newest >> 5 * place) & 31] for place in reversed(range(ID_LENGTH))])
+        random = int.from_bytes(random_bytes(8), "big") >> (64 - RANDOM_BITS)
+        newest = max((clock() << RANDOM_BITS) | random, newest + 1)
+        return "".join([ALPHABET[(newest >> 5 * digit) & 31] for digit in reversed(range(ID_LENGTH))])
 
     return new_id
 
 
 def new_conversation_id() -> str:
-    """Return a UUID of version 7, which is how pi names its sessions."""
+    """Return a UUID of version 7, as pi uses for its sessions."""
     # Imported here because only a new conversation needs it.
     from uuid import UUID  # noqa: PLC0415  see above
 
-    drawn = int.from_bytes(os.urandom(10), "big")
-    marked = drawn & ~(0xF << 76) & ~(0x3 << 62) | 0x7 << 76 | 0x2 << 62
-    return str(UUID(int=now() << 80 | marked))
+    random = int.from_bytes(os.urandom(10), "big")
+    with_version = random & ~(0xF << 76) & ~(0x3 << 62) | 0x7 << 76 | 0x2 << 62
+    return str(UUID(int=now() << 80 | with_version))

@@ -1,8 +1,8 @@
 """Registries: the members of a package, listed by name and imported when they are first used.
 
-A registry is how tildone stays extensible and starts fast. Adding a member takes one submodule and one line; nothing is
-imported for the members that a command does not use. A registry imports submodules of the package it is declared in
-and nothing else, so the import contracts, which hold between packages, miss no edge.
+Adding a member takes one submodule and one line in the registry, and a command imports only the members that it uses. A
+registry imports only submodules of the package in which it is declared, so its imports never cross the boundaries that
+the import contracts check.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ if TYPE_CHECKING:
     T = TypeVar("T")
     F = TypeVar("F")
 else:
-    # `typing` takes as long to import as a hook may take in all.
+    # Importing `typing` takes as long as a whole hook may take.
     T = F = None
 
     class Generic:
-        """Stands in for `typing.Generic` at run time."""
+        """Replaces `typing.Generic` at run time."""
 
         def __class_getitem__(cls, _types: object) -> type:
             return cls
 
 
 class Registry(Generic[T, F]):
-    """The members of `package`: `entries` maps each name to what is known of it without importing it.
+    """The members of `package`. `entries` maps each name to the facts that are available without importing the member.
 
-    Each name is a submodule of the package (`-` is spelled `_`), and the member is the submodule's global called
-    `attribute`.
+    A name is the name of a submodule, with `-` in place of `_`. The member is the submodule's global `attribute`.
     """
 
     def __init__(self, package: str, attribute: str, entries: Mapping[str, F]) -> None:
@@ -47,7 +46,7 @@ class Registry(Generic[T, F]):
         return name in self.entries
 
     def __getitem__(self, name: str) -> T:
-        """Import the member of that name.
+        """Import and return the member of that name.
 
         Raises:
             KeyError: the registry has no such member.
@@ -55,7 +54,7 @@ class Registry(Generic[T, F]):
         if name not in self.entries:
             raise KeyError(name)
         module = f"{self.package}.{name.replace('-', '_')}"
-        # Not importlib: importing it costs a hook more than all the members that it loads.
+        # Not importlib: importing it takes longer than importing all the members that a hook needs.
         __import__(module)
         member: T = getattr(sys.modules[module], self.attribute)
         return member

@@ -1,4 +1,4 @@
-"""`Session`: the one way from a request to the log, for tool calls, people's edits and the ends of turns."""
+"""`Session`: applies tool calls, edits and ends of turns to a plan, and records them in its log."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from itertools import islice
 
 from tildone.core.reduce import Outcome, Step, reduce
 from tildone.dialects.arguments import read_arguments
-from tildone.dialects.base import Done, Reply
+from tildone.dialects.base import CompletedCall, Reply
 from tildone.errors import UnknownEvent
 from tildone.log import codec
 from tildone.log.events import Actor, Call, Directive, DirectiveSet, Labelled, Nudged, PlanChanged, Tripped
@@ -31,28 +31,28 @@ if TYPE_CHECKING:
     Steps = Sequence[Step] | Callable[[Plan], Sequence[Step]]
 
     class Completions(Protocol):
-        """A log for people of the plans that were finished."""
+        """A log of completed plans, for people."""
 
         def add(self, entry: Callable[[int, str], str]) -> str | None:
-            """Write an entry, given its number and a time stamp; the path written to, or None if nothing was."""
+            """Write the entry made from a number and a timestamp. Return its path; None if writing failed."""
 
 
 MAX_RECENT_EVENTS = 200
-"""How far back `recently_had` looks."""
+"""How many events `recently_had` reads."""
 
 
 @value
 class Verdict:
-    """What was decided at the end of a turn, and what to tell the agent, if anything."""
+    """The decision at the end of a turn, and the prompt for the agent, if it continues."""
 
     decision: Decision
     prompt: str | None = None
 
 
 class Session:
-    """One agent's plan and its history, in one dialect. Safe beside other processes on the same store."""
+    """One agent's plan and its history, in one dialect. Other processes may use the same session at the same time."""
 
-    def __init__(  # noqa: PLR0913  everything a session stands on comes in by name
+    def __init__(  # noqa: PLR0913  all dependencies are passed by name
         self,
         store: Store,
         name: str,
@@ -83,43 +83,43 @@ class Session:
         return self.state.plan
 
     def recently_had(self, plan: Plan) -> bool:
-        """Whether one of the newest events on this branch left the plan as `plan`."""
+        """Return whether the plan was equal to `plan` after one of the newest events on this branch."""
         recent = islice(self.store.history(self.name), MAX_RECENT_EVENTS)
         return any(isinstance(event.fact, PlanChanged) and event.fact.plan == plan for event in recent)
 
     def call(self, tool_name: str, arguments: str | Mapping[str, Any]) -> Reply:
-        """Carry out a model's tool call. An invalid call gets an error reply and changes nothing."""
+        """Execute a model's tool call. An invalid call gets an error reply and changes nothing."""
         tool = self.dialect.tool(tool_name)
         if tool is None:
             known = ", ".join(tool.name for tool in self.dialect.tools)
             return Reply(f"Error: unknown tool {tool_name!r}; known are {known}", {}, is_error=True)
-        params, wrong = read_arguments(tool, arguments)
-        if wrong:
-            return self.dialect.refuse(tool, wrong, params)
+        params, problems = read_arguments(tool, arguments)
+        if problems:
+            return self.dialect.refuse(tool, problems, params)
         return self.execute(tool, params)
 
     def execute(self, tool: Tool, params: Mapping[str, Any]) -> Reply:
-        """Carry out a call whose arguments were validated."""
+        """Execute a call whose arguments have been validated."""
         started = self._now()
         steps = tool.steps(params)
         call = Call(tool.name, codec.dump(params)) if steps else None
         outcome = self._apply(steps, Actor.AGENT, call)
-        done = Done(params, outcome, self.store.durable, took_ms=self._now() - started, known=self._seen[1])
+        done = CompletedCall(params, outcome, self.store.durable, elapsed_ms=self._now() - started, known=self._seen[1])
         self._seen = self._writer.last_state.head, outcome.after
         return tool.reply(self._logged(done))
 
     @property
     def seen_head(self) -> str | None:
-        """The head at which the model last saw the plan; None if it never did or no longer remembers."""
+        """The head at which the model last saw the plan; None if it never saw it or its context was lost."""
         return self._seen[0]
 
     def set_seen_head(self, head: str | None) -> None:
-        """Assume that the model last saw the plan at `head`; None means that it remembers nothing."""
+        """Record that the model last saw the plan at `head`; None means that it knows nothing of the plan."""
         if head != self.seen_head:
             self._seen = head, self.plan_at(head)
 
     def plan_at(self, event_id: str | None) -> Plan | None:
-        """The plan as it was at an event; None if there is no such event."""
+        """Return the plan as it was at an event; None if there is no such event."""
         if event_id is None:
             return None
         last = self._writer.last_state
@@ -137,45 +137,45 @@ class Session:
         rules: Rules | None = None,
         call: Call | None = None,
     ) -> Outcome:
-        """Apply an edit by a person, a timer or an import, under the dialect's rules unless others are given.
+        """Apply an edit by a person, a timer or an import, under `rules` or else the dialect's rules.
 
-        Steps that depend on the plan are given as a function of it; it may be called more than once. `call` is the
-        model's call of a tool that is not ours, if this edit follows one.
+        Steps that depend on the plan are passed as a function of the plan, which may be called more than once. `call`
+        is the call of a tool of the coding agent that this edit mirrors, if any.
         """
         return self._apply(steps if callable(steps) else tuple(steps), actor, call, rules)
 
     def turn_ended(self, turn: Turn = Turn()) -> Verdict:  # noqa: B008  frozen
-        """Decide whether the agent continues, and record the nudge or the bound that was reached."""
+        """Decide whether the agent continues, and record the nudge, or the bound that was reached."""
         turn = replace(turn, at=self._now())
         return self._writer.record(Actor.TIMER, lambda state: self._verdict(state, turn))
 
     def set_directive(self, directive: Directive) -> bool:
-        """Set what the person wants of the agent, which takes effect at its next stop; False if nothing changed.
+        """Set the directive, which takes effect when the agent next stops. Return False if nothing changed.
 
         `Directive.GO` also resets every count, whether or not a bound was reached.
         """
 
-        def decided(state: State) -> tuple[bool, Fact | None]:
+        def choose_fact(state: State) -> tuple[bool, Fact | None]:
             resets = directive is Directive.GO and (state.drift > 0 or state.tripped)
             is_new = state.directive is not directive or resets
             return is_new, DirectiveSet(directive) if is_new else None
 
-        return self._writer.record(Actor.USER, decided)
+        return self._writer.record(Actor.USER, choose_fact)
 
     def reset_counts(self) -> None:
-        """Count nudges from 0 again, under the same directive: a person chose where the agent continues."""
+        """Reset the nudge counts and keep the directive, because a person chose where the agent continues."""
 
-        def decided(state: State) -> tuple[None, Fact | None]:
+        def choose_fact(state: State) -> tuple[None, Fact | None]:
             return None, DirectiveSet(state.directive) if state.drift or state.tripped else None
 
-        self._writer.record(Actor.USER, decided)
+        self._writer.record(Actor.USER, choose_fact)
 
     def context(self) -> str | None:
-        """The text to put before the model at the start of its turn; None if there is nothing to say."""
+        """Return the text to add to the model's context at the start of its turn; None if there is none."""
         return self.dialect.context(self.plan)
 
     def checkout(self, event_id: str | None) -> Plan:
-        """Move the head to another event of this session, or before the first; later events follow that one.
+        """Move the head to another event, or before the first one if None. Return the plan there.
 
         Raises:
             UnknownEvent: there is no such event.
@@ -187,24 +187,24 @@ class Session:
         """Move the head before the newest `changes` changes of the plan.
 
         Raises:
-            Refused: this branch has fewer; nothing is undone.
+            Refused: this branch has fewer changes; nothing is undone.
         """
         before = self.plan
         self._move(lambda current: self._before(current, changes))
         return Outcome(before, self.plan)
 
     def redo(self, changes: int = 1) -> Outcome:
-        """Move the head after the newest `changes` changes that were undone.
+        """Redo the next `changes` changes that were undone.
 
         Raises:
-            Refused: fewer were undone since the plan last changed; nothing is redone.
+            Refused: fewer changes were undone since the plan last changed; nothing is redone.
         """
         before = self.plan
         self._move(lambda current: head_after_redo(current, changes))
         return Outcome(before, self.plan)
 
     def label(self, event_id: str, name: str) -> None:
-        """Give an event a name; an empty name removes it.
+        """Label an event; an empty name removes its label.
 
         Raises:
             UnknownEvent: there is no such event.
@@ -218,12 +218,12 @@ class Session:
             plan = self.plan
             return Outcome(plan, plan)
 
-        def decided(state: State) -> tuple[Outcome, Fact | None]:
-            taken = steps(state.plan) if callable(steps) else steps
-            outcome = reduce(state.plan, taken, rules or self.dialect.rules)
+        def choose_fact(state: State) -> tuple[Outcome, Fact | None]:
+            resolved = steps(state.plan) if callable(steps) else steps
+            outcome = reduce(state.plan, resolved, rules or self.dialect.rules)
             return outcome, _fact(state, outcome, call) if outcome.changed else None
 
-        return self._writer.record(actor, decided)
+        return self._writer.record(actor, choose_fact)
 
     def _verdict(self, state: State, turn: Turn) -> tuple[Verdict, Fact | None]:
         decision = decide(state, self.patience, turn)
@@ -237,7 +237,7 @@ class Session:
                 return Verdict(decision), None
 
     def _move(self, choose: Callable[[SessionHead], SessionHead]) -> None:
-        """Move the head. The person's directive is not part of what is undone, so it is set again if it changed."""
+        """Move the head and keep the directive: undo and checkout do not affect what the person wants."""
         directive = self.state.directive
         self._writer.move(choose)
         if self.state.directive is not directive:
@@ -247,8 +247,8 @@ class Session:
         newest_first = self.store.history(self.name, current.head) if current.head is not None else ()
         return head_after_undo(current, newest_first, changes)
 
-    def _logged(self, done: Done) -> Done:
-        """The call, with the path to which the completion of its plan was logged, if it completed one."""
+    def _logged(self, done: CompletedCall) -> CompletedCall:
+        """Log the completion of the plan if the call completed it, and add the path of the log to the call."""
         entry = self.dialect.completion
         if self.completions is None or entry is None or not self.dialect.completes(done):
             return done
@@ -256,6 +256,6 @@ class Session:
 
 
 def _fact(state: State, outcome: Outcome, call: Call | None) -> PlanChanged:
-    """The change as an event holds it: with the counts and the directive, which progress resets or which go on."""
+    """The change as a fact, with the directive and the counts, which progress resets."""
     drift, since = (0, 0) if progressed(outcome.before, outcome.after) else (state.drift, state.since)
     return PlanChanged(outcome.after, call, drift, since, state.directive)

@@ -1,8 +1,8 @@
-"""Frozen, slotted records that cost nothing to import.
+"""Frozen, slotted records: a replacement for `dataclasses` that is fast to import.
 
-`dataclasses` takes longer to import than a hook takes to run, so this is the small part of it that tildone needs:
-fields with defaults, equality, hash, repr, `match`, and no way to change one. `__init__` is compiled once a class
-has made a few records, so a class that a short command hardly uses costs it next to nothing.
+`dataclasses` takes longer to import than a hook takes to run, so this module implements the part of it that tildone
+needs: fields with defaults, equality, hash, repr, `match`, and immutability. `__init__` is compiled only after a class
+has created a few records, so that classes that a short command hardly uses cost next to nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from tildone.typing import TYPE_CHECKING
 
 try:
-    # The C module behind `operator`, which takes as long to import as three modules of ours.
+    # The C implementation of `operator`: `operator` itself is slow to import.
     from _operator import attrgetter
 except ImportError:
     from operator import attrgetter
@@ -39,49 +39,49 @@ else:
         body.update(
             __slots__=fields,
             __match_args__=fields,
-            __init__=_first_init(fields, defaults),
+            __init__=_initial_init(fields, defaults),
             __setattr__=_refuse,
             __delattr__=_refuse,
-            __eq__=_equality(fields),
-            __hash__=_hashing(fields),
-            __repr__=_showing(fields),
-            __reduce__=_reducing(fields),
+            __eq__=_make_eq(fields),
+            __hash__=_make_hash(fields),
+            __repr__=_make_repr(fields),
+            __reduce__=_make_reduce(fields),
         )
         return type(cls)(cls.__name__, cls.__bases__, body)
 
 
 def replace(record: R, **changes: Any) -> R:
-    """A copy of `record` with some fields changed."""
-    fields: tuple[str, ...] = type(record).__match_args__  # type: ignore[attr-defined]  # every value has them
-    kept = [changes.pop(name) if name in changes else getattr(record, name) for name in fields]
-    return type(record)(*kept, **changes)
+    """Return a copy of `record` with some fields changed."""
+    fields: tuple[str, ...] = type(record).__match_args__  # type: ignore[attr-defined]  # every record has it
+    values = [changes.pop(name) if name in changes else getattr(record, name) for name in fields]
+    return type(record)(*values, **changes)
 
 
 UNCOMPILED_RECORDS = 8
-"""How many records a class makes before its `__init__` is compiled, which takes as long as making thirty."""
+"""How many records a class creates before its `__init__` is compiled, which takes as long as creating thirty."""
 
 
-def _first_init(fields: tuple[str, ...], defaults: dict[str, Any]) -> Callable[..., None]:
-    """An `__init__` that makes a few records itself, then compiles the real one and is replaced by it.
+def _initial_init(fields: tuple[str, ...], defaults: dict[str, Any]) -> Callable[..., None]:
+    """Return an `__init__` that initializes the first few records, then replaces itself with a compiled one.
 
-    Arguments that do not fit are left to the compiled one, which raises the usual TypeError.
+    Invalid arguments are passed to the compiled one, which raises the usual TypeError.
     """
-    made = 0
-    known = frozenset(fields)
+    created = 0
+    all_fields = frozenset(fields)
 
-    def __init__(self: Any, *args: Any, **named: Any) -> None:  # noqa: N807  it becomes the method
-        nonlocal made
-        made += 1
+    def __init__(self: Any, *args: Any, **named: Any) -> None:  # noqa: N807  defines the method
+        nonlocal created
+        created += 1
         cls = type(self)
         given = dict(zip(fields, args, strict=False)) | named
-        held = defaults | given
-        if made <= UNCOMPILED_RECORDS and len(given) == len(args) + len(named) and held.keys() == known:
+        values = defaults | given
+        if created <= UNCOMPILED_RECORDS and len(given) == len(args) + len(named) and values.keys() == all_fields:
             for name in fields:
-                getattr(cls, name).__set__(self, held[name])
+                getattr(cls, name).__set__(self, values[name])
             return
-        real = _compiled_init(cls, fields, defaults)
-        cls.__init__ = real
-        real(self, *args, **named)
+        compiled = _compiled_init(cls, fields, defaults)
+        cls.__init__ = compiled
+        compiled(self, *args, **named)
 
     return __init__
 
@@ -93,8 +93,8 @@ def _compiled_init(cls: type[Any], fields: tuple[str, ...], defaults: dict[str, 
     lines = [f"    _set_{name}(self, {name})" for name in fields] or ["    pass"]
     source = "\n".join([f"def __init__({', '.join(['self', *params])}):", *lines])
     exec(source, scope)  # noqa: S102  field names come from our own class bodies
-    made: Callable[..., None] = scope["__init__"]
-    return made
+    compiled: Callable[..., None] = scope["__init__"]
+    return compiled
 
 
 def _refuse(self: object, name: str, _value: object = None) -> None:
@@ -102,39 +102,39 @@ def _refuse(self: object, name: str, _value: object = None) -> None:
     raise AttributeError(message)
 
 
-def _row(fields: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+def _field_getter(fields: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
     if not fields:
         return lambda _: ()
     read = attrgetter(*fields)
     return read if len(fields) > 1 else lambda record: (read(record),)
 
 
-def _equality(fields: tuple[str, ...]) -> Callable[[Any, object], bool]:
-    row = _row(fields)
+def _make_eq(fields: tuple[str, ...]) -> Callable[[Any, object], bool]:
+    values_of = _field_getter(fields)
 
-    def __eq__(self: object, other: object) -> bool:  # noqa: N807  it becomes the method
+    def __eq__(self: object, other: object) -> bool:  # noqa: N807  defines the method
         if self is other:
             return True
         if type(other) is not type(self):
             return NotImplemented
-        return row(self) == row(other)
+        return values_of(self) == values_of(other)
 
     return __eq__
 
 
-def _hashing(fields: tuple[str, ...]) -> Callable[[Any], int]:
-    row = _row(fields)
-    return lambda record: hash((type(record), row(record)))
+def _make_hash(fields: tuple[str, ...]) -> Callable[[Any], int]:
+    values_of = _field_getter(fields)
+    return lambda record: hash((type(record), values_of(record)))
 
 
-def _showing(fields: tuple[str, ...]) -> Callable[[Any], str]:
-    def __repr__(self: object) -> str:  # noqa: N807  it becomes the method
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in fields)
-        return f"{type(self).__name__}({shown})"
+def _make_repr(fields: tuple[str, ...]) -> Callable[[Any], str]:
+    def __repr__(self: object) -> str:  # noqa: N807  defines the method
+        arguments = ", ".join(f"{name}={getattr(self, name)!r}" for name in fields)
+        return f"{type(self).__name__}({arguments})"
 
     return __repr__
 
 
-def _reducing(fields: tuple[str, ...]) -> Callable[[Any], Any]:
-    row = _row(fields)
-    return lambda record: (type(record), row(record))
+def _make_reduce(fields: tuple[str, ...]) -> Callable[[Any], Any]:
+    values_of = _field_getter(fields)
+    return lambda record: (type(record), values_of(record))

@@ -18,7 +18,7 @@ from tests.clients.inside import (
     serving,
 )
 from tests.clients.model import Model, offered_tools
-from tests.host.models.wire import Turn
+from tests.host.models.model_server import Turn
 
 pytestmark = pytest.mark.slow
 MakeSandbox = Callable[[Model], Sandbox]

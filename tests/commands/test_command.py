@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of, plans, rules
-from tildone.commands import HELP, command, edit_reminder
+from tildone.commands import HELP, command
 from tildone.commands.answer import (
     Answer,
     CopyText,
+    FailureReason,
     Level,
     Message,
     OpenEditor,
     ReadFile,
     Request,
-    Trouble,
     WriteFile,
 )
 from tildone.commands.verbs import (
@@ -34,6 +34,7 @@ from tildone.core.ops import Append, At, InPhase, Mark, Named, Note, Write
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.reduce import reduce
 from tildone.core.rules import Focus, Rules
+from tildone.dialects.phased.words import edit_reminder
 from tildone.formats.markdown.writer import lossless_checklist
 
 PLAN = Plan((Phase("Build", (Task("Parse", IN_PROGRESS), Task("Wire up"))), Phase("Ship", (Task("Tell"),))))
@@ -84,7 +85,7 @@ def test_without_a_phase_the_first_task_of_all_gets_one(phase: str | None) -> No
 def test_a_task_without_text_is_refused(text: str) -> None:
     answer = command(text, PLAN)
 
-    assert (answer.steps, answer.trouble) == (None, Trouble.MISUSED)
+    assert (answer.steps, answer.failure) == (None, FailureReason.USAGE)
     assert said(answer) == "What is to be done? /todo append [PHASE] TEXT"
 
 
@@ -121,7 +122,7 @@ def test_a_number_reaches_each_of_two_equal_tasks() -> None:
 def test_a_number_that_no_task_has_is_not_looked_for_elsewhere(plan: Plan, complaint: str) -> None:
     answer = remove(Plan((*plan.phases, Phase("Phase 2"))), "2", numbered=True)
 
-    assert (answer.trouble, said(answer)) == (Trouble.UNMATCHED, complaint)
+    assert (answer.failure, said(answer)) == (FailureReason.UNMATCHED, complaint)
 
 
 def test_a_task_comes_before_a_phase() -> None:
@@ -136,7 +137,7 @@ def test_what_fits_several_is_not_guessed_and_they_are_named() -> None:
 
     answer = mark(plan, "task", ABANDONED)
 
-    assert (answer.steps, answer.trouble) == (None, Trouble.UNMATCHED)
+    assert (answer.steps, answer.failure) == (None, FailureReason.UNMATCHED)
     assert said(answer) == '"task" fits 7: Task a; Task b; Task c; Task d; Task e; …'
 
 
@@ -154,22 +155,24 @@ def test_a_note_goes_to_the_task_that_is_meant() -> None:
 
 @pytest.mark.parametrize(("query", "text"), [("", "x"), ("par", " "), ("par", "")])
 def test_a_note_needs_a_task_and_words(query: str, text: str) -> None:
-    assert note(PLAN, query, text, me="tildone todo").trouble is Trouble.MISUSED
+    assert note(PLAN, query, text, invocation="tildone todo").failure is FailureReason.USAGE
 
 
 def test_a_note_on_nothing_is_refused() -> None:
-    assert note(PLAN, "nope", "x").trouble is Trouble.UNMATCHED
+    assert note(PLAN, "nope", "x").failure is FailureReason.UNMATCHED
 
 
 def test_hints_say_how_the_person_calls_the_command() -> None:
-    assert said(show(Plan(), me="tildone todo")) == "No plan yet. Begin one with: tildone todo append TEXT"
-    assert said(start(PLAN, "", me="tildone todo")) == "Start which task? tildone todo start TASK"
+    assert said(show(Plan(), invocation="tildone todo")) == "No plan yet. Begin one with: tildone todo append TEXT"
+    assert said(start(PLAN, "", invocation="tildone todo")) == "Start which task? tildone todo start TASK"
 
 
 def test_an_unknown_verb_is_named_and_the_known_ones_are_shown() -> None:
     answer = command("note x", PLAN)
 
-    assert answer == Answer((Message(Level.ERROR, f'"note" is no verb of /todo.\n{HELP}'),), trouble=Trouble.MISUSED)
+    assert answer == Answer(
+        (Message(Level.ERROR, f'"note" is no verb of /todo.\n{HELP}'),), failure=FailureReason.USAGE
+    )
 
 
 @pytest.mark.parametrize("text", ["help", "HELP me", "?"])
@@ -219,7 +222,7 @@ def test_tasks_above_the_first_heading_get_a_phase_where_the_shell_wants_one() -
 def test_a_text_that_cannot_be_read_changes_nothing_and_every_line_of_it_is_named() -> None:
     answer = after_request(ReadFile("p.md"), "# A\nnonsense\n- [q] x\n")
 
-    assert (answer.steps, answer.trouble) == (None, Trouble.UNREADABLE)
+    assert (answer.steps, answer.failure) == (None, FailureReason.UNREADABLE)
     assert [line.split(":")[0] for line in said(answer).splitlines()] == [
         "Could not read p.md as a plan",
         "  line 2",
@@ -252,7 +255,7 @@ def test_a_request_carried_out_is_reported(request_: Request, message: str) -> N
 def test_a_request_that_failed_is_reported(request_: Request, level: Level, message: str) -> None:
     answer = request_failed(request_, "no")
 
-    assert (answer.messages, answer.trouble) == ((Message(level, message),), Trouble.OUTSIDE)
+    assert (answer.messages, answer.failure) == ((Message(level, message),), FailureReason.REQUEST_FAILED)
 
 
 def test_the_model_is_told_of_a_change_by_hand() -> None:

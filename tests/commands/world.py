@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tildone.commands import command, edit_reminder
+from tildone.commands import command
 from tildone.commands.answer import Answer, CopyText, OpenEditor, ReadFile, Request, WriteFile
 from tildone.commands.verbs import after_request, request_failed
 from tildone.core.plan import Plan
@@ -11,6 +11,7 @@ from tildone.core.reduce import reduce
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import phases_in, phases_out
 from tildone.dialects.phased.entries import resumed as left_open
+from tildone.dialects.phased.words import edit_reminder
 
 Json = dict[str, Any]
 

@@ -12,7 +12,7 @@ from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import phases_out
 from tildone.errors import UsageError
-from tildone.extensions.phased import FAILED, NEWS, PANEL, phases
+from tildone.extensions.phased import EDIT_TYPE, FAILURE_TYPE, PANEL, phases
 from tildone.extensions.phased.settings import PhasedSettings
 from tildone.host.content import ToolCallBlock
 from tildone.host.events import ToolExecutionEnd
@@ -126,7 +126,7 @@ async def test_a_failed_call_is_told_of_again_with_the_next_prompt() -> None:
     await stage.says("and now?")
 
     hidden = [entry for entry in stage.entries if entry["type"] == "custom_message"]
-    assert [(entry["customType"], entry["display"]) for entry in hidden] == [(FAILED, False)]
+    assert [(entry["customType"], entry["display"]) for entry in hidden] == [(FAILURE_TYPE, False)]
     assert 'Errors: Task "ghost" not found' in hidden[0]["details"]["errorText"]
     assert not any("put it right" in text for text in same_run)
     assert stage.told()[-2] == "and now?"
@@ -264,7 +264,7 @@ async def test_the_model_hears_of_a_plan_that_was_changed_elsewhere(tmp_path: Pa
     await stage.says("go on")
     await stage.says("go on")
 
-    news = [entry for entry in stage.entries if entry.get("customType") == NEWS]
+    news = [entry for entry in stage.entries if entry.get("customType") == EDIT_TYPE]
     assert len(news) == 1
     assert "- [x] wire" in stage.told(-2)[-1]
     assert PHASED.recover(stage.entries) == plan_on(stage)

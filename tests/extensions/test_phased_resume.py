@@ -7,7 +7,7 @@ from tildone.core.ops import Append
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import SNAPSHOT, phases_out
-from tildone.extensions.phased import NEWS, PANEL, phases
+from tildone.extensions.phased import EDIT_TYPE, PANEL, phases
 from tildone.extensions.phased.settings import PhasedSettings
 from tildone.host.extension_events import BranchChange
 from tildone.host.transcript import Transcript
@@ -78,7 +78,7 @@ async def test_a_plan_that_only_the_store_knows_is_kept_and_told() -> None:
     await stage.says("go")
 
     assert [task.text for task in plan_on(stage).tasks] == ["wire", "test"]
-    assert [entry["customType"] for entry in stage.entries if entry["type"] == "custom_message"] == [NEWS]
+    assert [entry["customType"] for entry in stage.entries if entry["type"] == "custom_message"] == [EDIT_TYPE]
     assert "- [/] wire" in stage.told()[-1]
 
 

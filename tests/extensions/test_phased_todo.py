@@ -12,7 +12,7 @@ from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import EDIT, phases_out
 from tildone.extensions.phased import PANEL, phases
 from tildone.extensions.phased.settings import PhasedSettings
-from tildone.extensions.phased.todo import CHANGED, EDITING, Copy
+from tildone.extensions.phased.todo import CONFLICT_TITLE, EDITOR_TITLE, Copy
 from tildone.log.events import Actor, Event
 from tildone.stores.memory import MemoryStore
 
@@ -87,7 +87,7 @@ async def test_an_edited_plan_takes_the_place_of_the_old_one() -> None:
 
     await stage.says("/todo edit")
 
-    assert stage.screen.edits == [(EDITING, "# A\n- [/] wire\n- [ ] test\n")]
+    assert stage.screen.edits == [(EDITOR_TITLE, "# A\n- [/] wire\n- [ ] test\n")]
     assert [task.text for task in plan_on(stage).tasks] == ["rewire", "test"]
 
 
@@ -111,7 +111,7 @@ async def test_a_text_that_cannot_be_read_may_be_edited_again() -> None:
 
     await stage.says("/todo edit")
 
-    assert stage.screen.edits[1] == (EDITING, "# A\nnonsense\n")
+    assert stage.screen.edits[1] == (EDITOR_TITLE, "# A\nnonsense\n")
     assert [task.text for task in plan_on(stage).tasks] == ["sense"]
 
 
@@ -138,7 +138,7 @@ async def test_an_edit_that_was_overtaken_is_shown_again_before_it_counts() -> N
     stage.screen.types = [overtaken, lambda draft: draft + "- [ ] new\n"]
     await stage.says("/todo edit")
 
-    assert stage.screen.edits[1] == (CHANGED, "# A\n- [/] rewire\n- [ ] test\n")
+    assert stage.screen.edits[1] == (CONFLICT_TITLE, "# A\n- [/] rewire\n- [ ] test\n")
     assert [task.text for task in plan_on(stage).tasks] == ["rewire", "test", "new"]
 
 

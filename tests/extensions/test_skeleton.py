@@ -11,7 +11,7 @@ from tildone.core.plan import Plan, Status, Task
 from tildone.dialects import DIALECTS, dialect_named
 from tildone.dialects.brief import DIALECT as BRIEF
 from tildone.extensions import EXTENSIONS, extension_of
-from tildone.extensions.skeleton import CONTEXT, LIMIT, STATUS, skeleton
+from tildone.extensions.skeleton import LIMIT_NOTICE, PLAN_CONTEXT, STATUS, skeleton
 from tildone.log.address import parse_address
 from tildone.log.events import Directive
 
@@ -50,7 +50,7 @@ async def test_a_chain_of_nudges_ends_and_the_person_is_told() -> None:
     stage = await on_stage(ADDED)
     await stage.says("go")
 
-    limits = [entry for entry in stage.entries if entry.get("customType") == LIMIT]
+    limits = [entry for entry in stage.entries if entry.get("customType") == LIMIT_NOTICE]
 
     assert len(limits) == 1
     assert limits[0]["content"].startswith("Auto-continue limit reached (20 iterations).")
@@ -99,7 +99,7 @@ async def test_the_plan_is_put_before_the_model_at_the_start_of_a_turn() -> None
 
     await stage.says("go")
 
-    [context] = [entry for entry in stage.entries if entry.get("customType") == CONTEXT]
+    [context] = [entry for entry in stage.entries if entry.get("customType") == PLAN_CONTEXT]
     assert (context["content"], context["display"]) == ("Your plan (todo tool):\n1 one", False)
     assert stage.told()[-1] == "ok"
 

@@ -1,4 +1,4 @@
-"""Plans whose texts try to get out of the line they stand on, made from a seed."""
+"""Generated plans whose texts try to break out of their line."""
 
 from collections.abc import Iterator
 from random import Random
@@ -40,24 +40,24 @@ FAMILIES = {
     "emoji and scripts": EMOJI,
     "spaces": SPACES,
     "comments like ours": COMMENTS,
-    "nothing, or next to nothing": BLANKS,
+    "empty and almost empty texts": BLANKS,
     "all of it": WORDS + BREAKS + MARKDOWN + CONTROLS + SURROGATES + EMOJI + SPACES + COMMENTS + BLANKS,
 }
 
 
 def plans(family: list[str], seed: str, count: int) -> Iterator[Plan]:
-    """So many plans, the same for the same seed."""
-    chance = Random(seed)  # noqa: S311  the same plans every time are what is wanted
+    """Return this many plans, the same for the same seed."""
+    random = Random(seed)  # noqa: S311  reproducible on purpose
 
     def text() -> str:
-        return "".join(chance.choices(family, k=chance.randrange(5)))
+        return "".join(random.choices(family, k=random.randrange(5)))
 
     def task() -> Task:
-        notes = [text() for _ in range(chance.choice([0, 0, 1, 2, 3]))]
-        return Task(text(), chance.choice(list(Status)), tuple(notes))
+        notes = [text() for _ in range(random.choice([0, 0, 1, 2, 3]))]
+        return Task(text(), random.choice(list(Status)), tuple(notes))
 
     def phase() -> Phase:
-        return Phase(chance.choice(["", text(), text()]), tuple(task() for _ in range(chance.randrange(4))))
+        return Phase(random.choice(["", text(), text()]), tuple(task() for _ in range(random.randrange(4))))
 
     for _ in range(count):
-        yield Plan(tuple(phase() for _ in range(chance.randrange(4))))
+        yield Plan(tuple(phase() for _ in range(random.randrange(4))))

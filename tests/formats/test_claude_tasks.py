@@ -1,4 +1,4 @@
-"""Claude Code's lists of tasks: what a task is there, what order they come in, what is not kept."""
+"""Import of Claude Code's task lists: fields, order and warnings."""
 
 import pytest
 from hypothesis import given, settings
@@ -24,14 +24,14 @@ fields = st.dictionaries(
 
 
 def task(number: int | str, subject: str, **more: object) -> Fields:
-    """A task as its file has it."""
+    """Return the content of a task file."""
     base: Fields = {"id": str(number), "subject": subject, "description": "", "status": "pending"}
     return base | {"blocks": [], "blockedBy": []} | more
 
 
 def test_each_file_is_a_task() -> None:
-    """Its description is a note, unless it says what the subject says."""
-    taken = read_task_files(
+    """Its description becomes a note, unless it equals the subject."""
+    imported = read_task_files(
         [
             task(1, "Parse", description="The grammar is in docs/.", status="completed"),
             task(2, "Wire up", status="in_progress", description="Wire up"),
@@ -39,20 +39,20 @@ def test_each_file_is_a_task() -> None:
         ]
     )
 
-    assert taken.plan == flat(
+    assert imported.plan == flat(
         Task("Parse", COMPLETED, ("The grammar is in docs/.",)), Task("Wire up", IN_PROGRESS), Task("Tell")
     )
-    assert taken.warnings == ()
+    assert imported.warnings == ()
 
 
-def test_what_a_plan_has_no_place_for_is_kept_as_notes_or_said() -> None:
-    """Owner and metadata are kept; how a spinner would put it is not."""
-    taken = read_task_files(
+def test_unsupported_fields_become_notes_or_warnings() -> None:
+    """Owner and metadata are kept, the spinner text is not."""
+    imported = read_task_files(
         [task(7, "a", activeForm="Doing a", owner="ada", metadata={"pr": 12, "area": "api"}, extra=1)]
     )
 
-    assert taken.plan == flat(Task("a", notes=("owner: ada", "pr: 12\narea: api")))
-    assert taken.warnings == (
+    assert imported.plan == flat(Task("a", notes=("owner: ada", "pr: 12\narea: api")))
+    assert imported.warnings == (
         ConversionWarning("the field activeForm is not imported", (7,), "task"),
         ConversionWarning("the field extra is not imported", (7,), "task"),
         ConversionWarning("its owner is kept as a note", (7,), "task"),
@@ -60,26 +60,26 @@ def test_what_a_plan_has_no_place_for_is_kept_as_notes_or_said() -> None:
     )
 
 
-def test_deleted_tasks_are_left_out() -> None:
-    """And said."""
-    taken = read_task_files([task(1, "a", status="deleted"), task(2, "b")])
+def test_deleted_tasks_are_not_imported() -> None:
+    """With a warning."""
+    imported = read_task_files([task(1, "a", status="deleted"), task(2, "b")])
 
-    assert (taken.plan, [str(warning) for warning in taken.warnings]) == (
+    assert (imported.plan, [str(warning) for warning in imported.warnings]) == (
         plan_of("b"),
         ["task 1: it is marked as deleted and is not imported"],
     )
 
 
-def test_tasks_come_by_number_and_not_by_file_name() -> None:
-    """10 comes after 9; what has no number goes by its place."""
+def test_tasks_are_sorted_by_number_not_by_file_name() -> None:
+    """10 comes after 9; tasks without a number are numbered by their place."""
     assert read_task_files([task(10, "ten"), task(9, "nine"), task("first", "third file")]).plan == plan_of(
         "third file", "nine", "ten"
     )
 
 
-def test_a_task_comes_after_those_that_it_waits_for() -> None:
-    """Whichever side says so; the links themselves are gone, and a blocker that is not there holds nobody up."""
-    taken = read_task_files(
+def test_a_task_comes_after_its_blockers() -> None:
+    """Whichever of the two tasks names the other; missing blockers are ignored."""
+    imported = read_task_files(
         [
             task(1, "ship", blockedBy=["3", "99"]),
             task(2, "sleep"),
@@ -89,36 +89,34 @@ def test_a_task_comes_after_those_that_it_waits_for() -> None:
         ]
     )
 
-    assert taken.plan == plan_of("sleep", "build", "test", "ship", "tell")
-    assert taken.warnings == (
+    assert imported.plan == plan_of("sleep", "build", "test", "ship", "tell")
+    assert imported.warnings == (
         ConversionWarning("it is placed after its blockers; the dependency is not imported", (1, 3, 4, 5), "task"),
     )
 
 
-def test_a_task_that_waits_stays_where_it_is_if_it_can() -> None:
-    """Those that it waits for were there already."""
+def test_a_blocked_task_keeps_its_place_if_possible() -> None:
     assert read_task_files([task(1, "a"), task(2, "b", blockedBy=["1"]), task(3, "c")]).plan == plan_of("a", "b", "c")
 
 
-def test_tasks_that_wait_for_one_another_come_last() -> None:
-    """And nothing hangs."""
-    taken = read_task_files([task(1, "a", blockedBy=["2"]), task(2, "b", blockedBy=["1"]), task(3, "c")])
+def test_tasks_that_block_each_other_come_last() -> None:
+    imported = read_task_files([task(1, "a", blockedBy=["2"]), task(2, "b", blockedBy=["1"]), task(3, "c")])
 
-    assert taken.plan == plan_of("c", "a", "b")
-    assert taken.warnings[-1] == ConversionWarning("they block each other, so they come last", (1, 2), "task")
+    assert imported.plan == plan_of("c", "a", "b")
+    assert imported.warnings[-1] == ConversionWarning("they block each other, so they come last", (1, 2), "task")
 
 
 def test_the_older_form_is_a_list() -> None:
-    """Its priority is kept as a note."""
+    """Priorities become notes."""
     data = [
         {"content": "a", "status": "completed", "activeForm": "Doing a", "id": "1", "priority": "high"},
         {"content": "b", "status": "cancelled", "activeForm": "Doing b"},
     ]
 
-    taken = read_todo_list(data)
+    imported = read_todo_list(data)
 
-    assert taken.plan == flat(Task("a", COMPLETED, ("priority: high",)), Task("b", ABANDONED))
-    assert [str(warning) for warning in taken.warnings] == [
+    assert imported.plan == flat(Task("a", COMPLETED, ("priority: high",)), Task("b", ABANDONED))
+    assert [str(warning) for warning in imported.warnings] == [
         "tasks 1 and 2: the field activeForm is not imported",
         "task 1: its priority is kept as a note",
     ]
@@ -126,25 +124,23 @@ def test_the_older_form_is_a_list() -> None:
 
 
 @pytest.mark.parametrize(("status", "shown"), [("later", "later"), (7, "7"), (None, "null"), ("a\nb", "a⏎b")])
-def test_a_status_that_is_not_known_is_taken_as_pending(status: object, shown: str) -> None:
-    """And said, harmlessly."""
-    taken = read_todo_list([{"content": "a", "status": status}])
+def test_a_task_with_an_unknown_status_is_pending(status: object, shown: str) -> None:
+    """The warning shows the status, sanitized."""
+    imported = read_todo_list([{"content": "a", "status": status}])
 
-    assert taken.plan == plan_of("a")
-    assert taken.warnings[0].message == f"unknown status “{shown}”; it is imported as pending"
+    assert imported.plan == plan_of("a")
+    assert imported.warnings[0].message == f"unknown status “{shown}”; it is imported as pending"
 
 
 @pytest.mark.parametrize("data", [None, [], {}, {"subject": 1}, {"content": "a"}, "subject"])
-def test_what_is_no_task_is_refused(data: object) -> None:
-    """A file of another kind is not guessed at."""
+def test_other_data_is_not_a_task_file(data: object) -> None:
     assert not is_task_file(data)
     with pytest.raises(ValueError, match="it has no subject"):
         read_task_files([data])
 
 
 @pytest.mark.parametrize("data", [None, {}, [1], [{"content": 1}], [{"subject": "a"}], "content"])
-def test_what_is_no_list_is_refused(data: object) -> None:
-    """The same."""
+def test_other_data_is_not_a_todo_list(data: object) -> None:
     assert not is_todo_list(data)
     with pytest.raises(ValueError, match="not a list of todos"):
         read_todo_list(data)
@@ -152,10 +148,10 @@ def test_what_is_no_list_is_refused(data: object) -> None:
 
 @settings(max_examples=50)
 @given(st.lists(st.builds(lambda text, more: {"subject": text} | more, st.text(), fields), max_size=6))
-def test_whatever_the_fields_hold_every_task_is_there(files: list[Fields]) -> None:
-    """Each that was not deleted, once."""
-    taken = read_task_files(files)
+def test_every_task_is_imported_whatever_its_fields_contain(files: list[Fields]) -> None:
+    """Except deleted ones; each once."""
+    imported = read_task_files(files)
 
     kept = [each["subject"] for each in files if each.get("status") != "deleted"]
-    assert sorted(each.text for each in taken.plan.tasks) == sorted(map(str, kept))
-    assert codec.dump([warning.text() for warning in taken.warnings])
+    assert sorted(each.text for each in imported.plan.tasks) == sorted(map(str, kept))
+    assert codec.dump([warning.text() for warning in imported.warnings])

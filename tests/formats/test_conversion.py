@@ -1,4 +1,4 @@
-"""What has no place on the other side is said, shortly or in full."""
+"""Conversion warnings, in short and in full."""
 
 import pytest
 
@@ -15,13 +15,13 @@ from tildone.formats.conversion import ConversionWarning, WarningCollector
         ((1, 2, 5, 9, 11), "lines 1, 2, 5 and 2 more: x", "lines 1, 2, 5, 9 and 11: x"),
     ],
 )
-def test_a_remark_names_its_lines(numbers: tuple[int, ...], short: str, full: str) -> None:
-    """A few of them, unless all are wanted."""
+def test_a_warning_lists_its_lines(numbers: tuple[int, ...], short: str, full: str) -> None:
+    """The short form lists only the first few."""
     assert (str(ConversionWarning("x", numbers)), ConversionWarning("x", numbers).text()) == (short, full)
 
 
-def test_remarks_that_say_the_same_become_one() -> None:
-    """In the order in which each was first made; a line is named once."""
+def test_equal_warnings_become_one() -> None:
+    """In the order of their first occurrence; each line is listed once."""
     warnings = WarningCollector("task")
     for number in (3, 3, 4):
         warnings.add("a", number)

@@ -69,25 +69,25 @@ any_plans = st.builds(
 markdownish = st.lists(st.sampled_from([piece for family in FAMILIES.values() for piece in family]), max_size=20)
 
 
-def test_a_checklist_is_what_other_tools_write() -> None:
+def test_a_portable_checklist_has_the_form_of_other_tools() -> None:
     """Headings, marks, quoted notes, a blank line between phases."""
     assert portable_checklist(ORDINARY) == ORDINARY_TEXT
 
 
-def test_a_checklist_of_nothing_is_an_empty_list_of_todos() -> None:
-    """As the original writes it."""
+def test_a_portable_checklist_of_an_empty_plan_has_a_heading() -> None:
+    """As in the original."""
     assert portable_checklist(Plan()) == "# Todos\n"
 
 
-def test_a_checklist_keeps_the_shape_that_others_give_to_odd_plans() -> None:
-    """An unnamed phase, a note with empty lines, Windows line ends in a note."""
+def test_a_portable_checklist_writes_unusual_plans_as_the_original_does() -> None:
+    """An unnamed phase, a note with empty lines, CRLF in a note."""
     plan = Plan((Phase("", (Task("a", notes=("one\n\ntwo", "", "x\r\ny")),)),))
 
     assert portable_checklist(plan) == "# \n- [ ] a\n  > one\n  >\n  > two\n  >\n  >\n  >\n  > x\r\n  > y\n"
 
 
 def test_a_text_cannot_forge_a_line_of_a_checklist() -> None:
-    """Nor can a name, nor a note by other breaks than its own; and no half a character spoils the file."""
+    """Nor can a phase name or a note; lone surrogates are replaced."""
     plan = Plan((Phase("A\n# B", (Task("a\n- [x] b", notes=("n\r- [x] c\u2028d",)), Task("\ud83d"))),))
 
     text = portable_checklist(plan)
@@ -97,16 +97,16 @@ def test_a_text_cannot_forge_a_line_of_a_checklist() -> None:
 
 
 @given(ordinary_plans)
-def test_the_document_of_an_ordinary_plan_is_its_checklist(plan: Plan) -> None:
-    """Comments are for what would not come back without; an editor's Windows line ends change nothing."""
+def test_the_lossless_and_the_portable_form_of_an_ordinary_plan_are_equal(plan: Plan) -> None:
+    """Comments are only for values that would be lost; CRLF line ends change nothing."""
     assert lossless_checklist(plan) == portable_checklist(plan)
     assert (
         read(portable_checklist(plan).replace("\n", "\r\n")) == read(portable_checklist(plan)) == ParsedChecklist(plan)
     )
 
 
-def test_a_flat_list_has_no_heading_and_no_plan_is_no_text() -> None:
-    """Only the first phase can do without its name."""
+def test_a_flat_list_has_no_heading_and_an_empty_plan_no_text() -> None:
+    """Only the first phase can have no heading."""
     assert lossless_checklist(plan_of("a", "b")) == "- [ ] a\n- [ ] b\n"
     assert lossless_checklist(Plan()) == ""
     assert (
@@ -130,14 +130,14 @@ def test_a_flat_list_has_no_heading_and_no_plan_is_no_text() -> None:
         ),
     ],
 )
-def test_what_would_not_come_back_is_shown_and_kept_in_a_comment(text: str, line: str) -> None:
-    """The comment is ASCII, and nothing in it can close it."""
+def test_a_text_that_would_be_lost_has_a_comment_with_its_exact_value(text: str, line: str) -> None:
+    """The comment is ASCII, and its content cannot close it."""
     assert lossless_checklist(flat(Task(text))) == f"- [ ] {line}\n"
     assert lossless_checklist(Plan((Phase(text),))) == f"# {line}\n"
 
 
-def test_notes_that_would_not_come_back_share_one_comment() -> None:
-    """It stands in the quotation, below what it is about."""
+def test_notes_that_would_be_lost_share_one_comment() -> None:
+    """It is the last line of the quotation."""
     plan = flat(Task("a", notes=("one\n\ntwo", " ")))
 
     assert lossless_checklist(plan) == (
@@ -146,10 +146,10 @@ def test_notes_that_would_not_come_back_share_one_comment() -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_plan_comes_back_from_its_document(family: str) -> None:
-    """The same plan, without a problem, from a file that any program can write, also with Windows line ends.
+def test_every_generated_plan_survives_a_round_trip(family: str) -> None:
+    """Without problems, also with CRLF line ends.
 
-    Where the checklist comes back, the document is the checklist, but for what looks like a comment of ours.
+    If the portable form survives, the lossless form is equal to it, unless a text looks like one of our comments.
     """
     tried = 0
     for plan in plans(FAMILIES[family], family, PLANS_EACH):
@@ -172,18 +172,17 @@ def test_every_plan_comes_back_from_its_document(family: str) -> None:
 @settings(max_examples=EXAMPLES)
 @example(flat(Task("a", notes=("<!--tildone []-->",))))
 @example(flat(Task("a", notes=("",))))
-def test_every_plan_that_can_be_thought_of_comes_back_from_its_document(plan: Plan) -> None:
-    """Of any characters there are."""
+def test_any_plan_survives_a_round_trip(plan: Plan) -> None:
+    """With any characters."""
     assert read(lossless_checklist(plan)) == ParsedChecklist(plan)
 
 
-def test_ten_thousand_plans_were_sent_there_and_back() -> None:
-    """Those of the families and those that Hypothesis thought of."""
+def test_round_trips_cover_ten_thousand_plans() -> None:
+    """Those generated here and by Hypothesis."""
     assert len(FAMILIES) * PLANS_EACH + EXAMPLES >= 10_000
 
 
-def test_very_long_texts_come_back() -> None:
-    """Size changes nothing."""
+def test_very_long_texts_survive_a_round_trip() -> None:
     for plan in plans(LONG, "long", 20):
         assert read(lossless_checklist(plan)) == ParsedChecklist(plan)
 
@@ -202,8 +201,8 @@ def test_very_long_texts_come_back() -> None:
         ("- [ ] one <!-- of theirs -->", Task("one <!-- of theirs -->")),
     ],
 )
-def test_a_comment_is_believed_only_beside_what_was_written_with_it(edited: str, task: Task) -> None:
-    """Checking a box keeps the exact text; an edit of the text is never lost."""
+def test_a_comment_is_used_only_if_it_matches_the_visible_text(edited: str, task: Task) -> None:
+    """Checking a box keeps the exact text; an edited text is never lost."""
     assert read(edited) == ParsedChecklist(flat(task))
 
 
@@ -221,29 +220,28 @@ def test_a_comment_is_believed_only_beside_what_was_written_with_it(edited: str,
         ("> a <!--tildone [7]-->", ("a <!--tildone [7]-->",)),
     ],
 )
-def test_notes_are_believed_the_same_way(edited: str, notes: tuple[str, ...]) -> None:
-    """All of a task's notes together; what is written below the comment is new."""
+def test_a_notes_comment_is_used_only_if_it_matches_the_visible_notes(edited: str, notes: tuple[str, ...]) -> None:
+    """It covers all notes above it; lines below it are new notes."""
     assert read(f"- [ ] t\n{edited}") == ParsedChecklist(flat(Task("t", notes=notes)))
 
 
-def test_a_name_is_believed_the_same_way() -> None:
-    """Renaming a phase in an editor works."""
+def test_a_phase_can_be_renamed_in_an_editor() -> None:
+    """Its comment no longer matches and is ignored."""
     named = Plan((Phase("a\nb"),))
 
     assert read(lossless_checklist(named)) == ParsedChecklist(named)
     assert read(lossless_checklist(named).replace("a⏎b", "c")) == ParsedChecklist(Plan((Phase("c"),)))
 
 
-def test_an_element_without_its_text_is_a_problem_and_not_a_guess() -> None:
-    """Somebody deleted what was to be seen."""
-    reading = read('# <!--tildone "a\\nb"-->\n- [ ] <!--tildone "a\\nb"-->\n')
+def test_an_element_whose_visible_text_was_deleted_is_a_problem() -> None:
+    parsed = read('# <!--tildone "a\\nb"-->\n- [ ] <!--tildone "a\\nb"-->\n')
 
-    assert reading.plan == Plan((Phase(""),))
-    assert [problem.line for problem in reading.problems] == [1, 2]
+    assert parsed.plan == Plan((Phase(""),))
+    assert [problem.line for problem in parsed.problems] == [1, 2]
 
 
-def test_a_list_by_another_hand_is_read() -> None:
-    """A byte-order mark, tabs, stars, pluses, capital marks, all sizes of heading, tight brackets, a loose layout."""
+def test_variants_of_the_form_are_read() -> None:
+    """A byte order mark, tabs, all bullets, capital marks, any heading level, tight brackets, blank lines."""
     text = (
         "\ufeff###### Six  \r\n\r\n\t* [X] done\r\n+[>]\tactive\n\n    >   a note \n-  []  open\n- [~] out\n>no space\n"
     )
@@ -265,7 +263,7 @@ def test_a_list_by_another_hand_is_read() -> None:
     )
 
 
-def test_tasks_above_the_first_heading_belong_to_no_named_phase() -> None:
+def test_tasks_above_the_first_heading_are_in_an_unnamed_phase() -> None:
     """As in a flat list."""
     assert read("- [ ] a\n# B\n- [ ] b\n").plan == Plan((Phase("", (Task("a"),)), Phase("B", (Task("b"),))))
 
@@ -300,13 +298,12 @@ def test_tasks_above_the_first_heading_belong_to_no_named_phase() -> None:
         ),
     ],
 )
-def test_a_line_that_says_nothing_is_a_problem_with_its_number(text: str, problems: list[str]) -> None:
-    """In words that say what would have been right."""
+def test_a_line_that_cannot_be_parsed_is_a_problem_with_its_number(text: str, problems: list[str]) -> None:
+    """The message describes the valid forms."""
     assert [str(problem) for problem in read(text).problems] == problems
 
 
-def test_a_problem_does_not_keep_the_rest_from_being_read() -> None:
-    """Good lines above and below it count."""
+def test_the_lines_around_a_problem_are_read() -> None:
     assert read("# A\n- [ ] a\n???\n- [ ] b\n") == ParsedChecklist(
         Plan((Phase("A", (Task("a"), Task("b"))),)),
         (LineProblem(3, "not a heading (# name), a task (- [ ] text) or a note (> text)"),),
@@ -315,10 +312,10 @@ def test_a_problem_does_not_keep_the_rest_from_being_read() -> None:
 
 @given(st.one_of(any_text, markdownish.map("\n".join), markdownish.map("".join)))
 @settings(max_examples=500)
-def test_reading_never_fails_and_what_was_read_comes_back(text: str) -> None:
-    """Any text has a plan in it, if only an empty one; every line it skips is named once, in order."""
-    reading = read(text)
-    numbers = [problem.line for problem in reading.problems]
+def test_any_text_can_be_read_and_its_plan_survives_a_round_trip(text: str) -> None:
+    """Every skipped line is reported once, in order."""
+    parsed = read(text)
+    numbers = [problem.line for problem in parsed.problems]
 
-    assert read(lossless_checklist(reading.plan)) == ParsedChecklist(reading.plan)
+    assert read(lossless_checklist(parsed.plan)) == ParsedChecklist(parsed.plan)
     assert numbers == sorted(set(numbers))

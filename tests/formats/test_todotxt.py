@@ -1,4 +1,4 @@
-"""todo.txt in and out: the format's own rules, and a plan that comes back whatever its texts hold."""
+"""Reading and writing of todo.txt: the rules of the format, and round trips of any plan."""
 
 import pytest
 from hypothesis import given
@@ -44,8 +44,8 @@ any_plans = st.builds(
 )
 
 
-def remembered(plan: Plan) -> Plan:
-    """What a todo.txt can hold of a plan: a phase is its tasks, and those of one name are one."""
+def normalized(plan: Plan) -> Plan:
+    """Return the plan as todo.txt represents it: without empty phases, and with phases of one name merged."""
     phases: dict[str, tuple[Task, ...]] = {}
     for phase in plan.phases:
         if phase.tasks:
@@ -82,13 +82,13 @@ def remembered(plan: Plan) -> Plan:
         ("See https://example.com/a", "", Task("See https://example.com/a")),
     ],
 )
-def test_a_line_is_read_by_the_rules_of_the_format(line: str, phase: str, task: Task) -> None:
-    """A mark, a priority, dates, then words; +project is the phase, and leaves the text where it stood behind it."""
+def test_a_line_is_parsed_by_the_rules_of_the_format(line: str, phase: str, task: Task) -> None:
+    """A mark, a priority, dates, then words; a +project after the text is the phase and is removed from the text."""
     assert read(f"{line}\n").plan == Plan((Phase(phase, (task,)),))
 
 
-def test_tasks_are_gathered_by_project_in_order_of_appearance() -> None:
-    """Blank lines, Windows line ends and spaces around mean nothing."""
+def test_tasks_are_grouped_by_project_in_order_of_appearance() -> None:
+    """Blank lines, CRLF line ends and surrounding spaces are ignored."""
     text = "one +B\r\n\r\n  two\r\nthree +A\r\nx four +B\r\n"
 
     assert read(text).plan == Plan(
@@ -100,8 +100,8 @@ def test_tasks_are_gathered_by_project_in_order_of_appearance() -> None:
     )
 
 
-def test_what_a_plan_has_no_place_for_is_kept_and_said() -> None:
-    """Line by line, those of a kind in one sentence."""
+def test_unsupported_elements_are_kept_in_the_text_with_a_warning() -> None:
+    """Equal warnings are one."""
     text = "(A) call @home\nx 2026-01-02 pay due:2026-02-01 +a +b\n(B) 2026-01-01 go rec:1w due:x\n"
 
     assert read(text).warnings == (
@@ -124,19 +124,19 @@ def test_what_a_plan_has_no_place_for_is_kept_and_said() -> None:
         ("a status:completed", PENDING),
     ],
 )
-def test_a_mark_made_by_another_program_counts_more_than_a_field(line: str, status: Status) -> None:
-    """Whoever ticks a task off, or takes the tick away, need not know our fields."""
+def test_the_mark_takes_precedence_over_the_status_field(line: str, status: Status) -> None:
+    """Other programs set the mark without knowing our fields."""
     assert [task.status for task in read(line).plan.tasks] == [status]
 
 
-def test_a_field_of_another_program_is_not_taken_for_ours() -> None:
-    """A status that is none of a plan's, and what cannot have been encoded, stay in the text."""
+def test_an_invalid_field_stays_in_the_text() -> None:
+    """A status that does not exist, or a value that is not valid UTF-8."""
     assert read("wait status:someday note:%ff\n").plan == plan_of("wait status:someday note:%ff")
     assert read("go phase:alpha\n").plan == Plan((Phase("alpha", (Task("go"),)),))
 
 
-def test_a_plan_is_written_as_others_write_theirs() -> None:
-    """Dates and priorities that came from a todo.txt go back to where they stood."""
+def test_a_plan_is_written_by_the_rules_of_the_format() -> None:
+    """Dates and priorities read from a todo.txt are written back to their places."""
     plan = Plan(
         (
             Phase("", (Task("(A) Call", notes=("created: 2026-01-01",)), Task("Rest", IN_PROGRESS))),
@@ -159,8 +159,8 @@ def test_a_plan_is_written_as_others_write_theirs() -> None:
     )
 
 
-def test_what_todo_txt_has_no_place_for_is_said_of_phases() -> None:
-    """A name of several words, a phase without a task, two of one name."""
+def test_phases_that_cannot_be_represented_cause_warnings() -> None:
+    """A name of several words, a phase without tasks, two phases of one name."""
     plan = Plan((Phase("Two words", (Task("a"),)), Phase("Empty"), Phase(""), Phase("B", (Task("b"),)), Phase("B")))
     twice = Plan((Phase("A", (Task("a"),)), Phase("", (Task("b"),)), Phase("A", (Task("c"),))))
 
@@ -192,15 +192,15 @@ def test_what_todo_txt_has_no_place_for_is_said_of_phases() -> None:
     ],
 )
 def test_a_text_cannot_forge_a_line(text: str, line: str) -> None:
-    """It is shown harmlessly, and its field holds it exactly."""
+    """The line shows it sanitized, and a field contains it exactly."""
     plan = flat(Task(text))
 
     assert write(plan).text == f"{line}\n"
     assert read(write(plan).text).plan == plan
 
 
-def test_a_changed_text_is_said() -> None:
-    """Because others show the field."""
+def test_a_changed_text_causes_a_warning() -> None:
+    """Other programs show the field."""
     assert write(plan_of("a\nb")).warnings == (
         ConversionWarning(
             "a text that would be parsed differently is changed; the exact text is written as text:…, "
@@ -211,7 +211,7 @@ def test_a_changed_text_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "plan", "said"),
+    ("line", "plan", "warning"),
     [
         ("changed text:a%0Ab", plan_of("changed"), "text: no longer matches its line; the line is used"),
         (
@@ -221,34 +221,33 @@ def test_a_changed_text_is_said() -> None:
         ),
     ],
 )
-def test_where_a_person_has_edited_a_line_the_edit_counts(line: str, plan: Plan, said: str) -> None:
-    """An exact field is believed only beside what was written with it, and what is not believed is said."""
-    taken = read(line)
+def test_an_edited_line_takes_precedence_over_its_fields(line: str, plan: Plan, warning: str) -> None:
+    """A field is used only if it matches the visible value; otherwise there is a warning."""
+    imported = read(line)
 
-    assert taken.plan == plan
-    assert taken.warnings == (ConversionWarning(said, (1,)),)
+    assert imported.plan == plan
+    assert imported.warnings == (ConversionWarning(warning, (1,)),)
 
 
 @pytest.mark.parametrize("family", FORGERIES)
-def test_every_plan_comes_back(family: str) -> None:
-    """One line a task, in characters that any file can hold, also with Windows line ends."""
+def test_every_generated_plan_survives_a_round_trip(family: str) -> None:
+    """One line per task, valid UTF-8, also with CRLF line ends."""
     for plan in plans(FORGERIES[family], family, PLANS_EACH):
         text = write(plan).text
 
         assert text.encode().decode() == text
         assert text.count("\n") == len(plan.tasks)
-        assert read(text).plan == remembered(plan) == read(text.replace("\n", "\r\n")).plan
+        assert read(text).plan == normalized(plan) == read(text.replace("\n", "\r\n")).plan
 
 
 @given(any_plans)
-def test_any_plan_comes_back(plan: Plan) -> None:
+def test_any_plan_survives_a_round_trip(plan: Plan) -> None:
     """Whatever its texts, notes and names hold."""
-    assert read(write(plan).text).plan == remembered(plan)
+    assert read(write(plan).text).plan == normalized(plan)
 
 
 @given(st.text(st.characters(codec=None)) | st.lists(st.sampled_from([*PIECES, " "]), max_size=20).map("".join))
-def test_any_text_is_read_and_every_line_of_it_is_a_task(text: str) -> None:
-    """There is no text that is not a todo.txt."""
+def test_every_line_of_any_text_is_a_task(text: str) -> None:
     found = read(text).plan.tasks
 
     assert len(found) <= len(text.split("\n"))

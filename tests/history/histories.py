@@ -1,4 +1,4 @@
-"""Histories for views to show: plans that follow each other, a minute apart."""
+"""Histories for tests: successive plans, a minute apart."""
 
 from tildone.core.plan import Plan
 from tildone.log.events import Actor, Call, Event, PlanChanged
@@ -7,7 +7,7 @@ MINUTE = 60_000
 
 
 def history(*plans: Plan, actor: Actor = Actor.AGENT, tool: str | None = None) -> list[Event]:
-    """A branch on which the plan became one after the other, in the events a, b, c, …"""
+    """Return a branch with one event per plan: a, b, c, …"""
     events: list[Event] = []
     for number, plan in enumerate(plans):
         call = Call(tool, f'{{"n":{number}}}') if tool else None

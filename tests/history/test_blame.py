@@ -1,4 +1,4 @@
-"""Who did what to each task."""
+"""Blame: who added each task and who set its status."""
 
 from tests.history.histories import history
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
@@ -24,8 +24,8 @@ EVENTS = history(
 )
 
 
-def test_each_task_says_who_brought_it_and_who_gave_it_its_status() -> None:
-    """In which event, when, and by which tool."""
+def test_blame_shows_who_added_each_task_and_who_set_its_status() -> None:
+    """With the event, the time and the tool."""
     assert shown(task_histories(EVENTS)) == [
         "– [0] Wire  Build",
         "  a  t0  agent  added  todo_write",
@@ -35,8 +35,8 @@ def test_each_task_says_who_brought_it_and_who_gave_it_its_status() -> None:
     ]
 
 
-def test_a_whole_life_is_told_line_by_line_with_the_calls() -> None:
-    """Moves and notes included; a entry apart from the next by a blank line."""
+def test_the_full_history_lists_every_change_with_its_call() -> None:
+    """Moves and notes are included; a blank line separates tasks."""
     assert shown(task_histories(EVENTS), whole=True) == [
         "– [0] Wire  Build",
         "  a  t0  agent  added",
@@ -56,8 +56,8 @@ def test_a_whole_life_is_told_line_by_line_with_the_calls() -> None:
     ]
 
 
-def test_what_left_the_plan_says_how_it_left() -> None:
-    """A person's edit is no call."""
+def test_a_removed_task_shows_its_removal() -> None:
+    """An edit by a person has no tool call."""
     events = history(flat(Task("a", IN_PROGRESS), Task("b", COMPLETED)), plan_of(), actor=Actor.USER)
 
     assert shown(task_histories(events)) == [
@@ -71,15 +71,14 @@ def test_what_left_the_plan_says_how_it_left() -> None:
     assert shown(task_histories(events)[1:], whole=True)[-1] == "  b  t60000  user  removed (1m)"
 
 
-def test_a_move_within_the_phase_is_told_as_one() -> None:
-    """There is nowhere that it moved to."""
+def test_a_move_within_a_phase_names_no_target() -> None:
     events = history(plan_of("a", "b", "c"), plan_of("c", "a", "b"))
 
     assert shown(task_histories(events)[:1], whole=True)[2] == "  b  t60000  agent  moved"
 
 
-def test_arguments_are_cut_and_harmless() -> None:
-    """They are what a model wrote, and may be long."""
+def test_arguments_are_clipped_and_sanitized() -> None:
+    """A model wrote them; they may be long."""
     fact = PlanChanged(plan_of("a"), Call("x\x1b[2J", "\n" * 900))
 
     [_, _, line] = shown(task_histories([Event("a", None, 0, Actor.AGENT, fact)]), whole=True)
@@ -88,7 +87,6 @@ def test_arguments_are_cut_and_harmless() -> None:
 
 
 def test_no_line_is_wider_than_the_terminal() -> None:
-    """On a narrow one what was done stands below who did it."""
     for columns in range(100):
         assert all(display_width(line) <= columns for line in shown(task_histories(EVENTS), columns, whole=True))
     assert shown(task_histories(EVENTS)[1:], 36) == [

@@ -1,8 +1,8 @@
-"""The branches of a session."""
+"""The branches of a session, and their lines on a terminal."""
 
 from tests.plans import COMPLETED, plan_of
 from tildone.core.plan import Task, flat
-from tildone.core.query import Progress
+from tildone.core.query import PlanProgress
 from tildone.history.branch_lines import branch_lines
 from tildone.history.branches import Branch, branches
 from tildone.kit.text import display_width
@@ -34,8 +34,8 @@ def shown(events: list[Event], head: str | None, columns: int | None = None) -> 
     return [plain(line) for line in branch_lines(branches(events, head), ids, "t{}".format, columns)]
 
 
-def test_a_branch_is_told_by_its_end_and_by_what_it_did_since_it_parted() -> None:
-    """The current one first. The nearest name on it says where it is, with how many changes were made since."""
+def test_a_branch_shows_its_end_and_its_changes_since_the_fork() -> None:
+    """The current branch comes first. Its nearest label is shown with the number of changes since."""
     assert shown(EVENTS, "g") == [
         "* f  t5  0/2  fix",
         "· c  t2  1/2  first-try+1",
@@ -46,7 +46,7 @@ def test_a_branch_is_told_by_its_end_and_by_what_it_did_since_it_parted() -> Non
 
 
 def test_the_current_branch_ends_at_the_head() -> None:
-    """What was undone goes on from there."""
+    """Undone changes are a branch that continues from there."""
     assert shown(EVENTS[:5], "b") == [
         "* b  t1  0/2  first-try",
         "· c  t2  1/2",
@@ -55,15 +55,15 @@ def test_the_current_branch_ends_at_the_head() -> None:
     ]
 
 
-def test_a_name_or_a_course_set_after_an_undo_does_not_part_the_branches() -> None:
-    """The plan is the one that the other branch goes on from."""
+def test_a_label_or_directive_set_after_an_undo_does_not_fork_the_branch() -> None:
+    """The other branch continues from the current plan."""
     events = [*EVENTS[:2], event("x", "a", Labelled("a", "back")), event("y", "x", DirectiveSet(Directive.PAUSE))]
 
     assert shown(events, "y") == ["* a  t0  0/1  back", "· b  t1  0/2", "    goes on from here:", "      added “two”"]
 
 
-def test_what_changes_no_plan_makes_no_branch() -> None:
-    """Neither a name nor a nudge that hangs where the plan went on without it; nor on a branch of another one."""
+def test_events_that_do_not_change_the_plan_make_no_branch() -> None:
+    """Neither labels nor nudges nor directives do."""
     events = [
         *EVENTS[:2],
         event("x", "a", Nudged(1, 1)),
@@ -77,7 +77,7 @@ def test_what_changes_no_plan_makes_no_branch() -> None:
 
 
 def test_before_the_first_change_there_is_a_branch_without_an_end() -> None:
-    """Everything goes on from there; branches that share nothing part at the root."""
+    """All branches continue from it; branches without a common event fork at the root."""
     events = [event("a", None, changed("one")), event("b", None, changed("two"))]
 
     assert shown(events, None) == [
@@ -90,26 +90,25 @@ def test_before_the_first_change_there_is_a_branch_without_an_end() -> None:
         "      added “one”",
     ]
     assert shown(events, "a")[1:3] == ["· b  t1  0/1", "    from root:"]
-    assert branches([], None) == [Branch(None, Progress(0, 0), current=True)]
+    assert branches([], None) == [Branch(None, PlanProgress(0, 0), current=True)]
 
 
-def test_a_branch_that_came_back_to_the_same_plan_says_so() -> None:
-    """It was changed on the way."""
+def test_a_branch_that_returned_to_the_same_plan_says_so() -> None:
     events = [*EVENTS[:2], event("c", "b", changed("one")), event("z", "a", changed("z"))]
 
     assert shown(events, "z")[2:] == ["    from a:", "      left the plan as it was"]
 
 
-def test_of_a_branch_that_did_much_some_is_told() -> None:
-    """The rest is counted."""
+def test_the_changes_of_a_branch_are_limited() -> None:
+    """The others are counted."""
     plan = flat(Task("a", COMPLETED, ("x",)), Task("b", COMPLETED, ("y",)), Task("c"))
     events = [event("a", None, changed("old")), event("b", "a", PlanChanged(plan)), event("c", "a", changed())]
 
     assert shown(events, "c")[-1] == "      and 4 more"
 
 
-def test_names_cannot_get_out_of_their_line_nor_lines_out_of_the_terminal() -> None:
-    """On a narrow one the name stands below."""
+def test_labels_are_sanitized_and_lines_fit_the_terminal() -> None:
+    """On a narrow terminal, the label is on a line of its own."""
     events = [*EVENTS[:5], event("h", "e", Labelled("c", "日本\x1b[2J\n" * 9)), *EVENTS[5:]]
 
     for columns in range(100):

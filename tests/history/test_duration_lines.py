@@ -1,4 +1,4 @@
-"""How long each task took, as a table."""
+"""The table of task durations."""
 
 from tests.history.histories import MINUTE, history
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
@@ -17,8 +17,8 @@ FOUND = task_histories(
 )
 
 
-def test_a_task_is_told_with_its_times_and_who_closed_it() -> None:
-    """One that is in progress counts until now; what is not known is a dash; what left the plan comes last."""
+def test_each_task_is_listed_with_its_durations_and_who_closed_it() -> None:
+    """A task in progress counts until now; unknown values are dashes; removed tasks come last."""
     assert [plain(line) for line in duration_lines(FOUND, 130 * MINUTE)] == [
         "worked on  in all  closed by  task",
         "       1m      2m  agent      ✓ [0] Parse",
@@ -31,8 +31,7 @@ def test_a_task_is_told_with_its_times_and_who_closed_it() -> None:
     assert markup(duration_lines(FOUND, 130 * MINUTE)[1]).endswith("<dim><strikethrough>Parse</strikethrough></dim>")
 
 
-def test_on_a_narrow_terminal_the_times_stand_below_the_task() -> None:
-    """In words."""
+def test_on_a_narrow_terminal_the_durations_are_below_the_task() -> None:
     assert [plain(line) for line in duration_lines(FOUND, 130 * MINUTE, 40)] == [
         "✓ [0] Parse",
         "  worked on 1m, 2m in all, by agent",
@@ -48,7 +47,6 @@ def test_on_a_narrow_terminal_the_times_stand_below_the_task() -> None:
 
 
 def test_no_line_is_wider_than_the_terminal() -> None:
-    """Whatever the tasks are called; their texts cannot get out of their line."""
     found = task_histories(history(flat(Task("日本語 " * 30, COMPLETED), Task("line\nbreak\x1b[2J" * 20))))
 
     for columns in range(100):

@@ -9,7 +9,7 @@ from tildone.history.matching import match_plans
 
 
 @pytest.mark.parametrize(
-    ("milliseconds", "said"),
+    ("milliseconds", "text"),
     [
         (0, "<1s"),
         (999, "<1s"),
@@ -26,21 +26,20 @@ from tildone.history.matching import match_plans
         (400 * 86_400_000, "400d"),
     ],
 )
-def test_a_stretch_is_said_as_exactly_as_matters(milliseconds: int, said: str) -> None:
-    """Nobody asks how many seconds a day's work took."""
-    assert format_elapsed(milliseconds) == said
+def test_an_elapsed_time_has_at_most_two_units(milliseconds: int, text: str) -> None:
+    assert format_elapsed(milliseconds) == text
 
 
 def test_a_task_is_in_progress_since_it_was_started() -> None:
-    """Wherever it is moved meanwhile; one that came in progress, since it came."""
+    """Moves do not matter; a task added in progress was started then."""
     before = Plan((Phase("A", (Task("a", IN_PROGRESS), Task("b"))), Phase("B")))
     after = Plan((Phase("A", (Task("b", IN_PROGRESS),)), Phase("B", (Task("c", IN_PROGRESS), Task("a", IN_PROGRESS)))))
 
     assert in_progress_since(match_plans(before, after), {(0, 0): 5}, 9) == {(0, 0): 9, (1, 0): 9, (1, 1): 5}
 
 
-def test_what_was_not_seen_to_start_is_not_known() -> None:
-    """And stays so, until it is started again."""
+def test_a_start_before_the_first_event_is_unknown() -> None:
+    """Until the task is started again."""
     begun = flat(Task("a", IN_PROGRESS))
 
     assert in_progress_since(match_plans(begun, begun), {}, 9) == {}
@@ -48,8 +47,8 @@ def test_what_was_not_seen_to_start_is_not_known() -> None:
 
 
 @pytest.mark.parametrize("status", [PENDING, COMPLETED, Status.ABANDONED, Status.BLOCKED])
-def test_a_stretch_ends_with_any_other_status(status: Status) -> None:
-    """It lasted from its start to that moment; a clock that was set back tells nothing."""
+def test_a_duration_ends_with_any_other_status(status: Status) -> None:
+    """If the clock was set back, the duration is unknown."""
     match = match_plans(flat(Task("a", IN_PROGRESS)), flat(Task("a", status)))
 
     assert finished_durations(match, {(0, 0): 5}, 9) == {(0, 0): 4}
@@ -58,8 +57,8 @@ def test_a_stretch_ends_with_any_other_status(status: Status) -> None:
     assert in_progress_since(match, {(0, 0): 5}, 9) == {}
 
 
-def test_a_stretch_that_goes_on_has_not_ended() -> None:
-    """Nor has one that was taken out of the plan."""
+def test_a_task_still_in_progress_has_no_finished_duration() -> None:
+    """Nor does a removed one."""
     begun = flat(Task("a", IN_PROGRESS))
 
     assert finished_durations(match_plans(begun, begun), {(0, 0): 5}, 9) == {}

@@ -1,4 +1,4 @@
-"""Two plans compared for a person."""
+"""The diff of two plans, as lines and as JSON."""
 
 import pytest
 from hypothesis import given, settings
@@ -17,8 +17,8 @@ def shown(before: Plan, after: Plan, columns: int | None = None) -> list[str]:
     return [plain(line) for line in diff_lines(diff_plans(before, after), columns)]
 
 
-def test_what_came_went_and_changed_stands_in_the_plans_order() -> None:
-    """Below its phase; what went stands where it was, and what is as it was is left out."""
+def test_a_diff_is_in_the_order_of_the_plan() -> None:
+    """Below their phases; removed tasks are at their former places, unchanged ones are omitted."""
     before = Plan(
         (
             Phase("Build", (Task("schema", COMPLETED), Task("cruft"), Task("parser", IN_PROGRESS), Task("same"))),
@@ -48,7 +48,7 @@ def test_what_came_went_and_changed_stands_in_the_plans_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "line"),
     [
         (Task("a"), Task("a", IN_PROGRESS), "~ a: started"),
         (Task("a", IN_PROGRESS), Task("a"), "~ a: put back"),
@@ -63,33 +63,33 @@ def test_what_came_went_and_changed_stands_in_the_plans_order() -> None:
         ),
     ],
 )
-def test_a_change_of_a_task_is_said_after_it(before: Task, after: Task, said: str) -> None:
+def test_the_changes_of_a_task_follow_its_text(before: Task, after: Task, line: str) -> None:
     """A flat list has no heading."""
-    assert shown(flat(before), flat(after)) == [said]
+    assert shown(flat(before), flat(after)) == [line]
 
 
-def test_tasks_that_share_little_are_not_the_same_in_other_words() -> None:
-    """One went, the other came."""
+def test_dissimilar_texts_are_different_tasks() -> None:
+    """One is removed, the other added."""
     assert shown(plan_of("Write the parser"), plan_of("Ship it")) == ["- Write the parser", "+ Ship it"]
 
 
-def test_a_text_is_reworded_only_in_its_place() -> None:
-    """One that went at the top is not one that came at the end."""
+def test_only_a_task_at_the_same_place_is_reworded() -> None:
+    """A task removed at the top does not match one added at the end."""
     before = plan_of("Write the parser", "a")
 
     assert shown(before, plan_of("a", "Write a parser")) == ["- Write the parser", "+ Write a parser"]
 
 
-def test_each_text_is_another_one_once() -> None:
-    """Of two that went, each may be one that came; the rest went or came."""
+def test_a_removed_task_is_reworded_at_most_once() -> None:
+    """The others are removed or added."""
     before, after = plan_of("step one", "step two", "end"), plan_of("step 1", "step 2", "step 3", "end")
 
     assert shown(before, after) == ["~ step 1: was “step one”", "~ step 2: was “step two”", "+ step 3"]
     assert shown(after, before)[:2] == ["- step 3", "~ step one: was “step 1”"]
 
 
-def test_a_move_is_said_where_the_task_is_now() -> None:
-    """With the phase it came from, if that is another."""
+def test_a_moved_task_is_shown_at_its_new_place() -> None:
+    """With its former phase, if that is a different one."""
     before = Plan((Phase("A", (Task("x"), Task("y"), Task("z"))), Phase("", (Task("w"),)), Phase("C", (Task("v"),))))
     after = Plan((Phase("A", (Task("z"), Task("x"), Task("w"))), Phase("", ()), Phase("C", (Task("v"), Task("y")))))
 
@@ -103,13 +103,13 @@ def test_a_move_is_said_where_the_task_is_now() -> None:
     ]
 
 
-def test_what_went_stands_behind_what_it_stood_behind() -> None:
-    """Not behind one that was moved."""
+def test_a_removed_task_follows_its_former_predecessor() -> None:
+    """Unless that was moved."""
     assert shown(plan_of("a", "gone", "c"), plan_of("c", "a")) == ["~ c: moved", "- gone"]
 
 
-def test_phases_come_go_move_and_change_their_names() -> None:
-    """One that went stands where it was, with what went with it."""
+def test_phases_can_be_added_removed_moved_and_renamed() -> None:
+    """A removed phase is at its former place, with its tasks."""
     before = Plan((Phase("A", (Task("a"),)), Phase("Old", (Task("o"),)), Phase("B", (Task("b"),)), Phase("C")))
     after = Plan((Phase("C"), Phase("Alpha", (Task("a"),)), Phase("B", (Task("b"),)), Phase("New", (Task("n"),))))
 
@@ -126,26 +126,25 @@ def test_phases_come_go_move_and_change_their_names() -> None:
     ]
 
 
-def test_a_phase_may_get_its_first_name_and_lose_it() -> None:
-    """It is the same by its tasks."""
+def test_a_phase_may_gain_or_lose_its_name() -> None:
+    """It is matched by its tasks."""
     assert shown(plan_of("a"), Plan((Phase("A", (Task("a"),)),))) == ["~ A 0/1 (had no name)"]
     assert shown(Plan((Phase("A", (Task("a"),)),)), plan_of("a")) == ["~ (unnamed) 0/1 (was “A”)"]
 
 
-def test_a_phase_that_went_first_stands_first() -> None:
-    """There is nothing that it stood after."""
+def test_a_removed_first_phase_comes_first() -> None:
     assert shown(Plan((Phase("X"), Phase("B"))), Plan((Phase("B"), Phase("Y")))) == ["- X", "", "+ Y 0/0"]
 
 
-def test_notes_stand_below_their_task_line_by_line() -> None:
-    """Those that were taken off as well."""
+def test_notes_are_below_their_task_line_by_line() -> None:
+    """Removed ones as well."""
     before, after = flat(Task("a", PENDING, ("one",))), flat(Task("a", PENDING, ("two\nlines", "three")))
 
     assert shown(before, after) == ["~ a", "  - │ one", "  + │ two", "  + │ lines", "  + │ three"]
 
 
-def test_the_same_is_told_as_data() -> None:
-    """Texts as they are, signs and words as they are shown."""
+def test_a_diff_can_be_json() -> None:
+    """Texts are unchanged; signs and verbs are those on screen."""
     before = Plan((Phase("A", (Task("Write the parser"), Task("x"))), Phase("B")))
     after = Plan((Phase("A", (Task("Write a parser", COMPLETED, ("n",)),)), Phase("Z", (Task("x"),))))
 
@@ -178,8 +177,8 @@ def test_the_same_is_told_as_data() -> None:
     ]
 
 
-def test_signs_have_their_colours() -> None:
-    """What came is green, what went is red and dim, what changed is yellow."""
+def test_signs_have_colours() -> None:
+    """Added is green, removed is red and dim, changed is yellow."""
     lines = diff_lines(diff_plans(plan_of("a", "b"), flat(Task("b", COMPLETED), Task("c"))))
 
     assert [markup(line) for line in lines] == [
@@ -190,7 +189,7 @@ def test_signs_have_their_colours() -> None:
 
 
 def test_lines_are_wrapped_to_the_terminal() -> None:
-    """What is said of a task goes below it where it does not fit beside it; texts cannot get out of their line."""
+    """Suffixes that do not fit are below the text; texts are sanitized."""
     before = Plan((Phase("A long name of a phase", (Task("Write the parser of the language"), Task("b\x1b[2J"))),))
     after = Plan(
         (
@@ -224,8 +223,8 @@ def test_lines_are_wrapped_to_the_terminal() -> None:
 
 @settings(max_examples=200, derandomize=True)
 @given(plans.plans, plans.plans)
-def test_something_differs_if_and_only_if_something_changed(before: Plan, after: Plan) -> None:
-    """And every task that came, went or changed is told once."""
+def test_a_diff_is_empty_if_and_only_if_nothing_changed(before: Plan, after: Plan) -> None:
+    """Every added, removed or changed task occurs once."""
     sections = diff_plans(before, after)
     entries = [entry for section in sections for entry in section.entries]
 

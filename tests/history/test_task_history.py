@@ -1,4 +1,4 @@
-"""The entry of every task on a branch."""
+"""The history of every task on a branch."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,12 +15,12 @@ from tildone.history.task_history import TaskHistory, task_histories
 from tildone.log.events import Actor, Event, Nudged, PlanChanged
 
 
-def told(entry: TaskHistory) -> list[tuple[str, list[ChangeKind], int | None]]:
+def steps_of(entry: TaskHistory) -> list[tuple[str, list[ChangeKind], int | None]]:
     return [(step.event.id, [change.kind for change in step.changes], step.duration) for step in entry.steps]
 
 
-def test_a_life_is_all_that_happened_to_a_task() -> None:
-    """And nothing that happened to others."""
+def test_a_task_history_has_all_changes_of_the_task() -> None:
+    """And none of others."""
     events = history(
         plan_of("a", "b"),
         flat(Task("a", IN_PROGRESS), Task("b")),
@@ -31,17 +31,17 @@ def test_a_life_is_all_that_happened_to_a_task() -> None:
     [entry, other, late] = task_histories(events)
 
     assert (entry.task, entry.phase, entry.position) == (Task("a", COMPLETED, ("done well",)), "", 0)
-    assert told(entry) == [
+    assert steps_of(entry) == [
         ("a", [ChangeKind.ADDED], None),
         ("b", [ChangeKind.STARTED], None),
         ("d", [ChangeKind.COMPLETED, ChangeKind.NOTED], 2 * MINUTE),
     ]
-    assert told(other) == [("a", [ChangeKind.ADDED], None)]
-    assert told(late) == [("c", [ChangeKind.ADDED], None)]
+    assert steps_of(other) == [("a", [ChangeKind.ADDED], None)]
+    assert steps_of(late) == [("c", [ChangeKind.ADDED], None)]
 
 
 def test_a_task_is_followed_from_phase_to_phase() -> None:
-    """And through a phase's change of name; its time in progress goes on."""
+    """Also when a phase is renamed; the time in progress continues."""
     events = history(
         Plan((Phase("Build", (Task("a", IN_PROGRESS), Task("b"))), Phase("Ship"))),
         Plan((Phase("Build", (Task("b"),)), Phase("Ship", (Task("a", IN_PROGRESS),)))),
@@ -51,7 +51,7 @@ def test_a_task_is_followed_from_phase_to_phase() -> None:
     [other, entry] = task_histories(events)
 
     assert [(entry.phase, entry.position), (other.phase, other.position)] == [("Ship", 1), ("Make", 0)]
-    assert told(entry) == [
+    assert steps_of(entry) == [
         ("a", [ChangeKind.ADDED, ChangeKind.STARTED], None),
         ("b", [ChangeKind.MOVED], None),
         ("c", [ChangeKind.COMPLETED], 2 * MINUTE),
@@ -59,16 +59,16 @@ def test_a_task_is_followed_from_phase_to_phase() -> None:
 
 
 def test_another_text_is_another_task() -> None:
-    """The one left, the other came."""
+    """One is removed, the other added."""
     [new, old] = task_histories(history(plan_of("Parse"), plan_of("Parse it")))
 
-    assert told(new) == [("b", [ChangeKind.ADDED], None)]
-    assert told(old) == [("a", [ChangeKind.ADDED], None), ("b", [ChangeKind.REMOVED], None)]
+    assert steps_of(new) == [("b", [ChangeKind.ADDED], None)]
+    assert steps_of(old) == [("a", [ChangeKind.ADDED], None), ("b", [ChangeKind.REMOVED], None)]
     assert (new.position, old.position) == (0, None)
 
 
-def test_what_left_the_plan_comes_last_and_the_newest_of_it_first() -> None:
-    """With the time it was in progress when it left."""
+def test_removed_tasks_come_last_the_latest_first() -> None:
+    """With the time in progress when they were removed."""
     found = task_histories(
         history(
             flat(Task("a", IN_PROGRESS), Task("b"), Task("c")),
@@ -82,15 +82,15 @@ def test_what_left_the_plan_comes_last_and_the_newest_of_it_first() -> None:
     assert found[2].time_in_progress(99 * MINUTE) == MINUTE
 
 
-def test_two_tasks_of_one_text_have_lives_of_their_own() -> None:
-    """The first of them is the first, the second the second."""
+def test_tasks_with_equal_texts_have_separate_histories() -> None:
+    """They are matched in order."""
     found = task_histories(history(plan_of("a", "a"), flat(Task("a"), Task("a", COMPLETED))))
 
     assert [len(entry.steps) for entry in found] == [1, 2]
 
 
-def test_the_time_in_progress_is_the_sum_of_its_stretches() -> None:
-    """One that still goes on counts until now, unless a clock was set back."""
+def test_the_time_in_progress_is_the_sum_of_its_periods() -> None:
+    """A period that has not ended counts until now, unless the clock was set back."""
     events = history(
         flat(Task("a", IN_PROGRESS)), plan_of("a"), plan_of("a", "b"), flat(Task("a", IN_PROGRESS), Task("b"))
     )
@@ -102,8 +102,8 @@ def test_the_time_in_progress_is_the_sum_of_its_stretches() -> None:
     assert never.time_in_progress(10 * MINUTE) is None
 
 
-def test_a_task_lasts_from_when_it_was_added_to_when_it_was_closed_last() -> None:
-    """One that was opened again is not closed; dropping it closes it, too."""
+def test_the_lifetime_is_from_added_to_last_closed() -> None:
+    """A reopened task has none; dropping closes a task too."""
     events = history(
         plan_of("a", "b", "c"),
         flat(Task("a", COMPLETED), Task("b", COMPLETED), Task("c")),
@@ -120,8 +120,8 @@ def test_a_task_lasts_from_when_it_was_added_to_when_it_was_closed_last() -> Non
     assert again.status_change is again.closed
 
 
-def test_a_clock_that_went_back_leaves_nothing_to_tell() -> None:
-    """Neither of a task that was closed, nor of one that left while it was in progress."""
+def test_durations_are_unknown_if_the_clock_was_set_back() -> None:
+    """Both of closed and of removed tasks."""
     events = [
         Event("a", None, 9, Actor.USER, PlanChanged(flat(Task("a", IN_PROGRESS), Task("b")))),
         Event("b", "a", 5, Actor.USER, PlanChanged(flat(Task("b", COMPLETED)))),
@@ -133,16 +133,16 @@ def test_a_clock_that_went_back_leaves_nothing_to_tell() -> None:
     assert left.time_in_progress(99) is None
 
 
-def test_what_is_no_change_of_the_plan_is_nobodys_life() -> None:
-    """A branch without a plan has no lives."""
+def test_other_events_have_no_task_history() -> None:
+    """A branch without a plan has none."""
     assert task_histories([Event("a", None, 1, Actor.TIMER, Nudged(1, 1))]) == []
     assert task_histories(history(plan_of("a")))[0].status_change is None
 
 
 @settings(max_examples=60, derandomize=True)
 @given(st.lists(plans.ops, max_size=8))
-def test_the_lives_on_a_branch_make_up_its_plan(program: list[Op]) -> None:
-    """Every task of it is one entry, in order; each began by being added, and knows whether it was closed."""
+def test_the_task_histories_of_a_branch_match_its_plan(program: list[Op]) -> None:
+    """In the order of the plan; each begins with its addition, and has a closing step if and only if it is closed."""
     states = [Plan()]
     for op in program:
         states.append(reduce(states[-1], [op], Rules()).after)

@@ -1,4 +1,4 @@
-"""A session's history for a person."""
+"""The timeline of a session."""
 
 from tests.history.histories import MINUTE, history
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING, plan_of
@@ -22,12 +22,12 @@ from tildone.log.events import (
 
 
 def event(name: str, parent: str | None, fact: Fact, actor: Actor = Actor.AGENT) -> Event:
-    """An event at a moment that its name tells."""
+    """Return an event whose time is derived from its name."""
     return Event(name, parent, ord(name[0]), actor, fact)
 
 
 def at(moment: int) -> str:
-    """A moment as the tests write it."""
+    """Format a time for the tests."""
     return f"t{moment - ord('a')}"
 
 
@@ -42,8 +42,8 @@ BRANCHED = [
 ]
 
 
-def test_a_row_says_who_did_what_and_when() -> None:
-    """What a change was is seen against the plan it was made to, on its own branch."""
+def test_a_row_shows_who_did_what_and_when() -> None:
+    """A change is relative to the previous plan of its own branch."""
     rows = timeline(BRANCHED, "f", at)
 
     assert [(row.id, row.when, row.who, row.what) for row in rows] == [
@@ -57,7 +57,7 @@ def test_a_row_says_who_did_what_and_when() -> None:
 
 
 def test_the_head_its_branch_and_the_others_are_marked() -> None:
-    """And where a row does not follow the one above, it says which it follows."""
+    """A row that does not follow the row above names its parent."""
     rows = timeline(BRANCHED, "f", at)
 
     assert "".join(row.mark.value for row in rows) == "│···│*"
@@ -66,7 +66,7 @@ def test_the_head_its_branch_and_the_others_are_marked() -> None:
 
 
 def test_a_session_that_was_undone_to_the_start_has_no_head() -> None:
-    """What came of it then begins from nothing."""
+    """The next change starts from nothing."""
     rows = timeline([*BRANCHED[:1], event("z", None, PlanChanged(plan_of("new")))], None, at)
 
     assert [row.mark for row in rows] == [HeadRelation.ELSEWHERE, HeadRelation.ELSEWHERE]
@@ -74,15 +74,15 @@ def test_a_session_that_was_undone_to_the_start_has_no_head() -> None:
     assert rows[1].what == ("added “new”",)
 
 
-def test_nudges_are_counted_against_their_limit() -> None:
+def test_nudges_are_shown_with_their_limit() -> None:
     """If it is known."""
     rows = timeline(BRANCHED, "f", at, limit=20)
 
     assert rows[2].what == ("told to go on (1/20)",)
 
 
-def test_the_other_facts_have_their_sentences() -> None:
-    """A name taken away, drift, a plan written again as it was, a name for an event from elsewhere, a course."""
+def test_all_other_facts_have_sentences() -> None:
+    """A removed label, drift, an unchanged plan, a label of an unknown event, a directive."""
     facts: list[Fact] = [
         PlanChanged(plan_of("one")),
         Labelled("a", ""),
@@ -104,13 +104,12 @@ def test_the_other_facts_have_their_sentences() -> None:
     ]
 
 
-def test_no_history_has_no_rows() -> None:
-    """Nothing happened yet."""
+def test_an_empty_history_has_no_rows() -> None:
     assert timeline([], None, at) == []
 
 
-def test_a_row_is_drawn_with_what_was_done_below_each_other() -> None:
-    """Names and origins stand at the end of its first line."""
+def test_a_row_has_a_line_for_each_description() -> None:
+    """The label and the parent are at the end of the first line."""
     row = TimelineRow(HeadRelation.HEAD, "3f2a", "12:03", "agent", ("completed “a”", "started “b”"), "v1", "91bc")
 
     assert [plain(line) for line in row_lines(row)] == [
@@ -124,7 +123,7 @@ def test_a_row_is_drawn_with_what_was_done_below_each_other() -> None:
 
 
 def test_a_row_fits_into_its_columns() -> None:
-    """However narrow the terminal is: where there is no room beside who and when, what was done stands below."""
+    """On a narrow terminal, the descriptions are below the author and time."""
     plan = flat(Task("日本語 " * 30, COMPLETED), Task("x" * 100))
     [row] = timeline([event("a", None, PlanChanged(plan))], "a", at)
 
@@ -141,15 +140,14 @@ def test_a_row_fits_into_its_columns() -> None:
     assert row_lines(row, 1000) == row_lines(row)
 
 
-def test_a_plan_is_told_from_the_start_of_its_own_branch() -> None:
-    """A branch that begins anew does not see what the other one did."""
+def test_a_change_is_compared_with_its_own_branch() -> None:
+    """A new root does not see the changes of the other branch."""
     events = [event("a", None, PlanChanged(plan_of("one"))), event("b", None, PlanChanged(Plan()))]
 
     assert timeline(events, "b", at)[1].what == ("left the plan as it was",)
 
 
-def test_names_and_times_are_kept_when_a_text_is_cut() -> None:
-    """They are what cannot be guessed."""
+def test_labels_and_durations_are_kept_when_a_text_is_clipped() -> None:
     row = TimelineRow(
         HeadRelation.HEAD, "3f2a", "12:03", "agent", (f"completed “{'x' * 100}”",), "v1", durations=(723_000,)
     )
@@ -158,7 +156,7 @@ def test_names_and_times_are_kept_when_a_text_is_cut() -> None:
 
 
 def done_after(*minutes: int) -> list[Event]:
-    """A plan whose task is started and put back again and again, and completed in the end, so long each time."""
+    """Return a history in which a task is in progress for each of these durations, and is then completed."""
     states = [PENDING, *([IN_PROGRESS, PENDING] * len(minutes))[:-1], COMPLETED]
     moments = [0, *(at for number, length in enumerate(minutes) for at in (number * 100, number * 100 + length))]
     return [
@@ -167,8 +165,7 @@ def done_after(*minutes: int) -> list[Event]:
     ]
 
 
-def test_the_end_of_a_tasks_time_in_progress_says_how_long_that_was() -> None:
-    """Each stretch is told where it ends."""
+def test_a_row_that_ends_a_period_in_progress_shows_its_duration() -> None:
     rows = timeline(done_after(5, 12), "e4", str)
 
     assert [(row.what, row.durations) for row in rows] == [
@@ -181,8 +178,8 @@ def test_the_end_of_a_tasks_time_in_progress_says_how_long_that_was() -> None:
     assert plain(row_lines(rows[4])[0]) == "* e4  6720000  agent  completed “a” (12m)"
 
 
-def test_how_long_it_was_is_not_told_when_nobody_knows() -> None:
-    """It was never started, its start is not in what was read, or a clock was set back."""
+def test_an_unknown_duration_is_not_shown() -> None:
+    """The task was never started, its start was not read, or the clock was set back."""
     never = [event("a", None, PlanChanged(plan_of("x"))), event("b", "a", PlanChanged(flat(Task("x", COMPLETED))))]
     back = [*done_after(5)[:2], Event("e2", "e1", -1, Actor.USER, PlanChanged(flat(Task("a", COMPLETED))))]
 
@@ -190,8 +187,7 @@ def test_how_long_it_was_is_not_told_when_nobody_knows() -> None:
         assert [row.durations for row in timeline(events, events[-1].id, str)][-1] == (None,)
 
 
-def test_many_that_end_at_once_are_told_without_their_times() -> None:
-    """As they are told without their names."""
+def test_a_sentence_for_many_tasks_has_no_duration() -> None:
     texts = [Task(text, IN_PROGRESS) for text in "abcd"]
     events = [
         Event("a", None, 0, Actor.USER, PlanChanged(flat(*texts))),
@@ -204,8 +200,7 @@ def test_many_that_end_at_once_are_told_without_their_times() -> None:
     )
 
 
-def test_each_branch_counts_its_own_time() -> None:
-    """What was started on one was not started on the other."""
+def test_each_branch_has_its_own_durations() -> None:
     events = [
         Event("a", None, 0, Actor.USER, PlanChanged(plan_of("x"))),
         Event("b", "a", 1000, Actor.USER, PlanChanged(flat(Task("x", IN_PROGRESS)))),
@@ -216,8 +211,8 @@ def test_each_branch_counts_its_own_time() -> None:
     assert timeline(events, "d", str)[3].durations == (3000,)
 
 
-def test_the_newest_are_told_from_one_snapshot_more() -> None:
-    """A long history is not read to its beginning, and the rows are the same as if it had been."""
+def test_the_newest_events_are_described_from_one_more_plan() -> None:
+    """Older events are not read, and the rows are the same as if they had been."""
     events = [
         event("a", None, PlanChanged(plan_of("one"))),
         event("b", "a", PlanChanged(plan_of("one", "two"))),
@@ -234,14 +229,13 @@ def test_the_newest_are_told_from_one_snapshot_more() -> None:
     assert timeline(newest, "e", at)[-2:] == timeline(events, "e", at)[-2:]
 
 
-def test_a_short_history_is_read_whole() -> None:
-    """Even if there is none."""
+def test_a_short_history_is_read_completely() -> None:
     assert newest_events(reversed(BRANCHED[:4]), 20) == BRANCHED[:4]
     assert newest_events([], 20) == []
 
 
-def test_a_start_is_looked_for_further_back() -> None:
-    """As far as it takes, for what ended among the rows that are told, and no further."""
+def test_the_start_of_an_ended_period_is_searched_further_back() -> None:
+    """Only as far as necessary."""
     events = [*done_after(5, 12), Event("z", "e4", 7_000_000, Actor.USER, PlanChanged(plan_of("new")))]
     newest_first = reversed(events)
 
@@ -252,7 +246,7 @@ def test_a_start_is_looked_for_further_back() -> None:
 
 
 def test_a_start_may_be_many_changes_back() -> None:
-    """Others may have been made meanwhile, and other tasks started."""
+    """With other changes in between."""
     tasks = [Task("a", IN_PROGRESS), Task("b", IN_PROGRESS), Task("c"), Task("d")]
     plans = [plan_of("a"), *(flat(*tasks[:count]) for count in (1, 2, 3, 4)), flat(Task("a", COMPLETED), *tasks[1:])]
     events = history(*plans)
@@ -263,8 +257,8 @@ def test_a_start_may_be_many_changes_back() -> None:
     assert timeline(newest, "f", str)[-1].durations == (4 * MINUTE,)
 
 
-def test_a_start_is_not_looked_for_for_ever() -> None:
-    """A task that was in progress for longer than is read back for it has no time told."""
+def test_the_search_for_a_start_is_limited() -> None:
+    """A task that has been in progress for longer has no duration."""
     begun = flat(Task("x", IN_PROGRESS))
     length = MAX_LOOKBACK_EVENTS * 2
     events = [
@@ -278,8 +272,8 @@ def test_a_start_is_not_looked_for_for_ever() -> None:
     assert timeline(newest, "z", str)[-1].durations == (None, None)
 
 
-def test_a_name_given_to_an_event_that_is_not_told_is_told_all_the_same() -> None:
-    """By the beginning of its id."""
+def test_a_label_of_an_event_that_was_not_read_is_shown() -> None:
+    """With the beginning of the event's id."""
     newest = [Event("b", "a", 1, Actor.USER, Labelled("01m7ev36estb1cfcn0z4", "v1"))]
 
     assert timeline(newest, "b", str)[0].what == ("named 01m7ev36es “v1”",)

@@ -1,4 +1,4 @@
-"""Pi's records, decoded and encoded: nothing is lost, whoever wrote them."""
+"""Decoding and encoding pi's records loses and adds nothing, whichever program wrote them."""
 
 import json
 from pathlib import Path
@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
+from tildone.host.content import Cost, Usage, add_usage
+from tildone.host.content_codec import decode_usage
 from tildone.host.entries import UnknownEntry
 from tildone.host.entry_codec import decode_entry, encode_body
 from tildone.host.message_codec import decode_message, encode_message
 from tildone.host.messages import AssistantMessage, ToolResultMessage, UnknownMessage
+from tildone.host.transcript import Transcript
 
 Json = dict[str, Any]
 TRACES = sorted((Path(__file__).parents[1] / "traces").glob("*.json"))
@@ -22,7 +25,7 @@ def recorded_entries(trace: Path) -> list[Json]:
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
 def test_entries_that_pi_wrote_survive_a_round_trip(trace: Path) -> None:
-    """The record is kept as it is, and the typed body encodes to the same fields."""
+    """The record is unchanged, and the typed body encodes to the same fields."""
     for record in recorded_entries(trace):
         entry = decode_entry(record)
         common = {name: record[name] for name in ("id", "parentId", "timestamp")}
@@ -32,7 +35,7 @@ def test_entries_that_pi_wrote_survive_a_round_trip(trace: Path) -> None:
         assert {"type": kind, **common, **fields} == record
 
 
-def test_an_entry_of_an_unknown_type_is_kept_verbatim() -> None:
+def test_an_entry_of_an_unknown_type_is_preserved_verbatim() -> None:
     record = {"type": "thinking_level_change", "id": "a", "parentId": None, "timestamp": "x", "level": {"deep": [1]}}
 
     entry = decode_entry(record)
@@ -54,21 +57,56 @@ def test_an_entry_of_an_unknown_type_is_kept_verbatim() -> None:
         {"role": "compactionSummary", "summary": "s", "tokensBefore": 4, "files": ["a"]},
         {"role": "somebodyElses", "content": 7},
         {"role": "toolResult", "content": "a result that lacks its call"},
+        {"role": "toolResult", "toolCallId": "c", "toolName": "t", "content": [], "details": None, "isError": False},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "redacted": False}]},
         {"content": "no role"},
     ],
 )
-def test_fields_that_are_not_known_survive_a_round_trip(record: Json) -> None:
-    """In messages and in their blocks."""
+def test_unknown_fields_survive_a_round_trip(record: Json) -> None:
+    """Both in messages and in their blocks."""
     assert encode_message(decode_message(record)) == record
 
 
-def test_a_message_that_lacks_a_required_field_is_shown_to_nobody() -> None:
-    """It is kept, and has no type that anything acts on."""
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"role": "assistant", "content": [], "usage": {}},
+        {"role": "assistant", "content": [], "usage": {"input": 3, "cost": {}}},
+        {"role": "assistant", "content": [], "usage": {"output": 0, "cost": {"total": 0.5}}},
+        {"role": "toolResult", "toolCallId": "c", "toolName": "t", "content": []},
+        {"role": "custom", "customType": "note", "content": "x"},
+        {"role": "bashExecution", "command": "ls", "output": ""},
+        {"role": "bashExecution", "command": "ls", "output": "", "cancelled": True, "excludeFromContext": False},
+    ],
+)
+def test_fields_that_are_absent_stay_absent(record: Json) -> None:
+    """No number becomes 0 and no flag becomes false in records of other programs."""
+    assert encode_message(decode_message(record)) == record
+
+
+def test_a_custom_message_of_a_file_gains_no_fields() -> None:
+    """RPC clients and the JSON mode receive the fields that the entry has."""
+    record = {"type": "custom_message", "id": "a", "parentId": None, "customType": "note", "content": "x"}
+    transcript = Transcript({"id": "c"}, [record], now=lambda: 0, new_id=lambda: "b")
+
+    assert list(map(encode_message, transcript.messages())) == [
+        {"role": "custom", "customType": "note", "content": "x"}
+    ]
+
+
+def test_missing_numbers_count_as_zero() -> None:
+    total = add_usage(decode_usage({"input": 3}), decode_usage({"input": 4, "cost": {"total": 0.5}}))
+
+    assert total == Usage(input=7, cost=Cost(total=0.5))
+
+
+def test_a_message_that_lacks_a_required_field_is_unknown() -> None:
+    """It is preserved, and nothing acts on it."""
     assert isinstance(decode_message({"role": "toolResult", "toolName": "t"}), UnknownMessage)
 
 
-def test_a_field_of_another_type_is_left_as_it_is() -> None:
-    """The typed field is empty, and the record keeps what it had."""
+def test_a_field_of_an_unexpected_type_is_preserved() -> None:
+    """The typed field is None, and the encoded record has the original value."""
     record = {"role": "assistant", "content": [], "stopReason": 7, "model": ["a"]}
 
     message = decode_message(record)
@@ -78,7 +116,7 @@ def test_a_field_of_another_type_is_left_as_it_is() -> None:
     assert encode_message(message) == record
 
 
-def test_content_that_a_file_has_lost_is_empty() -> None:
+def test_missing_content_is_empty() -> None:
     message = decode_message({"role": "toolResult", "toolCallId": "c", "toolName": "t", "content": None})
 
-    assert message == ToolResultMessage("c", "t", ())
+    assert message == ToolResultMessage("c", "t", (), is_error=None)

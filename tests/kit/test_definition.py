@@ -47,7 +47,7 @@ def run(tool: ToolDefinition, *five: Any) -> ToolResult:
     return asyncio.run(call())
 
 
-def test_the_text_of_a_result_is_its_texts_and_no_image() -> None:
+def test_the_text_of_a_result_excludes_images() -> None:
     result = ToolResult((TextContent("one"), ImageContent("aGk=", "image/png"), TextContent("two")), {})
 
     assert result.text == "one\ntwo"
@@ -62,13 +62,13 @@ def test_details_are_never_shared_between_results() -> None:
     assert other.details == {}
 
 
-def test_a_failed_call_tells_why_and_has_empty_details() -> None:
-    """Empty, not missing: that is how a renderer knows that the call raised."""
+def test_a_failed_call_has_its_message_and_empty_details() -> None:
+    """Empty, not missing: renderers detect an exception by that."""
     assert error_result("No such file") == ToolResult((TextContent("No such file"),), {}, is_error=True)
     assert error_result("").text == "Operation failed"
 
 
-def test_updates_reach_whoever_wants_them() -> None:
+def test_updates_are_sent_to_the_callback_if_there_is_one() -> None:
     seen = list[ToolResult]()
 
     send_update(seen.append, text_result("half"))
@@ -77,33 +77,33 @@ def test_updates_reach_whoever_wants_them() -> None:
     assert seen == [text_result("half")]
 
 
-def test_a_tool_is_an_ordinary_one_unless_it_says_otherwise() -> None:
+def test_the_defaults_of_a_definition_are_those_of_an_ordinary_tool() -> None:
     flags = (ECHO.exclusive, ECHO.strict, ECHO.discoverable, ECHO.inherit, ECHO.any_case_name)
 
     assert flags == (False, False, False, True, False)
 
 
-def test_a_good_definition_is_given_back() -> None:
+def test_a_valid_definition_is_returned() -> None:
     assert validated(ECHO) is ECHO
 
 
 @pytest.mark.parametrize("name", ["web_search", "processes", "get_v2_time", "a" * 64])
-def test_names_in_snake_case_pass(name: str) -> None:
+def test_names_in_snake_case_are_valid(name: str) -> None:
     assert validated(replace(ECHO, name=name)).name == name
 
 
 @pytest.mark.parametrize("name", ["TodoWrite", "web-search", "_hidden", "two__lines", "2fast", "", "größe", "a\n"])
-def test_other_names_are_refused(name: str) -> None:
+def test_other_names_are_invalid(name: str) -> None:
     with pytest.raises(InvalidDefinition, match="snake_case"):
         validated(replace(ECHO, name=name))
 
 
-def test_a_name_that_models_know_may_be_in_any_case() -> None:
+def test_any_case_names_may_be_allowed() -> None:
     assert validated(replace(ECHO, name="TodoWrite", any_case_name=True)).name == "TodoWrite"
 
 
 @pytest.mark.parametrize("name", ["Todo Write", "", "9Lives"])
-def test_even_then_it_is_a_name(name: str) -> None:
+def test_any_case_names_are_checked_too(name: str) -> None:
     with pytest.raises(InvalidDefinition, match="letters, digits"):
         validated(replace(ECHO, name=name, any_case_name=True))
 
@@ -123,30 +123,30 @@ def test_even_then_it_is_a_name(name: str) -> None:
         ({"execute": lambda _call, _params: None}, "execute must be called with"),
     ],
 )
-def test_a_bad_definition_is_refused(changes: Mapping[str, Any], complaint: str) -> None:
-    """At registration, where the author sees it, rather than at the first call."""
+def test_an_invalid_definition_is_refused(changes: Mapping[str, Any], complaint: str) -> None:
+    """At registration, not at the first call."""
     with pytest.raises(InvalidDefinition, match=complaint):
         validated(replace(ECHO, **changes))
 
 
-def test_everything_that_is_wrong_is_said_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(InvalidDefinition, match=r"tool 'Echo': .*snake_case.*; the label is empty"):
         validated(replace(ECHO, name="Echo", label=""))
 
 
-def test_a_wrapped_tool_keeps_what_is_not_changed() -> None:
+def test_a_wrapped_tool_keeps_unchanged_fields() -> None:
     loud = wrap_tool(ECHO, label="Loud echo", prompt_guidelines=("Shout.",))
 
     assert loud == replace(ECHO, label="Loud echo", prompt_guidelines=("Shout.",))
 
 
-def test_a_wrapped_tool_is_checked_again() -> None:
+def test_a_wrapped_tool_is_validated() -> None:
     with pytest.raises(InvalidDefinition):
         wrap_tool(ECHO, name="Loud Echo")
 
 
-def test_delegating_hands_on_all_five_arguments_in_order() -> None:
-    """The very objects, in the places where the inner tool looks for them."""
+def test_delegating_passes_on_all_five_arguments_in_order() -> None:
+    """The same objects."""
 
     async def untouched(call: Invocation, delegate: Delegate) -> ToolResult:
         return await delegate(call)
@@ -156,7 +156,7 @@ def test_delegating_hands_on_all_five_arguments_in_order() -> None:
     assert all(one is other for one, other in zip(given, FIVE, strict=True))
 
 
-def test_a_wrapper_may_change_what_goes_in_and_what_comes_out() -> None:
+def test_a_wrapper_may_change_arguments_and_result() -> None:
     async def politely(call: Invocation, delegate: Delegate) -> ToolResult:
         inner = await delegate(replace(call, params={"words": f"{call.params['words']}, please"}))
         return text_result(inner.text.capitalize())
@@ -164,7 +164,7 @@ def test_a_wrapper_may_change_what_goes_in_and_what_comes_out() -> None:
     assert run(wrap_tool(ECHO, politely)).text == "Hello, please"
 
 
-def test_a_wrapper_may_answer_by_itself() -> None:
+def test_a_wrapper_may_answer_without_delegating() -> None:
     async def refuse(_call: Invocation, _delegate: Delegate) -> ToolResult:
         raise PermissionError("not today")
 
@@ -172,7 +172,7 @@ def test_a_wrapper_may_answer_by_itself() -> None:
         run(wrap_tool(ECHO, refuse))
 
 
-def test_a_new_execute_can_be_wrapped_as_it_comes() -> None:
+def test_a_replaced_execute_can_be_wrapped_too() -> None:
     async def silent(*_five: object) -> ToolResult:
         return text_result("…")
 
@@ -182,16 +182,16 @@ def test_a_new_execute_can_be_wrapped_as_it_comes() -> None:
     assert run(wrap_tool(ECHO, twice, execute=silent)).text == "……"
 
 
-def test_each_action_has_a_function_of_its_own() -> None:
+def test_calls_are_dispatched_by_action() -> None:
     async def stop(*_five: object) -> ToolResult:
         return text_result("stopped")
 
     tool = replace(ECHO, execute=dispatch_by_action({"say": echo, "stop": stop}))
 
-    said = run(tool, "call_2", {"action": "say", "words": "hi"}, None, None, "ctx")
+    result = run(tool, "call_2", {"action": "say", "words": "hi"}, None, None, "ctx")
     stopped = run(tool, "call_3", {"action": "stop"}, None, None, "ctx")
 
-    assert said.details["given"] == ("call_2", {"action": "say", "words": "hi"}, None, None, "ctx")
+    assert result.details["given"] == ("call_2", {"action": "say", "words": "hi"}, None, None, "ctx")
     assert stopped.text == "stopped"
 
 
@@ -203,13 +203,13 @@ def test_an_unknown_action_is_an_error_that_names_the_known_ones(params: dict[st
         run(tool, "call_4", params, None, None, None)
 
 
-def test_content_travels_in_the_shape_that_hosts_agree_on() -> None:
+def test_content_has_the_wire_format_of_hosts() -> None:
     text, image = TextContent("hi"), ImageContent("aGk=", "image/png")
 
     assert content_to_json(text) == {"type": "text", "text": "hi"}
     assert content_to_json(image) == {"type": "image", "data": "aGk=", "mimeType": "image/png"}
 
 
-def test_only_a_failed_result_says_whether_it_failed() -> None:
+def test_is_error_is_present_only_on_failures() -> None:
     assert result_to_json(text_result("hi")) == {"content": [{"type": "text", "text": "hi"}], "details": {}}
     assert result_to_json(error_result("no"))["isError"] is True

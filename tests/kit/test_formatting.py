@@ -1,4 +1,4 @@
-"""Sizes, counts and durations as people read them."""
+"""Human-readable sizes, counts and durations."""
 
 import pytest
 
@@ -20,8 +20,8 @@ from tildone.kit.formatting import format_count, format_duration, format_size
         (3000 * 1024**5, "3000.0 PB"),
     ],
 )
-def test_a_size_is_read_in_the_largest_unit_it_fills(size: int, read: str) -> None:
-    """What would be rounded to 1024 of one unit is one of the next."""
+def test_a_size_is_in_the_largest_fitting_unit(size: int, read: str) -> None:
+    """A value that would be rounded to 1024 is 1 of the next unit."""
     assert format_size(size) == read
 
 
@@ -55,6 +55,6 @@ def test_a_count_agrees_with_its_noun(count: int, noun: str, plural: str, read: 
         (100_800_000, "1d 4h"),
     ],
 )
-def test_a_duration_is_read_in_its_two_largest_parts(milliseconds: int, read: str) -> None:
-    """No part is ever sixty of the one below it."""
+def test_a_duration_has_its_two_largest_units(milliseconds: int, read: str) -> None:
+    """No part is 60 of its unit."""
     assert format_duration(milliseconds) == read

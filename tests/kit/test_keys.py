@@ -3,8 +3,8 @@
 from tildone.kit.keys import DEFAULT_BINDINGS, key_of
 
 
-def test_a_person_may_bind_another_key() -> None:
-    """Actions that they do not bind keep their default keys."""
+def test_a_key_can_be_rebound() -> None:
+    """Other actions keep their default keys."""
     mine = {"app.tools.expand": "f2"}
 
     assert key_of("app.tools.expand") == "ctrl+o"
@@ -13,6 +13,6 @@ def test_a_person_may_bind_another_key() -> None:
 
 
 def test_an_action_may_have_no_key() -> None:
-    """Because the person unbound it, or because it is unknown."""
+    """Because it was unbound or is unknown."""
     assert key_of("app.tools.expand", {"app.tools.expand": ""}) == ""
     assert key_of("app.of.tomorrow") == ""

@@ -1,4 +1,4 @@
-"""The example of the guide, run for real on a folder of files."""
+"""The example tool of the guide, run on a real folder."""
 
 import asyncio
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from docs.examples.repo_tree import TOLD, repo_tree
+from docs.examples.repo_tree import MAX_MODEL_ENTRIES, repo_tree
 from tildone.kit.components import RenderOptions, Text
 from tildone.kit.components.defaults import call_component, result_component
 from tildone.kit.components.drawing import draw
@@ -53,7 +53,7 @@ def test_folders_come_first_and_files_have_sizes(repository: Path) -> None:
     )  # fmt: skip
 
 
-def test_it_goes_as_deep_as_it_is_asked_to(repository: Path) -> None:
+def test_the_depth_can_be_set(repository: Path) -> None:
     tool = repo_tree(repository)
 
     assert call(tool, {"depth": 1}).text == "src/\nMakefile (1.5 KB)\nzebra.txt (3 B)"
@@ -62,7 +62,7 @@ def test_it_goes_as_deep_as_it_is_asked_to(repository: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["nowhere", "Makefile", "..", "/"])
-def test_a_folder_that_is_not_in_the_repository_is_an_error_that_names_it(repository: Path, path: str) -> None:
+def test_a_missing_folder_is_an_error_that_names_it(repository: Path, path: str) -> None:
     with pytest.raises(FileNotFoundError, match=f'Could not find the folder "{path}" in the repository "project"'):
         call(repo_tree(repository), {"path": path})
 
@@ -73,15 +73,15 @@ def test_a_link_is_not_followed(repository: Path) -> None:
     assert "loop (" in call(repo_tree(repository), {"depth": 9}).text
 
 
-def test_the_model_reads_a_hundred_entries_and_how_many_are_left(tmp_path: Path) -> None:
-    for number in range(TOLD + 1):
+def test_the_model_gets_a_hundred_entries_and_the_number_of_others(tmp_path: Path) -> None:
+    for number in range(MAX_MODEL_ENTRIES + 1):
         (tmp_path / f"{number:03}").touch()
 
     result = call(repo_tree(tmp_path), {})
 
-    assert len(result.text.split("\n")) == TOLD + 1
+    assert len(result.text.split("\n")) == MAX_MODEL_ENTRIES + 1
     assert result.text.endswith("099 (0 B)\n… 1 more entry: list a folder by its path to see them")
-    assert len(result.details["entries"]) == TOLD + 1
+    assert len(result.details["entries"]) == MAX_MODEL_ENTRIES + 1
     assert result.details["truncated"]
 
 
@@ -91,7 +91,7 @@ def test_a_name_with_a_line_break_is_one_line(tmp_path: Path) -> None:
     assert call(repo_tree(tmp_path), {}).text == "a b (0 B)"
 
 
-def test_it_tells_how_far_it_is(repository: Path) -> None:
+def test_progress_is_reported(repository: Path) -> None:
     tool, updates = repo_tree(repository), list[str]()
 
     async def run() -> ToolResult:
@@ -102,7 +102,7 @@ def test_it_tells_how_far_it_is(repository: Path) -> None:
     assert updates == ["3 entries so far", "5 entries so far"]
 
 
-def test_it_stops_when_it_is_told_to_and_reads_no_further(repository: Path) -> None:
+def test_an_abort_stops_the_reading(repository: Path) -> None:
     tool, controller, updates = repo_tree(repository), AbortController(), list[str]()
 
     def stop_after_the_first(result: ToolResult) -> None:
@@ -118,7 +118,7 @@ def test_it_stops_when_it_is_told_to_and_reads_no_further(repository: Path) -> N
     assert updates == ["3 entries so far"]
 
 
-def test_an_idle_signal_changes_nothing(repository: Path) -> None:
+def test_a_signal_that_is_not_aborted_changes_nothing(repository: Path) -> None:
     tool = repo_tree(repository)
 
     assert call(tool, {}, AbortSignal()) == call(tool, {})
@@ -147,15 +147,15 @@ def test_a_result_is_a_summary_with_a_preview_and_more_when_expanded(repository:
     assert lines(result, EXPANDED, tool) == [*summary, *first_five, "📄 Makefile (1.5 KB)", "📄 zebra.txt (3 B)"]
 
 
-def test_a_result_says_what_neither_model_nor_person_saw(tmp_path: Path) -> None:
-    for number in range(TOLD + 1):
+def test_a_result_shows_the_number_of_omitted_entries(tmp_path: Path) -> None:
+    for number in range(MAX_MODEL_ENTRIES + 1):
         (tmp_path / f"{number:03}").touch()
     tool = repo_tree(tmp_path)
 
     assert lines(call(tool, {}), EXPANDED, tool)[-1] == "model read: first 100 entries | not shown: 51 entries"
 
 
-def test_an_empty_folder_is_told_as_such(tmp_path: Path) -> None:
+def test_an_empty_folder_says_so(tmp_path: Path) -> None:
     tool = repo_tree(tmp_path)
     result = call(tool, {})
 
@@ -163,7 +163,7 @@ def test_an_empty_folder_is_told_as_such(tmp_path: Path) -> None:
     assert lines(result, COLLAPSED, tool) == ["Location: .", "Contents: 0 folders, 0 files"]
 
 
-def test_a_result_that_is_still_coming_and_one_that_failed_have_their_own_words(repository: Path) -> None:
+def test_partial_and_failed_results_have_their_messages(repository: Path) -> None:
     tool = repo_tree(repository)
     coming = result_component(tool, ToolResult((), {}), RenderOptions(is_partial=True))
     failed = result_component(tool, error_result("Could not find it"), COLLAPSED)

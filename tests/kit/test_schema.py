@@ -1,4 +1,4 @@
-"""Arguments against the schema that the model was given."""
+"""Validation and conversion of arguments by a tool's schema."""
 
 import pytest
 
@@ -30,8 +30,8 @@ def found(arguments: object) -> list[str]:
     return [str(problem) for problem in schema_problems(SCHEMA, arguments)]
 
 
-def test_what_fits_has_no_problem() -> None:
-    """Unknown fields are fine where the schema does not close the object; 2.0 is an integer in JSON."""
+def test_valid_arguments_have_no_problems() -> None:
+    """Unknown fields are valid unless the schema forbids them; 2.0 is an integer in JSON."""
     fits = {"kind": "one", "items": [{"name": "abc", "size": 2.0}], "flag": True, "rate": 1, "other": None}
 
     assert found(fits) == []
@@ -76,25 +76,23 @@ def test_what_fits_has_no_problem() -> None:
         ({"kind": "one", "items": [{"name": False}]}, ["items[0].name: expected a string, got false"]),
     ],
 )
-def test_every_problem_names_its_path_and_what_was_expected(arguments: object, expected: list[str]) -> None:
-    """All of them, in the order of the schema and then of the arguments."""
+def test_every_problem_has_its_path_and_the_expected_value(arguments: object, expected: list[str]) -> None:
+    """In the order of the schema, then of the arguments."""
     assert found(arguments) == expected
 
 
-def test_a_long_value_is_not_sent_back_whole() -> None:
-    """The model has it already."""
+def test_a_long_value_is_clipped_in_the_message() -> None:
     (problem,) = schema_problems(SCHEMA, {"kind": "x" * 1000, "items": [{"name": "a"}]})
 
     assert len(problem.expected) < 120
 
 
-def test_a_problem_of_the_whole_has_no_path() -> None:
-    """There is nothing to point at."""
+def test_a_problem_with_all_arguments_has_no_path() -> None:
     assert str(SchemaProblem("", "expected JSON")) == "expected JSON"
 
 
-def test_numbers_and_their_text_are_read_for_one_another_where_one_is_wanted() -> None:
-    """Only where it can mean nothing else: fractions, truth and nothing are left for the check."""
+def test_integers_and_strings_are_converted_as_the_schema_asks() -> None:
+    """Only if it is unambiguous: fractions, booleans and null are left to the check."""
     given = {
         "kind": 7,
         "items": [{"name": "1", "size": "-2"}, {"name": 2.0, "size": "2.0"}, {"name": 1.5, "size": "x"}],

@@ -1,11 +1,11 @@
-"""How a tool that is at work is told to stop."""
+"""Cancellation with abort controllers and signals."""
 
 import pytest
 
 from tildone.kit.signal import AbortController, Aborted, AbortSignal, any_of
 
 
-def test_a_signal_is_quiet_until_its_controller_speaks() -> None:
+def test_a_signal_is_not_aborted_before_its_controller_aborts() -> None:
     controller = AbortController()
 
     before = (controller.signal.aborted, controller.signal.reason)
@@ -15,8 +15,7 @@ def test_a_signal_is_quiet_until_its_controller_speaks() -> None:
     assert (controller.signal.aborted, controller.signal.reason) == (True, "Escape was pressed")
 
 
-def test_work_stops_where_it_asks() -> None:
-    """`raise_if_aborted` is the one line that a tool needs in its loop."""
+def test_raise_if_aborted_stops_the_work() -> None:
     controller = AbortController()
     controller.signal.raise_if_aborted()
     controller.abort("enough")
@@ -39,7 +38,7 @@ def test_callbacks_are_called_once_and_in_order() -> None:
     assert controller.signal.reason == "now"
 
 
-def test_the_signal_is_up_when_callbacks_are_called() -> None:
+def test_the_signal_is_aborted_when_callbacks_are_called() -> None:
     controller, seen = AbortController(), list[str | None]()
     controller.signal.on_abort(lambda: seen.append(controller.signal.reason))
 
@@ -49,7 +48,7 @@ def test_the_signal_is_up_when_callbacks_are_called() -> None:
 
 
 def test_a_callback_that_raises_does_not_stop_the_others() -> None:
-    """What it raised is given back instead of being lost."""
+    """`abort` returns the exception."""
     controller, calls = AbortController(), list[str]()
     broken = RuntimeError("broken callback")
 
@@ -65,7 +64,7 @@ def test_a_callback_that_raises_does_not_stop_the_others() -> None:
     assert raised == [broken]
 
 
-def test_a_callback_that_comes_too_late_is_called_at_once() -> None:
+def test_a_callback_added_after_the_abort_is_called_immediately() -> None:
     controller, calls = AbortController(), list[str]()
     controller.abort()
 
@@ -75,7 +74,7 @@ def test_a_callback_that_comes_too_late_is_called_at_once() -> None:
     assert calls == ["called"]
 
 
-def test_a_callback_can_be_taken_back() -> None:
+def test_a_callback_can_be_unsubscribed() -> None:
     controller, calls = AbortController(), list[str]()
     stay = controller.signal.on_abort
     leave = stay(lambda: calls.append("gone"))
@@ -88,7 +87,7 @@ def test_a_callback_can_be_taken_back() -> None:
     assert calls == ["there"]
 
 
-def test_a_callback_can_take_back_one_that_waits_behind_it() -> None:
+def test_a_callback_can_unsubscribe_a_later_one() -> None:
     controller, calls = AbortController(), list[str]()
     leave = list[object]()
     controller.signal.on_abort(lambda: [take_back() for take_back in leave if callable(take_back)])
@@ -99,7 +98,7 @@ def test_a_callback_can_take_back_one_that_waits_behind_it() -> None:
     assert calls == []
 
 
-def test_the_same_callback_given_twice_is_called_twice() -> None:
+def test_a_callback_subscribed_twice_is_called_twice() -> None:
     controller, calls = AbortController(), list[str]()
     callback = lambda: calls.append("called")  # noqa: E731  it must be one object
     controller.signal.on_abort(callback)
@@ -110,11 +109,11 @@ def test_the_same_callback_given_twice_is_called_twice() -> None:
     assert calls == ["called"]
 
 
-def test_a_signal_without_a_controller_never_stops_anything() -> None:
+def test_a_signal_without_a_controller_is_never_aborted() -> None:
     AbortSignal().raise_if_aborted()
 
 
-def test_any_of_signals_stops_for_the_first_that_does() -> None:
+def test_any_of_is_aborted_by_the_first_signal() -> None:
     user, timeout, calls = AbortController(), AbortController(), list[str | None]()
     either = any_of(user.signal, None, timeout.signal)
     either.on_abort(lambda: calls.append(either.reason))
@@ -125,7 +124,7 @@ def test_any_of_signals_stops_for_the_first_that_does() -> None:
     assert calls == ["took too long"]
 
 
-def test_any_of_signals_is_up_from_the_start_if_one_is() -> None:
+def test_any_of_is_aborted_from_the_start_if_a_signal_is() -> None:
     idle, up = AbortController(), AbortController()
     up.abort("done already")
 
@@ -134,12 +133,12 @@ def test_any_of_signals_is_up_from_the_start_if_one_is() -> None:
     assert either.reason == "done already"
 
 
-def test_any_of_no_signals_never_stops() -> None:
+def test_any_of_no_signals_is_never_aborted() -> None:
     assert not any_of().aborted
     assert not any_of(None).aborted
 
 
-def test_what_breaks_behind_a_joined_signal_is_given_back_too() -> None:
+def test_exceptions_of_callbacks_on_a_joined_signal_are_returned() -> None:
     controller = AbortController()
     broken = RuntimeError("broken callback")
 

@@ -1,4 +1,4 @@
-"""Text in a terminal: its width, and how it is made to fit."""
+"""Display width, clipping and wrapping of text."""
 
 import pytest
 from hypothesis import given
@@ -25,7 +25,7 @@ some_text = st.text(st.sampled_from("ab  日本…é\u0301👩\u200d💻🏽\ufe
     ],
 )
 def test_width_is_counted_in_columns(text: str, columns: int) -> None:
-    """Marks take no room, East Asian characters and emoji two columns, a joined emoji that of its parts."""
+    """Combining marks take none, East Asian characters and emoji two, joined emoji the sum of their parts."""
     assert display_width(text) == columns
 
 
@@ -44,20 +44,19 @@ def test_width_is_counted_in_columns(text: str, columns: int) -> None:
         ("", 0, ""),
     ],
 )
-def test_clipped_text_says_that_it_was_cut(text: str, columns: int, shown: str) -> None:
-    """Neither a space nor a joiner is left before the sign."""
+def test_clipped_text_ends_with_an_ellipsis(text: str, columns: int, shown: str) -> None:
+    """Without a space or joiner before it."""
     assert clip_text(text, columns) == shown
 
 
 @given(some_text, st.integers(0, 20))
 def test_clipped_text_fits(text: str, columns: int) -> None:
-    """Whatever the text is made of."""
     assert display_width(clip_text(text, columns)) <= columns
 
 
 @given(some_text, st.integers(1, 20))
 def test_only_text_that_does_not_fit_is_clipped(text: str, columns: int) -> None:
-    """And what is left is the beginning of it."""
+    """The result is a prefix of it."""
     shown = clip_text(text, columns)
 
     assert (shown == text) == (display_width(text) <= columns)
@@ -80,14 +79,13 @@ def test_only_text_that_does_not_fit_is_clipped(text: str, columns: int) -> None
         ("", 5, [""]),
     ],
 )
-def test_wrapped_text_is_parted_at_spaces(text: str, columns: int, lines: list[str]) -> None:
-    """A word that is longer than a line is parted anywhere."""
+def test_text_is_wrapped_at_spaces(text: str, columns: int, lines: list[str]) -> None:
+    """A word that is longer than a line is broken anywhere."""
     assert wrap_text(text, columns) == lines
 
 
 @given(some_text, st.integers(2, 20))
 def test_wrapped_lines_fit_and_lose_nothing_but_spaces(text: str, columns: int) -> None:
-    """No line is wider than there is room."""
     lines = wrap_text(text, columns)
 
     assert all(display_width(line) <= columns for line in lines)

@@ -1,4 +1,4 @@
-"""The first or the last part of a text that is too long."""
+"""Truncation of long text to its head or tail."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ def size(text: str) -> int:
 
 
 def lines(text: str) -> list[str]:
-    """Each line with the line feed that ends it, found another way than by counting."""
+    """Return each line with its line feed."""
     pieces = text.split("\n")
     return [f"{line}\n" for line in pieces[:-1]] + [line for line in pieces[-1:] if line]
 
@@ -32,35 +32,37 @@ def lines(text: str) -> list[str]:
     [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\r\nb\r\n", 2), ("\n", 1), ("\n\n", 2), ("a\rb", 1)],
 )
 def test_a_text_that_fits_is_kept_and_counted(part: Part, text: str, counted: int) -> None:
-    kept = part(text)
+    result = part(text)
 
-    assert (kept.content, kept.truncated) == (text, False)
-    assert (kept.total_lines, kept.total_bytes) == (kept.output_lines, kept.output_bytes) == (counted, size(text))
+    assert (result.content, result.truncated) == (text, False)
+    assert (
+        (result.total_lines, result.total_bytes) == (result.output_lines, result.output_bytes) == (counted, size(text))
+    )
 
 
 def test_keep_head_returns_the_first_lines() -> None:
-    kept = keep_head("one\ntwo\nthree\nfour", max_lines=2)
+    result = keep_head("one\ntwo\nthree\nfour", max_lines=2)
 
-    assert kept == TruncationResult(
+    assert result == TruncationResult(
         "one\ntwo\n", truncated=True, total_lines=4, total_bytes=18, output_lines=2, output_bytes=8
     )
 
 
 def test_keep_tail_returns_the_last_lines() -> None:
-    kept = keep_tail("one\ntwo\nthree\nfour", max_lines=2)
+    result = keep_tail("one\ntwo\nthree\nfour", max_lines=2)
 
-    assert kept == TruncationResult(
+    assert result == TruncationResult(
         "three\nfour", truncated=True, total_lines=4, total_bytes=18, output_lines=2, output_bytes=10
     )
 
 
-def test_bytes_end_it_before_lines_do() -> None:
-    """A line of which only a part would fit is left out whole."""
+def test_the_byte_limit_may_be_reached_first() -> None:
+    """A line that fits only in part is omitted."""
     assert keep_head("ab\ncd\nef\n", max_bytes=8).content == "ab\ncd\n"
     assert keep_tail("ab\ncd\nef\n", max_bytes=8).content == "cd\nef\n"
 
 
-def test_what_fits_exactly_is_kept() -> None:
+def test_a_text_of_exactly_the_limit_is_kept() -> None:
     assert keep_head("ab\ncd\nef\n", max_bytes=6).content == "ab\ncd\n"
     assert keep_tail("ab\ncd\nef\n", max_bytes=6).content == "cd\nef\n"
 
@@ -71,25 +73,25 @@ def test_an_empty_line_is_a_line() -> None:
     assert keep_tail("\nabc", max_lines=1).content == "abc"
 
 
-def test_a_single_giant_line_is_cut_between_characters() -> None:
-    """Four bytes have room for one of these characters of three."""
+def test_a_single_long_line_is_cut_between_characters() -> None:
+    """Four bytes are enough for one of these three-byte characters."""
     assert keep_head("字字字\nnext", max_bytes=4).content == "字"
     assert keep_tail("before\n字字字", max_bytes=4).content == "字"
     assert keep_head("字字", max_lines=1, max_bytes=4).content == keep_tail("字字", 1, 4).content == "字"
 
 
-def test_a_line_end_is_never_cut_in_two() -> None:
+def test_a_crlf_is_never_split() -> None:
     assert keep_head("abcd\r\n", max_bytes=5).content == "abcd"
     assert keep_tail("abcd\r\n", max_bytes=1).content == ""
 
 
-def test_nothing_is_kept_where_nothing_may_be() -> None:
+def test_nothing_is_kept_if_a_limit_is_zero() -> None:
     assert keep_head("abc", max_bytes=0).content == keep_tail("abc", max_bytes=0).content == ""
     assert keep_head("abc", max_lines=0).content == keep_tail("abc", max_lines=0).content == ""
     assert keep_head("abc", max_bytes=-1).content == keep_tail("abc", max_bytes=-1).content == ""
 
 
-def test_without_limits_of_its_own_a_tool_gets_those_of_every_tool() -> None:
+def test_the_default_limits_apply() -> None:
     many, wide = "x\n" * (MAX_LINES + 1), "x" * (MAX_BYTES + 1)
 
     assert (keep_head(many).output_lines, keep_tail(many).output_lines) == (MAX_LINES, MAX_LINES)
@@ -98,43 +100,43 @@ def test_without_limits_of_its_own_a_tool_gets_those_of_every_tool() -> None:
 
 @both_parts
 @given(text=texts, max_lines=limits, max_bytes=limits)
-def test_a_part_is_never_over_its_limits_and_counts_what_it_says(
+def test_the_result_is_within_the_limits_and_has_the_right_counts(
     part: Part, text: str, max_lines: int, max_bytes: int
 ) -> None:
-    kept = part(text, max_lines, max_bytes)
+    result = part(text, max_lines, max_bytes)
 
-    assert kept.output_lines <= max_lines
-    assert kept.output_bytes <= max_bytes
-    assert (kept.output_lines, kept.output_bytes) == (len(lines(kept.content)), size(kept.content))
-    assert (kept.total_lines, kept.total_bytes) == (len(lines(text)), size(text))
-    assert kept.truncated == (kept.content != text)
+    assert result.output_lines <= max_lines
+    assert result.output_bytes <= max_bytes
+    assert (result.output_lines, result.output_bytes) == (len(lines(result.content)), size(result.content))
+    assert (result.total_lines, result.total_bytes) == (len(lines(text)), size(text))
+    assert result.truncated == (result.content != text)
 
 
 @given(text=texts, max_lines=limits, max_bytes=limits)
 def test_keep_head_returns_as_many_whole_lines_as_fit(text: str, max_lines: int, max_bytes: int) -> None:
-    """Only when the very first line is too long is it a part of that line."""
-    kept = keep_head(text, max_lines, max_bytes).content
+    """Unless the first line is too long; then it is cut."""
+    result = keep_head(text, max_lines, max_bytes).content
     whole = lines(text)
 
-    assert text.startswith(kept)
+    assert text.startswith(result)
     if whole and max_lines and size(whole[0]) > max_bytes:
-        assert max_bytes - size(kept) < 4
+        assert max_bytes - size(result) < 4
     else:
-        count = len(lines(kept))
-        assert lines(kept) == whole[:count]
-        assert count == max_lines or whole[count:] == [] or size(kept + whole[count]) > max_bytes
+        count = len(lines(result))
+        assert lines(result) == whole[:count]
+        assert count == max_lines or whole[count:] == [] or size(result + whole[count]) > max_bytes
 
 
 @given(text=texts, max_lines=limits, max_bytes=limits)
 def test_keep_tail_returns_as_many_whole_lines_as_fit(text: str, max_lines: int, max_bytes: int) -> None:
-    """Only when the very last line is too long is it a part of that line."""
-    kept = keep_tail(text, max_lines, max_bytes).content
+    """Unless the last line is too long; then it is cut."""
+    result = keep_tail(text, max_lines, max_bytes).content
     whole = lines(text)
 
-    assert text.endswith(kept)
+    assert text.endswith(result)
     if whole and max_lines and size(whole[-1]) > max_bytes:
-        assert max_bytes - size(kept) < 4
+        assert max_bytes - size(result) < 4
     else:
-        left = len(whole) - len(lines(kept))
-        assert lines(kept) == whole[left:]
-        assert len(lines(kept)) == max_lines or left == 0 or size(whole[left - 1] + kept) > max_bytes
+        left = len(whole) - len(lines(result))
+        assert lines(result) == whole[left:]
+        assert len(lines(result)) == max_lines or left == 0 or size(whole[left - 1] + result) > max_bytes

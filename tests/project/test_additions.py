@@ -151,7 +151,9 @@ def test_a_coding_agent_is_a_module_and_a_line(checkout: Checkout) -> None:
 
 def test_a_dialect_is_a_folder_and_a_line(checkout: Checkout) -> None:
     checkout.add("toy_dialect", "dialects/toy")
-    checkout.insert('        "toy": Listing(("toy_plan",)),', before='        "brief"', into="dialects/__init__.py")
+    checkout.insert(
+        '        "toy": DialectEntry(("toy_plan",)),', before='        "brief"', into="dialects/__init__.py"
+    )
     plan = checkout.project / "plan.md"
     plan.write_text("- [ ] Say hello: `echo hello > said`\n- [ ] Check: `grep hello said`\n")
 

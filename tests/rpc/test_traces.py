@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.host.models.wire import Asked, Wire
+from tests.host.models.model_server import ModelServer, ReceivedRequest
 from tests.rpc.client import Client, rpc
 
 Json = dict[str, Any]
@@ -20,13 +20,13 @@ def test_the_same_script_gives_the_same_conversation(trace: Path, tmp_path: Path
     """The requests to the model, the status and widget calls, and the results of the tools are equal."""
     recorded = json.loads(trace.read_text(encoding="utf-8"))
 
-    with Wire(*recorded["script"]) as model:
+    with ModelServer(*recorded["script"]) as model:
         for run in recorded["runs"]:
-            first = len(model.asked)
+            first = len(model.requests)
             with rpc(tmp_path, model.url, *(["--continue"] if run["resume"] else [])) as client:
                 replay(client, run["acts"])
 
-            assert_same([conversation_in(asked) for asked in model.asked[first:]], run["llm"])
+            assert_same([conversation_in(request) for request in model.requests[first:]], run["llm"])
             assert_same(ui_calls(client), run["ui"])
             assert_same(results(client.records), results(run["events"]))
 
@@ -42,7 +42,7 @@ def test_a_session_that_pi_wrote_is_continued_with_the_same_list(trace: Path, tm
     calls = [call for call in recorded["runs"][-1]["ui"] if call["method"] == "setStatus"]
     last = {call["key"]: call.get("text") for call in calls}
 
-    with Wire() as model, rpc(tmp_path, model.url, "--continue") as client:
+    with ModelServer() as model, rpc(tmp_path, model.url, "--continue") as client:
         client.ask("get_state")
 
     first = {call["key"]: call.get("text") for call in ui_calls(client) if call["method"] == "setStatus"}
@@ -61,8 +61,8 @@ def replay(client: Client, acts: list[Json]) -> None:
             time.sleep(action["sleep"])
 
 
-def conversation_in(asked: Asked) -> list[Json]:
-    return [simple(message) for message in asked.messages if message["role"] not in {"system", "developer"}]
+def conversation_in(request: ReceivedRequest) -> list[Json]:
+    return [simple(message) for message in request.messages if message["role"] not in {"system", "developer"}]
 
 
 def simple(message: Json) -> Json:

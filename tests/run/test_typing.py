@@ -78,10 +78,10 @@ def test_as_much_of_a_line_is_shown_as_fits(text: str, columns: int, shown: str,
     line = LineEditor()
     line.press(Key("", text))
 
-    assert line.shown(columns) == (shown, cursor)
+    assert line.visible(columns) == (shown, cursor)
 
 
 def test_what_is_behind_the_cursor_gives_way() -> None:
     line = typed(b"abcdef\x01")
 
-    assert line.shown(6) == ("> abc", 2)
+    assert line.visible(6) == ("> abc", 2)

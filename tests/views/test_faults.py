@@ -1,4 +1,4 @@
-"""Refusals for a person."""
+"""Faults as sentences for people."""
 
 import pytest
 
@@ -39,6 +39,6 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize("fault", SENTENCES, ids=repr)
-def test_a_refusal_is_a_sentence(fault: Fault) -> None:
-    """What was given stands in it harmlessly."""
+def test_every_fault_has_a_sentence(fault: Fault) -> None:
+    """Values in it are sanitized."""
     assert describe_fault(fault) == SENTENCES[fault]

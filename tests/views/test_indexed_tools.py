@@ -1,4 +1,4 @@
-"""A plan and its tools, styled."""
+"""Rendering of plans and of the indexed dialect's tools."""
 
 import pytest
 from hypothesis import given
@@ -45,7 +45,7 @@ def test_a_list_shows_each_status_in_its_colour() -> None:
 
 
 def test_a_text_cannot_forge_a_line_of_a_drawn_list() -> None:
-    """The break between tasks is the only one."""
+    """Only line breaks between tasks start a line."""
     text = ansi(listed(plan_of("a\n✓ [1] b\x1b[2J", "c")), color=False, safe=printable)
 
     assert text == "– [0] a⏎✓ [1] b␛[2J\n– [1] c"
@@ -64,8 +64,8 @@ def test_a_text_cannot_forge_a_line_of_a_drawn_list() -> None:
         ({"mode": "append", "index": 2, "todos": "x"}, "<warning>append </warning><muted>(0 items)</muted>"),
     ],
 )
-def test_a_call_that_writes_is_shown_as_it_arrives(args: object, shown: str) -> None:
-    """Where to insert counts only when inserting."""
+def test_an_incomplete_write_call_is_rendered(args: object, shown: str) -> None:
+    """The index is shown only for inserts."""
     assert markup(write_call(args)) == TITLE.format("write_todos ") + shown
 
 
@@ -78,18 +78,16 @@ def test_a_call_that_writes_is_shown_as_it_arrives(args: object, shown: str) -> 
         ([], "<accent>[]</accent>"),
     ],
 )
-def test_a_call_that_edits_is_shown_as_it_arrives(args: object, shown: str) -> None:
-    """With as much as is known of it."""
+def test_an_incomplete_edit_call_is_rendered(args: object, shown: str) -> None:
     assert markup(edit_call(args)) == TITLE.format("edit_todos ") + shown
 
 
-def test_a_call_that_lists_has_only_its_name() -> None:
-    """It takes no arguments."""
+def test_a_list_call_shows_only_its_name() -> None:
     assert markup(list_call()) == markup(list_call({"x": 1})) == TITLE.format("list_todos")
 
 
-def test_a_result_is_its_list() -> None:
-    """In the words that its dialect has for statuses; what is no task is left out, and leaves its position."""
+def test_a_result_is_rendered_as_its_list() -> None:
+    """With the status words of the dialect; invalid items are omitted but keep their positions."""
     todos = [
         {"text": "a", "status": "doing"},
         {"text": "b"},
@@ -105,8 +103,8 @@ def test_a_result_is_its_list() -> None:
     assert markup(result("words", {"todos": []}, STATUSES)) == "<dim>No todos</dim>"
 
 
-def test_a_result_without_a_list_is_its_refusal_or_its_words() -> None:
-    """No details: its words. Details that say nothing: a call that failed."""
+def test_a_result_without_a_list_is_rendered_as_its_error_or_text() -> None:
+    """Without details, it is the text; empty details mean that the call failed."""
     assert (
         markup(result("x", {"todos": [], "error": "no todos exist"}, STATUSES))
         == "<error>Error: no todos exist</error>"
@@ -116,8 +114,7 @@ def test_a_result_without_a_list_is_its_refusal_or_its_words() -> None:
 
 
 @given(json_values, st.text())
-def test_whatever_arrives_can_be_shown(given: object, text: str) -> None:
-    """Arguments and details of any shape."""
+def test_arguments_and_details_of_any_shape_are_rendered(given: object, text: str) -> None:
     for spans in (
         write_call(given),
         edit_call(given),
@@ -140,14 +137,14 @@ def test_whatever_arrives_can_be_shown(given: object, text: str) -> None:
         ("another", "<text>one\ntwo</text>"),
     ],
 )
-def test_a_message_stands_after_the_sign_of_its_kind(kind: str, shown: str) -> None:
-    """Its lines are lines."""
+def test_a_message_is_prefixed_by_the_icon_of_its_kind(kind: str, shown: str) -> None:
+    """Its line breaks are kept."""
     assert markup(message(kind, "one\ntwo")) == shown
     assert ansi(message(kind, "one\ntwo"), color=False, safe=printable).endswith("one\ntwo")
 
 
-def test_a_person_sees_phases_tasks_and_notes() -> None:
-    """How far each phase has come stands beside its name; positions go on from phase to phase."""
+def test_a_plan_shows_phases_tasks_and_notes() -> None:
+    """Phases have their progress beside their names; positions continue from phase to phase."""
     plan = Plan(
         (
             Phase("Build\x1b", (Task("schema", COMPLETED), Task("migrate", IN_PROGRESS, ("see #12\nand #13", "slow")))),
@@ -174,12 +171,12 @@ def test_a_person_sees_phases_tasks_and_notes() -> None:
 
 
 def test_a_flat_list_has_no_heading() -> None:
-    """And no list says so."""
+    """An empty plan says that it is empty."""
     assert drawn(plan_lines(plan_of("a", "b\nc"))) == "– [0] a\n– [1] b⏎c"
     assert drawn(plan_lines(Plan())) == "No todos"
 
 
-def test_what_does_not_fit_hangs_below_its_beginning() -> None:
+def test_wrapped_lines_have_a_hanging_indent() -> None:
     """Names, texts and notes alike."""
     plan = Plan(
         (Phase("A phase of many words", (Task("a task of many words", COMPLETED, ("a note of many words",)),)),)
@@ -193,12 +190,12 @@ def test_what_does_not_fit_hangs_below_its_beginning() -> None:
 
 @given(plans, st.integers(0, 60))
 def test_no_line_is_wider_than_the_terminal(plan: Plan, columns: int) -> None:
-    """Unless the terminal is too narrow for anything."""
+    """Down to a minimum width."""
     assert plan_lines(plan, columns) == plan_lines(plan, max(columns, MIN_COLUMNS))
     assert all(display_width(plain(line)) <= max(columns, MIN_COLUMNS) for line in plan_lines(plan, columns))
 
 
 @given(plans)
-def test_what_a_person_sees_is_already_harmless(plan: Plan) -> None:
-    """Drawing it changes nothing any more, so its width is what was measured."""
+def test_the_lines_of_a_plan_are_sanitized(plan: Plan) -> None:
+    """Sanitizing them again changes nothing, so their widths are correct."""
     assert all(ansi(line, color=False, safe=printable) == plain(line) for line in plan_lines(plan))

@@ -1,4 +1,4 @@
-"""Lines of a history."""
+"""Layout of lines with a lead."""
 
 from tildone.kit.text import display_width
 from tildone.kit.theme import Role, Span, plain
@@ -8,16 +8,16 @@ LEAD = (Span("* 01m7ev36es", Role.WARNING), Span("  12:03", Role.MUTED))
 SAID = [(Span("completed “a”"), (Span(" (12m)", Role.MUTED),)), (Span("started “b”"), ())]
 
 
-def test_what_is_said_stands_beside_what_leads_it() -> None:
-    """As many lines as there are texts, below each other."""
+def test_texts_are_beside_their_lead() -> None:
+    """One line for each text."""
     assert [plain(line) for line in hanging_lines(LEAD, SAID)] == [
         "* 01m7ev36es  12:03  completed “a” (12m)",
         "                     started “b”",
     ]
 
 
-def test_where_there_is_no_room_it_stands_below() -> None:
-    """A little further in than its lead."""
+def test_on_a_narrow_terminal_texts_are_below_their_lead() -> None:
+    """Indented."""
     assert [plain(line) for line in hanging_lines((Span("  "), *LEAD), SAID, 40)] == [
         "  * 01m7ev36es  12:03",
         "    completed “a” (12m)",
@@ -25,16 +25,14 @@ def test_where_there_is_no_room_it_stands_below() -> None:
     ]
 
 
-def test_no_line_is_wider_than_it_may_be() -> None:
-    """Whatever the texts are, and however little room there is."""
-    said = [(Span("日本語" * 20, bold=True), (Span(" (12m)"),)), (Span("x"), (Span("y" * 90),))]
+def test_no_line_is_wider_than_the_columns() -> None:
+    texts = [(Span("日本語" * 20, bold=True), (Span(" (12m)"),)), (Span("x"), (Span("y" * 90),))]
 
     for columns in range(80):
-        assert all(display_width(plain(line)) <= columns for line in hanging_lines(LEAD, said, columns))
+        assert all(display_width(plain(line)) <= columns for line in hanging_lines(LEAD, texts, columns))
 
 
-def test_what_is_cut_keeps_its_style() -> None:
-    """Up to the last sign of it."""
+def test_a_clipped_text_keeps_its_style() -> None:
     line = (Span("ab"), Span("cdefgh", Role.DIM, strike=True), Span("ij"))
 
     assert clip_line(line, 5) == (Span("ab"), Span("cd…", Role.DIM, strike=True))

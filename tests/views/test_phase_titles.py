@@ -1,4 +1,4 @@
-"""Phases as people count them."""
+"""Phase titles with Roman numerals."""
 
 import pytest
 
@@ -9,11 +9,11 @@ from tildone.views.phase_titles import phase_title, roman_numeral
     ("number", "written"),
     [(0, ""), (-3, ""), (1, "I"), (4, "IV"), (8, "VIII"), (49, "XLIX"), (944, "CMXLIV"), (3999, "MMMCMXCIX")],
 )
-def test_a_number_is_written_as_the_romans_did(number: int, written: str) -> None:
+def test_numbers_are_written_as_roman_numerals(number: int, written: str) -> None:
     assert roman_numeral(number) == written
 
 
-def test_every_number_has_a_numeral_of_its_own() -> None:
+def test_roman_numerals_are_unique() -> None:
     assert len({roman_numeral(number) for number in range(1, 4000)}) == 3999
 
 

@@ -1,4 +1,4 @@
-"""Phases as a tree: what a person sees of a call, of its result, and all the time."""
+"""Rendering of the phased dialect: calls, results and the panel."""
 
 import pytest
 from hypothesis import given
@@ -15,18 +15,18 @@ TWO = Plan((*ONE.phases, Phase("Empty"), Phase("Ship", (Task("d", ABANDONED, tup
 LONG = Plan((Phase("A", tuple(Task(str(number)) for number in range(10))),))
 
 
-def test_a_call_tells_every_op_and_what_it_is_about() -> None:
+def test_a_call_shows_every_op_with_its_target() -> None:
     args = {"ops": [{"op": "append", "phase": "A", "items": ["x"]}, {"op": "done", "task": "y"}, {}, 7, {"op": " "}]}
 
     assert plain(phase_tree.write_call(args)) == "⏳ Todo Write append A 1 item · done y · update · update"
 
 
-def test_a_call_of_which_nothing_has_arrived_is_an_update() -> None:
+def test_an_empty_call_is_shown_as_update() -> None:
     assert plain(phase_tree.write_call(None)) == plain(phase_tree.write_call({"ops": None})) == "⏳ Todo Write update"
     assert plain(phase_tree.write_call({"ops": []})) == "⏳ Todo Write"
 
 
-def test_a_result_is_a_tree_with_the_notes_of_what_is_being_done() -> None:
+def test_a_result_is_a_tree_with_the_notes_of_tasks_in_progress() -> None:
     assert plain(phase_tree.result(ONE, "unused")).split("\n") == [
         "✔ Todo Write 2 tasks",
         "  ├─ ☑ a   b",
@@ -40,14 +40,14 @@ def test_a_result_is_a_tree_with_the_notes_of_what_is_being_done() -> None:
     ]
 
 
-def test_several_phases_are_numbered_and_empty_ones_left_out() -> None:
+def test_several_phases_are_numbered_and_empty_ones_omitted() -> None:
     lines = plain(phase_tree.result(TWO, None)).split("\n")
 
     assert [line for line in lines if ". " in line] == ["  I. Build", "  II. Ship"]
     assert "  ├─ ☐ d ⁺¹²" in lines
 
 
-def test_a_finished_task_is_struck_through() -> None:
+def test_a_closed_task_is_struck_through() -> None:
     drawn = markup(phase_tree.result(TWO, None))
 
     assert "<success>☑ <strikethrough>a   b</strikethrough></success>" in drawn
@@ -56,7 +56,7 @@ def test_a_finished_task_is_struck_through() -> None:
     assert "<dim>☐ e</dim>" in drawn
 
 
-def test_a_collapsed_phase_shows_eight_tasks_and_how_many_more() -> None:
+def test_a_collapsed_phase_shows_eight_tasks_and_the_number_of_others() -> None:
     collapsed = plain(phase_tree.result(LONG, None)).split("\n")
     expanded = plain(phase_tree.result(LONG, None, expanded=True)).split("\n")
 
@@ -64,29 +64,29 @@ def test_a_collapsed_phase_shows_eight_tasks_and_how_many_more() -> None:
     assert expanded[8:] == ["  ├─ ☐ 7", "  ├─ ☐ 8", "  └─ ☐ 9"]
 
 
-def test_a_result_without_tasks_is_told_in_its_own_words() -> None:
+def test_a_result_without_tasks_shows_its_text() -> None:
     assert plain(phase_tree.result(Plan(), "Todo list cleared.")) == "✔ Todo Write 0 tasks\nTodo list cleared."
     assert plain(phase_tree.result(Plan(), None)) == "✔ Todo Write 0 tasks\nNo todos"
 
 
-def test_a_failure_says_why_before_it_shows_the_plan() -> None:
+def test_a_failure_shows_the_error_before_the_plan() -> None:
     failed = plain(phase_tree.failure(ONE, 'Errors: Task "x" not found\nRemaining items (1):')).split("\n")
 
     assert failed[:3] == ["✘ Todo Write 2 tasks", 'Errors: Task "x" not found', "  ├─ ☑ a   b"]
 
 
-def test_a_failure_without_a_plan_is_told_in_full() -> None:
+def test_a_failure_without_a_plan_shows_the_full_error() -> None:
     assert plain(phase_tree.failure(Plan(), "one\ntwo")) == "✘ Todo Write\none\ntwo"
     assert plain(phase_tree.failure(Plan(), None)) == "✘ Todo Write\n"
 
 
-def test_the_panel_tells_how_far_the_plan_is() -> None:
+def test_the_panel_shows_the_progress() -> None:
     assert phase_tree.panel(ONE) == ["Todos 1/2", "  ├─ ☑ a   b", "  └─ ☐ c ⁺²"]
     assert phase_tree.panel(Plan((Phase("Empty"),))) is None
 
 
 @given(plans)
-def test_the_panel_has_a_line_for_each_task_that_is_shown(plan: Plan) -> None:
+def test_the_panel_has_a_line_for_each_visible_task(plan: Plan) -> None:
     lines = phase_tree.panel(plan) or []
     phases = [phase for phase in plan.phases if phase.tasks]
     headings = len(phases) if len(phases) > 1 else 0
@@ -95,19 +95,19 @@ def test_the_panel_has_a_line_for_each_task_that_is_shown(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("family", hostile_plans.FAMILIES)
-def test_no_text_gets_out_of_its_line(family: str) -> None:
-    """Whatever a task or phase is called, a screen gets as many lines as there are things to show."""
+def test_texts_cannot_add_lines(family: str) -> None:
+    """The number of lines does not depend on the texts."""
     for plan in hostile_plans.plans(hostile_plans.FAMILIES[family], family, 100):
         for line in phase_tree.panel(plan) or []:
             assert line == printable(line)
         drawn = ansi(phase_tree.result(plan, None), color=False, safe=printable)
-        assert drawn.count("\n") == plain(phase_tree.result(tamed(plan), None)).count("\n")
+        assert drawn.count("\n") == plain(phase_tree.result(harmless_plan(plan), None)).count("\n")
 
 
-def tamed(plan: Plan) -> Plan:
-    """The plan with harmless texts, and notes of as many lines as before."""
+def harmless_plan(plan: Plan) -> Plan:
+    """Return the plan with plain texts, and notes with the same number of lines."""
 
-    def tame(task: Task) -> Task:
+    def harmless_task(task: Task) -> Task:
         return Task("t", task.status, tuple("\n" * note.count("\n") for note in task.notes))
 
-    return Plan(tuple(Phase("p", tuple(map(tame, phase.tasks))) for phase in plan.phases))
+    return Plan(tuple(Phase("p", tuple(map(harmless_task, phase.tasks))) for phase in plan.phases))

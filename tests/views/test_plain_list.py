@@ -1,12 +1,12 @@
-"""Lists that models read."""
+"""Plain-text lists for models."""
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Phase, Plan, Task, flat
 from tildone.views.plain_list import numbered_lines, numbered_list
 
 
-def test_every_task_stands_on_a_line_with_its_sign_and_position() -> None:
-    """Positions go on from phase to phase."""
+def test_every_task_has_a_line_with_its_icon_and_position() -> None:
+    """Positions continue from phase to phase."""
     plan = Plan(
         (Phase("A", (Task("a"), Task("b", IN_PROGRESS))), Phase("B", (Task("c", COMPLETED), Task("d", ABANDONED))))
     )
@@ -14,19 +14,19 @@ def test_every_task_stands_on_a_line_with_its_sign_and_position() -> None:
     assert numbered_list(plan) == "– [0] a\n● [1] b\n✓ [2] c\n✗ [3] d"
 
 
-def test_a_list_of_nothing_says_so() -> None:
-    """A model is never shown an empty answer."""
+def test_an_empty_list_says_so() -> None:
+    """A model never gets an empty text."""
     assert numbered_list(Plan()) == "No todos"
     assert numbered_list(Plan((Phase("A"),))) == "No todos"
 
 
-def test_tasks_keep_the_positions_they_are_given() -> None:
-    """A part of a list is still addressed by the whole."""
+def test_a_part_of_a_list_keeps_its_positions() -> None:
+    """They refer to the whole plan."""
     assert numbered_lines([(3, Task("d")), (7, Task("h"))]) == "– [3] d\n– [7] h"
     assert numbered_lines([]) == ""
 
 
 def test_a_text_cannot_forge_a_line_of_the_list() -> None:
-    """And nothing else in it is changed."""
+    """Nothing else in it is changed."""
     assert numbered_list(flat(Task("a\n✓ [1] b\x1b"))) == "– [0] a⏎✓ [1] b\x1b"
     assert numbered_list(plan_of("a\r\nb")) == "– [0] a⏎b"

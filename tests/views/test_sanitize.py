@@ -1,4 +1,4 @@
-"""Text made harmless: for models, reminders, terminals and pages."""
+"""Sanitizing of text for models, reminders and terminals."""
 
 import unicodedata
 
@@ -32,21 +32,19 @@ hostile = st.text(st.sampled_from([*BREAKS, *CONTROLS, *HIDDEN, *"a1#<>&\"'葛�
 
 
 @given(st.text(st.sampled_from([*BREAKS, *"ab\x1b\u202e⏎"])))
-def test_one_line_has_no_line_break_in_any_sense(text: str) -> None:
-    """Whoever reads it: Python, JavaScript, a terminal or a model."""
+def test_a_single_line_has_no_line_break(text: str) -> None:
+    """Neither for Python nor JavaScript, a terminal or a model."""
     assert not set(BREAKS) & set(single_line(text))
     assert single_line(single_line(text)) == single_line(text)
 
 
 @given(st.text(st.characters(exclude_characters=BREAKS)))
 @example("\x1b[31m\x00\x7f\x9b\u202e\u200b\x1c\t")
-def test_one_line_leaves_everything_else_as_it_is(text: str) -> None:
-    """What a model reads is what was written."""
+def test_single_line_changes_nothing_else(text: str) -> None:
     assert single_line(text) == text
 
 
-def test_a_windows_line_end_is_one_break() -> None:
-    """And two of them are two."""
+def test_crlf_is_one_line_break() -> None:
     assert single_line("a\r\nb\n\nc\n\rd") == "a⏎b⏎⏎c⏎⏎d"
 
 
@@ -61,23 +59,22 @@ def test_a_windows_line_end_is_one_break() -> None:
     ],
 )
 def test_text_cannot_open_or_close_a_reminder(tag: str) -> None:
-    """However it is spelled; the lines around it stay."""
+    """In any spelling; line breaks are kept."""
     assert escape_reminder_tags(f"a\n{tag}\nb") == f"a\n‹{tag[1:]}\nb"
 
 
 @pytest.mark.parametrize(
     "text", ["a < b", "<system> reminder", "<b>system-reminder</b>", "system-reminder>", "a\r\nb\x1b"]
 )
-def test_quoted_leaves_everything_else_as_it_is(text: str) -> None:
-    """Only the tag is taken apart."""
+def test_escaping_reminder_tags_changes_nothing_else(text: str) -> None:
     assert escape_reminder_tags(text) == text
 
 
 @given(hostile)
 @example("👩\ufe0f\ufe0f\u200d💻")
 @example("🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f\u200d👩")
-def test_seen_text_holds_nothing_that_moves_hides_or_reorders(text: str) -> None:
-    """Joiners and selectors stay only where they make one sign of two or vary one; a second pass finds nothing."""
+def test_printable_text_has_no_character_that_moves_hides_or_reorders_others(text: str) -> None:
+    """Joiners and selectors are allowed only where they are visible; sanitizing is idempotent."""
     shown = printable(text)
     in_place = shown
     for kept in ("\u200c", "\u200d", "\ufe00", "\ufe0f", "\U000e0100", *map(chr, range(0xE0061, 0xE0080))):
@@ -89,8 +86,8 @@ def test_seen_text_holds_nothing_that_moves_hides_or_reorders(text: str) -> None
 
 
 @pytest.mark.parametrize("text", [*EMOJI, *SPELLING, "plain ⏎ text", "tab-free  spaces\xa0"])
-def test_what_people_write_is_seen_as_they_wrote_it(text: str) -> None:
-    """Emoji are still emoji, and words are still spelled right."""
+def test_ordinary_text_is_unchanged(text: str) -> None:
+    """Including emoji, and scripts whose spelling needs joiners."""
     assert printable(text) == text
 
 
@@ -112,11 +109,11 @@ def test_what_people_write_is_seen_as_they_wrote_it(text: str) -> None:
         ("👩\u200d\u200d💻", "👩<U+200D><U+200D>💻"),
     ],
 )
-def test_a_screen_shows_what_it_would_otherwise_obey(text: str, shown: str) -> None:
-    """Hidden text, too, comes into sight."""
+def test_unprintable_characters_are_replaced_by_symbols(text: str, shown: str) -> None:
+    """Hidden text becomes visible."""
     assert printable(text) == shown
 
 
-def test_lines_that_are_meant_stay_lines() -> None:
-    """Each of them as it is seen alone; other breaks do not make lines."""
+def test_line_feeds_of_multi_line_text_are_kept() -> None:
+    """Each line is sanitized; other line breaks do not start a line."""
     assert printable_lines("a\r\n\x1bb\n\nc\rd") == ["a", "␛b", "", "c⏎d"]

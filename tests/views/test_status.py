@@ -1,4 +1,4 @@
-"""A plan in one line."""
+"""The plan as one line for status bars."""
 
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Plan, Task, flat
@@ -11,24 +11,24 @@ def line(plan: Plan, course: Directive = Directive.GO) -> str:
     return status_line(State("e", plan, directive=course))
 
 
-def test_how_far_it_has_come_and_what_is_next() -> None:
+def test_the_status_line_has_the_progress_and_the_next_task() -> None:
     plan = flat(Task("a", COMPLETED), Task("b"), Task("Write parser", IN_PROGRESS, number=4))
 
     assert line(plan) == "✓ 1/3 · 4 Write parser"
     assert line(plan_of("a")) == "✓ 0/1 · a"
 
 
-def test_a_finished_plan_and_none_at_all() -> None:
+def test_a_finished_plan_has_only_its_progress_and_no_plan_no_text() -> None:
     assert line(flat(Task("a", COMPLETED))) == "✓ 1/1"
     assert line(Plan()) == ""
 
 
-def test_what_the_person_wants_is_said_even_without_a_plan() -> None:
+def test_the_directive_is_shown_even_without_a_plan() -> None:
     assert line(plan_of("a"), Directive.PAUSE) == "✓ 0/1 · a · paused"
     assert line(Plan(), Directive.STOP) == "stopped"
 
 
-def test_text_stays_on_its_line_and_in_its_place() -> None:
+def test_the_task_is_sanitized_and_clipped() -> None:
     shown = line(plan_of(f"x\n\x1b[2J{'y' * 100}"))
 
     assert shown.startswith("✓ 0/1 · x⏎␛[2Jyyy")

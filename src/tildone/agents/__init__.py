@@ -1,1 +1,1 @@
-"""Which agents are at work on which plan: their identities, records and processes, and what changed on disk."""
+"""Agents: their identities, records and processes, the session of each, and what changed on disk."""

@@ -1,12 +1,13 @@
-"""Which session an agent works on: the one it had, else the one it names, else the project's.
+"""The choice of the session that an agent works on.
 
-Theory of operation. The project's session belongs to one active agent at a time; every other agent gets a session of
-its own, `PROJECT#AGENT`, so that two agents in one folder never overwrite each other's plan. Agents that name
-a session share it, because they asked for it.
+Theory of operation. An agent works on the session that it names or, without a name, on the one it had before. A new
+agent that names none gets the project's session, but only one active agent at a time: every other one gets a session of
+its own, `PROJECT#AGENT`, so that two agents in one folder never overwrite each other's plan. Agents that name the same
+session share it.
 
 The choice depends on all records, so it is made under the registry's lock: of agents that arrive at once, exactly one
-gets the project's session. Before a new agent is registered, the record it may already have under another identity is
-looked up by process: an anonymous record takes the identity that is known now, and keeps its session.
+gets the project's session. Before a new agent is registered, the record that it may already have under another identity
+is looked up by process: an anonymous record gets the identity that is known now and keeps its session.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ def assign_session(
     *,
     successor: bool = False,
 ) -> Agent:
-    """The agent with that identity and the session it works on, registered if it is new.
+    """Return the agent with that identity, and register it if it is new or its record is out of date.
 
-    A `successor` continues the session of the agent that ran in its process before; its model has seen nothing of it.
+    A `successor` continues the session of the agent that ran in its process before; its model has not seen the plan.
 
     Raises:
         StoreError: the record cannot be written.
@@ -63,10 +64,10 @@ def _renewed(agent: Agent, pid: int, now: int) -> Agent:
 
 
 def _earlier(agents: AgentRegistry, agent_id: AgentId, pid: int, *, successor: bool) -> Agent | None:
-    """The record that this agent has under another identity, or else the one of the agent it succeeds."""
-    here = [agent for agent in agents.all() if pid and agent.pid == pid]
-    same = [agent for agent in here if agent.id.is_process(pid) or agent_id.is_process(pid)]
-    preceding = [agent for agent in here if successor and agent.id.integration == agent_id.integration]
+    """The record that this agent has under another identity, or else the record of the agent that it succeeds."""
+    in_process = [agent for agent in agents.all() if pid and agent.pid == pid]
+    same = [agent for agent in in_process if agent.id.is_process(pid) or agent_id.is_process(pid)]
+    preceding = [agent for agent in in_process if successor and agent.id.integration == agent_id.integration]
     return max(same or preceding, key=lambda agent: agent.last_active, default=None)
 
 

@@ -1,4 +1,4 @@
-"""A Markdown log of completed plans, for people, in the project's own folder."""
+"""A Markdown log of completed plans in the project's folder, for people."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ SEPARATOR = b"\n\n"
 
 
 class CompletionLog:
-    """One file, named by the time of its first entry and only appended to, for the life of the object.
+    """Appends entries to one file, which is named after the time of the first entry.
 
-    `last_error` is why the newest entry could not be written; None if it was.
+    `last_error` is the error of the newest entry, or None if it was written.
     """
 
     def __init__(self, root: str, timestamp: Callable[[], str]) -> None:
@@ -27,9 +27,9 @@ class CompletionLog:
         self._path: str | None = None
 
     def add(self, entry: Callable[[int, str], str]) -> str | None:
-        """Append an entry, made from its number and a timestamp; its path below the root, or None if that failed.
+        """Append the entry made from a number and a timestamp. Return its path below the root; None if writing failed.
 
-        An entry that could not be written uses up its number all the same.
+        The number increases even if writing fails.
         """
         timestamp = self._timestamp()
         self._number += 1
@@ -45,11 +45,11 @@ class CompletionLog:
 
 
 def _append(path: str, entry: str) -> None:
-    """Append an entry in one write; durable when this returns."""
+    """Append an entry durably, in one write."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "ab") as file:
         separator = SEPARATOR if file.tell() else b""
-        # A lone surrogate has no UTF-8: it is escaped, so that the entry is not lost.
+        # Lone surrogates cannot be encoded as UTF-8; they are escaped, so that the entry is not lost.
         file.write(separator + entry.encode("utf-8", "backslashreplace"))
         file.flush()
         os.fsync(file.fileno())

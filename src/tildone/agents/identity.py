@@ -1,20 +1,20 @@
-"""The identity of an agent: the type `AgentId`, and its text form.
+"""Agent ids: the identity of an agent, and its text form.
 
 Theory of operation. Several short-lived processes serve one running agent: a hook at each of its events, and one or
-more MCP servers. None of them is told everything, and they must still agree on which agent they serve. An agent is
-therefore identified by the best fact its coding agent reveals:
+more MCP servers. None of them has all the facts, but they must agree on which agent they serve. An agent is therefore
+identified by the most specific fact that its coding agent reveals:
 
 1. the conversation id that the coding agent assigned, scoped by the integration that reported it: `claude:5f0c…`;
-2. else the process that hook and server were both started from: `gemini:pid:4711`, or `pid:4711` where not even
-   the product is known. Such an identity is *anonymous*. It stands for whichever agent next reveals a conversation
-   id from the same process (`tildone.agents.assignment` merges the two).
+2. else the process that started both hook and server: `gemini:pid:4711`, or `pid:4711` if not even the product is
+   known. Such an identity is *anonymous*. It belongs to the agent that next reveals a conversation id from the same
+   process (`tildone.agents.assignment` merges the two).
 
-What can go wrong: a process id is reused after its process ends, so a record that holds one also holds the start time
-of the process. A conversation id has any length, so a long one is replaced by a digest, in one place, here:
-otherwise hook and server would disagree.
+What can go wrong: the operating system reuses process ids, so a record with a process id also holds the start time of
+the process. Conversation ids may have any length, so long ones are replaced by a digest. Only `agent_id` does that;
+otherwise, hook and server could disagree.
 
 The text form is stored in records, session names and notes; its format is fixed. `AgentId.parse(str(x)) == x` holds for
-every identity that `agent_id` makes.
+every identity that `agent_id` returns.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from __future__ import annotations
 from tildone.value import value
 
 try:
-    # The C module behind `hashlib`, whose own import takes longer than a hook takes to run.
+    # The C implementation of `hashlib`: importing `hashlib` takes longer than a hook takes to run.
     from _blake2 import blake2b
 except ImportError:
     from hashlib import blake2b
@@ -33,7 +33,7 @@ _PID = "pid:"
 
 @value
 class AgentId:
-    """An agent, by the integration that reported it and its conversation, or by its process where none is known.
+    """The identity of an agent: the integration that reported it, and its conversation or, if unknown, its process.
 
     An empty `integration` means that the coding agent is not known.
     """
@@ -57,7 +57,7 @@ class AgentId:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether neither a conversation nor a process is known: nothing can be recorded under such an identity."""
+        """Whether neither a conversation nor a process is known: nothing can be recorded under this identity."""
         return not self.conversation and not self.pid
 
     def is_process(self, pid: int) -> bool:
@@ -66,10 +66,10 @@ class AgentId:
 
     @staticmethod
     def parse(text: str) -> AgentId:
-        """The identity that `str` gave this text for.
+        """Parse the text form of an identity.
 
         Raises:
-            ValueError: it is not the text of an identity.
+            ValueError: the text is not an identity.
         """
         integration, colon, own = text.partition(":")
         if _is_pid(text):
@@ -86,7 +86,7 @@ class AgentId:
 
 
 def agent_id(integration: str, conversation: str, pid: int) -> AgentId:
-    """The identity of an agent: its conversation if that is known, else its process."""
+    """Return the identity of an agent: its conversation if that is known, else its process."""
     if not conversation:
         return AgentId(integration, pid=pid)
     if len(conversation) > MAX_CONVERSATION_ID_CHARS:
@@ -95,7 +95,7 @@ def agent_id(integration: str, conversation: str, pid: int) -> AgentId:
 
 
 def digest(text: str) -> str:
-    """A short hash of a text, safe as a file name."""
+    """Return a short hash of a text, safe as a file name."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Which processes have a database file open (Linux only: it reads `/proc`)."""
+"""Find the processes that have a database file open (Linux only, from `/proc`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DELETED = " (deleted)"
 
 @value
 class FileHolder:
-    """A process that has the file open; `deleted` if what it has open was deleted or replaced since."""
+    """A process that has the file open. `deleted` means that the file was deleted or replaced since it was opened."""
 
     pid: int
     command: str
@@ -23,9 +23,9 @@ class FileHolder:
 
 
 def processes_with_open(path: str) -> list[FileHolder] | None:
-    """The other processes that have the database open; None where that cannot be determined.
+    """Return the other processes that have the database open; None if that cannot be determined.
 
-    Processes of other users are found only with the right to inspect them.
+    Processes of other users are found only if the user may inspect them.
     """
     if not sys.platform.startswith("linux") or not os.path.isdir("/proc/self/fd"):
         return None

@@ -1,4 +1,4 @@
-"""Process look-ups: the process an agent runs in, when a process started, and whether it still runs."""
+"""Process queries: the process of an agent, the start time of a process, and whether it is still running."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _PARENT, _START_TIME = 1, 19
 
 
 def agent_process() -> int:
-    """The nearest ancestor process that is not a shell or similar wrapper; 0 if it cannot be determined.
+    """Return the nearest ancestor process that is not a shell or similar wrapper; 0 if it cannot be determined.
 
-    Without `/proc`, the parent process: most shells replace themselves when they run a single command.
+    Without `/proc`, this is the parent process, because most shells replace themselves to run a single command.
     """
     pid = os.getppid()
     while pid > 1:
@@ -26,13 +26,13 @@ def agent_process() -> int:
 
 
 def start_time(pid: int) -> int:
-    """When a process started, in clock ticks since boot; 0 if it cannot be determined or there is no such process."""
+    """Return when a process started, in clock ticks since boot; 0 if that cannot be determined."""
     fields = _stat(pid)[1] if pid else []
     return int(fields[_START_TIME]) if len(fields) > _START_TIME else 0
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process with this id exists. Not for Windows, where the probing signal would interrupt it."""
+    """Return whether a process with this id exists. Not for Windows, where signal 0 would interrupt the process."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -44,7 +44,7 @@ def is_running(pid: int) -> bool:
 
 
 def _stat(pid: int) -> tuple[str, list[bytes]]:
-    """The command name and the fields after it; empty where there is no such process, or no `/proc`."""
+    """The command name and the fields after it; empty if there is no such process or no `/proc`."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             command, _, rest = file.read().partition(b"(")[2].rpartition(b")")

@@ -2,12 +2,11 @@
 
 Theory of operation. Hooks and MCP servers are separate processes that may run at the same moment. Each record is a JSON
 file that is replaced as a whole (write to a temporary file, then rename), so a reader sees the old record or the new
-one, never a part. Writers are not serialized: the last one wins. That is safe because a record is written by the
-processes of one agent, and what several of them write at once is kept apart, as *notes*: one file per fact
-beside the record. Only the choice of a session depends on the other records, and it is made under a lock
-(`tildone.agents.assignment`).
+one, never a part. Writers are not serialized: the last one wins. That is safe because only the processes of one agent
+write its record, and facts that several of them write at the same time are separate files, called *notes*. Only the
+choice of a session depends on other records, and it is made under a lock (`tildone.agents.assignment`).
 
-A record that cannot be parsed counts as absent: the agent is registered again, and its plan is not affected.
+A record that cannot be parsed is treated as missing: the agent is registered again, and its plan is not affected.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FRESH_FOR_MS = 3_600_000
-"""For how long a record is used without being renewed, and an agent without a known process counts as active."""
+"""How long a record is valid without renewal, and how long an agent without a known process counts as active."""
 
 ACTIVE_FOR_MS = 7 * 24 * 3_600_000
-"""An agent that was not heard of for so long is not active, even if its process runs."""
+"""How long an agent counts as active after its last renewal while its process runs."""
 
 REMOVED_AFTER_MS = 30 * 24 * 3_600_000
 
 CALLER_NOTE = "caller"
-"""Note on a process that runs several agents: the id of the one that is about to call a tool."""
+"""Name of a note about a process that runs several agents: the id of the one that is about to call a tool."""
 
 _RECORD = ".json"
 _FIELD_TYPES = (str, str | None, int, int, int)
@@ -44,8 +43,8 @@ _FIELD_TYPES = (str, str | None, int, int, int)
 class Agent:
     """An agent and its session: the plan it works on.
 
-    `seen_head` is the head of the session that its model last saw, `last_active` in milliseconds since 1970.
-    `started` is the start time of its process, which tells it from a later one with the same id; 0 if not known.
+    `seen_head` is the head at which its model last saw the plan. `last_active` is in milliseconds since 1970. `started`
+    is the start time of its process, which distinguishes it from a later process with the same id; 0 if unknown.
     """
 
     id: AgentId
@@ -56,11 +55,11 @@ class Agent:
     started: int = 0
 
     def is_fresh(self, pid: int, now: int) -> bool:
-        """Whether the record can be used as it is: same process (0: not known), and recent."""
+        """Return whether the record is recent and belongs to process `pid` (0: unknown): it needs no renewal."""
         return pid in (0, self.pid) and now - self.last_active < FRESH_FOR_MS
 
     def is_active(self, now: int) -> bool:
-        """Whether its process runs; where that cannot be determined, whether it was heard of recently."""
+        """Return whether its process runs; if that cannot be determined, whether the record is recent."""
         if not self.pid or sys.platform == "win32":
             return now - self.last_active < FRESH_FOR_MS
         if now - self.last_active >= ACTIVE_FOR_MS or (self.started and start_time(self.pid) != self.started):
@@ -76,18 +75,18 @@ class AgentRegistry:
         self.project = project
 
     def get(self, agent_id: AgentId) -> Agent | None:
-        """The agent with that identity."""
+        """Return the agent with that identity, if it is registered."""
         return _load(self._path(agent_id))
 
     def all(self) -> Iterator[Agent]:
-        """Every registered agent."""
+        """Yield every registered agent."""
         for name in self._names():
             agent = _load(os.path.join(self.folder, name)) if name.endswith(_RECORD) else None
             if agent is not None:
                 yield agent
 
     def active(self, now: int) -> Iterator[Agent]:
-        """The agents that are running, as far as that can be determined."""
+        """Yield the agents that are active, as far as that can be determined."""
         return (agent for agent in self.all() if agent.is_active(now))
 
     def save(self, agent: Agent) -> None:
@@ -99,21 +98,21 @@ class AgentRegistry:
         self._write(self._path(agent.id), _encode(agent))
 
     def remove(self, agent_id: AgentId) -> None:
-        """Remove an agent's record and notes. Its plan is kept."""
+        """Remove an agent's record and notes, but not its plan."""
         own = digest(str(agent_id))
         for name in self._names():
             if name.partition(".")[0] == own:
                 _remove_file(os.path.join(self.folder, name))
 
     def release(self, agent: Agent) -> None:
-        """Record that an agent has ended. One with a session of its own is kept, so that it finds it again."""
+        """Record that an agent has ended. If it has a session of its own, its record stays for a later resume."""
         if agent.session == self.project:
             self.remove(agent.id)
         else:
             self.save(replace(agent, pid=0, last_active=0, started=0))
 
     def note(self, agent_id: AgentId, name: str) -> str:
-        """A note on an agent; empty if there is none."""
+        """Return a note about an agent; empty if there is none."""
         try:
             with open(self._path(agent_id, f".{name}"), encoding="utf-8") as file:
                 return file.read()
@@ -121,7 +120,7 @@ class AgentRegistry:
             return ""
 
     def set_note(self, agent_id: AgentId, name: str, text: str) -> None:
-        """Write a note on an agent, in a file apart from its record.
+        """Write a note about an agent, in a separate file.
 
         Raises:
             StoreError: it cannot be written.
@@ -130,7 +129,7 @@ class AgentRegistry:
             self._write(self._path(agent_id, f".{name}"), text)
 
     def remove_expired(self, now: int) -> None:
-        """Remove records and notes that were not written for a month."""
+        """Remove records and notes that are older than `REMOVED_AFTER_MS`."""
         for name in self._names():
             path = os.path.join(self.folder, name)
             try:
@@ -155,7 +154,7 @@ class AgentRegistry:
 
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
-            # Not durable: after a power failure the agents are gone, too, and an fsync would delay every hook.
+            # Not durable: after a power failure, no agent is running, and an fsync would delay every hook.
             replace_file(path, text.encode(), durable=False)
         except OSError as error:
             raise StoreError(f"cannot write {path}: {error.strerror}") from error

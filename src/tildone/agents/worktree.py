@@ -1,15 +1,15 @@
-"""A fingerprint of a project's files: if it differs between two stops of an agent, something was done meanwhile.
+"""A fingerprint of a project's files, which shows whether an agent changed anything between two stops.
 
 Theory of operation. The gate ends a chain of nudges when an agent stops again and again without doing anything. It
 cannot see the agent's work, so it compares fingerprints of the files. The fingerprint must change with every edit,
-must not change without one, and must cost a few milliseconds. In a git repository it covers the commit and every path
-that `git status` reports, with the size and modification time of each: an edit to a file that was already modified
-leaves git's own output as it was. Elsewhere it covers all files, except hidden ones and dependencies.
+must not change without one, and must take only a few milliseconds. In a git repository, it covers the commit and every
+path that `git status` reports, with its size and modification time, because another edit to a modified file does not
+change the output of git. Elsewhere, it covers all files except hidden ones and dependencies.
 
-What can go wrong: tildone's own files lie in the project and change at every stop, so the caller excludes them. Git
-might take an optional lock, or run a command that the project configures (`core.fsmonitor`): both are switched off,
-because the agent may be committing, and the project's settings are not trusted. A folder too large to read in time
-has no fingerprint (the empty string), because that of an arbitrary part would change with the part.
+What can go wrong: tildone's own files may be in the project and change at every stop, so the caller excludes them. Git
+might take an optional lock or run a command that the project configures (`core.fsmonitor`). Both are disabled, because
+the agent may be committing, and the project's settings are not trusted. A folder that is too large to read in time has
+no fingerprint (the empty string), because the part that was read could differ between two stops.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 GIT_TIMEOUT_SECONDS = 1.5
 
 MAX_INSPECTED_FILES = 2000
-"""Of how many changed files the size and time are read; of the rest only the names count."""
+"""How many changed files are inspected for size and time; for the others, only the output of git counts."""
 
 MAX_WALKED_FILES = 5000
 WALK_TIMEOUT_SECONDS = 0.5
@@ -39,13 +39,13 @@ _OTHER_REPOSITORY = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GI
 
 _DEPENDENCIES = frozenset({"node_modules", "__pycache__", "venv"})
 _FIELDS_BEFORE_PATH = {"1": 8, "2": 9, "u": 10, "?": 1}
-"""By the type of a record in git's porcelain v2 format. A record of type 2 (a rename) is followed by the old path."""
+"""For each type of record in git's porcelain v2 format. A record of type 2 (a rename) is followed by the old path."""
 
 
 def fingerprint(folder: str, excluded: Sequence[str] = ()) -> str:
-    """A fingerprint of the files in a project; empty if it has too many to read in time.
+    """Return a fingerprint of the files in a project; empty if there are too many to read in time.
 
-    Paths that begin with one of `excluded` do not count.
+    Paths that begin with one of `excluded` are ignored.
     """
     status = _git_status(folder)
     if status is not None:
@@ -55,7 +55,7 @@ def fingerprint(folder: str, excluded: Sequence[str] = ()) -> str:
 
 
 def _git_status(folder: str) -> str | None:
-    """The status of the repository; None if there is none, or no git, or it takes too long."""
+    """The output of `git status`; None if there is no repository or no git, or if it takes too long."""
     if not os.path.exists(os.path.join(folder, ".git")):
         return None
     environ = {name: text for name, text in os.environ.items() if name not in _OTHER_REPOSITORY}
@@ -67,7 +67,7 @@ def _git_status(folder: str) -> str | None:
 
 
 def _lines_from_git(folder: str, status: str, excluded: Sequence[str]) -> Iterator[str]:
-    """The commit, and each changed path with what git and the file system say of it."""
+    """The commit, and each changed path with its status, size and time."""
     records = iter(status.split("\0"))
     inspected = 0
     for record in records:
@@ -107,7 +107,7 @@ def _lines_from_walk(folder: str, excluded: Sequence[str]) -> Iterator[str | Non
 
 
 def _entries(folder: str, excluded: Sequence[str]) -> Iterator[os.DirEntry[str]]:
-    """The entries of a folder that count, in a fixed order; none if it cannot be read."""
+    """The relevant entries of a folder, sorted by name; none if it cannot be read."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
@@ -120,7 +120,7 @@ def _entries(folder: str, excluded: Sequence[str]) -> Iterator[os.DirEntry[str]]
 
 def _size_and_time(path: str) -> str:
     try:
-        found = os.lstat(path)
+        info = os.lstat(path)
     except OSError:
         return "gone"
-    return f"{found.st_size} {found.st_mtime_ns}"
+    return f"{info.st_size} {info.st_mtime_ns}"

@@ -1,17 +1,16 @@
-"""The `/todo` command that a person types into a host: the text after it and the plan in, an `Answer` out.
+"""The `/todo` command that a person types into a host: parses its text and returns an `Answer`.
 
-Nothing happens here. A shell applies the answer's steps, shows its messages and carries out its request; then
-`resumed` or `failed` says what follows. `edit_reminder` is how the model learns of the change.
+This package has no side effects. A shell applies the answer's steps, shows its messages and carries out its request;
+`verbs.after_request` or `verbs.request_failed` then returns the next answer.
 """
 
 from __future__ import annotations
 
-from tildone.commands.answer import Answer, Trouble, refused, status
+from tildone.commands.answer import Answer, FailureReason, refusal, status
 from tildone.commands.typed import verb_and_rest, words
 from tildone.commands.verbs import MARKS, append, copy, edit, export, import_, mark, remove, show, start
 from tildone.core.plan import Plan
-from tildone.formats.markdown.writer import portable_checklist
-from tildone.views.sanitize import escape_reminder_tags, single_line
+from tildone.views.sanitize import single_line
 
 _MARKING = "\n".join(
     f"/todo {verb} [TASK|PHASE]".ljust(30) + f"mark a task, a phase or everything {status.value}"
@@ -30,7 +29,7 @@ HELP = f"""\
 
 
 def command(text: str, plan: Plan) -> Answer:
-    """What comes of `/todo` followed by `text`."""
+    """Return the answer to `/todo` followed by `text`."""
     verb, rest = verb_and_rest(text)
     match verb:
         case "":
@@ -54,23 +53,11 @@ def command(text: str, plan: Plan) -> Answer:
         case "help" | "?":
             return Answer(status(HELP))
         case _:
-            return refused(Trouble.MISUSED, f'"{single_line(verb)}" is no verb of /todo.\n{HELP}')
+            return refusal(FailureReason.USAGE, f'"{single_line(verb)}" is no verb of /todo.\n{HELP}')
 
 
-def edit_reminder(plan: Plan) -> str:
-    """What tells the model that a person changed the plan by hand, and what it is now."""
-    if plan.phases:
-        said = (
-            "The user changed the todo list by hand. It is now:\n\n"
-            f"{escape_reminder_tags(portable_checklist(plan))}\nWork from it; do not bring back what is gone."
-        )
-    else:
-        said = "The user cleared the todo list by hand. Leave it empty unless asked for a new one."
-    return f"<system-reminder>\n{said}\n</system-reminder>"
-
-
-def _append(plan: Plan, typed: list[str]) -> Answer:
-    """One word is the task; of several, the first names the phase."""
-    if len(typed) < 2:  # noqa: PLR2004  a phase needs something to do in it
-        return append(plan, None, typed)
-    return append(plan, typed[0], [" ".join(typed[1:])])
+def _append(plan: Plan, args: list[str]) -> Answer:
+    """A single word is the task. Otherwise the first word names the phase."""
+    if len(args) < 2:  # noqa: PLR2004  a phase and a task
+        return append(plan, None, args)
+    return append(plan, args[0], [" ".join(args[1:])])

@@ -1,4 +1,4 @@
-"""What comes of a command a person typed: words, changes to make, and what only the outside can do."""
+"""The answer to a command: messages to show, changes to apply, and a request that the shell has to carry out."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class Level(Enum):
     ERROR = "error"
 
 
-class Trouble(Enum):
-    """Why a command came to nothing."""
+class FailureReason(Enum):
+    """Why a command failed. The command line maps each reason to an exit code."""
 
-    MISUSED = "the words make no sense"
-    UNMATCHED = "no task or phase is meant, or more than one"
-    NOTHING_THERE = "there is no plan to do it with"
+    USAGE = "the verb or its arguments are invalid"
+    UNMATCHED = "no task or phase matches, or several do"
+    NO_PLAN = "there is no plan"
     UNREADABLE = "the text is not a plan"
-    OUTSIDE = "the outside could not do its part"
+    REQUEST_FAILED = "the request could not be carried out"
 
 
 @value
 class Message:
-    """Something to tell the person."""
+    """A message to the person."""
 
     level: Level
     text: str
@@ -37,14 +37,14 @@ class Message:
 
 @value
 class CopyText:
-    """Put this into the clipboard."""
+    """A request to copy this text to the clipboard."""
 
     text: str
 
 
 @value
 class WriteFile:
-    """Write this into a file; a relative path starts at the person's working folder."""
+    """A request to write this text to a file; a relative path starts at the person's working directory."""
 
     path: str
     text: str
@@ -52,14 +52,14 @@ class WriteFile:
 
 @value
 class ReadFile:
-    """Read a file, as UTF-8."""
+    """A request to read a file as UTF-8."""
 
     path: str
 
 
 @value
 class OpenEditor:
-    """Let the person edit this text in their own editor."""
+    """A request to open this text in the person's editor."""
 
     text: str
 
@@ -69,34 +69,34 @@ Request = CopyText | WriteFile | ReadFile | OpenEditor
 
 @value
 class Answer:
-    """What comes of a command.
+    """The answer to a command.
 
-    `messages` hold once `steps` have been applied without a fault. A `request` has to be carried out first; what
-    it gives leads to a further answer. `settles` says whether the session's own care for what is in progress
-    follows, as it does for a model's call.
+    `messages` are shown once `steps` have been applied without a fault. A `request` has to be carried out first; its
+    result leads to another answer. `enforces_rules` says whether the session's rules on tasks in progress and unique
+    texts apply to the steps, as they do to a model's call. `failure` is None if the command succeeded.
     """
 
     messages: tuple[Message, ...] = ()
     steps: tuple[Step, ...] | None = None
-    settles: bool = True
+    enforces_rules: bool = True
     request: Request | None = None
-    trouble: Trouble | None = None
+    failure: FailureReason | None = None
 
     def rules(self, own: Rules) -> Rules:
-        """The rules for these steps in a session that has rules of its own: its limits always hold."""
-        return own if self.settles else replace(own, focus=Focus.ANY, unique_texts=False)
+        """Return the rules for these steps, given the session's own rules. Its limits always apply."""
+        return own if self.enforces_rules else replace(own, focus=Focus.ANY, unique_texts=False)
 
 
 def status(text: str) -> tuple[Message, ...]:
-    """A message that all is well."""
+    """Return a message that reports success."""
     return (Message(Level.STATUS, text),)
 
 
-def warned(trouble: Trouble, text: str) -> Answer:
-    """Nothing came of it, and nothing is wrong."""
-    return Answer((Message(Level.WARNING, text),), trouble=trouble)
+def warning(reason: FailureReason, text: str) -> Answer:
+    """Return an answer that changes nothing and shows a warning."""
+    return Answer((Message(Level.WARNING, text),), failure=reason)
 
 
-def refused(trouble: Trouble, text: str) -> Answer:
-    """Nothing came of it: the person has to say it differently."""
-    return Answer((Message(Level.ERROR, text),), trouble=trouble)
+def refusal(reason: FailureReason, text: str) -> Answer:
+    """Return an answer that changes nothing and shows an error."""
+    return Answer((Message(Level.ERROR, text),), failure=reason)

@@ -1,7 +1,7 @@
-"""What a person types: split into words, put into shape, and found again in the plan by a part of it.
+"""Splits and capitalizes what a person types, and finds the tasks and phases that it names.
 
-Whitespace and letters are JavaScript's, as in the command this one follows: a byte order mark is a space, U+001C is
-not, and the first letter is one UTF-16 unit, so that an astral one stays as it is.
+Whitespace and letters are JavaScript's, as in the original command: a byte order mark is a space, U+001C is not, and
+capitalization applies to the first UTF-16 unit, so that a letter outside the BMP is unchanged.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from tildone.core.plan import Phase, Plan, Task
 from tildone.formats.whitespace import JS_WHITESPACE
 
-LAST_UNIT = "\uffff"
+LAST_BMP_CHARACTER = "\uffff"
 
 
 def verb_and_rest(text: str) -> tuple[str, str]:
-    """The first word in lower case, and what follows it."""
+    """Return the first word in lower case, and the text after it."""
     text = text.strip(JS_WHITESPACE)
     for place, char in enumerate(text):
         if char in JS_WHITESPACE:
@@ -22,8 +22,8 @@ def verb_and_rest(text: str) -> tuple[str, str]:
 
 
 def words(text: str) -> list[str]:
-    """The words of a line: double quotes hold one together, a backslash takes the next character as it is."""
-    found: list[str] = []
+    """Split a line into words. Double quotes group words; a backslash escapes the next character."""
+    complete: list[str] = []
     word, quoted = "", False
     chars = iter(text)
     for char in chars:
@@ -34,52 +34,52 @@ def words(text: str) -> list[str]:
         elif quoted or char not in JS_WHITESPACE:
             word += char
         else:
-            found.append(word)
+            complete.append(word)
             word = ""
-    return [word for word in [*found, word] if word]
+    return [word for word in [*complete, word] if word]
 
 
 def capitalized(text: str) -> str:
-    """The text with its first letter upper case, and the rest, acronyms and all, as it was typed."""
+    """Return the text with its first letter in upper case and the rest unchanged."""
     text = text.strip(JS_WHITESPACE)
-    if not text or text[0] > LAST_UNIT:
+    if not text or text[0] > LAST_BMP_CHARACTER:
         return text
     return text[0].upper() + text[1:]
 
 
 def title(text: str) -> str:
-    """A name for a phase: every word capitalized, one space between them."""
+    """Return a phase name: every word capitalized, separated by single spaces."""
     spaced = "".join(" " if char in JS_WHITESPACE else char for char in text)
     return " ".join(capitalized(word) for word in spaced.split(" ") if word)
 
 
 def tasks_like(plan: Plan, query: str) -> list[Task]:
-    """The tasks that `query` may mean; it means one only if it is alone.
+    """Return the tasks that `query` matches; it is unambiguous if there is exactly one.
 
-    The whole text, in whatever case, comes before a part of it. Where a part fits several, the only open one is
-    meant.
+    Matching ignores case. A task whose whole text matches takes precedence over substring matches. If several tasks
+    contain the query and only one of them is open, that one matches.
     """
     wanted = query.strip(JS_WHITESPACE).lower()
     if not wanted:
         return []
-    same = [task for task in plan.tasks if task.text.lower() == wanted]
-    if same:
-        return same[:1]
-    fitting = [task for task in plan.tasks if wanted in task.text.lower()]
-    still_open = [task for task in fitting if task.status.is_open]
-    return still_open if len(still_open) == 1 else fitting
+    exact = [task for task in plan.tasks if task.text.lower() == wanted]
+    if exact:
+        return exact[:1]
+    matching = [task for task in plan.tasks if wanted in task.text.lower()]
+    still_open = [task for task in matching if task.status.is_open]
+    return still_open if len(still_open) == 1 else matching
 
 
 def phases_like(plan: Plan, query: str) -> list[Phase]:
-    """The phases that `query` may mean; it means one only if it is alone.
+    """Return the phases that `query` matches; it is unambiguous if there is exactly one.
 
-    The whole name, in whatever case, comes before its beginning, and that before any other part.
+    Matching ignores case. The whole name takes precedence over a prefix, and a prefix over any other substring.
     """
     wanted = query.strip(JS_WHITESPACE).lower()
     if not wanted:
         return []
-    same = [phase for phase in plan.phases if phase.name.lower() == wanted]
-    if same:
-        return same[:1]
-    begun = [phase for phase in plan.phases if phase.name.lower().startswith(wanted)]
-    return begun if len(begun) == 1 else [phase for phase in plan.phases if wanted in phase.name.lower()]
+    exact = [phase for phase in plan.phases if phase.name.lower() == wanted]
+    if exact:
+        return exact[:1]
+    by_prefix = [phase for phase in plan.phases if phase.name.lower().startswith(wanted)]
+    return by_prefix if len(by_prefix) == 1 else [phase for phase in plan.phases if wanted in phase.name.lower()]

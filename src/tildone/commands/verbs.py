@@ -1,7 +1,7 @@
-"""What each verb of the command does, given the plan and what was typed after it.
+"""The verbs of the command: functions from the plan and the verb's arguments to an `Answer`.
 
-Where a function takes `me`, that is how the person calls the command, so that hints can be typed as they stand. Where
-it takes `numbered`, a number is the position of a task, for lists that show it.
+`invocation` is how the person invokes the command; hints quote it. With `numbered`, a decimal number is the position of
+a task, for shells whose lists show positions.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from tildone.commands.answer import (
     Answer,
     CopyText,
+    FailureReason,
     OpenEditor,
     ReadFile,
     Request,
-    Trouble,
     WriteFile,
-    refused,
+    refusal,
     status,
-    warned,
+    warning,
 )
 from tildone.commands.typed import capitalized, phases_like, tasks_like, title
 from tildone.core.ops import Append, At, Everything, InPhase, Mark, Named, Note, Remove, Write
@@ -32,113 +32,113 @@ if TYPE_CHECKING:
 
     from tildone.core.ops import Selector
 
-ME = "/todo"
+INVOCATION = "/todo"
 FILE = "TODO.md"
 FIRST_PHASE = "Todos"
 TEMPLATE = f"# {FIRST_PHASE}\n- [ ] (replace this with your tasks)\n"
 MARKS = {status.verb: status for status in Status if status.verb and status is not Status.IN_PROGRESS}
-"""The verbs that mark a task, a phase or everything; `start` takes one task and is apart."""
+"""The verbs that mark a task, a phase or everything. `start` is not one of them: it takes a single task."""
 
-MARKED = {status: status.value.capitalize() for status in Status}
-MARKED |= {Status.COMPLETED: "Done", Status.ABANDONED: "Dropped"}
+MARKED_MESSAGES = {status: status.value.capitalize() for status in Status}
+MARKED_MESSAGES |= {Status.COMPLETED: "Done", Status.ABANDONED: "Dropped"}
 MAX_CANDIDATES = 5
 
 
-def show(plan: Plan, *, me: str = ME) -> Answer:
-    """The whole plan, as a checklist."""
+def show(plan: Plan, *, invocation: str = INVOCATION) -> Answer:
+    """Show the whole plan as a checklist."""
     if not plan.phases:
-        return Answer(status(f"No plan yet. Begin one with: {me} append TEXT"))
+        return Answer(status(f"No plan yet. Begin one with: {invocation} append TEXT"))
     return Answer(status(portable_checklist(plan).rstrip(JS_WHITESPACE)))
 
 
-def append(plan: Plan, phase: str | None, texts: Sequence[str], *, me: str = ME) -> Answer:
-    """New tasks at the end of a phase, which is made if no phase is meant; without one, of the last phase."""
+def append(plan: Plan, phase: str | None, texts: Sequence[str], *, invocation: str = INVOCATION) -> Answer:
+    """Append tasks to a phase, which is created if none matches; without a phase, to the last one."""
     tasks = tuple(Task(capitalized(text)) for text in texts)
     if not tasks or not all(task.text for task in tasks):
-        return refused(Trouble.MISUSED, f"What is to be done? {me} append [PHASE] TEXT")
-    name, where = _phase_for(plan, phase)
+        return refusal(FailureReason.USAGE, f"What is to be done? {invocation} append [PHASE] TEXT")
+    name, destination = _phase_for(plan, phase)
     added = "; ".join(single_line(task.text) for task in tasks)
-    return Answer(status(f"Added{where}: {added}"), (Append(tasks, name),), settles=False)
+    return Answer(status(f"Added{destination}: {added}"), (Append(tasks, name),), enforces_rules=False)
 
 
-def start(plan: Plan, query: str, *, me: str = ME, numbered: bool = False) -> Answer:
-    """One task in progress."""
+def start(plan: Plan, query: str, *, invocation: str = INVOCATION, numbered: bool = False) -> Answer:
+    """Mark one task as in progress."""
     if not query:
-        return refused(Trouble.MISUSED, f"Start which task? {me} start TASK")
-    found = _task(plan, query, numbered=numbered)
-    if isinstance(found, Answer):
-        return found
-    target, shown = found
-    return Answer(status(f"Started: {shown}"), (Mark(target, Status.IN_PROGRESS),))
+        return refusal(FailureReason.USAGE, f"Start which task? {invocation} start TASK")
+    matched = _task(plan, query, numbered=numbered)
+    if isinstance(matched, Answer):
+        return matched
+    target, label = matched
+    return Answer(status(f"Started: {label}"), (Mark(target, Status.IN_PROGRESS),))
 
 
 def mark(plan: Plan, query: str, to: Status, *, numbered: bool = False) -> Answer:
-    """A task, a phase or everything marked with a status."""
+    """Set the status of a task, a phase or everything."""
     if not query:
-        return Answer(status(f"{MARKED[to]}: everything"), (Mark(Everything(), to),))
-    found = _task_or_phase(plan, query, numbered=numbered)
-    if isinstance(found, Answer):
-        return found
-    target, shown = found
-    return Answer(status(f"{MARKED[to]}: {shown}"), (Mark(target, to),))
+        return Answer(status(f"{MARKED_MESSAGES[to]}: everything"), (Mark(Everything(), to),))
+    matched = _task_or_phase(plan, query, numbered=numbered)
+    if isinstance(matched, Answer):
+        return matched
+    target, label = matched
+    return Answer(status(f"{MARKED_MESSAGES[to]}: {label}"), (Mark(target, to),))
 
 
 def remove(plan: Plan, query: str, *, numbered: bool = False) -> Answer:
-    """A task or the tasks of a phase taken out; without a word about which, the whole plan."""
+    """Remove a task or the tasks of a phase; without a query, the whole plan."""
     if not query:
         return Answer(status("Removed: everything"), (Write(()),))
-    found = _task_or_phase(plan, query, numbered=numbered)
-    if isinstance(found, Answer):
-        return found
-    target, shown = found
-    return Answer(status(f"Removed: {shown}"), (Remove(target),))
+    matched = _task_or_phase(plan, query, numbered=numbered)
+    if isinstance(matched, Answer):
+        return matched
+    target, label = matched
+    return Answer(status(f"Removed: {label}"), (Remove(target),))
 
 
-def note(plan: Plan, query: str, text: str, *, me: str = ME, numbered: bool = False) -> Answer:
-    """A note added to one task."""
+def note(plan: Plan, query: str, text: str, *, invocation: str = INVOCATION, numbered: bool = False) -> Answer:
+    """Add a note to one task."""
     text = text.rstrip(JS_WHITESPACE)
     if not query or not text:
-        return refused(Trouble.MISUSED, f"Note what, and on which task? {me} note TASK TEXT")
-    found = _task(plan, query, numbered=numbered)
-    if isinstance(found, Answer):
-        return found
-    target, shown = found
-    return Answer(status(f"Noted on: {shown}"), (Note(target, text),))
+        return refusal(FailureReason.USAGE, f"Note what, and on which task? {invocation} note TASK TEXT")
+    matched = _task(plan, query, numbered=numbered)
+    if isinstance(matched, Answer):
+        return matched
+    target, label = matched
+    return Answer(status(f"Noted on: {label}"), (Note(target, text),))
 
 
-def copy(plan: Plan, *, me: str = ME) -> Answer:
-    """The checklist for the clipboard."""
+def copy(plan: Plan, *, invocation: str = INVOCATION) -> Answer:
+    """Request that the plan is copied to the clipboard as a checklist."""
     if not plan.phases:
-        return warned(Trouble.NOTHING_THERE, f"There is no plan to copy; begin one with: {me} append TEXT")
+        return warning(FailureReason.NO_PLAN, f"There is no plan to copy; begin one with: {invocation} append TEXT")
     return Answer(request=CopyText(portable_checklist(plan)))
 
 
-def export(plan: Plan, path: str, *, me: str = ME) -> Answer:
-    """The plan for a file, in a form that gives the same plan back."""
+def export(plan: Plan, path: str, *, invocation: str = INVOCATION) -> Answer:
+    """Request that the plan is written to a file, in a form that can be imported without loss."""
     if not plan.phases:
-        return warned(Trouble.NOTHING_THERE, f"There is no plan to export; begin one with: {me} append TEXT")
+        return warning(FailureReason.NO_PLAN, f"There is no plan to export; begin one with: {invocation} append TEXT")
     return Answer(request=WriteFile(path or FILE, lossless_checklist(plan)))
 
 
 def import_(path: str) -> Answer:
-    """A plan wanted from a file."""
+    """Request a file to import the plan from."""
     return Answer(request=ReadFile(path or FILE))
 
 
 def edit(plan: Plan) -> Answer:
-    """The plan wanted back from the person's editor."""
+    """Request that the person edits the plan."""
     return Answer(request=OpenEditor(draft(plan)))
 
 
 def draft(plan: Plan) -> str:
-    """What an editor opens with."""
+    """Return the text that the editor opens with."""
     return lossless_checklist(plan) if plan.phases else TEMPLATE
 
 
 def after_request(request: Request, text: str = "", *, unnamed: str = FIRST_PHASE) -> Answer:
-    """What follows when a request was carried out; `text` is what was read or typed.
+    """Return the answer once a request was carried out; `text` is what was read or typed.
 
-    `unnamed` is what a phase is called that the text gives no name to.
+    `unnamed` is the name for tasks that precede the first heading of the text.
     """
     match request:
         case CopyText():
@@ -152,79 +152,82 @@ def after_request(request: Request, text: str = "", *, unnamed: str = FIRST_PHAS
 
 
 def request_failed(request: Request, why: str) -> Answer:
-    """What to say when a request could not be carried out."""
+    """Return the answer to a request that could not be carried out."""
     match request:
         case CopyText():
-            return refused(Trouble.OUTSIDE, f"Could not copy the plan: {why}")
+            return refusal(FailureReason.REQUEST_FAILED, f"Could not copy the plan: {why}")
         case WriteFile(path):
-            return refused(Trouble.OUTSIDE, f"Could not write {path}: {why}")
+            return refusal(FailureReason.REQUEST_FAILED, f"Could not write {path}: {why}")
         case ReadFile(path):
-            return refused(Trouble.OUTSIDE, f"Could not read {path}: {why}")
+            return refusal(FailureReason.REQUEST_FAILED, f"Could not read {path}: {why}")
         case OpenEditor():  # exhaustive
-            return warned(Trouble.OUTSIDE, f"Nothing was edited: {why}")
+            return warning(FailureReason.REQUEST_FAILED, f"Nothing was edited: {why}")
 
 
 def _phase_for(plan: Plan, phase: str | None) -> tuple[str | None, str]:
-    """The exact name of the phase to append to (none for the last one), and how to say where that is."""
+    """Return the exact name of the phase to append to (None for the last one), and its description in a message."""
     if phase is None or not phase.strip(JS_WHITESPACE):
         if not plan.phases:
             return FIRST_PHASE, f" to {FIRST_PHASE}"
         last = plan.phases[-1].name
         return None, f" to {single_line(last)}" if last else ""
-    found = phases_like(plan, phase)
-    if len(found) == 1:
-        return found[0].name, f" to {single_line(found[0].name)}"
+    matching = phases_like(plan, phase)
+    if len(matching) == 1:
+        return matching[0].name, f" to {single_line(matching[0].name)}"
     name = title(phase)
     return name, f" to the new phase {name}"
 
 
 def _task(plan: Plan, query: str, *, numbered: bool) -> tuple[Named | At, str] | Answer:
-    """The one task that is meant, and how to say which."""
+    """Return a selector for the task that the query matches, and the task's text for a message."""
     if numbered and query.isdecimal():
         return _task_at(plan, int(query))
     tasks = tasks_like(plan, query)
     if len(tasks) == 1:
         return Named(tasks[0].text), single_line(tasks[0].text)
-    return _unclear("task", query, [task.text for task in tasks])
+    return _ambiguous("task", query, [task.text for task in tasks])
 
 
 def _task_or_phase(plan: Plan, query: str, *, numbered: bool) -> tuple[Selector, str] | Answer:
-    """The task that is meant, else the phase."""
-    found = _task(plan, query, numbered=numbered)
-    if not isinstance(found, Answer) or (numbered and query.isdecimal()):
-        return found
+    """Return a selector for the task that the query matches, else for the phase, with its description."""
+    matched = _task(plan, query, numbered=numbered)
+    if not isinstance(matched, Answer) or (numbered and query.isdecimal()):
+        return matched
     phases = phases_like(plan, query)
     if len(phases) == 1:
         return InPhase(phases[0].name), f"all of {single_line(phases[0].name)}"
     candidates = [task.text for task in tasks_like(plan, query)] + [phase.name for phase in phases]
-    return _unclear("task or phase", query, candidates)
+    return _ambiguous("task or phase", query, candidates)
 
 
 def _task_at(plan: Plan, position: int) -> tuple[Named | At, str] | Answer:
-    """The task at a position; by its text where that is enough, since the plan may change under our hands."""
+    """Return a selector for the task at a position.
+
+    The task is selected by its text if that is unique, since positions may shift before the change is applied.
+    """
     texts = [task.text for task in plan.tasks]
     if position >= len(texts):
-        known = f"they are numbered 0 to {len(texts) - 1}" if texts else "there is none"
-        return refused(Trouble.UNMATCHED, f"No task has the number {position}: {known}")
+        existing = f"they are numbered 0 to {len(texts) - 1}" if texts else "there is none"
+        return refusal(FailureReason.UNMATCHED, f"No task has the number {position}: {existing}")
     text = texts[position]
     return Named(text) if texts.count(text) == 1 else At((position,)), single_line(text)
 
 
-def _unclear(kind: str, query: str, candidates: list[str]) -> Answer:
+def _ambiguous(kind: str, query: str, candidates: list[str]) -> Answer:
     wanted = single_line(query)
     if not candidates:
-        return refused(Trouble.UNMATCHED, f'No {kind} has "{wanted}" in it')
+        return refusal(FailureReason.UNMATCHED, f'No {kind} has "{wanted}" in it')
     listed = "; ".join(single_line(text) for text in candidates[:MAX_CANDIDATES])
     more = "; …" if len(candidates) > MAX_CANDIDATES else ""
-    return refused(Trouble.UNMATCHED, f'"{wanted}" fits {len(candidates)}: {listed}{more}')
+    return refusal(FailureReason.UNMATCHED, f'"{wanted}" fits {len(candidates)}: {listed}{more}')
 
 
 def _read(text: str, unnamed: str, success: str, failure: str) -> Answer:
-    """The plan that a text stands for in place of the one there is, if every line of it can be read."""
+    """Return the answer that replaces the plan with the one in the text, if every line of it can be parsed."""
     reading = read(text, unnamed)
     if reading.problems:
         lines = "".join(f"\n  {problem}" for problem in reading.problems)
-        return refused(Trouble.UNREADABLE, f"{failure}:{lines}")
+        return refusal(FailureReason.UNREADABLE, f"{failure}:{lines}")
     tasks, phases = reading.plan.tasks, reading.plan.phases
     counted = f"{len(tasks)} {_plural('task', len(tasks))} in {len(phases)} {_plural('phase', len(phases))}"
     return Answer(status(f"{success}: {counted}"), (Write(phases),))

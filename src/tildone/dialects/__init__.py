@@ -1,8 +1,8 @@
-"""The dialects: for each family of models, the todo tools, schemas and words that it is given.
+"""The dialects: the todo tools, schemas and texts for each family of models.
 
-Every folder of this package is a dialect, whose record is its global `DIALECT`. The plain modules are shared: what a
-dialect is (`base`), how it reads arguments, and the records for plans that are changed without tools of ours. To add a
-dialect, add a folder and a line to `DIALECTS`; shells, hosts and documentation read the rest from the record.
+Every folder of this package is a dialect and defines its record as the global `DIALECT`. The plain modules are shared:
+the type `Dialect` (`base`), the parsing of arguments, and the records of plans that are changed without our tools. To
+add a dialect, add a folder and a line to `DIALECTS`; shells, hosts and documentation read the rest from the record.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ if TYPE_CHECKING:
 
 
 @value
-class Listing:
-    """What is known of a dialect before it is imported.
+class DialectEntry:
+    """The facts about a dialect that are available without importing it.
 
-    `tools` are the names of its tools. `custom_types` are the types of custom entries in a conversation that hold its
-    plans, besides the results of its tools.
+    `tools` are the names of its tools. `custom_types` are the types of the custom conversation entries that contain its
+    plans; the results of its tools may contain plans, too.
     """
 
     tools: tuple[str, ...]
     custom_types: tuple[str, ...] = ()
 
 
-DIALECTS: Registry[Dialect, Listing] = Registry(
+DIALECTS: Registry[Dialect, DialectEntry] = Registry(
     __name__,
     "DIALECT",
     {
-        "indexed": Listing(("write_todos", "list_todos", "edit_todos")),
-        "phased": Listing(("todo_write",), ("user_todo_edit", "tildone_plan")),
-        "declared": Listing(("TodoWrite",)),
-        "brief": Listing(("todo",)),
+        "indexed": DialectEntry(("write_todos", "list_todos", "edit_todos")),
+        "phased": DialectEntry(("todo_write",), ("user_todo_edit", "tildone_plan")),
+        "declared": DialectEntry(("TodoWrite",)),
+        "brief": DialectEntry(("todo",)),
     },
 )
 
 DEFAULT_DIALECT = "brief"
-"""The dialect of models that are served over MCP or by hooks, unless another is configured."""
+"""The dialect for MCP clients and hooks, unless another one is configured."""
 
 
 def dialect_named(name: str) -> Dialect:
-    """The dialect of that name. No other is imported.
+    """Return the dialect of that name, importing no other.
 
     Raises:
         UsageError: there is no such dialect.
@@ -59,17 +59,17 @@ def dialect_named(name: str) -> Dialect:
 
 
 def dialect_of_tool(tool: str) -> str | None:
-    """The name of the dialect that has this tool."""
-    return next((name for name, listing in DIALECTS.entries.items() if tool in listing.tools), None)
+    """Return the name of the dialect that defines the tool, or None."""
+    return next((name for name, entry in DIALECTS.entries.items() if tool in entry.tools), None)
 
 
 def tools_of(name: str) -> tuple[str, ...]:
-    """The names of a dialect's tools, without importing it."""
+    """Return the names of a dialect's tools without importing the dialect."""
     return DIALECTS.entries[name].tools
 
 
 def plan_in_entry(entry: Mapping[str, Any]) -> Plan | None:
-    """The plan that an entry of a conversation in pi's format holds, whichever dialect wrote it."""
+    """Return the plan in a conversation entry of pi's format, whichever dialect wrote it."""
     name = _dialect_of_entry(entry)
     return None if name is None else dialect_named(name).recover([entry])
 
@@ -79,4 +79,4 @@ def _dialect_of_entry(entry: Mapping[str, Any]) -> str | None:
     if isinstance(message, dict):
         return dialect_of_tool(str(message.get("toolName")))
     custom_type = entry.get("customType")
-    return next((name for name, listing in DIALECTS.entries.items() if custom_type in listing.custom_types), None)
+    return next((name for name, listed in DIALECTS.entries.items() if custom_type in listed.custom_types), None)

@@ -1,4 +1,4 @@
-"""Reads the arguments of a tool call: JSON text or data, checked against the tool's schema."""
+"""Parsing and validation of the arguments of a tool call."""
 
 from __future__ import annotations
 
@@ -12,23 +12,30 @@ if TYPE_CHECKING:
 
     from tildone.dialects.base import Tool
 
-MAX_ARGUMENTS = 1_000_000
+MAX_ARGUMENT_CHARACTERS = 1_000_000
 
 
 def read_arguments(tool: Tool, arguments: str | Mapping[str, Any]) -> tuple[Any, Sequence[SchemaProblem]]:
-    """The arguments as the tool takes them, and the problems with them."""
+    """Return the arguments in the form that the tool expects, and the problems with them.
+
+    `arguments` is JSON text or decoded JSON.
+    """
     params: Any = arguments
     if isinstance(arguments, str):
-        if len(arguments) > MAX_ARGUMENTS:
-            return {}, [SchemaProblem("", f"expected at most {MAX_ARGUMENTS} characters of JSON, got {len(arguments)}")]
+        if len(arguments) > MAX_ARGUMENT_CHARACTERS:
+            return {}, [
+                SchemaProblem(
+                    "", f"expected at most {MAX_ARGUMENT_CHARACTERS} characters of JSON, got {len(arguments)}"
+                )
+            ]
         try:
             params = codec.parse(arguments)
         except ValueError as error:
             return {}, [SchemaProblem("", f"expected JSON: {error}")]
     if tool.interpret is not None:
         return tool.interpret(params)
-    wrong = schema_problems(tool.parameters, params)
-    if wrong and not tool.strict:
+    problems = schema_problems(tool.parameters, params)
+    if problems and not tool.strict:
         params = coerce_arguments(tool.parameters, params)
-        wrong = schema_problems(tool.parameters, params)
-    return params, wrong or tool.demands(params)
+        problems = schema_problems(tool.parameters, params)
+    return params, problems or tool.demands(params)

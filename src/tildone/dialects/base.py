@@ -1,7 +1,7 @@
-"""What a dialect is: a record of plain functions and data.
+"""The type of a dialect: a record of plain functions and data.
 
-The record is everything that tildone knows of a dialect. Shells list its tools and call them, hosts run it on the
-extension skeleton, and the shell driver speaks it, all from these fields.
+The record contains everything that tildone knows about a dialect. Shells list and call its tools, hosts run it on the
+extension skeleton, and the shell driver phrases its calls, all from these fields.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ class Reply:
 
     @property
     def failed(self) -> bool:
-        """Whether the call was refused. Some dialects report a refusal in `details` only, as their originals do."""
+        """Whether the call was refused. Like their originals, some dialects report a refusal in `details` only."""
         return self.is_error or bool(self.details.get("error"))
 
 
 @value
-class Done:
-    """A call that was carried out, with everything a reply may report of it.
+class CompletedCall:
+    """A tool call that was executed, with everything that a reply may report about it.
 
-    `known` is the plan as the model last saw it; None if it never did, or has forgotten it since.
+    `known` is the plan as the model last saw it; None if the model has not seen it, or its context was reset since.
     """
 
     params: Params
     outcome: Outcome
     durable: bool = False
-    took_ms: int = 0
+    elapsed_ms: int = 0
     saved_to: str | None = None
     known: Plan | None = None
 
 
 @value
 class Hints:
-    """What a client may assume of a tool without calling it (the annotations of MCP).
+    """The behaviour that a client may assume of a tool (MCP's tool annotations).
 
-    No tool is destructive unless it says so: an undo restores whatever a call replaced.
+    Tools are not destructive by default: an undo restores whatever a call replaced.
     """
 
     read_only: bool = False
@@ -67,13 +67,13 @@ class Hints:
 
 @value
 class Tool:
-    """One tool: what a model is told of it, and what it does.
+    """One tool: its description for the model, and its implementation.
 
-    `label` is its title for people. `parameters` is the JSON schema of the arguments, `output_schema` that of the
-    details of a reply; a tool without one returns no structured results.
+    `label` is its title for people. `parameters` is the JSON schema of the arguments, and `output_schema` is the schema
+    of a reply's details; a tool without an output schema returns no structured results.
 
     `steps` translates the arguments into changes to a plan; a read-only tool has none. `reply` reports the outcome.
-    `demands` lists what a call lacks although its arguments fit the schema. A tool that is not `strict` accepts a
+    `demands` returns problems that the schema cannot express. A tool that is not `strict` accepts a
     number for text, and text for an integer, where that is unambiguous. A tool with `interpret` accepts more forms than
     its schema describes: the function returns the arguments in their normal form, or the problems with them.
 
@@ -85,7 +85,7 @@ class Tool:
     description: str
     parameters: Schema
     steps: Callable[[Params], Sequence[Step]]
-    reply: Callable[[Done], Reply]
+    reply: Callable[[CompletedCall], Reply]
     demands: Callable[[Params], Sequence[SchemaProblem]] = lambda _: ()
     snippet: str = ""
     guidelines: tuple[str, ...] = ()
@@ -97,10 +97,11 @@ class Tool:
 
 @value
 class Phrasing:
-    """The calls by which a program, in place of a model, writes a plan and marks its tasks.
+    """Builds the tool calls with which a program, in place of a model, writes a plan and marks its tasks.
 
-    `write` returns the call that brings all tasks of `wanted` into the plan `current`; the summary says what they are
-    for. `mark` returns the call that gives a status to the task of that text.
+    `write(current, wanted, summary)` returns the call that adds all tasks of `wanted` to the plan `current`; the
+    summary describes them. `mark(plan, text, status, summary)` returns the call that sets the status of the task with
+    that text.
     """
 
     write: Callable[[Plan, Plan, str], ToolCall]
@@ -109,16 +110,17 @@ class Phrasing:
 
 @value
 class Dialect:
-    """The tools of one family of models, and everything else it is told about the plan.
+    """The tools of one family of models, and all other text about the plan that these models read.
 
-    `refuse` answers a call whose arguments are wrong; such a call changes nothing. `context` is what a model reads
-    before its turn, if anything; `carry_on` tells it to continue. `phrasing` lets the shell driver speak the dialect.
+    `refuse` replies to a call with invalid arguments, which changes nothing. `context` returns the text that is added
+    before a model's turn, or None. `carry_on` returns the prompt that tells a model to continue. `phrasing` lets the
+    shell driver use the dialect.
 
-    `recover` reads the plan from the entries of a conversation. The default suits dialects whose details do not hold
-    the plan: hosts add it to their results (see `tildone.dialects.snapshot`).
+    `recover` reads the plan from the entries of a conversation. The default is for dialects whose details do not
+    contain the plan: hosts add it to the results (see `tildone.dialects.snapshot`).
 
-    In a dialect with a `completion`, finished plans are logged for people: where a call `completes` a plan, that is
-    the entry, given the call, the number of the entry and a time stamp.
+    A dialect with a `completion` logs finished plans for people. When `completes` is true of a call,
+    `completion(call, number, timestamp)` returns the log entry.
     """
 
     name: str
@@ -129,14 +131,14 @@ class Dialect:
     carry_on: Callable[[Plan], str]
     recover: Callable[[Sequence[Mapping[str, Any]]], Plan | None] = snapshot.recover
     phrasing: Phrasing | None = None
-    completes: Callable[[Done], bool] = lambda _: False
-    completion: Callable[[Done, int, str], str] | None = None
+    completes: Callable[[CompletedCall], bool] = lambda _: False
+    completion: Callable[[CompletedCall, int, str], str] | None = None
 
     def tool(self, name: str) -> Tool | None:
-        """The tool of that name."""
+        """Return the tool of that name, or None."""
         return next((tool for tool in self.tools if tool.name == name), None)
 
     @property
     def needs_snapshots(self) -> bool:
-        """Whether hosts have to add the plan to the results of its tools."""
+        """Whether hosts have to add the plan to the results of the dialect's tools."""
         return self.recover is snapshot.recover

@@ -1,4 +1,4 @@
-"""The record for plans that only people have changed so far."""
+"""The dialect record for plans that only people have changed so far."""
 
 from tildone.core.rules import Rules
 from tildone.dialects.base import Dialect, Reply
@@ -11,4 +11,4 @@ BY_HAND = Dialect(
     context=lambda _: None,
     carry_on=lambda _: "",
 )
-"""No tools, no limits, and no task is started automatically."""
+"""It has no tools and no limits, and starts no task automatically."""

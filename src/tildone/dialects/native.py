@@ -1,6 +1,6 @@
-"""Words for models that keep their list with a coding agent's own todo tool, and for models of every dialect.
+"""Text for models that use the todo tool of their coding agent, and text that all dialects share.
 
-None of them names a tool. The news of a plan that others have changed is the same in every dialect.
+None of it names a tool. All dialects report changes that others made to the plan with `describe_changes`.
 """
 
 from __future__ import annotations
@@ -19,57 +19,57 @@ if TYPE_CHECKING:
 
 STOPPED = "Stopped by the person (tildone stop). Do nothing more and end your turn. To go on, they say: tildone resume"
 
-MAX_TASKS = 10
-MAX_CHANGES = 8
-MAX_CHARACTERS = 200
+MAX_TASKS_LISTED = 10
+MAX_CHANGES_LISTED = 8
+MAX_TEXT_CHARACTERS = 200
 
 
 def context(plan: Plan) -> str | None:
-    """The open tasks, for a model at the start of its context; None if nothing is open."""
+    """Return the list of open tasks for the start of a model's context, or None if no task is open."""
     if not open_tasks(plan):
         return None
-    far = progress(plan)
-    return f"Your plan ({far.closed} of {far.total} done); open:\n{_listed(plan)}"
+    so_far = progress(plan)
+    return f"Your plan ({so_far.closed} of {so_far.total} done); open:\n{_task_list(plan)}"
 
 
 def carry_on(plan: Plan) -> str:
-    """Tells an agent that stopped with work left to continue. Task text appears in the list only."""
+    """Return the prompt for an agent that stopped with open tasks. Task text appears in the list only."""
     return (
-        f"Your todo list is not done:\n{_listed(plan)}\n"
+        f"Your todo list is not done:\n{_task_list(plan)}\n"
         "Go on. Keep the list up to date: complete what is done, take out what is not needed."
     )
 
 
-def news(told: Sequence[str]) -> str:
-    """How a plan was changed since its model last saw it."""
-    said = [_clipped(sentence) for sentence in told[:MAX_CHANGES]]
-    if len(told) > MAX_CHANGES:
-        said.append(f"and {len(told) - MAX_CHANGES} more changes")
-    return f"Your plan was changed since you last saw it: {'; '.join(said)}."
+def describe_changes(changes: Sequence[str]) -> str:
+    """Return one sentence that lists the changes to a plan since its model last saw it."""
+    listed = [_truncated(change) for change in changes[:MAX_CHANGES_LISTED]]
+    if len(changes) > MAX_CHANGES_LISTED:
+        listed.append(f"and {len(changes) - MAX_CHANGES_LISTED} more changes")
+    return f"Your plan was changed since you last saw it: {'; '.join(listed)}."
 
 
-def _listed(plan: Plan) -> str:
+def _task_list(plan: Plan) -> str:
     tasks = [task for _, task in open_tasks(plan)]
-    lines = [f"- {_clipped(single_line(task.text))}{_state(task)}" for task in tasks[:MAX_TASKS]]
-    if len(tasks) > MAX_TASKS:
-        lines.append(f"- and {len(tasks) - MAX_TASKS} more")
+    lines = [f"- {_truncated(single_line(task.text))}{_status_suffix(task)}" for task in tasks[:MAX_TASKS_LISTED]]
+    if len(tasks) > MAX_TASKS_LISTED:
+        lines.append(f"- and {len(tasks) - MAX_TASKS_LISTED} more")
     return "\n".join(lines)
 
 
-def _state(task: Task) -> str:
+def _status_suffix(task: Task) -> str:
     match task.status:
         case Status.IN_PROGRESS:
             return " (in progress)"
         case Status.BLOCKED if task.notes:
-            return f" (waits: {_clipped(single_line(task.notes[-1]))})"
+            return f" (waits: {_truncated(single_line(task.notes[-1]))})"
         case Status.BLOCKED:
             return " (waits for somebody else)"
         case status:
             return "" if status is Status.PENDING else f" ({status.value})"
 
 
-def _clipped(text: str) -> str:
-    return text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 1]}…"
+def _truncated(text: str) -> str:
+    return text if len(text) <= MAX_TEXT_CHARACTERS else f"{text[: MAX_TEXT_CHARACTERS - 1]}…"
 
 
 NATIVE = Dialect(

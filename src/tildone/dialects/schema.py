@@ -15,15 +15,15 @@ ANYTHING: Schema = {}
 
 
 def record(*required: str, **properties: Schema) -> Schema:
-    """An object with these properties, some of them required."""
+    """Return the schema of an object with these properties; `required` names those that must be present."""
     return {"type": "object", "properties": properties, "required": list(required)}
 
 
 def array(items: Schema) -> Schema:
-    """An array of such items."""
+    """Return the schema of an array."""
     return {"type": "array", "items": items}
 
 
 def enumeration(*words: str) -> Schema:
-    """One of these strings."""
+    """Return the schema of a string that is one of these words."""
     return {"type": "string", "enum": list(words)}

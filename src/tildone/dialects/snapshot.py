@@ -1,8 +1,8 @@
-"""Plans kept in the results of tools whose details do not tell the plan.
+"""Snapshots of the plan in tool results, for dialects whose details do not contain the plan.
 
-A conversation must say what the plan was at each of its points, so that whoever resumes it, or goes back to an earlier
-point, finds the plan of that point. Dialects whose details hold the whole plan read it from there. For the others a
-host adds the plan to the details under a key of its own, which no model reads, and `recover` finds it.
+The plan must be recoverable at every point of a conversation, because a person may resume the conversation or return to
+an earlier point of it. Dialects whose details contain the whole plan read it from there. For the others, the host adds
+the plan to the details under the key `KEY`, which no model reads, and `recover` reads it.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ KEY = "tildone_plan"
 
 
 def with_plan(details: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
-    """The details of a result, and the plan after it."""
+    """Return the details of a result with the plan added."""
     return {**details, KEY: plan_to_json(plan)}
 
 
 def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
-    """The plan of the newest result that holds a readable one."""
+    """Return the plan in the newest result that contains a valid one, or None."""
     return next((plan for entry in reversed(entries) if (plan := _plan(entry)) is not None), None)
 
 
 def _plan(entry: Mapping[str, Any]) -> Plan | None:
     match entry:
-        case {"type": "message", "message": {"role": "toolResult", "details": {"tildone_plan": held}}}:
+        case {"type": "message", "message": {"role": "toolResult", "details": {"tildone_plan": data}}}:
             try:
-                return plan_from_json(held)
+                return plan_from_json(data)
             except ValueError:
                 return None
         case _:

@@ -1,7 +1,7 @@
-"""Extensions of the host: one for each dialect, all on one skeleton, and one by which people steer the agent.
+"""Extensions of the host: one for each dialect, built on a shared skeleton, and one for steering the agent.
 
-A dialect with a panel, a command or a countdown of its own has a module here that is named as it is; any other runs on
-the skeleton alone.
+A dialect that needs a panel, a command or a countdown has a module of its own name here; any other dialect uses the
+skeleton unchanged.
 """
 
 from __future__ import annotations
@@ -27,6 +27,6 @@ EXTENSIONS: Registry[ExtensionFactory, None] = Registry(
 
 
 def extension_of(dialect: Dialect, open_session: OpenSession, settings: Settings) -> Callable[[ExtensionAPI], None]:
-    """The extension of a dialect; `open_session` opens the plan's session for a conversation's id."""
+    """Return the extension for a dialect; `open_session` opens the plan's session, given the id of a conversation."""
     factory = EXTENSIONS[dialect.name if dialect.name in EXTENSIONS else SKELETON]
     return factory(dialect, open_session, settings)

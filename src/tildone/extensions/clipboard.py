@@ -1,4 +1,4 @@
-"""Copying text to the clipboard with the programs of the platform."""
+"""Copies text to the clipboard with a program of the platform."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ LINUX_PROGRAMS = (
 
 
 def copy_to_clipboard(text: str) -> bool:
-    """Copy the text to the clipboard; False if no program could."""
+    """Copy the text to the clipboard and return whether that succeeded."""
     encoding = "utf-16" if sys.platform == "win32" else "utf-8"
     for name, *options in programs(sys.platform, os.environ):
-        found = which(name)
-        if found is None:
+        executable = which(name)
+        if executable is None:
             continue
         try:
             # No pipes: the process that owns the clipboard stays alive and would keep them open.
             run(  # noqa: S603  one of the programs above
-                [found, *options],
+                [executable, *options],
                 input=text.encode(encoding, "backslashreplace"),
                 stdout=DEVNULL,
                 stderr=DEVNULL,
@@ -42,7 +42,7 @@ def copy_to_clipboard(text: str) -> bool:
 
 
 def programs(platform: str, environ: Mapping[str, str]) -> list[tuple[str, ...]]:
-    """The programs to try, best first."""
+    """Return the programs to try, in order of preference."""
     if platform == "darwin":
         return [("pbcopy",)]
     if platform == "win32":

@@ -1,4 +1,4 @@
-"""The declared list in a host: `TodoWrite`, its recap at the end of every request, and a log of what was finished."""
+"""The `declared` dialect in a host: `TodoWrite`, a recap at the end of every request, and a log of finished lists."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ RECAP = "todo-recap"
 
 
 def declared(open_session: OpenSession, root: str) -> Callable[[ExtensionAPI], None]:
-    """The extension; `open_session` opens the plan's session for a conversation's id.
+    """Return the extension; `open_session` opens the plan's session, given the id of a conversation.
 
-    Finished lists are logged in the project at `root`, unless the session has a log of its own.
+    Finished lists are logged in the project at `root`, unless the session already has a completion log.
     """
     return lambda api: DeclaredExtension(api, open_session, root).register()
 
 
 class DeclaredExtension(DialectExtension):
-    """One host's declared list."""
+    """The declared list of one host."""
 
     def __init__(self, api: ExtensionAPI, open_session: OpenSession, root: str) -> None:
         super().__init__(api, DECLARED, open_session)
@@ -48,58 +48,58 @@ class DeclaredExtension(DialectExtension):
         self.api.on(ContextRequest, self.recap)
 
     def definition(self, tool: Tool) -> ToolDefinition:
-        """The tool with its renderer."""
-        return definition(tool, self.execute, DECLARED.refuse, render_result=shown, any_case_name=True)
+        """Return the tool's definition, with its renderer."""
+        return definition(tool, self.execute, DECLARED.refuse, render_result=render_result, any_case_name=True)
 
     def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
-        """Carry out a model's call. An internal error is reported in the envelope, and leaves the list as it was."""
+        """Execute a model's call. An internal error is reported in the envelope and leaves the list unchanged."""
         head: str | None = None
         try:
             head = self.session.state.head
             reply = self.session.execute(tool, params)
         except Exception as error:  # noqa: BLE001  the envelope is the contract, whatever happened
-            self._take_back(head)
+            self._roll_back(head)
             return internal_error(f"{type(error).__name__}: {error}", params)
         self.show_status(ctx)
         return reply
 
     def open(self, ctx: ExtensionContext) -> Session:
-        """Open the session, and see to it that finished lists are logged."""
+        """Open the session and attach a log of finished lists to it."""
         session = super().open(ctx)
         if session.completions is None:
-            session.completions = CompletionLog(self._root, lambda: _stamp(ctx.now()))
+            session.completions = CompletionLog(self._root, lambda: _timestamp(ctx.now()))
         return session
 
     def recap(self, event: ContextRequest, _ctx: ExtensionContext) -> ContextReply | None:
-        """End the request with a recap while something is left to do; the conversation does not keep it."""
-        said = self.session.context()
-        if said is None:
+        """Append a recap to the request while tasks are open. The recap is not stored in the conversation."""
+        text = self.session.context()
+        if text is None:
             return None
-        content = f"<system-reminder>\nTodos: {escape_reminder_tags(said)}\n</system-reminder>"
+        content = f"<system-reminder>\nTodos: {escape_reminder_tags(text)}\n</system-reminder>"
         return ContextReply([*event.messages, CustomMessage(RECAP, content)])
 
-    def _take_back(self, head: str | None) -> None:
-        """Undo what a call had written before it broke, if nobody has written anything since."""
-        with suppress(Exception):  # a store that cannot be read has taken nothing in
+    def _roll_back(self, head: str | None) -> None:
+        """Undo what a failed call had already written, if nothing was written since."""
+        with suppress(Exception):  # a store that cannot be read has not accepted a write either
             newest = next(self.session.store.history(self.session.name), None)
             if newest is not None and newest.id != head and newest.parent == head:
                 self.session.undo()
 
 
-def shown(result: ToolResult, options: RenderOptions) -> Component | None:
-    """The part of a result that is meant for people; one without it is shown like any other."""
+def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
+    """Render the text of a result that is meant for people; None selects the default renderer."""
     text = result.details.get("text")
     if options.is_partial or not isinstance(text, str):
         return None
     return Text(text, Role.ERROR if options.is_error else Role.TOOL_OUTPUT)
 
 
-def _stamp(at: int) -> str:
+def _timestamp(at: int) -> str:
     return time.strftime("%Y%m%d-%H%M%S", time.localtime(at / 1000))
 
 
 def from_settings(_dialect: Dialect, open_session: OpenSession, settings: Settings) -> Callable[[ExtensionAPI], None]:
-    """The extension as `tildone run` loads it."""
+    """Return the extension for `tildone run`."""
     return declared(open_session, settings.project)
 
 

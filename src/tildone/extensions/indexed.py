@@ -1,6 +1,7 @@
-"""til-done in a host: the indexed tools, a status bar, hidden context, and a countdown before each nudge.
+"""The `indexed` dialect in a host: its tools, a status bar, hidden context, and a countdown before each nudge.
 
-Custom types and status keys are those of the original, so that its conversations and screens are understood.
+Custom types and status keys are those of the original extension, til-done, for compatibility with its conversations
+and user interfaces.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from tildone.loop.decision import GiveUp, GoOn, Rest, Turn
 from tildone.views import indexed_tools, widget
 from tildone.views.plain_list import NO_TODOS
 
-CONTEXT, COMPLETE, COUNTING = "til-done-context", "til-done-complete", "til-done-countdown"
-SUMMARY, ACTIVE = "til-done", "til-done-active"
-CALLS: dict[str, Callable[[Any], Any]] = {
+CONTEXT_TYPE, COMPLETE_TYPE, COUNTDOWN_KEY = "til-done-context", "til-done-complete", "til-done-countdown"
+SUMMARY_STATUS, ACTIVE_STATUS = "til-done", "til-done-active"
+CALL_RENDERERS: dict[str, Callable[[Any], Any]] = {
     "write_todos": indexed_tools.write_call,
     "list_todos": lambda _: indexed_tools.list_call(),
     "edit_todos": indexed_tools.edit_call,
@@ -49,12 +50,12 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 
 
 def indexed(open_session: OpenSession, ticks: Sequence[Tick] = countdown()) -> Callable[[ExtensionAPI], None]:
-    """The extension; `open_session` opens the plan's session for a conversation's id."""
+    """Return the extension; `open_session` opens the plan's session, given the id of a conversation."""
     return lambda api: IndexedExtension(api, open_session, ticks).register()
 
 
 class IndexedExtension(DialectExtension):
-    """One host's til-done."""
+    """The indexed list of one host."""
 
     def __init__(self, api: ExtensionAPI, open_session: OpenSession, ticks: Sequence[Tick]) -> None:
         super().__init__(api, INDEXED, open_session)
@@ -62,108 +63,108 @@ class IndexedExtension(DialectExtension):
         self._timers: list[Callable[[], None]] = []
 
     def register_hooks(self) -> None:
-        """Register what happens around a turn, and how custom messages are drawn."""
+        """Register the handlers of turn events, and the renderers of custom messages."""
         self.api.on(BeforeAgentStart, self.add_context)
         self.api.on(AgentEnd, self.turn_ended)
         self.api.on(Interruption, self.cancel)
-        for custom_type in (CONTEXT, COMPLETE, COUNTING):
+        for custom_type in (CONTEXT_TYPE, COMPLETE_TYPE, COUNTDOWN_KEY):
             self.api.register_message_renderer(custom_type, _message_renderer(custom_type))
 
     def definition(self, tool: Tool) -> ToolDefinition:
-        """A tool with its renderers."""
+        """Return the tool's definition, with its renderers."""
         return definition(tool, self.execute, render_call=_call_renderer(tool.name), render_result=self.render)
 
     def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
-        """Carry out a model's call; the status bar follows changes only."""
+        """Execute a model's call, and update the status bar if the plan changed."""
         reply = self.session.execute(tool, params)
         if "error" not in reply.details and not tool.hints.read_only:
             self.show_status(ctx)
         return reply
 
     def render(self, result: ToolResult, _options: RenderOptions) -> Text:
-        """The list as it is after a call, or why there is none.
+        """Render the list after a call, or the error.
 
-        The details of `list_todos` hold no list, so that they never count as state: it is drawn from its text.
+        The details of `list_todos` omit the list, so its result is rendered from its text.
         """
         if _is_listing(result.details) and result.text != NO_TODOS:
             return Text(result.text)
         return Text(indexed_tools.result(result.text, result.details, STATUSES))
 
     def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
-        """Cancel a countdown of the conversation before, restore the plan of this one, and count nudges from 0."""
+        """Cancel a running countdown, restore the plan of the conversation, and reset the count of nudges."""
         self.cancel(event, ctx)
         super().conversation_opened(event, ctx)
         self.session.reset_counts()
 
     def branch_chosen(self, event: BranchChange, ctx: ExtensionContext) -> None:
-        """Cancel a countdown of the branch before, restore the plan of this one, and count nudges from 0."""
+        """Cancel a running countdown, restore the plan of the branch, and reset the count of nudges."""
         self.cancel(event, ctx)
         super().branch_chosen(event, ctx)
         self.session.reset_counts()
 
     def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
-        """Put the plan before the model, hidden from the person."""
+        """Add the plan to the model's context, hidden from the person."""
         content = self.session.context()
-        return AgentStartReply(CustomMessage(CONTEXT, content)) if content else None
+        return AgentStartReply(CustomMessage(CONTEXT_TYPE, content)) if content else None
 
     def turn_ended(self, event: AgentEnd, ctx: ExtensionContext) -> None:
-        """Count down to the next turn of an agent that stops with work left. The end of a turn cancels a countdown."""
+        """Start a countdown to the next turn if the agent stopped with open tasks, and cancel any earlier one."""
         if event.will_retry:
             return
         last = last_answer(event.messages)
         stop = last.stop_reason if last else None
         turn = Turn(aborted=stop == StopReason.ABORTED, errored=stop == StopReason.ERROR)
         verdict = self.session.turn_ended(turn)
-        was_counting = self._stop_counting()
+        was_counting = self._stop_countdown()
         match verdict.decision:
             case GoOn():
-                self._count_down(ctx)
+                self._start_countdown(ctx)
                 return
             case GiveUp(bound, limit):
-                self._announce(bound, limit)
+                self._announce_limit(bound, limit)
             case Rest():
                 pass
         if was_counting and ctx.has_ui:
-            ctx.ui.set_widget(COUNTING, None)
+            ctx.ui.set_widget(COUNTDOWN_KEY, None)
 
     def cancel(self, _event: Interruption | ConversationStart | BranchChange, ctx: ExtensionContext) -> None:
-        """Cancel the countdown: the person has taken over, or another plan has come."""
-        self._stop_counting()
+        """Cancel the countdown: the person has taken over, or the plan was replaced."""
+        self._stop_countdown()
         if ctx.has_ui:
-            ctx.ui.set_widget(COUNTING, None)
+            ctx.ui.set_widget(COUNTDOWN_KEY, None)
 
-    def _announce(self, bound: Bound, limit: int) -> None:
-        self.api.send_message(CustomMessage(COMPLETE, limit_notice(bound, limit), display=True))
+    def _announce_limit(self, bound: Bound, limit: int) -> None:
+        self.api.send_message(CustomMessage(COMPLETE_TYPE, limit_notice(bound, limit), display=True))
 
-    def _count_down(self, ctx: ExtensionContext) -> None:
-        """Tick by tick where somebody watches, and in one wait where nobody does."""
-        go_on = partial(self._go_on, _texts(self.session.plan))
+    def _start_countdown(self, ctx: ExtensionContext) -> None:
+        """Schedule the ticks of the countdown; without a user interface, a single timer."""
+        send_nudge = partial(self._send_nudge, _texts(self.session.plan))
         if not ctx.has_ui:
-            self._timers.append(ctx.after(self._ticks[-1].at, go_on, holds=True))
+            self._timers.append(ctx.after(self._ticks[-1].at, send_nudge, holds=True))
             return
-        for now in self._ticks:
-            tick = partial(self._tick, ctx, now, go_on)
-            if now.at or now.fires:
-                self._timers.append(ctx.after(now.at, tick, holds=now.fires))
+        for tick in self._ticks:
+            run_tick = partial(self._run_tick, ctx, tick, send_nudge)
+            if tick.at or tick.fires:
+                self._timers.append(ctx.after(tick.at, run_tick, holds=tick.fires))
             else:
-                tick()
+                run_tick()
 
-    def _tick(self, ctx: ExtensionContext, now: Tick, go_on: Callable[[], None]) -> None:
+    def _run_tick(self, ctx: ExtensionContext, tick: Tick, send_nudge: Callable[[], None]) -> None:
         try:
-            if not now.fires:
-                ctx.ui.set_widget(COUNTING, [widget.countdown_text(now.left)], "aboveEditor")
+            if not tick.fires:
+                ctx.ui.set_widget(COUNTDOWN_KEY, [widget.countdown_text(tick.left)], "aboveEditor")
             elif ctx.has_ui:
-                ctx.ui.set_widget(COUNTING, None)
-        except Exception:  # noqa: BLE001  whoever watches is typing: that interrupts
-            self._stop_counting()
-            ctx.ui.set_widget(COUNTING, None)
+                ctx.ui.set_widget(COUNTDOWN_KEY, None)
+        except Exception:  # noqa: BLE001  a user interface that fails counts as an interruption
+            self._stop_countdown()
+            ctx.ui.set_widget(COUNTDOWN_KEY, None)
             return
-        if now.fires:
-            go_on()
+        if tick.fires:
+            send_nudge()
 
-    def _go_on(self, texts: Sequence[str]) -> None:
-        """Send the prompt for the plan as it is now; send none if nothing is left or another plan has come."""
-        self._stop_counting()
+    def _send_nudge(self, texts: Sequence[str]) -> None:
+        """Send the prompt for the current plan, unless no task is open or the plan was replaced meanwhile."""
+        self._stop_countdown()
         state = self.session.state
         if not open_tasks(state.plan) or not set(_texts(state.plan)) & set(texts):
             return
@@ -172,29 +173,29 @@ class IndexedExtension(DialectExtension):
         prompt = INDEXED.carry_on(state.plan)
         try:
             self.api.send_user_message(prompt)
-        except Exception:  # noqa: BLE001  a turn has begun meanwhile: it is said when that ends, or not at all
-            self._say_later(prompt)
+        except Exception:  # noqa: BLE001  a turn has begun meanwhile: deliver when it ends, if possible
+            self._send_follow_up(prompt)
 
-    def _say_later(self, prompt: str) -> None:
-        with suppress(Exception):  # nobody listens: there is nothing left to try
+    def _send_follow_up(self, prompt: str) -> None:
+        with suppress(Exception):  # the host accepts no messages, and there is no other way to deliver it
             self.api.send_user_message(prompt, deliver_as=Delivery.FOLLOW_UP)
 
-    def _stop_counting(self) -> bool:
-        """Cancel the countdown; whether one was running."""
+    def _stop_countdown(self) -> bool:
+        """Cancel the countdown and return whether one was running."""
         was_counting = bool(self._timers)
         while self._timers:
             self._timers.pop()()
         return was_counting
 
     def show_status(self, ctx: ExtensionContext) -> None:
-        """Show the person how far the plan is, and the task in progress."""
+        """Show the progress of the plan and the tasks in progress in the status bar."""
         if ctx.has_ui:
-            ctx.ui.set_status(SUMMARY, widget.status_text(self.session.plan))
-            ctx.ui.set_status(ACTIVE, widget.active_tasks(self.session.plan))
+            ctx.ui.set_status(SUMMARY_STATUS, widget.status_text(self.session.plan))
+            ctx.ui.set_status(ACTIVE_STATUS, widget.active_tasks(self.session.plan))
 
 
 def _call_renderer(name: str) -> Callable[[Any], Text]:
-    return lambda args: Text(CALLS[name](args))
+    return lambda args: Text(CALL_RENDERERS[name](args))
 
 
 def _message_renderer(kind: str) -> Callable[[CustomMessage], Text]:
@@ -202,7 +203,7 @@ def _message_renderer(kind: str) -> Callable[[CustomMessage], Text]:
 
 
 def _is_listing(details: object) -> bool:
-    """Whether these are the details of `list_todos`, which leave out the list."""
+    """Return whether these are the details of `list_todos`, which omit the list."""
     return isinstance(details, dict) and details.get("action") == "list" and not details.get("todos")
 
 
@@ -211,7 +212,7 @@ def _texts(plan: Plan) -> list[str]:
 
 
 def from_settings(_dialect: Dialect, open_session: OpenSession, settings: Settings) -> Callable[[ExtensionAPI], None]:
-    """The extension as `tildone run` loads it."""
+    """Return the extension for `tildone run`."""
     return indexed(open_session, countdown(settings.countdown))
 
 

@@ -1,4 +1,4 @@
-"""Whether the plan of a conversation or that of the store counts when the conversation is opened."""
+"""Decides which plan is used when a conversation is opened: the conversation's or the store's."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tildone.session import Session
 OpenSession = Callable[[str], Session]
 
 NO_RULES = Rules()
-"""For plans that are restored or imported: no limits, and no task is started automatically."""
+"""The rules for plans that are restored or imported: no limits, and no task is started automatically."""
 
 
-def store_is_ahead(session: Session, remembered: Plan | None) -> bool:
-    """Whether the store has held the plan that the conversation ended with, and may have gone on from it."""
-    return remembered is None or session.recently_had(remembered)
+def store_is_ahead(session: Session, last_plan: Plan | None) -> bool:
+    """Return whether the store's history contains the last plan of the conversation, and may continue after it."""
+    return last_plan is None or session.recently_had(last_plan)

@@ -1,12 +1,12 @@
-"""The skeleton of every extension: one dialect in a host, driven by the dialect's record alone.
+"""The base class of all dialect extensions, which runs any dialect in a host from its record alone.
 
-It registers the tools, restores the plan when a conversation is opened or another branch of it is chosen, puts the plan
-before the model at the start of a turn, and continues an agent that stops with work left. A dialect without a module of
-its own in this package runs on the skeleton as it is; the others override single steps of it.
+It registers the tools, restores the plan when a conversation is opened or another branch of it is chosen, adds the plan
+to the model's context at the start of a turn, and continues an agent that stops with open tasks. A dialect without a
+module of its own in this package uses the skeleton unchanged; the others override single methods.
 
-The conversation and the store may disagree about the plan. While a conversation is closed, people and other programs
-may change its plan in the store; if the store has been where the conversation left off, what followed there stands.
-Otherwise, and whenever another branch is chosen, the plan is the one that the conversation holds.
+The conversation and the store may disagree about the plan: while a conversation is closed, people and other programs
+may change its plan in the store. If the store's history contains the last plan of the conversation, the store's plan is
+used. Otherwise, and whenever another branch is chosen, the conversation's plan is used.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from tildone.views import widget
 from tildone.views.bounds import describe_bound
 
 STATUS = "todos"
-CONTEXT = "tildone-context"
-LIMIT = "tildone-limit"
+PLAN_CONTEXT = "tildone-context"
+LIMIT_NOTICE = "tildone-limit"
 
 
 def skeleton(dialect: Dialect, open_session: OpenSession) -> Callable[[ExtensionAPI], None]:
-    """The extension for a dialect; `open_session` opens the plan's session for a conversation's id."""
+    """Return the extension for a dialect; `open_session` opens the plan's session, given the id of a conversation."""
     return lambda api: DialectExtension(api, dialect, open_session).register()
 
 
 class DialectExtension:
-    """One host's plan, in one dialect."""
+    """The plan of one host, in one dialect."""
 
     def __init__(self, api: ExtensionAPI, dialect: Dialect, open_session: OpenSession) -> None:
         self.api = api
@@ -68,7 +68,7 @@ class DialectExtension:
         self.register_hooks()
 
     def follow_conversation(self) -> None:
-        """Register the handlers that keep the plan and the conversation together."""
+        """Register the handlers that restore the plan when the conversation or its branch changes."""
         self.api.on(ConversationStart, self.conversation_opened)
         self.api.on(BranchChange, self.branch_chosen)
 
@@ -78,23 +78,23 @@ class DialectExtension:
             self.api.register_tool(self.definition(tool))
 
     def register_hooks(self) -> None:
-        """Register what happens around a turn."""
+        """Register the handlers of turn events."""
         self.api.on(BeforeAgentStart, self.add_context)
         self.api.on(BeforeSettle, self.nudge)
 
     def definition(self, tool: Tool) -> ToolDefinition:
-        """A tool as the host takes it."""
+        """Return the host's definition of a tool."""
         return definition(tool, self.execute, self.dialect.refuse, any_case_name=True)
 
     @property
     def session(self) -> Session:
-        """The plan's session: that of the open conversation."""
+        """The session of the plan, for the open conversation."""
         if self._session is None:
             self._session = self._open_session("")
         return self._session
 
     def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
-        """Carry out a model's call."""
+        """Execute a model's call."""
         reply = self.session.execute(tool, params)
         self.show_status(ctx)
         if not self.dialect.needs_snapshots:
@@ -102,38 +102,38 @@ class DialectExtension:
         return replace(reply, details=with_plan(reply.details, self.session.plan))
 
     def conversation_opened(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
-        """Restore the plan that the conversation holds, unless the store has gone on from it."""
+        """Restore the plan of the conversation, unless the store's plan is newer."""
         session = self.open(ctx)
-        held = self.dialect.recover(ctx.conversation.branch_records())
-        if held is not None and not store_is_ahead(session, held):
-            self.restore(held)
+        last_plan = self.dialect.recover(ctx.conversation.branch_records())
+        if last_plan is not None and not store_is_ahead(session, last_plan):
+            self.restore(last_plan)
         self.show_status(ctx)
 
     def branch_chosen(self, _event: BranchChange, ctx: ExtensionContext) -> None:
-        """Restore the plan that the conversation held at this point. What the model saw on another branch is void."""
+        """Restore the plan at this point of the conversation; later changes on other branches do not apply."""
         self.open(ctx)
         self.restore(self.dialect.recover(ctx.conversation.branch_records()) or Plan())
         self.show_status(ctx)
 
     def open(self, ctx: ExtensionContext) -> Session:
-        """Open the plan's session for the conversation."""
+        """Open the session of the conversation's plan."""
         self._session = self._open_session(ctx.conversation.id)
         return self._session
 
     def restore(self, plan: Plan) -> None:
-        """Make this the plan, as it is: limits hold for what a model writes, not for what it wrote once."""
+        """Replace the plan with this one. Limits apply to new writes only, so a restored plan is not checked."""
         self.session.change((Write(plan.phases),), Actor.IMPORT, Rules(numbered=self.dialect.rules.numbered))
 
     def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
-        """Put the plan before the model, hidden from the person."""
+        """Add the plan to the model's context, hidden from the person."""
         content = self.session.context()
         if content is None:
             return None
         self.session.set_seen_head(self.session.state.head)
-        return AgentStartReply(CustomMessage(CONTEXT, content))
+        return AgentStartReply(CustomMessage(PLAN_CONTEXT, content))
 
     def nudge(self, event: BeforeSettle, _ctx: ExtensionContext) -> KeepGoing | None:
-        """Continue an agent that stops with work left, or tell the person why it is not continued."""
+        """Continue an agent that stops with open tasks, or tell the person why it is not continued."""
         stop = event.stop_reason
         turn = Turn(aborted=stop == StopReason.ABORTED, errored=stop == StopReason.ERROR)
         verdict = self.session.turn_ended(turn)
@@ -141,25 +141,25 @@ class DialectExtension:
             case GoOn():
                 return KeepGoing([DeveloperMessage((TextBlock(verdict.prompt or ""),), attribution="agent")])
             case GiveUp(bound, limit):
-                self.api.send_message(CustomMessage(LIMIT, limit_notice(bound, limit), display=True))
+                self.api.send_message(CustomMessage(LIMIT_NOTICE, limit_notice(bound, limit), display=True))
                 return None
             case Rest():  # exhaustive
                 return None
 
     def show_status(self, ctx: ExtensionContext) -> None:
-        """Show the person how far the plan is."""
+        """Show the progress of the plan in the status bar."""
         if ctx.has_ui:
             ctx.ui.set_status(STATUS, widget.status_text(self.session.plan))
 
 
 def limit_notice(bound: Bound, limit: int) -> str:
-    """Tells the person that the agent is not continued any more."""
+    """Return the message to the person that the agent is no longer continued."""
     why = f"{limit} iterations" if bound is Bound.NUDGES else describe_bound(bound, limit)
     return f"Auto-continue limit reached ({why}). Remaining todos were not completed. Take over manually."
 
 
 def from_settings(dialect: Dialect, open_session: OpenSession, _settings: Settings) -> Callable[[ExtensionAPI], None]:
-    """The extension as `tildone run` loads it."""
+    """Return the extension for `tildone run`."""
     return skeleton(dialect, open_session)
 
 

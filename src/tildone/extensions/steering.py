@@ -1,6 +1,6 @@
-"""Steering in a host: an agent that was told to stop ends its turn before the next request or tool call.
+"""Steering of the host's agent: after `tildone stop`, its turn ends before the next request or tool call.
 
-While its conversation is open, the agent is registered in its project, so that other processes can steer it.
+While a conversation is open, its agent is registered in the project, so that other processes can steer it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NOTICE = "Stopped (tildone stop). To go on: tildone resume"
 
 
 def steering(open_session: OpenSession, agents: AgentRegistry | None) -> Callable[[ExtensionAPI], None]:
-    """The extension. Without a registry of agents, only this process can steer its own."""
+    """Return the extension. Without a registry of agents, other processes cannot steer this one."""
     return lambda api: Steering(api, open_session, agents).register()
 
 
@@ -41,33 +41,33 @@ class Steering:
         self._id: AgentId | None = None
 
     def register(self) -> None:
-        """Register the handlers."""
-        self.api.on(ConversationStart, self.appear)
-        self.api.on(TurnStart, self.hold)
-        self.api.on(ToolCallRequest, self.hold)
-        self.api.on(ConversationEnd, self.leave)
+        """Register the event handlers."""
+        self.api.on(ConversationStart, self.register_agent)
+        self.api.on(TurnStart, self.check_directive)
+        self.api.on(ToolCallRequest, self.check_directive)
+        self.api.on(ConversationEnd, self.remove_agent)
 
-    def appear(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
-        """Register the agent of a conversation that is opened."""
-        self.leave()
+    def register_agent(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
+        """Add the agent of the opened conversation to the registry."""
+        self.remove_agent()
         self._session = self._open_session(ctx.conversation.id)
         self._id = AgentId("tildone", ctx.conversation.id)
         if self._agents is not None:
             pid = os.getpid()
-            # Failure is harmless: other processes do not find the agent, and it works all the same.
+            # Failure is harmless: the agent works, but other processes cannot find it.
             with suppress(StoreError):
                 self._agents.save(
                     Agent(self._id, ctx.conversation.id, pid=pid, last_active=ctx.now(), started=start_time(pid))
                 )
 
-    def leave(self, *_: object) -> None:
-        """Remove the agent when its conversation is closed, or another is opened."""
+    def remove_agent(self, *_: object) -> None:
+        """Remove the agent from the registry when its conversation is closed or another one is opened."""
         if self._agents is not None and self._id is not None:
             with suppress(StoreError):
                 self._agents.remove(self._id)
 
-    def hold(self, _event: TurnStart | ToolCallRequest, ctx: ExtensionContext) -> BlockCall | None:
-        """Abort the turn of an agent that was told to stop."""
+    def check_directive(self, _event: TurnStart | ToolCallRequest, ctx: ExtensionContext) -> BlockCall | None:
+        """Abort the turn if the agent was told to stop."""
         if self._session is None or self._session.state.directive is not Directive.STOP:
             return None
         ctx.abort()

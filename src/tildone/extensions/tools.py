@@ -1,4 +1,4 @@
-"""A dialect's tools as tool definitions of the host."""
+"""Converts the tools of a dialect into tool definitions of the host."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from tildone.host.extension_context import ExtensionContext
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult
 from tildone.kit.schema import SchemaProblem
 
-Carry = Callable[[Tool, dict[str, Any], ExtensionContext], Reply]
+Execute = Callable[[Tool, dict[str, Any], ExtensionContext], Reply]
 Refuse = Callable[[Tool, Sequence[SchemaProblem], object], Reply]
 
 
-def definition(tool: Tool, carry: Carry, refuse: Refuse | None = None, **more: Any) -> ToolDefinition:
-    """The tool as a definition, executed by `carry`, one call at a time.
+def definition(tool: Tool, run: Execute, refuse: Refuse | None = None, **options: Any) -> ToolDefinition:
+    """Return the definition of a tool that is executed by `run`, one call at a time.
 
-    `refuse` phrases, in the dialect's words, why arguments were refused.
+    `refuse` replies to invalid arguments in the dialect's wording. `options` are further fields of the definition.
     """
 
     async def execute(
         _call_id: str, params: dict[str, Any], _signal: Any, _update: Any, ctx: ExtensionContext
     ) -> ToolResult:
-        return _result(carry(tool, params, ctx))
+        return _result(run(tool, params, ctx))
 
     return ToolDefinition(
         name=tool.name,
@@ -33,11 +33,11 @@ def definition(tool: Tool, carry: Carry, refuse: Refuse | None = None, **more: A
         execute=execute,
         demands=tool.demands,
         interpret=tool.interpret,
-        refuse=None if refuse is None else lambda wrong, given: _result(refuse(tool, wrong, given)),
+        refuse=None if refuse is None else lambda problems, given: _result(refuse(tool, problems, given)),
         prompt_snippet=tool.snippet,
         prompt_guidelines=tool.guidelines,
         exclusive=True,
-        **{"strict": tool.strict, **more},
+        **{"strict": tool.strict, **options},
     )
 
 

@@ -1,1 +1,1 @@
-"""Files that are written durably: locks, atomic replacement, appends that survive a crash."""
+"""Safe file access: locks, atomic replacement, and appends that survive a crash."""

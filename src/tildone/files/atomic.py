@@ -1,8 +1,8 @@
-"""Files replaced whole or not at all.
+"""Atomic replacement of files.
 
-The content goes to a temporary file in the same folder, is flushed to disk, and takes the place of the old file by
-rename. A reader sees the old content or the new, and so does whoever looks after a crash; never a part of either.
-Every replacement of a file in tildone ends in `publish`.
+The content is written to a temporary file in the same folder, flushed to disk, and renamed over the old file. Readers
+see either the old content or the new, never a part, even after a crash. Every replacement of a file in tildone ends in
+`publish`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _BINARY = getattr(os, "O_BINARY", 0)
 def replace_file(
     path: str, data: bytes, *, like: os.stat_result | None = None, mode: int = 0o666, durable: bool = True
 ) -> None:
-    """Make `data` the content of the file at `path`, which need not exist. Its folder must.
+    """Make `data` the content of the file at `path`, which need not exist; its folder must exist.
 
-    The file gets the permissions and, where allowed, the owner of `like`; else `mode` as the umask permits.
-    Without `durable` the replacement is atomic for readers but may be lost in a power failure: no fsync.
+    The file gets the permissions and, if allowed, the owner of `like`; without `like`, it gets `mode` under the umask.
+    Without `durable`, there is no fsync: the replacement is atomic for readers, but a power failure may undo it.
 
     Raises:
         OSError: it cannot be written; the file is unchanged.
@@ -42,7 +42,7 @@ def write_new(
     """Create a file that does not exist yet; `like`, `mode` and `durable` as in `replace_file`.
 
     Raises:
-        OSError: it exists, or cannot be written; then a part of it may be left.
+        OSError: it exists, or cannot be written; in the latter case, a part of it may be left.
     """
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
     try:
@@ -56,7 +56,7 @@ def write_new(
 
 
 def publish(draft: str, path: str, *, durable: bool = True) -> None:
-    """Move a finished file to `path`, replacing what is there; the rename is on disk when this returns if `durable`.
+    """Rename a finished file to `path`, replacing the file there. If `durable`, the rename is on disk on return.
 
     Raises:
         OSError: it cannot be moved.
@@ -67,14 +67,14 @@ def publish(draft: str, path: str, *, durable: bool = True) -> None:
 
 
 def write_all(file: int, data: bytes) -> None:
-    """Write all of `data` to an open file: one `write` call may take only a part."""
+    """Write all of `data` to an open file. A single `os.write` may write only a part."""
     left = memoryview(data)
     while left:
         left = left[os.write(file, left) :]
 
 
 def remove_if_there(path: str) -> None:
-    """Remove a file; it is no error if there is none."""
+    """Remove a file, if it exists."""
     try:
         os.unlink(path)
     except FileNotFoundError:
@@ -82,13 +82,13 @@ def remove_if_there(path: str) -> None:
 
 
 def sync_folder(path: str) -> None:
-    """Flush to disk the folder entry of the file at `path`. Windows needs no such call."""
+    """Flush the folder entry of the file at `path` to disk. Does nothing on Windows, which does not need it."""
     if sys.platform == "win32":
         return
     try:
         folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
     except PermissionError:
-        # A folder may allow to create files and not to be read; then it cannot be flushed.
+        # A folder may be writable but not readable; then it cannot be flushed.
         return
     try:
         os.fsync(folder)
@@ -97,12 +97,12 @@ def sync_folder(path: str) -> None:
 
 
 def read_text(path: str) -> str | None:
-    """The text of a file: empty if there is no file, None if it is not UTF-8.
+    """Return the text of a file: empty if there is no file, None if it is not UTF-8.
 
     Raises:
         TildoneError: it cannot be read.
     """
-    # A device or a pipe holds nothing that could be lost, and reading one may never end.
+    # A device or a pipe has no content to lose, and reading it may block forever.
     if not os.path.isfile(path):
         return ""
     try:
@@ -115,7 +115,7 @@ def read_text(path: str) -> str | None:
 
 
 def write_text(path: str, text: str) -> None:
-    """Make `text` the content of a file, whole or not at all. A symbolic link stays one: its target is replaced.
+    """Replace the content of a file atomically. If it is a symbolic link, its target is replaced.
 
     Raises:
         TildoneError: it cannot be written.
@@ -133,7 +133,7 @@ def write_text(path: str, text: str) -> None:
 
 
 def _copy_owner_and_mode(file: int, path: str, like: os.stat_result) -> None:
-    # The owner first: changing it clears some bits of the mode.
+    # The owner comes first, because changing it clears some bits of the mode.
     if sys.platform != "win32":
         _try_chown(file, like)
     os.chmod(path, stat.S_IMODE(like.st_mode))
@@ -143,7 +143,7 @@ def _try_chown(file: int, like: os.stat_result) -> None:
     try:
         os.fchown(file, like.st_uid, like.st_gid)
     except PermissionError:
-        # Only root may give files away; everybody else keeps what they create.
+        # Only root may change the owner of a file.
         return
 
 

@@ -1,9 +1,9 @@
-"""Files that lines are appended to, written so that acknowledged data survives a crash.
+"""Append-only files of lines, written so that acknowledged data survives a crash.
 
-Guarantees: when a function returns, what it wrote is on disk (file and folder entry are fsynced). A file is created or
-replaced whole or not at all. An append is one `write` of whole lines; if the process or the machine dies in it, the
-file ends in a torn line. The next append terminates that line first and keeps it: readers skip lines that they cannot
-parse, so a torn line never swallows the line after it.
+Guarantees: when a function returns, its changes are on disk (file and folder entry are fsynced). Creating and replacing
+files is atomic. An append is one `write` of whole lines; if the process or the machine dies during it, the file ends in
+a torn line. The next append terminates that line first. Readers skip lines that they cannot parse, so a torn line never
+corrupts the line after it.
 
 Callers hold the folder's lock while they write; readers need none.
 """
@@ -17,7 +17,7 @@ from tildone.errors import StoreError
 from tildone.files.atomic import publish, remove_if_there, sync_folder, write_all, write_new
 
 DRAFT_FILE = ".tildone.new"
-"""Name for the `draft` of a file in a folder that is written under a lock. A dead process may leave one behind."""
+"""Name for the `draft` of a file in a folder that is written under a lock. A crashed process may leave one behind."""
 
 _BINARY = getattr(os, "O_BINARY", 0)
 _DISK_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
@@ -25,7 +25,7 @@ _NOT_PERMITTED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def make_folder(path: str) -> None:
-    """Create a folder and its parents, for the user alone, unless it exists.
+    """Create a folder and its parents, accessible only to the user, unless it exists.
 
     Raises:
         StoreError: it cannot be created.
@@ -37,7 +37,7 @@ def make_folder(path: str) -> None:
 
 
 def append(path: str, lines: bytes, mtime: int | None = None) -> None:
-    """Append whole lines to an existing file; on disk when this returns. `mtime` sets its modification time (ns).
+    """Append whole lines to an existing file durably. `mtime` sets its modification time (ns).
 
     Raises:
         StoreError: it failed; a torn line may be left at the end.
@@ -56,10 +56,10 @@ def append(path: str, lines: bytes, mtime: int | None = None) -> None:
 
 
 def create(path: str, content: bytes, draft: str, mtime: int | None = None) -> None:
-    """Create a file in an existing folder. It is written to `draft` first, a path there that nobody else uses.
+    """Create a file in an existing folder. `draft` is an unused path in that folder, to which it is written first.
 
     Raises:
-        FileExistsError: there is one already, which is left alone.
+        FileExistsError: the file exists; it is unchanged.
         StoreError: it cannot be created.
     """
     try:
@@ -67,7 +67,7 @@ def create(path: str, content: bytes, draft: str, mtime: int | None = None) -> N
         try:
             if mtime is not None:
                 set_mtime(draft, mtime)
-            _move_if_free(draft, path)
+            _move_unless_exists(draft, path)
         finally:
             remove_if_there(draft)
         sync_folder(path)
@@ -78,7 +78,7 @@ def create(path: str, content: bytes, draft: str, mtime: int | None = None) -> N
 
 
 def replace(path: str, content: bytes, backup: str, draft: str) -> None:
-    """Replace a file's content and keep the old file as `backup`, or the first free of `backup`.2, .3 and so on.
+    """Replace a file's content and keep the old file as `backup` or, if that exists, `backup`.2, `backup`.3 and so on.
 
     Raises:
         StoreError: it failed; the file is unchanged.
@@ -109,7 +109,7 @@ def remove(path: str) -> None:
 
 
 def set_mtime(path: str, mtime: int) -> None:
-    """Set a file's modification time, in nanoseconds. Failure is ignored: only the owner may, others may write."""
+    """Set a file's modification time, in nanoseconds. Errors are ignored: a writer need not be the owner."""
     try:
         os.utime(path, ns=(mtime, mtime))
     except OSError:
@@ -117,7 +117,7 @@ def set_mtime(path: str, mtime: int) -> None:
 
 
 def store_error(path: str, error: OSError) -> StoreError:
-    """The `StoreError` that says what an error of the system means for a store at `path`."""
+    """Return the `StoreError` that describes an operating system error for a store at `path`."""
     if error.errno in _DISK_FULL:
         return StoreError(f"{path} can't grow: the disk is full")
     if error.errno == errno.EFBIG:
@@ -136,7 +136,7 @@ def _ends_with_newline(file: int) -> bool:
 
 
 def _write_draft(path: str, content: bytes, mode: int = 0o666) -> None:
-    # Removed, never truncated: a process killed between link and unlink left here a second name of a live file.
+    # Removed, not truncated: if a process was killed between link and unlink, this is a hard link to a live file.
     remove_if_there(path)
     try:
         write_new(path, content, mode=mode)
@@ -145,13 +145,13 @@ def _write_draft(path: str, content: bytes, mode: int = 0o666) -> None:
         raise
 
 
-def _move_if_free(draft: str, path: str) -> None:
+def _move_unless_exists(draft: str, path: str) -> None:
     try:
         os.link(draft, path)
     except FileExistsError:
         raise
     except OSError:
-        # The file system has no hard links. Check and rename are two steps, which the caller's lock holds together.
+        # The file system has no hard links. Check and rename are two steps, which the caller's lock makes atomic.
         if os.path.lexists(path):
             raise FileExistsError(path) from None
         os.rename(draft, path)
@@ -159,10 +159,10 @@ def _move_if_free(draft: str, path: str) -> None:
 
 def _back_up(path: str, backup: str) -> None:
     number = 1
-    while os.path.lexists(kept := backup if number == 1 else f"{backup}.{number}"):
+    while os.path.lexists(unused := backup if number == 1 else f"{backup}.{number}"):
         number += 1
     try:
-        os.link(path, kept)
+        os.link(path, unused)
     except OSError:
         with open(path, "rb") as file:
-            _write_draft(kept, file.read())
+            _write_draft(unused, file.read())

@@ -1,12 +1,12 @@
-"""The exclusive right to write in a folder, across threads and processes.
+"""An exclusive lock on a folder, across threads and processes.
 
-The lock is advisory: `flock` (on Windows, a locked byte) on a file of its own in the folder. The system releases it
-when its holder dies, so no stale lock is left. It is not taken on the files it protects because these may be replaced
-while it is held. The lock file is opened anew for every acquisition: descriptors inherited through `fork` would share
-the lock.
+The lock is advisory: `flock` (on Windows, a locked byte) on a dedicated file in the folder. The operating system
+releases it when its holder dies, so no stale lock is left. The protected files are not locked themselves, because they
+may be replaced while the lock is held. Every acquisition opens the lock file again, because descriptors inherited
+through `fork` would share the lock.
 
-Somebody may delete the lock file. So whoever has the lock checks that the locked file is still the one at its path, and
-tries again if not: two processes could otherwise hold locks on two files of the same name.
+The lock file may be deleted by a person or a program. After locking it, a process therefore checks that it is still the
+file at its path, and retries if not: otherwise two processes could hold locks on two files of the same name.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 LOCK_FILE = ".tildone.lock"
 
 _BINARY = getattr(os, "O_BINARY", 0)
-_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.0005, 0.005
+_MIN_RETRY_SECONDS, _MAX_RETRY_SECONDS = 0.0005, 0.005
 
 
 class FolderLock:
     """`with FolderLock(folder, timeout) as lock`: one holder at a time. The folder is created if necessary.
 
     Raises:
-        StoreBusy: somebody else held it for `timeout` seconds.
-        StoreError: the folder cannot be used.
+        StoreBusy: another holder kept it for longer than `timeout` seconds.
+        StoreError: the folder cannot be created or written.
     """
 
     def __init__(self, folder: str, timeout: float) -> None:
@@ -58,17 +58,17 @@ class FolderLock:
         os.close(self._file)
 
     def next_mtime(self, clock: int) -> int:
-        """A modification time (ns) for a file in the folder, later than every one given before.
+        """Return a modification time (ns) for a file in the folder, later than all times returned before.
 
-        It is the time `clock`, unless the clock went back. The newest is kept as the lock file's own modification time.
+        It is `clock`, unless the clock went back. The latest one is stored as the lock file's own modification time.
         """
         mtime = max(clock, os.fstat(self._file).st_mtime_ns + 1)
         set_mtime(self._path, mtime)
         return mtime
 
     def _acquire(self) -> None:
-        until = monotonic() + self._timeout
-        pause = _FIRST_PAUSE_SECONDS
+        deadline = monotonic() + self._timeout
+        pause = _MIN_RETRY_SECONDS
         while True:
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | _BINARY, 0o666)
             try:
@@ -78,10 +78,10 @@ class FolderLock:
             except BaseException:
                 os.close(self._file)
                 raise
-            if monotonic() > until:
+            if monotonic() > deadline:
                 raise StoreBusy(f"{self._folder} is in use by another process, for longer than we wait")
             sleep(pause)
-            pause = min(pause * 1.5, _LONGEST_PAUSE_SECONDS)
+            pause = min(pause * 1.5, _MAX_RETRY_SECONDS)
 
 
 if sys.platform == "win32":

@@ -7,7 +7,7 @@ import os
 from tildone.agents.assignment import assign_session
 from tildone.dialects import DEFAULT_DIALECT, dialect_named
 from tildone.dialects.by_hand import BY_HAND
-from tildone.dialects.native import NATIVE, STOPPED, news
+from tildone.dialects.native import NATIVE, STOPPED, describe_changes
 from tildone.dialects.native import context as plan_context
 from tildone.hooks.fast_path import CONTINUING, COST_NOTE
 from tildone.hooks.native_lists import is_mirrored
@@ -150,7 +150,7 @@ def _prompted(context: HookContext) -> HookReply | None:
     if not can_reply(context.event, ReplyKind.ADD_CONTEXT):
         return None
     _set_seen(context, context.session.state.head)
-    return HookReply(ReplyKind.ADD_CONTEXT, news(sentences))
+    return HookReply(ReplyKind.ADD_CONTEXT, describe_changes(sentences))
 
 
 def _mirror(context: HookContext) -> None:

@@ -1,1 +1,1 @@
-"""Runs an agent: the conversation, the model behind it, the tools it calls and the extensions that plug in."""
+"""Runs an agent: a conversation, the model that answers in it, its tools and its extensions."""

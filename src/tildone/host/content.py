@@ -1,22 +1,24 @@
-"""What messages are made of: blocks of content, and the usage of a request.
+"""The content blocks of messages, and the token usage of a request.
 
-`Block` is a closed union over pi's block types. Blocks of other types are kept verbatim in `UnknownBlock`, fields that
-are not known in `extra`. `content_codec` turns blocks into pi's JSON objects and back.
+`Block` is a closed union over pi's block types. A block of another type is an `UnknownBlock`, which holds its record
+verbatim; unknown fields are in `extra`. `content_codec` converts blocks to pi's JSON objects and back.
 """
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from tildone.host.wire import NO_EXTRA, Extra, JsonObject
 from tildone.kit.definition import ImageContent, TextContent, ToolResult
 from tildone.log import codec
 from tildone.value import value
 
+N = TypeVar("N", int, float)
+
 
 @value
 class TextBlock:
-    """Text. `signature` and `provider_state` are opaque data that the provider wants to see again."""
+    """Text. `signature` and `provider_state` are opaque data to be sent back to the provider."""
 
     text: str
     signature: str | None = None
@@ -26,11 +28,11 @@ class TextBlock:
 
 @value
 class ThinkingBlock:
-    """A model's reasoning. Of `redacted` reasoning only the signature is known."""
+    """A model's reasoning. If it is `redacted`, only its signature is known."""
 
     thinking: str
     signature: str | None = None
-    redacted: bool = False
+    redacted: bool | None = None
     provider_state: JsonObject | None = None
     extra: Extra = NO_EXTRA
 
@@ -46,7 +48,7 @@ class ImageBlock:
 
 @value
 class ToolCallBlock:
-    """A call of a tool. Arguments that are not a JSON object are kept in `raw_arguments`, beside an empty object."""
+    """A tool call. Arguments that are not a JSON object are in `raw_arguments`, and `arguments` is empty."""
 
     id: str
     name: str
@@ -59,7 +61,7 @@ class ToolCallBlock:
 
 @value
 class UnknownBlock:
-    """A block of a type that is not known here, verbatim."""
+    """A block of an unknown type, verbatim."""
 
     record: JsonObject
 
@@ -70,32 +72,35 @@ Content = str | tuple[Block, ...]
 
 @value
 class Cost:
-    """The price of a request in dollars."""
+    """The price of a request in dollars; None marks a number that the record does not have."""
 
-    input: float = 0
-    output: float = 0
-    cache_read: float = 0
-    cache_write: float = 0
-    total: float = 0
+    input: float | None = 0
+    output: float | None = 0
+    cache_read: float | None = 0
+    cache_write: float | None = 0
+    total: float | None = 0
     extra: Extra = NO_EXTRA
 
 
 @value
 class Usage:
-    """The tokens of a request. Those read from or written to the cache are not part of `input`."""
+    """The tokens of a request; None marks a number that the record does not have.
 
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    total_tokens: int = 0
-    cost: Cost = Cost()
+    `input` excludes tokens that were read from or written to the cache.
+    """
+
+    input: int | None = 0
+    output: int | None = 0
+    cache_read: int | None = 0
+    cache_write: int | None = 0
+    total_tokens: int | None = 0
+    cost: Cost | None = Cost()
     reasoning: int | None = None
     extra: Extra = NO_EXTRA
 
 
 def tool_call(call_id: str, name: str, arguments: str | Extra) -> ToolCallBlock:
-    """A call with arguments as a model wrote them: text that is no JSON object is kept as `raw_arguments`."""
+    """Return a call with the arguments that a model wrote; text other than a JSON object becomes `raw_arguments`."""
     if not isinstance(arguments, str):
         return ToolCallBlock(call_id, name, dict(arguments))
     if not arguments.strip():
@@ -110,17 +115,17 @@ def tool_call(call_id: str, name: str, arguments: str | Extra) -> ToolCallBlock:
 
 
 def arguments_of(call: ToolCallBlock) -> str | JsonObject:
-    """The arguments of a call; text, which fits no tool's schema, if the model wrote no JSON object."""
+    """Return the arguments of a call: an object, or the model's text if it is not a JSON object."""
     return call.arguments if call.raw_arguments is None else call.raw_arguments
 
 
 def blocks(content: Content) -> tuple[Block, ...]:
-    """Content as blocks."""
+    """Return content as blocks."""
     return (TextBlock(content),) if isinstance(content, str) else content
 
 
 def result_blocks(result: ToolResult) -> tuple[Block, ...]:
-    """The content of a tool's result as blocks of a message."""
+    """Return the content of a tool's result as blocks of a message."""
     return tuple(_result_block(content) for content in result.content)
 
 
@@ -135,16 +140,16 @@ def _result_block(content: TextContent | ImageContent) -> Block:
 
 
 def add_usage(one: Usage, other: Usage | None) -> Usage:
-    """The usage of two requests together."""
+    """Return the sum of two usages; a missing number counts as 0, except `reasoning`."""
     if other is None:
         return one
     return Usage(
-        one.input + other.input,
-        one.output + other.output,
-        one.cache_read + other.cache_read,
-        one.cache_write + other.cache_write,
-        one.total_tokens + other.total_tokens,
-        _add_cost(one.cost, other.cost),
+        _add(one.input, other.input),
+        _add(one.output, other.output),
+        _add(one.cache_read, other.cache_read),
+        _add(one.cache_write, other.cache_write),
+        _add(one.total_tokens, other.total_tokens),
+        _add_cost(one.cost or Cost(), other.cost or Cost()),
         _add_reported(one.reasoning, other.reasoning),
     )
 
@@ -155,9 +160,13 @@ def _add_reported(one: int | None, other: int | None) -> int | None:
 
 def _add_cost(one: Cost, other: Cost) -> Cost:
     return Cost(
-        one.input + other.input,
-        one.output + other.output,
-        one.cache_read + other.cache_read,
-        one.cache_write + other.cache_write,
-        one.total + other.total,
+        _add(one.input, other.input),
+        _add(one.output, other.output),
+        _add(one.cache_read, other.cache_read),
+        _add(one.cache_write, other.cache_write),
+        _add(one.total, other.total),
     )
+
+
+def _add(one: N | None, other: N | None) -> N | int:
+    return (one or 0) + (other or 0)

@@ -1,4 +1,4 @@
-"""Content blocks and usage from pi's JSON objects and back. Decoding never fails: see `message_codec`."""
+"""Converts content blocks and usage from pi's JSON objects and back. Decoding never fails: see `message_codec`."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from tildone.host.content import (
 from tildone.host.wire import Fields, JsonObject, present
 
 PROVIDER_STATE = "tildone"
-"""The field of a block that holds its `provider_state`. Pi keeps fields it does not know, and does not send them on."""
+"""The field of a block that holds its `provider_state`. Pi preserves unknown fields and sends them to no provider."""
 
 
 def decode_blocks(content: object) -> tuple[Block, ...]:
-    """Content as blocks, whether it is a string, a list of blocks, or missing."""
+    """Return content as blocks, whether it is a string, a list of blocks, or missing."""
     if isinstance(content, str):
         return (TextBlock(content),)
     return tuple(map(decode_block, content)) if isinstance(content, list) else ()
 
 
 def encode_blocks(content: Iterable[Block]) -> list[JsonObject]:
-    """Blocks as pi writes them."""
+    """Return the JSON objects of blocks."""
     return [encode_block(block) for block in content]
 
 
 def decode_block(record: object) -> Block:
-    """The block in a JSON value."""
+    """Return the block that a JSON value describes."""
     if not isinstance(record, dict):
         return UnknownBlock({"type": "unknown", "value": record})
     fields = Fields(record, "type")
@@ -55,13 +55,13 @@ def decode_block(record: object) -> Block:
 
 
 def encode_block(block: Block) -> JsonObject:
-    """The JSON object of a block."""
+    """Return the JSON object of a block."""
     match block:
         case TextBlock(text, signature, state, extra):
             return {"type": "text", "text": text, **_state("textSignature", signature, state), **extra}
         case ThinkingBlock(thinking, signature, redacted, state, extra):
-            kept = {**_state("thinkingSignature", signature, state), **({"redacted": True} if redacted else {})}
-            return {"type": "thinking", "thinking": thinking, **kept, **extra}
+            optional = {**_state("thinkingSignature", signature, state), **present(redacted=redacted)}
+            return {"type": "thinking", "thinking": thinking, **optional, **extra}
         case ImageBlock(data, mime_type, extra):
             return {"type": "image", "data": data, "mimeType": mime_type, **extra}
         case ToolCallBlock(call_id, name, arguments, raw_arguments, signature, state, extra):
@@ -75,50 +75,54 @@ def encode_block(block: Block) -> JsonObject:
 
 
 def decode_usage(record: JsonObject) -> Usage:
-    """The usage in a JSON object; a number that is missing is 0."""
+    """Return the usage that a JSON object describes."""
     fields = Fields(record)
+    cost = fields.object("cost")
     return Usage(
-        fields.number("input") or 0,
-        fields.number("output") or 0,
-        fields.number("cacheRead") or 0,
-        fields.number("cacheWrite") or 0,
-        fields.number("totalTokens") or 0,
-        _decode_cost(fields.object("cost") or {}),
+        fields.number("input"),
+        fields.number("output"),
+        fields.number("cacheRead"),
+        fields.number("cacheWrite"),
+        fields.number("totalTokens"),
+        None if cost is None else _decode_cost(cost),
         fields.number("reasoning"),
         fields.rest,
     )
 
 
 def encode_usage(usage: Usage) -> JsonObject:
-    """The JSON object of a usage."""
-    cost = usage.cost
-    return {
-        "input": usage.input,
-        "output": usage.output,
-        "cacheRead": usage.cache_read,
-        "cacheWrite": usage.cache_write,
-        "totalTokens": usage.total_tokens,
-        "cost": {
-            "input": cost.input,
-            "output": cost.output,
-            "cacheRead": cost.cache_read,
-            "cacheWrite": cost.cache_write,
-            "total": cost.total,
-            **cost.extra,
-        },
-        **present(reasoning=usage.reasoning),
-        **usage.extra,
-    }
+    """Return the JSON object of a usage."""
+    numbers = present(
+        input=usage.input,
+        output=usage.output,
+        cacheRead=usage.cache_read,
+        cacheWrite=usage.cache_write,
+        totalTokens=usage.total_tokens,
+        cost=None if usage.cost is None else _encode_cost(usage.cost),
+        reasoning=usage.reasoning,
+    )
+    return {**numbers, **usage.extra}
+
+
+def _encode_cost(cost: Cost) -> JsonObject:
+    prices = present(
+        input=cost.input,
+        output=cost.output,
+        cacheRead=cost.cache_read,
+        cacheWrite=cost.cache_write,
+        total=cost.total,
+    )
+    return {**prices, **cost.extra}
 
 
 def _decode_cost(record: JsonObject) -> Cost:
     fields = Fields(record)
     return Cost(
-        fields.number("input") or 0,
-        fields.number("output") or 0,
-        fields.number("cacheRead") or 0,
-        fields.number("cacheWrite") or 0,
-        fields.number("total") or 0,
+        fields.number("input"),
+        fields.number("output"),
+        fields.number("cacheRead"),
+        fields.number("cacheWrite"),
+        fields.number("total"),
         fields.rest,
     )
 

@@ -1,4 +1,4 @@
-"""The conversations of a project: started, found again and forked, each in a file of pi's format or in memory."""
+"""Starts, finds and forks the conversations of a project, each in a file of pi's format or in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tildone.stores.pi.session_file import SessionFile, file_name, header, load,
 
 
 class Conversations:
-    """Opens transcripts in a folder; without one they are kept in memory only."""
+    """Opens transcripts in a folder, or in memory if there is no folder."""
 
     def __init__(
         self, folder: str | None, cwd: str, *, now: Callable[[], int], new_conversation_id: Callable[[], str]
@@ -25,30 +25,30 @@ class Conversations:
         self._new_conversation_id = new_conversation_id
 
     def new(self, parent: str | None = None) -> Transcript:
-        """An empty conversation."""
+        """Return a new, empty conversation."""
         first = header(self._new_conversation_id(), self.cwd, self._now(), parent)
         return self._opened(first, [], self._path(first))
 
     def latest(self) -> Transcript | None:
-        """The conversation that was written to last."""
+        """Return the conversation that was written to last."""
         path = newest_file(self.folder) if self.folder else None
         return self.load(path) if path else None
 
     def load(self, path: str) -> Transcript:
-        """The conversation in a file. What is added to it is written to the same file."""
+        """Return the conversation in a file. New entries are appended to that file."""
         first, records = load(path)
         return self._opened(first, records, path, exists=True)
 
     def find(self, name: str) -> Transcript:
-        """The conversation in the file of that path, or whose id contains that text.
+        """Return the conversation in the file at the path `name`, or the one whose id contains `name`.
 
         Raises:
-            NotFound: there is none, or more than one.
+            NotFound: no conversation matches, or several do.
         """
         if os.path.exists(name):
             return self.load(name)
-        inside = os.listdir(self.folder) if self.folder and os.path.isdir(self.folder) else []
-        found = [one for one in inside if one.endswith(".jsonl") and name and name in one]
+        files = os.listdir(self.folder) if self.folder and os.path.isdir(self.folder) else []
+        found = [file for file in files if file.endswith(".jsonl") and name and name in file]
         if not found:
             raise NotFound(f"there is no conversation {name!r}")
         if len(found) > 1:
@@ -56,10 +56,10 @@ class Conversations:
         return self.load(os.path.join(self.folder or "", found[0]))
 
     def fork(self, source: Transcript, entry_id: str) -> tuple[Transcript, str]:
-        """A new conversation that branches off before a message of the person, and the text of that message.
+        """Return a new conversation that branches off before a message of the person, and the text of that message.
 
         Raises:
-            Refused: the entry is not a message of the person.
+            Refused: the entry is not a message from the person.
         """
         entry = source.entry(entry_id)
         if not isinstance(entry.body, MessageEntry) or not isinstance(entry.body.message, UserMessage):
@@ -80,7 +80,7 @@ class Conversations:
 
 
 def _before(source: Transcript, entry: Entry) -> list[Entry]:
-    """The path to an entry, without it."""
+    """Return the path to an entry, without the entry itself."""
     leaf = source.leaf
     source.move(entry.parent_id)
     path = source.branch()
@@ -89,5 +89,5 @@ def _before(source: Transcript, entry: Entry) -> list[Entry]:
 
 
 def _entry_id() -> str:
-    """Eight hexadecimal digits, as pi's entries have."""
+    """Return eight random hexadecimal digits, the form of pi's entry ids."""
     return os.urandom(4).hex()

@@ -1,7 +1,7 @@
-"""Delivery of events: handlers of extensions first, in the order of their registration, then listeners.
+"""Delivers events: to the handlers of extensions, in the order of registration, then to listeners.
 
-A handler that raises is reported as an `ExtensionError`, and the rest still run: an extension cannot break the host.
-Listeners are the host's own shells; what they raise is a bug, and is not caught.
+A handler that raises is reported as an `ExtensionError`, and the others still run: an extension cannot break the host.
+Listeners are the host's own shells; an exception from one is a bug and is not caught.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Listener = Callable[[PublicEvent], None]
 
 
 class Dispatcher:
-    """Handlers and listeners of one host. Handlers are given `ctx` beside the event."""
+    """The handlers and listeners of one host. A handler is called with the event and `ctx`."""
 
     def __init__(self, ctx: ExtensionContext) -> None:
         self._ctx = ctx
@@ -33,19 +33,19 @@ class Dispatcher:
         self._handlers.setdefault(kind, []).append((extension, handler))
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Deliver every public event to `listener`; call the result to unsubscribe."""
+        """Deliver every public event to `listener`; call the returned function to unsubscribe."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     async def emit(self, event: ExtensionEvent) -> list[Reply]:
-        """Deliver an event to extensions, then to listeners if it is public; the replies of the extensions."""
+        """Deliver an event to extensions, then to listeners if it is public; return the replies of the extensions."""
         replies = [await self._reply(extension, handler, event) for extension, handler in self._handlers_of(event)]
         if isinstance(event, AgentEvent):
             self.publish(event)
         return [reply for reply in replies if reply is not None]
 
     async def fold(self, event: E, step: Callable[[E, Reply], E]) -> E:
-        """Deliver an event handler by handler; after each reply, `step` gives the event for the next handler."""
+        """Deliver an event to the handlers in turn; `step` applies each reply to the event for the next handler."""
         for extension, handler in self._handlers_of(event):
             reply = await self._reply(extension, handler, event)
             if reply is not None:
@@ -70,6 +70,6 @@ class Dispatcher:
         try:
             reply = handler(event, self._ctx)
             return await reply if inspect.isawaitable(reply) else reply
-        except Exception as error:  # noqa: BLE001  an extension is a stranger: it is reported, and the rest run
+        except Exception as error:  # noqa: BLE001  an extension may raise anything: it is reported, and the others run
             self.report(extension, event.type, error)
             return None

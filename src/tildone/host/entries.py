@@ -1,8 +1,7 @@
 """The entries of a conversation file as typed records.
 
-An `Entry` is one line below the header: its place in the tree, a typed `body`, and `record`, the JSON object as it is
-in the file. The record is what is written when an entry is copied to another file, so unknown fields and entry types
-survive unchanged.
+An `Entry` is one line below the header: its position in the tree, a typed `body`, and `record`, the JSON object in
+the file. Copying an entry to another file writes its record, so unknown fields and entry types are preserved.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class ConversationInfoEntry:
 
 @value
 class ModelChangeEntry:
-    """From here on another model answers."""
+    """Another model answers from this entry on."""
 
     provider: str
     model_id: str
@@ -76,7 +75,7 @@ class BranchSummaryEntry:
 
 @value
 class ContextEditEntry:
-    """Other content for the message of another entry in what models are shown; None hides the message."""
+    """Replaces the content of another entry's message in requests to models; None leaves the message out."""
 
     target_id: str
     replacement: JsonValue = None
@@ -84,7 +83,7 @@ class ContextEditEntry:
 
 @value
 class UnknownEntry:
-    """An entry of a type that is not known here; `fields` are what is not part of every entry."""
+    """An entry of an unknown type; `fields` are those that not every entry has."""
 
     type: str
     fields: JsonObject
@@ -106,7 +105,7 @@ EntryBody = (
 
 @value
 class Entry:
-    """One entry of the tree. `timestamp` is in milliseconds since 1970, and None if the file does not say."""
+    """One entry of the tree. `timestamp` is in milliseconds since 1970, or None if the record has no valid one."""
 
     id: str
     parent_id: str | None

@@ -1,4 +1,7 @@
-"""Entries from pi's JSON objects and back. Decoding never fails: what lacks a required field is an `UnknownEntry`."""
+"""Converts entries from pi's JSON objects and back.
+
+Decoding never fails: an entry that lacks a required field becomes an `UnknownEntry`.
+"""
 
 from __future__ import annotations
 
@@ -27,20 +30,20 @@ _COMMON = ("type", "id", "parentId", "timestamp")
 
 
 def decode_entry(record: JsonObject) -> Entry:
-    """The entry in a JSON object, which has a type and an id."""
+    """Return the entry in a JSON object, which must have a type and an id."""
     at, parent = parse_timestamp(record.get("timestamp")), record.get("parentId")
     return Entry(record["id"], parent if isinstance(parent, str) else None, at, decode_body(record), record)
 
 
 def new_entry(entry_id: str, parent_id: str | None, at: int, body: EntryBody) -> Entry:
-    """An entry that is about to be written."""
+    """Return an entry that is about to be written."""
     kind, fields = encode_body(body)
     record = {"type": kind, "id": entry_id, "parentId": parent_id, "timestamp": format_timestamp(at), **fields}
     return Entry(entry_id, parent_id, at, body, record)
 
 
 def decode_body(record: JsonObject) -> EntryBody:
-    """What an entry says, apart from its place in the tree."""
+    """Return the body of the entry in a JSON object."""
     kind, fields = str(record["type"]), Fields(record, *_COMMON)
     unknown = UnknownEntry(kind, dict(fields.rest))
     decode = _DECODERS.get(kind)
@@ -49,7 +52,7 @@ def decode_body(record: JsonObject) -> EntryBody:
 
 
 def encode_body(body: EntryBody) -> tuple[str, JsonObject]:
-    """The type of an entry, and the fields that only entries of this type have."""
+    """Return the type of an entry, and the fields that are specific to that type."""
     match body:
         case MessageEntry(message):
             return "message", {"message": encode_message(message)}

@@ -1,4 +1,4 @@
-"""Events as the JSON objects of pi's event stream. They are only written, never read."""
+"""Encodes events as the JSON objects of pi's event stream, which are never decoded."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tildone.kit.definition import ToolResult, result_to_json
 
 
 def encode_event(event: PublicEvent) -> JsonObject:
-    """The record of an event."""
+    """Return the JSON object of an event."""
     return {"type": event.type, **_fields(event)}
 
 
 def encode_result(result: ToolResult) -> JsonObject:
-    """A tool's result; whether it is an error is said beside it."""
-    shown = result_to_json(result)
-    return {"content": shown["content"], "details": shown["details"]}
+    """Return the JSON object of a tool's result, without the error flag: records have that in a field of their own."""
+    record = result_to_json(result)
+    return {"content": record["content"], "details": record["details"]}
 
 
 def _fields(event: PublicEvent) -> JsonObject:
@@ -86,7 +86,7 @@ def _report_fields(
 
 
 def encode_block_event(event: BlockEvent) -> JsonObject:
-    """Progress of a block, as pi's `assistantMessageEvent`."""
+    """Return the progress of a block as pi's `assistantMessageEvent`."""
     match event:
         case BlockStart(BlockKind.TOOL_CALL, index, call_id, tool_name):
             return {"type": "toolcall_start", "contentIndex": index, "id": call_id, "toolName": tool_name}

@@ -27,7 +27,7 @@ class AgentStart:
 
 @value
 class AgentEnd:
-    """The agent has stopped; `messages` are all that were added since the prompt."""
+    """The agent has stopped; `messages` are all messages since the prompt."""
 
     type = "agent_end"
     messages: Sequence[Message]
@@ -116,7 +116,7 @@ class ToolExecutionEnd:
 
 @value
 class QueueUpdate:
-    """The texts of the messages that wait to be delivered."""
+    """The queues have changed; the fields are the texts of the queued messages."""
 
     type = "queue_update"
     steering: Sequence[str]
@@ -171,7 +171,7 @@ class ExtensionError:
 
 @value
 class CustomEvent:
-    """An extension's own event, for listeners only."""
+    """A custom event of an extension, for listeners only."""
 
     type: str
     fields: JsonObject
@@ -189,7 +189,7 @@ AgentEvent = (
     | ToolExecutionStart
     | ToolExecutionEnd
 )
-"""The course of a run, for extensions and listeners."""
+"""Events in the course of a run, for extensions and listeners."""
 
 Report = (
     ToolExecutionUpdate
@@ -201,6 +201,6 @@ Report = (
     | ExtensionError
     | CustomEvent
 )
-"""For listeners only."""
+"""Events for listeners only."""
 
 PublicEvent = AgentEvent | Report

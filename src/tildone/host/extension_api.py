@@ -1,4 +1,4 @@
-"""What an extension may do to a host."""
+"""The interface of the host for extensions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RunCommand = Callable[[str, ExtensionContext], Awaitable[None]]
 
 @value
 class SlashCommand:
-    """Something that a person calls by typing `/name` and arguments: `run(arguments, ctx)`."""
+    """A command that the person types as `/name` and arguments; it calls `run(arguments, ctx)`."""
 
     name: str
     description: str
@@ -32,12 +32,12 @@ class Outbox(Protocol):
     """Where extensions send messages and entries."""
 
     def send_user(self, text: str, *, deliver_as: Delivery | None = None) -> None:
-        """Say something in the person's place."""
+        """Send a message on behalf of the person."""
 
     def send_custom(
         self, message: CustomMessage | DeveloperMessage, *, trigger_turn: bool, deliver_as: Delivery | None
     ) -> None:
-        """Add a message to the conversation, now or when it is due."""
+        """Add a message to the conversation, now or at the time that `deliver_as` names."""
 
     def append_custom_entry(self, custom_type: str, data: JsonValue) -> None:
         """Add an entry that the model does not see."""
@@ -52,7 +52,7 @@ class Contributions:
 
 
 class ExtensionAPI:
-    """The host, from the side of one extension."""
+    """The host as one extension uses it."""
 
     def __init__(
         self, name: str, runtime: Runtime, dispatcher: Dispatcher, contributions: Contributions, outbox: Outbox
@@ -64,7 +64,7 @@ class ExtensionAPI:
         self._outbox = outbox
 
     def on(self, kind: type[E], handler: Handler[E]) -> None:
-        """Register `handler(event, ctx)`, sync or async, for one kind of event; `events` lists what it may reply."""
+        """Register `handler(event, ctx)`, sync or async, for one kind of event; see `extension_events` for replies."""
         self._dispatcher.on(self.name, kind, handler)
 
     def register_tool(self, tool: ToolDefinition) -> None:
@@ -76,19 +76,19 @@ class ExtensionAPI:
         self._contributions.commands[name] = SlashCommand(name, description, run)
 
     def register_message_renderer(self, custom_type: str, render: Renderer) -> None:
-        """Say how messages of a custom type are drawn."""
+        """Set the renderer for messages of a custom type."""
         self._contributions.renderers[custom_type] = render
 
     def tool(self, name: str) -> ToolDefinition | None:
-        """The tool of that name, to wrap it or to delegate to it."""
+        """Return the tool with this name, for wrapping it or delegating to it."""
         return self._runtime.tools.get(name)
 
     def active_tools(self) -> list[str]:
-        """The names of the tools that the model is offered."""
+        """Return the names of the tools that are offered to the model."""
         return [tool.name for tool in self._runtime.active_tools()]
 
     def set_active_tools(self, names: Sequence[str]) -> None:
-        """Offer these tools only."""
+        """Offer only these tools to the model."""
         self._runtime.inactive = set(self._runtime.tools) - set(names)
 
     def send_message(
@@ -102,7 +102,7 @@ class ExtensionAPI:
         self._outbox.send_custom(message, trigger_turn=trigger_turn, deliver_as=deliver_as)
 
     def send_user_message(self, text: str, *, deliver_as: Delivery | None = None) -> None:
-        """Say something in the person's place.
+        """Send a message on behalf of the person.
 
         Raises:
             HostBusy: a turn is running, and `deliver_as` does not say when to deliver.
@@ -110,9 +110,9 @@ class ExtensionAPI:
         self._outbox.send_user(text, deliver_as=deliver_as)
 
     def publish(self, kind: str, **fields: JsonValue) -> None:
-        """Tell listeners of an event of the extension's own."""
+        """Publish a custom event to listeners."""
         self._dispatcher.publish(CustomEvent(kind, fields))
 
     def append_entry(self, custom_type: str, data: JsonValue) -> None:
-        """Remember something in the conversation that the model does not see."""
+        """Append an entry to the conversation that the model does not see."""
         self._outbox.append_custom_entry(custom_type, data)

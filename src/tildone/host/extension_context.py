@@ -1,4 +1,4 @@
-"""What a handler, a command or a tool is given: where it runs, who watches, and the conversation it runs in."""
+"""The context of handlers, commands and tools: the working directory, the UI, the model and the conversation."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class ConversationView:
 
     @property
     def file(self) -> str | None:
-        """The file it is kept in, if any."""
+        """The file of the conversation, if it has one."""
         return self._runtime.transcript.file
 
     def branch(self) -> list[Entry]:
-        """The entries from the root to the leaf, oldest first."""
+        """Return the entries from the root to the leaf, oldest first."""
         return self._runtime.transcript.branch()
 
     def branch_records(self) -> list[JsonObject]:
-        """The same as JSON objects, which is how dialects read a plan from them."""
+        """Return the entries of `branch` as JSON objects, the form from which dialects recover a plan."""
         return [entry.record for entry in self.branch()]
 
     def entries(self) -> list[Entry]:
-        """Every entry of every branch."""
+        """Return every entry of every branch."""
         return self._runtime.transcript.entries
 
 
@@ -50,12 +50,12 @@ class ExtensionContext:
 
     @property
     def has_ui(self) -> bool:
-        """Whether anybody watches."""
+        """Whether there is a UI that can show messages and ask questions."""
         return self._runtime.ui.has_ui
 
     @property
     def ui(self) -> UI:
-        """The screen of whoever watches."""
+        """The UI; without one, questions are declined."""
         return self._runtime.ui
 
     @property
@@ -84,13 +84,13 @@ class ExtensionContext:
         return not self._runtime.is_running
 
     def now(self) -> int:
-        """Milliseconds since 1970, by the host's clock."""
+        """Return the time of the host's clock, in milliseconds since 1970."""
         return self._runtime.now()
 
     def after(self, delay_ms: int, callback: Callable[[], None], *, holds: bool = False) -> Cancel:
-        """Call back after a delay; call the result to cancel.
+        """Call back after a delay; call the returned function to cancel.
 
-        With `holds` the callback continues the agent's work: the run is not over until it was called or cancelled.
+        With `holds`, the run is not over until the callback was called or cancelled.
         """
         if not holds:
             return self._runtime.after(delay_ms, callback)
@@ -104,7 +104,7 @@ class ExtensionContext:
 
 
 def _then(first: Callable[[], None], last: Callable[[], None]) -> None:
-    """Call both, the last even if the first raises."""
+    """Call both functions, the last even if the first raises."""
     try:
         first()
     finally:

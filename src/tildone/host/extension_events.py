@@ -24,7 +24,7 @@ class ConversationStart:
 
 @value
 class BranchChange:
-    """The conversation goes on from another entry: extensions read their state again."""
+    """The conversation continues from another entry: extensions read their state again."""
 
     type = "session_tree"
     leaf: str | None
@@ -39,14 +39,14 @@ class ConversationEnd:
 
 @value
 class Interruption:
-    """The person takes over: whatever an extension was about to start is cancelled."""
+    """The person takes over: extensions cancel what they are about to start."""
 
     type = "interrupted"
 
 
 @value
 class BeforeAgentStart:
-    """The person has said something. Reply with an `AgentStartReply`."""
+    """The person has sent a message. Reply with an `AgentStartReply`."""
 
     type = "before_agent_start"
     prompt: str
@@ -84,7 +84,7 @@ class ToolResultReady:
 
 @value
 class BeforeSettle:
-    """Nothing is left to do. Reply with `KeepGoing`."""
+    """The run is about to settle. Reply with `KeepGoing`."""
 
     type = "agent_before_settle"
     messages: Sequence[Message]
@@ -144,7 +144,7 @@ class ReplaceResult:
 
 @value
 class KeepGoing:
-    """Let the agent go on with these messages."""
+    """Continue the agent with these messages."""
 
     messages: Sequence[CustomMessage | DeveloperMessage]
 

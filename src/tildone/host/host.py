@@ -1,4 +1,4 @@
-"""The host: one conversation, its tools and extensions, and the turns that a model takes in it."""
+"""The host: runs the turns of a model in one conversation, with its tools and extensions."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ Extension = Callable[[ExtensionAPI], None]
 
 
 class HostBusy(TildoneError):
-    """A turn is running, and the caller did not say when to deliver the message."""
+    """A turn is running, and the caller did not specify when to deliver the message."""
 
 
 class Host:
-    """Runs an agent. The model, the conversation, the screen and the clock are handed in."""
+    """Runs an agent with the given model, conversation, UI and clock."""
 
     def __init__(  # noqa: PLR0913  everything a host is given comes in by name
         self,
@@ -91,12 +91,12 @@ class Host:
 
     @property
     def renderers(self) -> dict[str, Renderer]:
-        """How custom messages are drawn, by their type."""
+        """The renderers of custom messages, by custom type."""
         return self._contributions.renderers
 
     @property
     def pending(self) -> PendingWork:
-        """What is about to start by itself."""
+        """Work that will start without the person, such as a countdown."""
         return self.runtime.pending
 
     @property
@@ -110,17 +110,17 @@ class Host:
         return self.runtime.signal
 
     def load(self, extensions: Iterable[tuple[str, Extension]]) -> list[ExtensionError]:
-        """Load extensions, each under its name; the errors of those that raised, which are published, too."""
+        """Load extensions under their names; publish and return the errors of those that raised."""
         failures = []
         for name, extension in extensions:
             try:
                 extension(ExtensionAPI(name, self.runtime, self.dispatcher, self._contributions, self))
-            except Exception as error:  # noqa: BLE001  an extension is a stranger: it is reported, and the rest load
+            except Exception as error:  # noqa: BLE001  an extension may raise anything: it is reported, and the others load
                 failures.append(self.dispatcher.report(name, "load", error))
         return failures
 
     def listen(self, listener: Listener) -> Cancel:
-        """Deliver every public event to `listener`; call the result to unsubscribe."""
+        """Deliver every public event to `listener`; call the returned function to unsubscribe."""
         return self.dispatcher.listen(listener)
 
     def publish(self, event: PublicEvent) -> None:
@@ -128,11 +128,11 @@ class Host:
         self.dispatcher.publish(event)
 
     async def start(self, reason: str = "startup") -> None:
-        """Open the conversation: extensions read the state they need."""
+        """Tell extensions that the conversation is open, so that they read their state from it."""
         await self.dispatcher.emit(ConversationStart(reason))
 
     async def close(self) -> None:
-        """Abort what runs, and tell the extensions."""
+        """Abort the running turn, wait for its end, and tell the extensions."""
         self.request_abort("the host is closing")
         await self.settled()
         await self.dispatcher.emit(ConversationEnd())
@@ -142,10 +142,10 @@ class Host:
         await self.dispatcher.emit(Interruption())
 
     async def prompt(self, text: str, images: Sequence[ImageBlock] = (), behavior: Delivery | None = None) -> None:
-        """Take what a person typed: a command is run, anything else starts a turn or joins the running one.
+        """Process a line from the person: run a command, or start a turn or queue the text for the running one.
 
         Raises:
-            HostBusy: a turn is running, and `behavior` does not say when to deliver.
+            HostBusy: a turn is running, and `behavior` is None.
         """
         name, _, rest = text[1:].partition(" ") if text.startswith("/") else ("", "", "")
         if name in self.commands:
@@ -154,21 +154,21 @@ class Host:
         self._deliver(UserMessage((TextBlock(text), *images), self.runtime.now()), behavior)
 
     def steer(self, text: str) -> None:
-        """Say something that the model reads before its next request."""
+        """Send a message that is delivered before the next request to the model."""
         self.send_user(text, deliver_as=Delivery.STEER)
 
     def follow_up(self, text: str) -> None:
-        """Say something that the model reads when it has stopped."""
+        """Send a message that is delivered when the model has stopped."""
         self.send_user(text, deliver_as=Delivery.FOLLOW_UP)
 
     def send_user(self, text: str, *, deliver_as: Delivery | None = None) -> None:
-        """Say something in the person's place."""
+        """Send a message on behalf of the person."""
         self._deliver(UserMessage((TextBlock(text),), self.runtime.now()), deliver_as)
 
     def send_custom(
         self, message: CustomMessage | DeveloperMessage, *, trigger_turn: bool, deliver_as: Delivery | None
     ) -> None:
-        """Add a message to the conversation, now or when it is due."""
+        """Add a message to the conversation, now or at the time that `deliver_as` names."""
         dated = stamped(message, self.runtime.now())
         queues = self.runtime.queues
         if deliver_as is Delivery.NEXT_TURN:
@@ -198,24 +198,24 @@ class Host:
             await asyncio.shield(self.runtime.task)
 
     async def over(self) -> None:
-        """Wait until no turn is running, and none is about to start by itself."""
+        """Wait until no turn is running and none is pending."""
         while self.is_running or self.pending:
             await self.settled()
             await self.pending.released()
 
     def clear_queues(self) -> tuple[list[str], list[str]]:
-        """Drop the messages that wait; their texts, steering first."""
+        """Drop the queued messages; return the texts of steering messages and of follow-ups."""
         waiting = self.runtime.queues.texts()
         self.runtime.queues.clear()
         self._publish_queues()
         return waiting
 
     def use(self, transcript: Transcript) -> None:
-        """Go on in another conversation."""
+        """Continue in another conversation."""
         self.runtime.transcript = transcript
 
     async def turn_to(self, entry_id: str | None) -> None:
-        """Go on from another entry; what was said after it stays, on a branch of its own.
+        """Continue from another entry; the entries after it remain on a branch of their own.
 
         Raises:
             UnknownEvent: there is no such entry.
@@ -242,7 +242,7 @@ class Host:
     async def _run_command(self, command: SlashCommand, arguments: str) -> None:
         try:
             await command.run(arguments, self.ctx)
-        except Exception as error:  # noqa: BLE001  an extension is a stranger: it is reported
+        except Exception as error:  # noqa: BLE001  an extension may raise anything: it is reported
             self.dispatcher.report(command.name, "command", error)
 
     def _publish_queues(self) -> None:
@@ -250,5 +250,5 @@ class Host:
 
 
 def event_loop_timer(delay_ms: int, callback: Callable[[], None]) -> Cancel:
-    """Call back after a delay, on the running event loop; call the result to cancel."""
+    """Call back after a delay, on the running event loop; call the returned function to cancel."""
     return asyncio.get_running_loop().call_later(delay_ms / 1000, callback).cancel

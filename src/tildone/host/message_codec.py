@@ -1,7 +1,8 @@
-"""Messages from pi's JSON objects and back.
+"""Converts messages from pi's JSON objects and back.
 
 Decoding never fails: a message that lacks a required field becomes an `UnknownMessage`, so a damaged or foreign record
-is kept and shown to nobody. Encoding a decoded record gives the same fields and values again.
+is preserved but shown to nobody. Encoding a decoded record restores its fields and values; only missing content
+becomes an empty list, and the text content of an assistant message or tool result a list with one block.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tildone.host.wire import Fields, JsonObject, present
 
 
 def decode_message(record: JsonObject) -> Message:
-    """The message in a JSON object."""
+    """Return the message that a JSON object describes."""
     role = record.get("role")
     decode = _DECODERS.get(role) if isinstance(role, str) else None
     message = decode(Fields(record, "role")) if decode else None
@@ -35,7 +36,7 @@ def decode_message(record: JsonObject) -> Message:
 
 
 def encode_message(message: Message) -> JsonObject:
-    """The JSON object of a message."""
+    """Return the JSON object of a message."""
     match message:
         case UserMessage(content, timestamp, extra):
             return {"role": "user", "content": _encode_content(content), **present(timestamp=timestamp), **extra}
@@ -63,18 +64,18 @@ def encode_message(message: Message) -> JsonObject:
 
 
 def decode_custom(fields: Fields) -> CustomMessage | None:
-    """The part that a custom message shares with the entry it is kept in."""
+    """Return the custom message in the fields of a message or of an entry; None if a required field is missing."""
     custom_type, content = fields.text("customType"), _decode_content(fields)
     if custom_type is None or content is None:
         return None
-    display, details, at = fields.flag("display"), fields.anything("details"), fields.number("timestamp")
+    display, details, at = fields.flag("display"), fields.not_null("details"), fields.number("timestamp")
     return CustomMessage(custom_type, content, display, details, at, fields.rest)
 
 
 def encode_custom(message: CustomMessage) -> JsonObject:
-    """The part that a custom message shares with the entry it is kept in."""
-    shown = {"customType": message.custom_type, "content": _encode_content(message.content), "display": message.display}
-    return {**shown, **present(details=message.details), **message.extra}
+    """Return the fields that a custom message and its entry have in common."""
+    required = {"customType": message.custom_type, "content": _encode_content(message.content)}
+    return {**required, **present(display=message.display, details=message.details), **message.extra}
 
 
 def _decode_user(fields: Fields) -> UserMessage:
@@ -124,7 +125,7 @@ def _decode_tool_result(fields: Fields) -> ToolResultMessage | None:
     call_id, name = fields.text("toolCallId"), fields.text("toolName")
     if call_id is None or name is None:
         return None
-    content, details = decode_blocks(fields.anything("content")), fields.anything("details")
+    content, details = decode_blocks(fields.anything("content")), fields.not_null("details")
     return ToolResultMessage(
         call_id, name, content, details, fields.flag("isError"), fields.number("timestamp"), fields.rest
     )
@@ -136,9 +137,7 @@ def _encode_tool_result(message: ToolResultMessage) -> JsonObject:
         "toolCallId": message.tool_call_id,
         "toolName": message.tool_name,
         "content": encode_blocks(message.content),
-        **present(details=message.details),
-        "isError": message.is_error,
-        **present(timestamp=message.timestamp),
+        **present(details=message.details, isError=message.is_error, timestamp=message.timestamp),
         **message.extra,
     }
 
@@ -168,16 +167,19 @@ def _decode_bash(fields: Fields) -> BashExecutionMessage | None:
 
 
 def _encode_bash(message: BashExecutionMessage) -> JsonObject:
-    flags = {"cancelled": message.cancelled, "truncated": message.truncated}
-    if message.exclude_from_context:
-        flags["excludeFromContext"] = True
+    optional = present(
+        exitCode=message.exit_code,
+        cancelled=message.cancelled,
+        truncated=message.truncated,
+        excludeFromContext=message.exclude_from_context,
+        fullOutputPath=message.full_output_path,
+        timestamp=message.timestamp,
+    )
     return {
         "role": "bashExecution",
         "command": message.command,
         "output": message.output,
-        **present(exitCode=message.exit_code),
-        **flags,
-        **present(fullOutputPath=message.full_output_path, timestamp=message.timestamp),
+        **optional,
         **message.extra,
     }
 

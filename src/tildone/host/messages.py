@@ -1,7 +1,8 @@
 """The messages of a conversation as typed records.
 
-`Message` is a closed union over pi's roles. Messages of other roles are kept verbatim in `UnknownMessage`, fields that
-are not known in `extra`. `message_codec` turns messages into pi's JSON objects and back.
+`Message` is a closed union over pi's roles. A message of another role is an `UnknownMessage`, which holds its record
+verbatim; unknown fields are in `extra`. A field is None if the record does not have it. `message_codec` converts
+messages to pi's JSON objects and back.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tildone.value import replace, value
 
 
 class StopReason(StrEnum):
-    """Why a model ended its message. Files of other programs may hold reasons that are not listed here."""
+    """Why a model ended its message. Files of other programs may contain other reasons."""
 
     PENDING = "pending"
     STOP = "stop"
@@ -28,7 +29,7 @@ class StopReason(StrEnum):
 
 
 class ModelIdentity(Protocol):
-    """Which model answers: the API it is reached by, its provider, its name."""
+    """Identifies a model: its API, its provider and its name."""
 
     @property
     def api(self) -> str: ...
@@ -40,7 +41,7 @@ class ModelIdentity(Protocol):
 
 @value
 class UserMessage:
-    """A message of the person, or of an extension in their place."""
+    """A message from the person, or from an extension on their behalf."""
 
     content: Content
     timestamp: int | None = None
@@ -66,7 +67,7 @@ class AssistantMessage:
 
     @property
     def failed(self) -> bool:
-        """Whether the model did not come to its end: the request failed, or it was aborted."""
+        """Whether the answer is incomplete: the request failed or was aborted."""
         return self.stop_reason in {StopReason.ERROR, StopReason.ABORTED}
 
 
@@ -78,7 +79,7 @@ class ToolResultMessage:
     tool_name: str
     content: tuple[Block, ...]
     details: JsonValue = None
-    is_error: bool = False
+    is_error: bool | None = False
     timestamp: int | None = None
     extra: Extra = NO_EXTRA
 
@@ -89,7 +90,7 @@ class CustomMessage:
 
     custom_type: str
     content: Content
-    display: bool = False
+    display: bool | None = False
     details: JsonValue = None
     timestamp: int | None = None
     extra: Extra = NO_EXTRA
@@ -97,7 +98,7 @@ class CustomMessage:
 
 @value
 class DeveloperMessage:
-    """An instruction to the model that is not the person's. `attribution` names its origin."""
+    """An instruction to the model from someone other than the person. `attribution` names its origin."""
 
     content: Content
     attribution: str | None = None
@@ -112,10 +113,10 @@ class BashExecutionMessage:
     command: str
     output: str
     exit_code: int | None = None
-    cancelled: bool = False
-    truncated: bool = False
+    cancelled: bool | None = False
+    truncated: bool | None = False
     full_output_path: str | None = None
-    exclude_from_context: bool = False
+    exclude_from_context: bool | None = None
     timestamp: int | None = None
     extra: Extra = NO_EXTRA
 
@@ -132,7 +133,7 @@ class BranchSummaryMessage:
 
 @value
 class CompactionSummaryMessage:
-    """A summary that stands for everything before a compaction."""
+    """A summary that replaces everything before a compaction."""
 
     summary: str
     tokens_before: int | None = None
@@ -142,7 +143,7 @@ class CompactionSummaryMessage:
 
 @value
 class UnknownMessage:
-    """A message of a role that is not known here, verbatim. Models are not shown it."""
+    """A message of an unknown role, verbatim. It is not sent to models."""
 
     record: JsonObject
 
@@ -160,25 +161,25 @@ Message = (
 )
 
 ModelMessage = UserMessage | AssistantMessage | ToolResultMessage
-"""What a model is shown; see `model_context`."""
+"""The messages that are sent to models; see `model_context`."""
 
 
 def assistant_message(
     content: Sequence[Block], model: ModelIdentity, stop_reason: StopReason, at: int, *, error: str | None = None
 ) -> AssistantMessage:
-    """A message of that model which used no tokens."""
+    """Return a message of `model` with a usage of zero tokens."""
     return AssistantMessage(
         tuple(content), model.api, model.provider, model.id, Usage(), stop_reason, at, error_message=error
     )
 
 
 def tool_result_message(call: ToolCallBlock, result: ToolResult, *, is_error: bool, at: int) -> ToolResultMessage:
-    """The result of that call."""
+    """Return the message with the result of `call`."""
     return ToolResultMessage(call.id, call.name, result_blocks(result), result.details, is_error, at)
 
 
 def content_of(message: Message) -> Content:
-    """The content of a message; its summary if it is one; nothing for the rest."""
+    """Return the content of a message, or its summary; empty for messages that have neither."""
     match message:
         case (
             UserMessage(content=content)
@@ -197,21 +198,21 @@ def content_of(message: Message) -> Content:
 
 
 def text_of(message: Message) -> str:
-    """The text of a message, without thinking, calls and images."""
+    """Return the text of a message, without thinking, calls and images."""
     return "\n".join(block.text for block in blocks(content_of(message)) if isinstance(block, TextBlock))
 
 
 def tool_calls(message: Message) -> list[ToolCallBlock]:
-    """The calls in a message, in order."""
+    """Return the tool calls of a message, in order."""
     content = message.content if isinstance(message, AssistantMessage) else ()
     return [block for block in content if isinstance(block, ToolCallBlock)]
 
 
 def last_answer(messages: Sequence[Message]) -> AssistantMessage | None:
-    """The newest message of a model."""
+    """Return the newest message of a model."""
     return next((message for message in reversed(messages) if isinstance(message, AssistantMessage)), None)
 
 
 def stamped(message: CustomMessage | DeveloperMessage, at: int) -> CustomMessage | DeveloperMessage:
-    """The message with a timestamp, unless it has one."""
+    """Return the message with the timestamp `at`, unless it has one."""
     return message if message.timestamp is not None else replace(message, timestamp=at)

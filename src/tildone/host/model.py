@@ -1,4 +1,4 @@
-"""The port to a model: what a request holds, how the answer is streamed, and how it fails."""
+"""The interface to a model: requests, the stream of an answer, and failures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tildone.value import value
 
 @value
 class ToolSpec:
-    """A tool as a model is told of it. The schema is sent unchanged."""
+    """The description of a tool in a request. The schema is sent unchanged."""
 
     name: str
     description: str
@@ -24,7 +24,7 @@ class ToolSpec:
 
 @value
 class ChatRequest:
-    """Everything a model is given."""
+    """The input of one model request."""
 
     system: str
     messages: Sequence[ModelMessage]
@@ -32,9 +32,9 @@ class ChatRequest:
 
 
 class ModelFailure(TildoneError):
-    """A model did not answer.
+    """A request to a model failed.
 
-    A `transient` failure may pass if the request is repeated, after `retry_after` seconds if the provider named them.
+    A `transient` failure may be retried, after `retry_after` seconds if the provider named a delay.
     """
 
     def __init__(self, message: str, *, transient: bool, retry_after: float | None = None) -> None:
@@ -47,12 +47,12 @@ class Model(ModelIdentity, Protocol):
     """A model that answers."""
 
     def stream(self, request: ChatRequest, signal: AbortSignal | None = None) -> AsyncGenerator[StreamEvent, None]:
-        """The answer as it arrives; the last event is `AnswerDone`. Closing the stream ends the request.
+        """Stream the answer; the last event is `AnswerDone`. Closing the stream ends the request.
 
         Raises:
             Aborted: the signal was set; the connection is closed by then.
-            ModelFailure: there is no answer, or only a part of one.
+            ModelFailure: the answer is missing or incomplete.
         """
 
     async def close(self) -> None:
-        """Close connections. The model may be used again, and then opens new ones."""
+        """Close all connections. A later request opens new ones."""

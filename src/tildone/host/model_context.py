@@ -1,8 +1,8 @@
-"""The conversation as a model is shown it.
+"""Converts a conversation to the messages of a model request.
 
-A provider accepts user messages, assistant messages and tool results only, and only if every tool call is followed by
-its result before anything else is said. Everything else becomes a user message, or is left out; a call whose result is
-missing (the process died while the tool ran) gets one that says so.
+Providers accept only user messages, assistant messages and tool results, and require the result of every tool call
+directly after the call. Other messages become user messages or are left out. A call whose result is missing, because
+the process died while the tool ran, gets an error result.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ NO_RESULT = "No result: the call was interrupted."
 
 
 def model_messages(messages: Sequence[Message]) -> list[ModelMessage]:
-    """The messages that a model is shown, in an order that every provider accepts."""
-    return [shown for position in range(len(messages)) for shown in _shown(messages, position)]
+    """Return the messages of a request, in an order that every provider accepts."""
+    return [sent for position in range(len(messages)) for sent in _converted(messages, position)]
 
 
-def _shown(messages: Sequence[Message], position: int) -> Iterator[ModelMessage]:
+def _converted(messages: Sequence[Message], position: int) -> Iterator[ModelMessage]:
     message = messages[position]
     match message:
         case UserMessage() | CustomMessage() | DeveloperMessage():
@@ -52,7 +52,7 @@ def _shown(messages: Sequence[Message], position: int) -> Iterator[ModelMessage]
         case CompactionSummaryMessage(summary=summary):
             yield from _as_user(message, _summary_text("the conversation before this point", summary))
         case ToolResultMessage() | UnknownMessage():
-            return  # results are shown after their calls
+            return  # results are inserted after their calls
         case _:
             assert_never(message)
 
@@ -74,13 +74,13 @@ def _as_user(
 
 
 def _results(message: AssistantMessage, later: Sequence[Message]) -> Iterator[ToolResultMessage]:
-    """The results of a message's calls in the order of the calls, wherever they stand before the next answer."""
+    """Return the results of a message's calls, in the order of the calls, from anywhere before the next answer."""
     found: dict[str, ToolResultMessage] = {}
-    for each in later:
-        if isinstance(each, AssistantMessage) and each.content:
+    for candidate in later:
+        if isinstance(candidate, AssistantMessage) and candidate.content:
             break
-        if isinstance(each, ToolResultMessage):
-            found.setdefault(each.tool_call_id, each)
+        if isinstance(candidate, ToolResultMessage):
+            found.setdefault(candidate.tool_call_id, candidate)
     for call in tool_calls(message):
         missing = ToolResultMessage(
             call.id, call.name, (TextBlock(NO_RESULT),), is_error=True, timestamp=message.timestamp

@@ -1,4 +1,4 @@
-"""What keeps a run from being over although no turn is running, for example a countdown to the next one."""
+"""Tracks work that keeps a run alive while no turn is running, such as a countdown to the next turn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class PendingWork:
-    """Counts what is about to start by itself; true while there is anything."""
+    """The set of pending work; true while it is not empty."""
 
     def __init__(self) -> None:
         self._holds: set[object] = set()
@@ -18,7 +18,7 @@ class PendingWork:
         return bool(self._holds)
 
     def hold(self) -> Callable[[], None]:
-        """Keep the run from being over; call the result to release it. Releasing twice is harmless."""
+        """Add pending work; call the returned function to remove it. Calling it again has no effect."""
         ticket = object()
         self._holds.add(ticket)
         self._none.clear()

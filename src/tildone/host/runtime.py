@@ -36,7 +36,7 @@ class Delivery(Enum):
 
 
 class MessageQueues:
-    """Messages that wait to be delivered, by when they are."""
+    """Messages that are waiting for delivery, by the time of their delivery."""
 
     def __init__(self) -> None:
         self.steering: deque[QueuedMessage] = deque()
@@ -48,12 +48,12 @@ class MessageQueues:
         self._queue(delivery).append(message)
 
     def next(self, *, stopped: bool) -> QueuedMessage | None:
-        """Take the message that is due: steering at any time, follow-ups only once the model has stopped."""
+        """Remove and return the next message: a steering message or, once the model has stopped, a follow-up."""
         queue = self.steering or (self.follow_up if stopped else None)
         return queue.popleft() if queue else None
 
     def texts(self) -> tuple[list[str], list[str]]:
-        """The texts of steering messages and of follow-ups."""
+        """Return the texts of steering messages and of follow-ups."""
         return _texts(self.steering), _texts(self.follow_up)
 
     def clear(self) -> None:
@@ -123,7 +123,7 @@ class Runtime:
         self.tools[tool.name] = validated(tool)
 
     def active_tools(self) -> list[ToolDefinition]:
-        """The tools that the model is offered."""
+        """Return the tools that are offered to the model."""
         return [tool for name, tool in self.tools.items() if name not in self.inactive]
 
 

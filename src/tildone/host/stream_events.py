@@ -1,4 +1,4 @@
-"""What a model streams while it answers: the blocks of its message as they grow, then the whole message."""
+"""The events of a streamed answer: the progress of each block, then the whole message."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class BlockEnd:
 
 @value
 class AnswerDone:
-    """The whole message; nothing follows."""
+    """The complete message, which is the last event."""
 
     message: AssistantMessage
 
 
 BlockEvent = BlockStart | BlockDelta | BlockEnd
-"""Progress of one block. `usage` is what the request has used so far, if the provider tells."""
+"""Progress of one block. `usage` is the usage of the request so far, if the provider reports it."""
 
 StreamEvent = BlockEvent | AnswerDone

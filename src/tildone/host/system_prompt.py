@@ -13,7 +13,7 @@ PREAMBLE = (
 
 
 def system_prompt(tools: Sequence[ToolDefinition], cwd: str, *, preamble: str = PREAMBLE) -> str:
-    """The prompt for these tools; a guideline that several of them share appears once."""
+    """Return the system prompt for these tools; a guideline that several of them share appears once."""
     parts = [preamble]
     snippets = [f"- {tool.name}: {tool.prompt_snippet}" for tool in tools if tool.prompt_snippet]
     if snippets:

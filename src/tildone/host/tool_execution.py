@@ -1,8 +1,8 @@
-"""Execution of the tool calls of one message.
+"""Executes the tool calls of one message.
 
 Neighbouring calls run concurrently, except those of `exclusive` tools, which run alone. Every call gets a result, in
 the order of the calls: unknown tools, arguments that do not fit the schema, calls that an extension blocks, tools that
-raise and tools that are aborted all give an error result that the model reads.
+raise and tools that are aborted all produce an error result for the model.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ToolExecutor:
         self._ctx = ctx
 
     async def execute(self, calls: Sequence[ToolCallBlock], signal: AbortSignal) -> list[ToolResultMessage]:
-        """The results, in the order of the calls."""
+        """Execute the calls, and return their results in the order of the calls."""
         results: list[ToolResultMessage] = []
         for _, group in groupby(enumerate(calls), key=lambda numbered: self._lane(*numbered)):
             concurrent = [self._result(call, signal) for _, call in group]
@@ -41,7 +41,7 @@ class ToolExecutor:
         return results
 
     def _lane(self, position: int, call: ToolCallBlock) -> int:
-        """Neighbouring calls of the same lane run concurrently: an exclusive one has a lane of its own."""
+        """Return the lane of a call: neighbouring calls in one lane run concurrently, an exclusive call has its own."""
         tool = self._runtime.tools.get(call.name)
         return position if tool is not None and tool.exclusive else -1
 
@@ -82,13 +82,13 @@ class ToolExecutor:
             result = await tool.execute(call_id, arguments, signal, on_update, self._ctx)
         except Aborted:
             return error_result("Error: aborted"), True
-        except Exception as error:  # noqa: BLE001  a tool that raises has failed, and says why: that is its contract
+        except Exception as error:  # noqa: BLE001  by contract, a tool reports failure by raising any exception
             return error_result(str(error) or type(error).__name__), True
         return result, result.is_error
 
 
 def _read(tool: ToolDefinition, arguments: JsonValue) -> tuple[JsonValue, Sequence[SchemaProblem]]:
-    """The arguments as the tool takes them, and what is wrong with them."""
+    """Return the arguments in the form that the tool expects, and the problems with them."""
     if tool.interpret is not None:
         return tool.interpret(arguments)
     if not tool.strict:

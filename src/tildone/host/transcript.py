@@ -1,4 +1,4 @@
-"""A conversation in memory: a tree of entries and a leaf, written to a file entry by entry.
+"""A conversation: a tree of entries with a leaf, in memory and in a file.
 
 Theory of operation. Entries are only ever appended. Each names its parent; a new entry becomes a child of the *leaf*
 and then the leaf itself, so the conversation is the path from the root to the leaf, and moving the leaf starts a branch
@@ -72,7 +72,7 @@ class Transcript:
 
     @property
     def name(self) -> str | None:
-        """The name that a person gave the conversation, if any."""
+        """The name of the conversation, if the person gave it one."""
         bodies = [entry.body for entry in self._entries.values()]
         names = [body.name for body in bodies if isinstance(body, ConversationInfoEntry)]
         return names[-1].strip() or None if names else None
@@ -83,7 +83,7 @@ class Transcript:
         return list(self._entries.values())
 
     def append(self, body: EntryBody) -> Entry:
-        """Add an entry below the leaf, and write it."""
+        """Write a new entry below the leaf, and return it."""
         while (entry_id := self._new_id()) in self._entries:
             pass
         entry = new_entry(entry_id, self.leaf, self._now(), body)
@@ -91,7 +91,7 @@ class Transcript:
         return entry
 
     def adopt(self, entries: Iterable[Entry]) -> None:
-        """Take over entries of another conversation unchanged, and write them.
+        """Append entries with their ids and parents unchanged, and write them.
 
         An entry that cannot be written is not added.
         """
@@ -101,21 +101,21 @@ class Transcript:
             self._add(entry)
 
     def entry(self, entry_id: str) -> Entry:
-        """The entry with that id.
+        """Return the entry with this id.
 
         Raises:
-            UnknownEvent: there is none.
+            UnknownEvent: there is no such entry.
         """
         if entry_id not in self._entries:
             raise UnknownEvent(entry_id)
         return self._entries[entry_id]
 
     def move(self, entry_id: str | None) -> None:
-        """Make another entry the leaf; None starts again from an empty conversation."""
+        """Make another entry the leaf; None makes the conversation empty."""
         self.leaf = None if entry_id is None else self.entry(entry_id).id
 
     def branch(self) -> list[Entry]:
-        """The path from the root to the leaf, oldest first."""
+        """Return the path from the root to the leaf, oldest first."""
         path: list[Entry] = []
         at = self.leaf
         while at is not None and at in self._entries:
@@ -124,7 +124,7 @@ class Transcript:
         return path[::-1]
 
     def messages(self) -> list[Message]:
-        """The messages of this branch, after compaction and edits of the context."""
+        """Return the messages of this branch, with compaction and context edits applied."""
         path = self.branch()
         edits = {entry.body.target_id: entry.body for entry in path if isinstance(entry.body, ContextEditEntry)}
         found = []
@@ -137,7 +137,7 @@ class Transcript:
         return found
 
     def called_tools(self) -> list[str]:
-        """The names of the tools that have given results on this branch, oldest first."""
+        """Return the names of the tools whose results are on this branch, oldest first."""
         bodies = [entry.body for entry in self.branch()]
         messages = [body.message for body in bodies if isinstance(body, MessageEntry)]
         return [message.tool_name for message in messages if isinstance(message, ToolResultMessage)]
@@ -148,7 +148,7 @@ class Transcript:
 
 
 def _since_compaction(path: Sequence[Entry]) -> list[Entry]:
-    """The entries that are not summarized: the newest compaction, what it kept, and what came after it."""
+    """Return the newest compaction, the entries that it kept, and the entries after it."""
     last = next((i for i in reversed(range(len(path))) if isinstance(path[i].body, CompactionEntry)), None)
     if last is None:
         return list(path)
@@ -188,7 +188,7 @@ def _is_system_prompt(message: Message) -> bool:
 
 
 def _edited(message: Message, replacement: JsonValue) -> Message | None:
-    """A message after an edit of the context; None if it is hidden. A malformed edit changes nothing."""
+    """Return a message after a context edit; None if the edit hides it. A malformed edit changes nothing."""
     if replacement is None:
         return None
     if not isinstance(replacement, dict) or "content" not in replacement:

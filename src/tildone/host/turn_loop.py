@@ -1,15 +1,15 @@
 """One run of an agent, from a prompt to the moment it has settled.
 
 Theory of operation. A run is a loop of *turns*. In a turn the waiting messages are added to the conversation, the model
-is asked, its tool calls are executed, and the results are added. The loop ends when an answer calls no tool and nothing
-is queued. Three things can go wrong, and each leaves a complete conversation behind:
+is called, its tool calls are executed, and the results are added. The loop ends when an answer calls no tool and
+nothing is queued. Three things can go wrong, and the conversation stays complete in each case:
 
 - *The request fails.* The failure is recorded as an assistant message with the stop reason `error`. If it is transient,
-  the retry policy decides about a pause and another attempt.
+  the retry policy decides whether and when to try again.
 - *The run is aborted.* The signal ends the stream or the tool that is running; the answer is recorded with the stop
-  reason `aborted`. After an aborted tool the loop goes on once more, and that request ends at once: so every aborted
-  run ends with a message that says so.
-- *An extension raises.* The dispatcher reports it; the run goes on.
+  reason `aborted`. After an aborted tool the loop makes one more request, which ends at once, so that every aborted
+  run ends with an aborted message.
+- *An extension raises.* The dispatcher reports it, and the run continues.
 
 Before the run settles, extensions may keep the agent going (`BeforeSettle`), which starts the loop again.
 """
@@ -65,7 +65,7 @@ from tildone.kit.signal import Aborted, AbortSignal
 
 
 class Run:
-    """One run. `at_work` is false while the agent is between its end and the moment it has settled."""
+    """One run. `at_work` is false from the end of the last turn until the run has settled."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Run:
         await self._dispatcher.emit(AgentSettled())
 
     async def _keeps_going(self, last: AssistantMessage) -> bool:
-        """Whether an extension, or what was queued meanwhile, keeps the agent from settling."""
+        """Return whether an extension or a queued message keeps the agent from settling."""
         for reply in await self._dispatcher.emit(BeforeSettle(self._added, last.stop_reason)):
             if isinstance(reply, KeepGoing):
                 self._opening.extend(stamped(message, self._runtime.now()) for message in reply.messages)
@@ -114,7 +114,7 @@ class Run:
         return bool(self._opening) and not self._signal.aborted
 
     async def _prepare(self) -> None:
-        """Build the system prompt, and add what extensions and the queue have for this prompt."""
+        """Build the system prompt, and add the messages of extensions and of the queue to this prompt."""
         runtime = self._runtime
         self._system = system_prompt(runtime.active_tools(), runtime.cwd, preamble=runtime.preamble or PREAMBLE)
         event = BeforeAgentStart(text_of(self._opening[0]), self._system)
@@ -128,7 +128,7 @@ class Run:
             self._opening.append(runtime.queues.next_turn.popleft())
 
     async def _turns(self) -> AssistantMessage:
-        """Turns until the model has nothing left to do, or cannot go on; its last message."""
+        """Run turns until the model stops or fails, and return its last message."""
         self.at_work = True
         await self._dispatcher.emit(AgentStart())
         while True:
@@ -155,7 +155,7 @@ class Run:
         return [message]
 
     async def _answer(self) -> AssistantMessage:
-        """The model's next message; a failure or an abort is recorded as a message, too."""
+        """Request and record the model's next message; a failure or an abort is also recorded as a message."""
         model, now = self._runtime.model, self._runtime.now
         await self._dispatcher.emit(MessageStart(assistant_message([], model, StopReason.PENDING, now())))
         try:
@@ -187,7 +187,7 @@ class Run:
         return answer
 
     async def _context(self) -> list[ModelMessage]:
-        """The messages of the request. Extensions may change them, each seeing what those before it made of them."""
+        """Return the messages of the request. Extensions may change them, one after another."""
         event = ContextRequest(self._runtime.transcript.messages())
         event = await self._dispatcher.fold(event, _with_reply)
         return model_messages(event.messages)
@@ -204,7 +204,7 @@ class Run:
         return self._runtime.retry.allows(self._failure, attempt)
 
     async def _back_off(self, last: AssistantMessage, attempt: int) -> bool:
-        """Wait before the next attempt; False if the wait was aborted."""
+        """Wait before the next attempt; return False if the wait was aborted."""
         retry = self._runtime.retry
         delay = retry.delay(attempt, self._failure)
         self._dispatcher.publish(RetryStart(attempt, retry.attempts, int(delay * 1000), last.error_message or ""))

@@ -1,4 +1,4 @@
-"""What an extension may show to, and ask of, the person who watches."""
+"""The interface through which extensions show messages to the person and ask questions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class UI(Protocol):
-    """A person's screen, or a program that stands for one."""
+    """A screen, or a client program that displays one."""
 
     has_ui: bool
 
@@ -21,7 +21,7 @@ class UI(Protocol):
         """Show the person a message. `kind` is info, warning or error."""
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  pi's record has the field
-        """Let the person choose; None if they decline."""
+        """Let the person choose; return None if they decline."""
 
     async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109  pi's record has the field
         """Ask the person to confirm."""

@@ -1,7 +1,7 @@
-"""JSON objects as pi exchanges them, and a reader that takes out the fields it understands.
+"""JSON objects as pi exchanges them, and a reader for their known fields.
 
-Every decoder of this package keeps what it does not understand: a field of another type than expected, or one that a
-newer pi has added, stays in `Fields.rest`, and the encoder writes it back unchanged.
+Encoding a decoded record restores it. A field that is unknown, or whose value has an unexpected type, stays in
+`Fields.rest` and is written back unchanged. A known field that is absent is read as None, and None is not written.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 JsonValue = Any
-"""A value of JSON that is passed through: tool arguments, details, an extension's data."""
+"""A JSON value that is passed through unread: tool arguments, details, an extension's data."""
 
 JsonObject = dict[str, JsonValue]
 Extra = Mapping[str, JsonValue]
@@ -19,33 +19,41 @@ NO_EXTRA: Extra = {}
 
 
 class Fields:
-    """The fields of one JSON object. Each accessor removes a field from `rest` if it has the right type."""
+    """The fields of one JSON object.
+
+    Each accessor removes a field from `rest` and returns its value, or returns None if the field is absent or has
+    another type.
+    """
 
     def __init__(self, record: Extra, *known: str) -> None:
-        self.rest = {name: held for name, held in record.items() if name not in known}
+        self.rest = {name: value for name, value in record.items() if name not in known}
 
     def text(self, name: str) -> str | None:
-        """A string."""
+        """Take a string."""
         return self.rest.pop(name) if isinstance(self.rest.get(name), str) else None
 
     def number(self, name: str) -> int | None:
-        """A number, whole or not, as it was written."""
-        held = self.rest.get(name)
-        return self.rest.pop(name) if isinstance(held, int | float) and not isinstance(held, bool) else None
+        """Take a number. One with a fraction stays a float, so that it is written back unchanged."""
+        value = self.rest.get(name)
+        return self.rest.pop(name) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
-    def flag(self, name: str) -> bool:
-        """A boolean; False where there is none."""
-        return self.rest.pop(name) if isinstance(self.rest.get(name), bool) else False
+    def flag(self, name: str) -> bool | None:
+        """Take a boolean."""
+        return self.rest.pop(name) if isinstance(self.rest.get(name), bool) else None
 
     def object(self, name: str) -> JsonObject | None:
-        """A nested object."""
+        """Take an object."""
         return self.rest.pop(name) if isinstance(self.rest.get(name), dict) else None
 
     def anything(self, name: str) -> JsonValue:
-        """A value of any type; None where there is none."""
+        """Take a value of any type."""
         return self.rest.pop(name, None)
+
+    def not_null(self, name: str) -> JsonValue:
+        """Take a value of any type other than null."""
+        return self.rest.pop(name) if self.rest.get(name) is not None else None
 
 
 def present(**fields: JsonValue) -> JsonObject:
-    """The fields that are not None."""
-    return {name: held for name, held in fields.items() if held is not None}
+    """Return the fields whose value is not None."""
+    return {name: value for name, value in fields.items() if value is not None}

@@ -1,7 +1,7 @@
 """Tool definitions and results.
 
-A definition holds what a model is told about the tool, the function that executes it, and how calls and results are
-rendered. A result has two parts: `content` for the model, `details` for the renderer.
+A definition has the tool's description for models, the function that executes it, and the renderers of its calls and
+results. A result has two parts: `content` for the model, `details` for the renderer.
 """
 
 from __future__ import annotations
@@ -66,15 +66,17 @@ class ToolDefinition:
     context, in this order; the signal and the callback may be None. An exception becomes a failed result for the model.
     A renderer that returns None selects the default rendering.
 
-    `prompt_snippet` is the tool's line in the list of tools of a system prompt, which leaves out tools without one;
-    `prompt_guidelines` stand in it while the tool can be called. `exclusive` tools never run beside others, `strict`
-    ones want arguments that fit the schema to the letter, `discoverable` ones are shown to a model only when it looks
-    for them, and those that do not `inherit` are kept from subagents. `any_case_name` allows a name that is not in
-    snake_case, where models know the tool by such a name. `demands` names what a call lacks although its arguments
-    fit the schema; where there is a `refuse`, it answers a call that is turned away, given its problems and its
-    arguments. A tool with `interpret` accepts more forms than its schema describes: it
-    returns the arguments for `execute`, or the problems with them, and is used in place of the schema. The result of a
-    tool that is `merged` is shown in place of its call, not below it.
+    `prompt_snippet` is the tool's line in the system prompt's list of tools; tools without one are not listed.
+    `prompt_guidelines` are part of the system prompt while the tool can be called.
+
+    `exclusive` tools never run concurrently with others. `strict` tools accept only arguments that match the schema
+    exactly. `discoverable` tools are offered to a model only when it searches for them. Tools without `inherit` are not
+    available to subagents. `any_case_name` allows names that are not in snake_case.
+
+    `demands` returns problems that the schema cannot express, for arguments that match it. `refuse` makes the result of
+    a refused call from its problems and arguments. `interpret` replaces the schema check for tools that accept more
+    forms than their schema describes: it returns the arguments for `execute`, and the problems with them. The result of
+    a `merged` tool is shown in place of its call, not below it.
     """
 
     name: str
@@ -98,12 +100,12 @@ class ToolDefinition:
 
 
 def text_result(text: str, details: Details | None = None) -> ToolResult:
-    """A result with one text block."""
+    """Return a result with one text block."""
     return ToolResult((TextContent(text),), details or {})
 
 
 def error_result(message: str) -> ToolResult:
-    """The result of a call that raised an exception: the message for the model, and empty details."""
+    """Return the result of a call that raised an exception: the message for the model, and empty details."""
     return ToolResult((TextContent(message or DEFAULT_ERROR),), {}, is_error=True)
 
 
@@ -114,7 +116,7 @@ def send_update(on_update: OnUpdate | None, result: ToolResult) -> None:
 
 
 def content_to_json(content: Content) -> dict[str, str]:
-    """A content block in the wire format of hosts and models."""
+    """Return a content block in the wire format of hosts and models."""
     match content:
         case TextContent(text):
             return {"type": "text", "text": text}
@@ -123,6 +125,6 @@ def content_to_json(content: Content) -> dict[str, str]:
 
 
 def result_to_json(result: ToolResult) -> dict[str, Any]:
-    """A result in the wire format of hosts; `isError` is present only on failures."""
+    """Return a result in the wire format of hosts; `isError` is present only on failures."""
     shape = {"content": [content_to_json(block) for block in result.content], "details": result.details}
     return {**shape, "isError": True} if result.is_error else shape

@@ -24,5 +24,5 @@ DEFAULT_BINDINGS: KeyBindings = {
 
 
 def key_of(action: str, bindings: KeyBindings = DEFAULT_BINDINGS) -> str:
-    """The key bound to an action, empty if there is none. Actions missing from `bindings` have their default key."""
+    """Return the key bound to an action; empty if there is none. Actions missing from `bindings` have default keys."""
     return bindings.get(action, DEFAULT_BINDINGS.get(action, ""))

@@ -25,8 +25,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
 }
 _ARTICLES = {"object": "an object", "array": "an array", "integer": "an integer"}
-_SHOWN = 60
-_WHOLE = re.compile("-?[0-9]{1,9}")
+_MAX_SHOWN_CHARS = 60
+_INTEGER = re.compile("-?[0-9]{1,9}")
 
 
 @value
@@ -41,16 +41,16 @@ class SchemaProblem:
 
 
 def coerce_arguments(schema: Schema, given: Any) -> Any:
-    """The arguments with integers written as strings, and strings written as numbers, converted as the schema asks.
+    """Return the arguments with numeric strings converted to integers, and numbers to strings, as the schema asks.
 
-    Models do write `["0"]` for `[0]`, which is unambiguous. Nothing else is converted.
+    Models write `["0"]` for `[0]`, which is unambiguous. Nothing else is converted.
     """
     if isinstance(given, dict):
         known = schema.get("properties", {})
         return {name: coerce_arguments(known[name], item) if name in known else item for name, item in given.items()}
     if isinstance(given, list) and "items" in schema:
         return [coerce_arguments(schema["items"], item) for item in given]
-    if schema["type"] == "integer" and isinstance(given, str) and _WHOLE.fullmatch(given):
+    if schema["type"] == "integer" and isinstance(given, str) and _INTEGER.fullmatch(given):
         return int(given)
     if schema["type"] == "string" and isinstance(given, int | float) and not isinstance(given, bool):
         return str(int(given)) if given == int(given) else str(given)
@@ -58,17 +58,17 @@ def coerce_arguments(schema: Schema, given: Any) -> Any:
 
 
 def schema_problems(schema: Schema, arguments: object) -> list[SchemaProblem]:
-    """The problems with `arguments`; empty if they are valid."""
+    """Return the problems with `arguments`; empty if they are valid."""
     return list(_check(schema, arguments, ""))
 
 
 def _check(schema: Schema, given: object, path: str) -> Iterator[SchemaProblem]:
     kind = schema["type"]
-    if not _is(kind, given):
-        yield SchemaProblem(path, f"expected {_ARTICLES.get(kind, f'a {kind}')}, got {_described(given)}")
+    if not _has_type(kind, given):
+        yield SchemaProblem(path, f"expected {_ARTICLES.get(kind, f'a {kind}')}, got {_describe(given)}")
         return
     if "enum" in schema and given not in schema["enum"]:
-        yield SchemaProblem(path, f"expected one of {', '.join(schema['enum'])}, got {_described(given)}")
+        yield SchemaProblem(path, f"expected one of {', '.join(schema['enum'])}, got {_describe(given)}")
     if isinstance(given, dict):
         yield from _check_object(schema, given, path)
     elif isinstance(given, list | tuple):
@@ -81,12 +81,12 @@ def _check_object(schema: Schema, given: dict[str, Any], path: str) -> Iterator[
     known = schema.get("properties", {})
     for name in schema.get("required", ()):
         if name not in given:
-            yield SchemaProblem(_below(path, name), f"required, {_wanted(known[name])}")
+            yield SchemaProblem(_child_path(path, name), f"required, {_expected(known[name])}")
     for name, item in given.items():
         if name in known:
-            yield from _check(known[name], item, _below(path, name))
+            yield from _check(known[name], item, _child_path(path, name))
         elif schema.get("additionalProperties") is False:
-            yield SchemaProblem(_below(path, name), f"unknown field; known are {', '.join(known)}")
+            yield SchemaProblem(_child_path(path, name), f"unknown field; known are {', '.join(known)}")
 
 
 def _check_array(schema: Schema, given: list[Any] | tuple[Any, ...], path: str) -> Iterator[SchemaProblem]:
@@ -100,7 +100,7 @@ def _check_array(schema: Schema, given: list[Any] | tuple[Any, ...], path: str) 
         yield from _check(schema["items"], item, f"{path}[{index}]")
 
 
-def _is(kind: str, given: object) -> bool:
+def _has_type(kind: str, given: object) -> bool:
     if isinstance(given, bool):
         return kind == "boolean"
     if kind == "integer" and isinstance(given, float):
@@ -108,14 +108,14 @@ def _is(kind: str, given: object) -> bool:
     return isinstance(given, _TYPES[kind])
 
 
-def _wanted(schema: Schema) -> str:
+def _expected(schema: Schema) -> str:
     if "enum" in schema:
         return f"one of {', '.join(schema['enum'])}"
     kind: str = schema["type"]
     return _ARTICLES.get(kind, f"a {kind}")
 
 
-def _described(given: object) -> str:
+def _describe(given: object) -> str:
     if given is None:
         return "null"
     if isinstance(given, bool):
@@ -125,8 +125,8 @@ def _described(given: object) -> str:
     if isinstance(given, list | tuple):
         return "an array"
     shown = repr(given) if isinstance(given, str) else str(given)
-    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    return shown if len(shown) <= _MAX_SHOWN_CHARS else f"{shown[:_MAX_SHOWN_CHARS]}…"
 
 
-def _below(path: str, name: str) -> str:
+def _child_path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name

@@ -22,17 +22,17 @@ class Aborted(Exception):
 
 
 class _State:
-    """State shared by a controller and its signal; it is set at most once and never reset."""
+    """State shared by a controller and its signal; `reason` is set at most once and never reset."""
 
-    __slots__ = ("reason", "waiting")
+    __slots__ = ("callbacks", "reason")
 
     def __init__(self) -> None:
         self.reason: str | None = None
-        self.waiting: dict[object, Callback] = {}
+        self.callbacks: dict[object, Callback] = {}
 
 
 class AbortSignal:
-    """Tells whether the operation was aborted, and calls back when it is."""
+    """Shows whether the operation was aborted, and calls subscribers back when it is."""
 
     __slots__ = ("_state",)
 
@@ -58,16 +58,16 @@ class AbortSignal:
             raise Aborted(self._state.reason)
 
     def on_abort(self, callback: Callback) -> Callable[[], None]:
-        """Call back once on abort, immediately if already aborted. Returns a function that unsubscribes."""
+        """Call back once on abort, immediately if already aborted. Return a function that unsubscribes."""
         if self.aborted:
             callback()
             return lambda: None
-        ticket = object()
-        waiting = self._state.waiting
-        waiting[ticket] = callback
+        key = object()
+        callbacks = self._state.callbacks
+        callbacks[key] = callback
 
         def unsubscribe() -> None:
-            waiting.pop(ticket, None)
+            callbacks.pop(key, None)
 
         return unsubscribe
 
@@ -84,14 +84,14 @@ class AbortController:
     def abort(self, reason: str = ABORTED) -> list[Exception]:
         """Abort, the first time only, and call the subscribers in the order of their subscription.
 
-        An exception of one callback does not prevent the others from being called. Returns the exceptions.
+        An exception of one callback does not prevent the others from being called. Return the exceptions.
         """
         if self.signal.aborted:
             return []
         self._state.reason = reason
-        waiting, raised = self._state.waiting, list[Exception]()
-        while waiting:
-            callback = waiting.pop(next(iter(waiting)))
+        callbacks, raised = self._state.callbacks, list[Exception]()
+        while callbacks:
+            callback = callbacks.pop(next(iter(callbacks)))
             try:
                 callback()
             except Exception as error:  # noqa: BLE001  a foreign callback may raise anything
@@ -100,20 +100,20 @@ class AbortController:
 
 
 def any_of(*signals: AbortSignal | None) -> AbortSignal:
-    """A signal that is aborted as soon as one of these is, with its reason. None is never aborted."""
+    """Return a signal that is aborted as soon as one of these is, with its reason. None is never aborted."""
     present = [signal for signal in signals if signal is not None]
-    either = AbortController()
-    leave: list[Callable[[], None]] = []
+    joined = AbortController()
+    unsubscribers: list[Callable[[], None]] = []
 
     def stop() -> None:
-        for unsubscribe in leave:
+        for unsubscribe in unsubscribers:
             unsubscribe()
         reason = next(signal.reason for signal in present if signal.reason is not None)
-        raised = either.abort(reason)
+        raised = joined.abort(reason)
         if raised:
             raise ExceptionGroup("callbacks failed", raised)
 
-    leave += [signal.on_abort(stop) for signal in present]
-    if either.signal.aborted:
+    unsubscribers += [signal.on_abort(stop) for signal in present]
+    if joined.signal.aborted:
         stop()
-    return either.signal
+    return joined.signal

@@ -7,21 +7,21 @@ from unicodedata import category, east_asian_width
 ELLIPSIS = "…"
 
 _WIDE = "WF"
-_NO_ROOM = {"Mn", "Me", "Cf"}
-_EMOJI_LOOK = "\ufe0f"
+_ZERO_WIDTH = {"Mn", "Me", "Cf"}
+_EMOJI_SELECTOR = "\ufe0f"
 _JOINER = "\u200d"
 
 
 def display_width(text: str) -> int:
-    """The maximum number of columns that a line of text takes.
+    """Return the maximum number of columns that a line of text takes.
 
     Terminals differ on joined emoji; this assumes one that draws every part.
     """
-    return len(text) if text.isascii() else sum(map(_room, text))
+    return len(text) if text.isascii() else sum(map(_char_width, text))
 
 
 def clip_text(text: str, columns: int) -> str:
-    """The text, or as much of it as fits into `columns`, followed by an ellipsis."""
+    """Return the text or, if it is wider than `columns`, as much as fits, followed by an ellipsis."""
     if _fitting(text, columns) == len(text):
         return text
     if columns < 1:
@@ -30,7 +30,7 @@ def clip_text(text: str, columns: int) -> str:
 
 
 def wrap_text(text: str, columns: int) -> list[str]:
-    """The text as lines of at most `columns`, broken at spaces where possible; always at least one line.
+    """Return the text as lines of at most `columns`, broken at spaces where possible; always at least one line.
 
     A single character that is wider than `columns` gets a line of its own.
     """
@@ -46,18 +46,18 @@ def wrap_text(text: str, columns: int) -> list[str]:
 
 
 def _fitting(text: str, columns: int) -> int:
-    """How many characters from the start take at most `columns`."""
+    """The length of the longest prefix that takes at most `columns`."""
     used = 0
     for count, char in enumerate(text):
-        used += _room(char)
+        used += _char_width(char)
         if used > columns:
             return count
     return len(text)
 
 
-def _room(char: str) -> int:
-    if char.isascii() or char == _EMOJI_LOOK:
+def _char_width(char: str) -> int:
+    if char.isascii() or char == _EMOJI_SELECTOR:
         return 1
-    if category(char) in _NO_ROOM:
+    if category(char) in _ZERO_WIDTH:
         return 0
     return 2 if east_asian_width(char) in _WIDE else 1

@@ -25,7 +25,7 @@ class Role(Enum):
     ERROR = "error"
 
 
-_PAINT = {
+_COLOR_CODES = {
     Role.ACCENT: ("36",),
     Role.MUTED: ("90",),
     Role.DIM: ("2",),
@@ -56,12 +56,12 @@ LINE_BREAK = Span("\n", lines=True)
 
 
 def plain(spans: Iterable[Span]) -> str:
-    """The text without styles, unchanged."""
+    """Return the text without styles."""
     return "".join(span.text if isinstance(span.text, str) else plain(span.text) for span in spans)
 
 
 def markup(spans: Iterable[Span]) -> str:
-    """The text with a tag for each style, the colour outermost. The text itself is not escaped.
+    """Return the text with a tag for each style, the colour outermost. The text itself is not escaped.
 
     Bold and italic are closed at the end of each line and reopened on the next.
     """
@@ -69,7 +69,7 @@ def markup(spans: Iterable[Span]) -> str:
 
 
 def ansi(spans: Iterable[Span], *, color: bool, safe: Callable[[str], str]) -> str:
-    """The text for a terminal, with escape sequences only where `color` allows them.
+    """Return the text for a terminal, with escape sequences only where `color` allows them.
 
     `safe` sanitizes one line and is applied to all text; the only line breaks in the output are those of spans with
     `lines`.
@@ -92,8 +92,8 @@ def _by_line(tag: str, text: str) -> str:
     return f"<{tag}>" + text.replace("\n", f"</{tag}>\n<{tag}>") + f"</{tag}>"
 
 
-def _painted(span: Span, around: tuple[str, ...], *, color: bool, safe: Callable[[str], str]) -> str:
-    codes = around + _codes(span)
+def _painted(span: Span, outer: tuple[str, ...], *, color: bool, safe: Callable[[str], str]) -> str:
+    codes = outer + _codes(span)
     if not isinstance(span.text, str):
         return "".join(_painted(part, codes, color=color, safe=safe) for part in span.text)
     lines = [safe(line) for line in (span.text.split("\n") if span.lines else (span.text,))]
@@ -103,6 +103,6 @@ def _painted(span: Span, around: tuple[str, ...], *, color: bool, safe: Callable
 
 
 def _codes(span: Span) -> tuple[str, ...]:
-    paint = _PAINT.get(span.role, ()) if span.role else ()
-    traits = {"1": span.bold, "3": span.italic, "9": span.strike}
-    return (*paint, *(code for code, given in traits.items() if given))
+    colors = _COLOR_CODES.get(span.role, ()) if span.role else ()
+    styles = {"1": span.bold, "3": span.italic, "9": span.strike}
+    return (*colors, *(code for code, is_set in styles.items() if is_set))

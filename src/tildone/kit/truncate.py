@@ -12,7 +12,7 @@ MAX_BYTES = 50_000
 
 _FEED = b"\n"
 _LINE_END = b"\r\n"
-_CONTINUING = range(0x80, 0xC0)
+_CONTINUATION_BYTES = range(0x80, 0xC0)
 
 
 @value
@@ -28,7 +28,7 @@ class TruncationResult:
 
 
 def keep_head(text: str, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) -> TruncationResult:
-    """The first lines that fit into the limits. A first line that is too long by itself is cut."""
+    """Return the first lines that fit into the limits. A first line that is too long by itself is cut."""
     data = _encoded(text)
     end = lines = 0
     while end < len(data) and lines < max_lines:
@@ -42,7 +42,7 @@ def keep_head(text: str, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES)
 
 
 def keep_tail(text: str, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) -> TruncationResult:
-    """The last lines that fit into the limits. A last line that is too long by itself is cut."""
+    """Return the last lines that fit into the limits. A last line that is too long by itself is cut."""
     data = _encoded(text)
     start, lines = len(data), 0
     while start > 0 and lines < max_lines:
@@ -56,7 +56,7 @@ def keep_tail(text: str, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES)
 
 
 def _encoded(text: str) -> bytes:
-    """UTF-8; lone surrogates, which models do write, take three bytes each."""
+    """UTF-8; lone surrogates, which models may write, take three bytes each."""
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -91,7 +91,7 @@ def _after(data: bytes, start: int) -> int:
     return start
 
 
-def _splits(data: bytes, place: int) -> bool:
-    if place in (0, len(data)):
+def _splits(data: bytes, position: int) -> bool:
+    if position in (0, len(data)):
         return False
-    return data[place] in _CONTINUING or data.startswith(_LINE_END, place - 1)
+    return data[position] in _CONTINUATION_BYTES or data.startswith(_LINE_END, position - 1)

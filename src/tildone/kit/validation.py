@@ -20,14 +20,14 @@ class InvalidDefinition(ValueError):
 
 
 def validated(definition: ToolDefinition) -> ToolDefinition:
-    """The same definition, if it is valid.
+    """Return the same definition, if it is valid.
 
     Raises:
         InvalidDefinition: it is not; the message lists every problem.
     """
-    wrong = list(_problems(definition))
-    if wrong:
-        raise InvalidDefinition(f"tool {definition.name!r}: {'; '.join(wrong)}")
+    problems = list(_problems(definition))
+    if problems:
+        raise InvalidDefinition(f"tool {definition.name!r}: {'; '.join(problems)}")
     return definition
 
 
@@ -40,7 +40,7 @@ def _problems(definition: ToolDefinition) -> Iterator[str]:
     yield from _schema_problems(definition.parameters)
     if _is_text(definition.prompt_guidelines):
         yield "prompt_guidelines is one text; it must be a tuple of texts"
-    if not _takes_five(definition.execute):
+    if not _takes_all_arguments(definition.execute):
         yield f"execute must be called with {', '.join(_ARGUMENTS)}"
 
 
@@ -67,11 +67,11 @@ def _schema_problems(schema: object) -> Iterator[str]:
 
 
 def _is_text(given: object) -> bool:
-    """A string passes for a sequence of strings, so it has to be told apart."""
+    """A string also counts as a sequence of strings, so types do not rule it out."""
     return isinstance(given, str)
 
 
-def _takes_five(execute: Execute) -> bool:
+def _takes_all_arguments(execute: Execute) -> bool:
     try:
         signature(execute).bind(*_ARGUMENTS)
     except (TypeError, ValueError):

@@ -27,7 +27,7 @@ Around = Callable[[Invocation, Delegate], Awaitable[ToolResult]]
 
 
 def wrap_tool(inner: ToolDefinition, around: Around | None = None, **changes: Any) -> ToolDefinition:
-    """A copy of the tool with some fields changed and, if given, `around` called in place of `execute`.
+    """Return a copy of the tool with some fields changed and, if given, `around` called in place of `execute`.
 
     `around` receives the invocation and a `delegate` that executes the inner tool.
 
@@ -35,11 +35,11 @@ def wrap_tool(inner: ToolDefinition, around: Around | None = None, **changes: An
         InvalidDefinition: the resulting definition is not valid.
     """
     changed = replace(inner, **changes)
-    return validated(changed if around is None else replace(changed, execute=_through(changed.execute, around)))
+    return validated(changed if around is None else replace(changed, execute=_wrapped_execute(changed.execute, around)))
 
 
 def dispatch_by_action(actions: Mapping[str, Execute]) -> Execute:
-    """An `execute` that calls the function registered for the `action` argument.
+    """Return an `execute` that calls the function registered for the `action` argument.
 
     Raises:
         ValueError: when called with an unknown action.
@@ -56,13 +56,13 @@ def dispatch_by_action(actions: Mapping[str, Execute]) -> Execute:
     return execute
 
 
-def _through(execute: Execute, around: Around) -> Execute:
+def _wrapped_execute(execute: Execute, around: Around) -> Execute:
     async def delegate(call: Invocation) -> ToolResult:
         return await execute(call.tool_call_id, call.params, call.signal, call.on_update, call.ctx)
 
-    async def wrapping(
+    async def wrapped(
         tool_call_id: str, params: Any, signal: AbortSignal | None, on_update: OnUpdate | None, ctx: Any
     ) -> ToolResult:
         return await around(Invocation(tool_call_id, params, signal, on_update, ctx), delegate)
 
-    return wrapping
+    return wrapped

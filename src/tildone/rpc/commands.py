@@ -143,7 +143,7 @@ class Commands:
                 "cacheWrite": usage.cache_write,
                 "total": usage.total_tokens,
             },
-            "cost": usage.cost.total,
+            "cost": usage.cost.total if usage.cost else 0,
         }
 
     async def new_session(self, record: Record) -> Record:

@@ -14,5 +14,5 @@ _WORDS = {
 
 
 def describe_bound(bound: Bound, limit: int) -> str:
-    """A description of the bound that was reached."""
+    """Describe the bound that was reached."""
     return _WORDS[bound].format(limit)

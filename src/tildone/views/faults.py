@@ -22,7 +22,7 @@ from tildone.views.sanitize import printable
 
 
 def describe_fault(fault: Fault) -> str:
-    """Why a change was refused, as a sentence."""
+    """Return why a change was refused, as a sentence."""
     match fault:
         case NoTasks():
             return "there are no tasks"

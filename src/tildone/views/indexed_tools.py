@@ -21,24 +21,24 @@ _MESSAGES = {
 
 
 def write_call(args: object) -> Line:
-    """A call of `write_todos`, which may be incomplete while it streams in."""
+    """Render a call of `write_todos`, which may be incomplete while it streams in."""
     mode, todos, index = _fields(args, "mode", "todos", "index")
     count = len(todos) if isinstance(todos, list) else 0
-    where = f" @{_number(index)}" if mode == "insert" and index is not None else ""
+    position = f" @{_number(index)}" if mode == "insert" and index is not None else ""
     return (
         *_title("write_todos "),
         Span(f"{'replace' if mode is None else mode} ", Role.WARNING),
-        Span(f"({count} items{where})", Role.MUTED),
+        Span(f"({count} items{position})", Role.MUTED),
     )
 
 
 def list_call(_args: object = None) -> Line:
-    """A call of `list_todos`, which has no arguments."""
+    """Render a call of `list_todos`, which has no arguments."""
     return _title("list_todos")
 
 
 def edit_call(args: object) -> Line:
-    """A call of `edit_todos`, which may be incomplete while it streams in."""
+    """Render a call of `edit_todos`, which may be incomplete while it streams in."""
     action, indices = _fields(args, "action", "indices")
     positions = ", ".join(map(_number, indices)) if isinstance(indices, list) else ""
     return (
@@ -49,7 +49,7 @@ def edit_call(args: object) -> Line:
 
 
 def result(text: str, details: object, statuses: Mapping[str, Status]) -> Line:
-    """The result of a tool: its list, its error, or its text if it has neither.
+    """Render the result of a tool: its list, its error, or its text if it has neither.
 
     `statuses` maps the status words of the details. Details without a list mean that the call raised an exception.
     """
@@ -64,7 +64,7 @@ def result(text: str, details: object, statuses: Mapping[str, Status]) -> Line:
 
 
 def message(kind: str, text: str) -> Line:
-    """A message of the extension, prefixed by the icon of its kind."""
+    """Render a message of the extension, prefixed by the icon of its kind."""
     if kind not in _MESSAGES:
         return (Span(text, Role.TEXT, lines=True),)
     sign, sign_role, role = _MESSAGES[kind]

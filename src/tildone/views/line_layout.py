@@ -20,16 +20,16 @@ GAP, INDENT = "  ", "  "
 
 
 def hanging_lines(lead: Line, texts: Sequence[TextAndSuffix], columns: int | None = None) -> list[Line]:
-    """A lead with one line for each text, none wider than `columns`.
+    """Return a lead with one line for each text, none wider than `columns`.
 
-    When a text is clipped, its suffix is kept.
+    When a text is clipped, its suffix is clipped.
     """
     words = plain(lead)
-    space = display_width(words) + len(GAP)
-    beside = columns is None or columns - space >= MIN_TEXT_COLUMNS
-    margin = space if beside else len(words) - len(words.lstrip(" ")) + len(INDENT)
-    room = None if columns is None else columns - margin
-    lines = [(Span(" " * margin), *_fitted(*each, room)) for each in texts]
+    lead_width = display_width(words) + len(GAP)
+    beside = columns is None or columns - lead_width >= MIN_TEXT_COLUMNS
+    margin = lead_width if beside else len(words) - len(words.lstrip(" ")) + len(INDENT)
+    width = None if columns is None else columns - margin
+    lines = [(Span(" " * margin), *_fitted(*each, width)) for each in texts]
     if beside:
         lines[0] = (*lead, Span(GAP), *lines[0][1:])
     else:
@@ -38,19 +38,19 @@ def hanging_lines(lead: Line, texts: Sequence[TextAndSuffix], columns: int | Non
 
 
 def clip_line(line: Line, columns: int) -> Line:
-    """As much of a line as fits into `columns`."""
-    kept: list[Span] = []
+    """Return as much of a line as fits into `columns`."""
+    clipped: list[Span] = []
     for span in line:
         text = plain((span,))
         if display_width(text) > columns:
-            return (*kept, replace(span, text=clip_text(text, columns)))
+            return (*clipped, replace(span, text=clip_text(text, columns)))
         columns -= display_width(text)
-        kept.append(span)
-    return tuple(kept)
+        clipped.append(span)
+    return tuple(clipped)
 
 
-def _fitted(text: Span, suffix: Line, room: int | None) -> Line:
+def _fitted(text: Span, suffix: Line, width: int | None) -> Line:
     words = plain((text,))
-    if room is None or display_width(words) + display_width(plain(suffix)) <= room:
+    if width is None or display_width(words) + display_width(plain(suffix)) <= width:
         return text, *suffix
-    return replace(text, text=clip_text(words, max(room - display_width(plain(suffix)), 1))), *suffix
+    return replace(text, text=clip_text(words, max(width - display_width(plain(suffix)), 1))), *suffix

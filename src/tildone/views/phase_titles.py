@@ -22,15 +22,15 @@ NUMERALS = (
 
 
 def roman_numeral(number: int) -> str:
-    """The number in Roman numerals; empty for 0 and below."""
-    written = ""
-    for worth, letters in NUMERALS:
-        while number >= worth:
-            written += letters
-            number -= worth
-    return written
+    """Return the number in Roman numerals; empty for 0 and below."""
+    numeral = ""
+    for amount, letters in NUMERALS:
+        while number >= amount:
+            numeral += letters
+            number -= amount
+    return numeral
 
 
 def phase_title(number: int, name: str) -> str:
-    """The name of a phase after its number, counted from 1."""
+    """Return the name of a phase after its number, which starts at 1."""
     return f"{roman_numeral(number)}. {single_line(name)}"

@@ -20,7 +20,7 @@ TITLE = "Todo Write"
 PREVIEW_TASKS = 8
 """How many tasks of a phase a collapsed tree shows."""
 
-NOTHING = "No todos"
+NO_TODOS_TEXT = "No todos"
 BRANCH, LAST, BAR = "├─", "└─", "│"
 TAB = "   "
 
@@ -36,33 +36,33 @@ _BAR = Span(BAR, Role.DIM)
 
 
 def write_call(args: object) -> Line:
-    """A call, which may be incomplete while it streams in: each op with its target."""
+    """Render a call, which may be incomplete while it streams in: each op with its target."""
     ops = args.get("ops") if isinstance(args, dict) else None
-    told = [words for op in ops if (words := _op(op)).strip()] if isinstance(ops, list) else ["update"]
-    return _header(Span("⏳", Role.MUTED), told)
+    descriptions = [words for op in ops if (words := _op(op)).strip()] if isinstance(ops, list) else ["update"]
+    return _header(Span("⏳", Role.MUTED), descriptions)
 
 
 def result(plan: Plan, text: str | None, *, expanded: bool = False) -> Line:
-    """A successful result: the whole plan, or the text of the result if there are no tasks."""
+    """Render a successful result: the whole plan, or the text of the result if there are no tasks."""
     header = _header(Span("✔", Role.SUCCESS), [f"{len(plan.tasks)} tasks"])
     if not plan.tasks:
-        return _joined([header, (Span(NOTHING if text is None else text, Role.DIM, lines=True),)])
+        return _joined([header, (Span(NO_TODOS_TEXT if text is None else text, Role.DIM, lines=True),)])
     return _joined([header, *_tree(plan, expanded=expanded), *_notes(plan)])
 
 
 def failure(plan: Plan, text: str | None, *, expanded: bool = False) -> Line:
-    """A failed result: the error, followed by the plan."""
+    """Render a failed result: the error, followed by the plan."""
     header = _header(Span("✘", Role.ERROR), [f"{len(plan.tasks)} tasks"] if plan.tasks else [])
-    why = (text or "").partition("\n")[0] if plan.tasks else text or ""
-    return _joined([header, (Span(why, Role.ERROR, lines=True),), *_tree(plan, expanded=expanded), *_notes(plan)])
+    error = (text or "").partition("\n")[0] if plan.tasks else text or ""
+    return _joined([header, (Span(error, Role.ERROR, lines=True),), *_tree(plan, expanded=expanded), *_notes(plan)])
 
 
 def panel(plan: Plan) -> list[str] | None:
-    """The sanitized lines of the panel; None if there is nothing to show."""
-    far = progress(plan)
-    if not far.total:
+    """Return the sanitized lines of the panel; None if there is nothing to show."""
+    done = progress(plan)
+    if not done.total:
         return None
-    lines = [(Span(f"Todos {far.closed}/{far.total}"),), *_tree(plan, expanded=False)]
+    lines = [(Span(f"Todos {done.closed}/{done.total}"),), *_tree(plan, expanded=False)]
     return [ansi(line, color=False, safe=printable) for line in lines]
 
 
@@ -77,9 +77,9 @@ def _op(op: object) -> str:
     return " ".join(str(part) for part in parts if part)
 
 
-def _header(sign: Span, told: Sequence[str]) -> Line:
-    about = (Span(" "), Span(" · ".join(told), Role.DIM)) if told else ()
-    return sign, Span(" "), Span(TITLE, Role.ACCENT), *about
+def _header(sign: Span, descriptions: Sequence[str]) -> Line:
+    suffix = (Span(" "), Span(" · ".join(descriptions), Role.DIM)) if descriptions else ()
+    return sign, Span(" "), Span(TITLE, Role.ACCENT), *suffix
 
 
 def _tree(plan: Plan, *, expanded: bool) -> Iterator[Line]:
@@ -93,9 +93,9 @@ def _tree(plan: Plan, *, expanded: bool) -> Iterator[Line]:
             yield _INDENT, Span(BRANCH if position < len(items) else LAST, Role.DIM), Span(" "), *item
 
 
-def _items(phase: Phase, most: int) -> list[Line]:
-    items = [_item(task) for task in phase.tasks[:most]]
-    hidden = len(phase.tasks[most:])
+def _items(phase: Phase, max_tasks: int) -> list[Line]:
+    items = [_item(task) for task in phase.tasks[:max_tasks]]
+    hidden = len(phase.tasks[max_tasks:])
     if hidden:
         items.append((Span(f"… {hidden} more todo{'' if hidden == 1 else 's'}", Role.MUTED),))
     return items

@@ -15,16 +15,16 @@ UNNAMED_PHASE = "(unnamed)"
 
 
 def numbered_list(plan: Plan) -> str:
-    """Every task with its position, or `NO_TODOS`."""
+    """Return every task with its position, or `NO_TODOS`."""
     return numbered_lines(enumerate(plan.tasks)) or NO_TODOS
 
 
 def numbered_at(plan: Plan, positions: Iterable[int]) -> str:
-    """The tasks at these positions, in the order given; a position that no task has is left out."""
+    """Return the tasks at these positions, in the given order; positions without a task are skipped."""
     tasks = plan.tasks
     return numbered_lines((position, tasks[position]) for position in positions if 0 <= position < len(tasks))
 
 
 def numbered_lines(tasks: Iterable[tuple[int, Task]]) -> str:
-    """These tasks with their positions, one per line."""
+    """Return these tasks with their positions, one per line."""
     return "\n".join([f"{task.status.icon} [{position}] {single_line(task.text)}" for position, task in tasks])

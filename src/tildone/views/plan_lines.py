@@ -29,64 +29,64 @@ _ICON_ROLES = {
 
 
 def plan_lines(plan: Plan, columns: int | None = None) -> list[Line]:
-    """The whole plan: phases, tasks with their positions, and notes, wrapped to `columns` or to `MIN_COLUMNS`."""
-    room = None if columns is None else max(columns, MIN_COLUMNS)
+    """Return the plan: phases, tasks with their positions, and notes, wrapped to `columns` or to `MIN_COLUMNS`."""
+    width = None if columns is None else max(columns, MIN_COLUMNS)
     with_headings = len(plan.phases) > 1 or any(phase.name for phase in plan.phases)
     lines: list[Line] = []
     position = 0
     for phase in plan.phases:
         lines += [()] if lines else []
-        lines += _heading(phase, room) if with_headings else []
+        lines += _heading(phase, width) if with_headings else []
         for task in phase.tasks:
-            lines += _task_lines(position, task, Span("  " if with_headings else ""), room)
+            lines += _task_lines(position, task, Span("  " if with_headings else ""), width)
             position += 1
     return lines or [(Span(NO_TODOS, Role.DIM),)]
 
 
 def task_line(task: Task, position: int | None = None) -> Line:
-    """A task on one line, with its position if given."""
+    """Return a task on one line, with its position if given."""
     icon, space, *place = task_lead(position or 0, task)
     return icon, space, *(() if position is None else place), task_label(task)(printable(task.text))
 
 
 def task_lead(position: int, task: Task) -> Line:
-    """The status icon and the position of a task."""
+    """Return the status icon and the position of a task."""
     icon = Span(task.status.icon, _ICON_ROLES.get(task.status, Role.ACCENT))
     return icon, Span(" "), Span(f"[{position}]", Role.ACCENT), Span(" ")
 
 
 def task_label(task: Task) -> Callable[[str], Span]:
-    """A function that styles the text of a task by its status."""
+    """Return a function that styles the text of a task by its status."""
     if task.status.is_open:
         return lambda text: Span(text, Role.TEXT)
     return lambda text: Span(text, Role.DIM, strike=True)
 
 
-def _heading(phase: Phase, room: int | None) -> Iterator[Line]:
-    far = progress(Plan((phase,)))
-    count = f" {far.closed}/{far.total}"
+def _heading(phase: Phase, width: int | None) -> Iterator[Line]:
+    done = progress(Plan((phase,)))
+    count = f" {done.closed}/{done.total}"
     name = printable(phase.name) or UNNAMED_PHASE
-    *above, last = _fitted(name, (Span(count),), room)
+    *above, last = _fitted(name, (Span(count),), width)
     for line in above:
         yield (Span(line, Role.ACCENT, bold=True),)
     yield Span(last, Role.ACCENT, bold=True), Span(count, Role.MUTED)
 
 
-def _task_lines(position: int, task: Task, indent: Span, room: int | None) -> Iterator[Line]:
+def _task_lines(position: int, task: Task, indent: Span, width: int | None) -> Iterator[Line]:
     lead = (indent, *task_lead(position, task))
-    under = Span(" " * display_width(plain(lead)))
+    hanging = Span(" " * display_width(plain(lead)))
     label = task_label(task)
-    first, *more = _fitted(printable(task.text), lead, room)
+    first, *more = _fitted(printable(task.text), lead, width)
     yield *lead, label(first)
     for line in more:
-        yield under, label(line)
+        yield hanging, label(line)
     bar = (indent, Span("  "), Span("│ ", Role.DIM))
     for index, note in enumerate(task.notes):
         if index:
             yield bar
         for line in printable_lines(note):
-            yield from ((*bar, Span(part, Role.MUTED)) for part in _fitted(line, bar, room))
+            yield from ((*bar, Span(part, Role.MUTED)) for part in _fitted(line, bar, width))
 
 
-def _fitted(text: str, lead: Line, room: int | None) -> list[str]:
-    return [text] if room is None else wrap_text(text, room - display_width(plain(lead)))
+def _fitted(text: str, lead: Line, width: int | None) -> list[str]:
+    return [text] if width is None else wrap_text(text, width - display_width(plain(lead)))

@@ -56,7 +56,7 @@ def escape_reminder_tags(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """One line for a screen: characters that would move, hide or reorder others are replaced by visible symbols."""
+    """Return one line for a screen: symbols replace characters that would move, hide or reorder others."""
     line = single_line(text)
     # Fast path for ordinary text: compiling the pattern takes longer than showing a plan.
     if line.isprintable() and _INVISIBLE.isdisjoint(line):
@@ -65,7 +65,7 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> list[str]:
-    """The lines of a text for a screen, each made `printable`."""
+    """Return the lines of a text for a screen, each made `printable`."""
     return [printable(line) for line in text.replace("\r\n", "\n").split("\n")]
 
 

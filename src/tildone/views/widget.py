@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 def status_text(plan: Plan) -> str | None:
-    """The progress of the plan; None if it is empty."""
-    far = progress(plan)
-    if not far.total:
+    """Return the progress of the plan; None if it is empty."""
+    done = progress(plan)
+    if not done.total:
         return None
-    return f"✓ Done ({far.total} items)" if far.finished else f"📋 {far.closed}/{far.total}"
+    return f"✓ Done ({done.total} items)" if done.finished else f"📋 {done.closed}/{done.total}"
 
 
 def active_tasks(plan: Plan) -> str | None:
-    """The tasks in progress, one per line; None if there are none."""
+    """Return the tasks in progress, one per line; None if there are none."""
     lines = [
         f"[{position}] {single_line(task.text)}"
         for position, task in enumerate(plan.tasks)
@@ -30,5 +30,5 @@ def active_tasks(plan: Plan) -> str | None:
 
 
 def countdown_text(seconds: int) -> str:
-    """The text shown while an automatic continuation is pending."""
+    """Return the text shown while an automatic continuation is pending."""
     return f"⏳ Auto-continuing in {seconds}s... (type anything to interrupt)"

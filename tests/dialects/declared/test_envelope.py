@@ -8,7 +8,7 @@ import pytest
 from tests.plans import plan_of, session_on
 from tildone.core.faults import NoTasks
 from tildone.core.reduce import Outcome
-from tildone.dialects.base import Done
+from tildone.dialects.base import CompletedCall
 from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.dialects.declared.envelope import write_reply
 from tildone.log.codec import pretty
@@ -24,9 +24,9 @@ def nested(levels: int) -> Any:
     return value
 
 
-def done(params: dict[str, Any], **facts: Any) -> Done:
+def done(params: dict[str, Any], **facts: Any) -> CompletedCall:
     plan = plan_of(*(item["content"] for item in params["todos"]))
-    return Done(params, Outcome(plan, plan), **facts)
+    return CompletedCall(params, Outcome(plan, plan), **facts)
 
 
 def test_a_success_holds_exactly_what_the_protocol_names() -> None:
@@ -83,7 +83,7 @@ def test_where_the_log_went_is_told_only_if_it_went_anywhere() -> None:
 @pytest.mark.parametrize(("took", "told"), [(0, 1), (1, 1), (7, 7)])
 def test_a_success_takes_a_millisecond_at_least(took: int, told: int) -> None:
     """A reader may divide by it."""
-    assert write_reply(done(GOOD, took_ms=took)).details["stats"]["time_ms"] == told
+    assert write_reply(done(GOOD, elapsed_ms=took)).details["stats"]["time_ms"] == told
 
 
 def test_malformed_json_is_refused_in_an_envelope_too() -> None:
@@ -146,4 +146,4 @@ def test_a_fault_that_this_dialect_cannot_cause_is_a_bug() -> None:
     plan = plan_of()
 
     with pytest.raises(AssertionError):
-        write_reply(Done(GOOD, Outcome(plan, plan, (NoTasks(),))))
+        write_reply(CompletedCall(GOOD, Outcome(plan, plan, (NoTasks(),))))

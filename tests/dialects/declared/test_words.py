@@ -8,7 +8,7 @@ from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.faults import MissingField
 from tildone.core.plan import Plan, Task, flat
 from tildone.core.reduce import Outcome
-from tildone.dialects.base import Done
+from tildone.dialects.base import CompletedCall
 from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.dialects.declared.words import completes, completion, recap
 
@@ -21,8 +21,8 @@ BUSY = flat(
 )
 
 
-def accepted(plan: Plan, summary: str = "s") -> Done:
-    return Done({"summary": summary}, Outcome(Plan(), plan))
+def accepted(plan: Plan, summary: str = "s") -> CompletedCall:
+    return CompletedCall({"summary": summary}, Outcome(Plan(), plan))
 
 
 def result(details: object, **message: object) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def test_a_line_break_in_a_task_cannot_begin_a_line() -> None:
 def test_a_list_is_completed_when_it_was_taken_and_nothing_is_open() -> None:
     """An empty one completes nothing."""
     finished = flat(Task("a", COMPLETED), Task("b", ABANDONED))
-    refused = Done({}, Outcome(finished, finished, (MissingField("summary", "TodoWrite"),)))
+    refused = CompletedCall({}, Outcome(finished, finished, (MissingField("summary", "TodoWrite"),)))
 
     assert completes(accepted(finished))
     assert not completes(accepted(Plan()))

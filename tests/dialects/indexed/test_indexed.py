@@ -6,7 +6,7 @@ from tests.plans import COMPLETED, plan_of, session_on
 from tildone.core.faults import EmptyNote
 from tildone.core.plan import Plan, Task, flat
 from tildone.core.reduce import Outcome
-from tildone.dialects.base import Done
+from tildone.dialects.base import CompletedCall
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.indexed.words import carry_on, edit_reply
 
@@ -62,7 +62,7 @@ def test_the_prompt_to_go_on_survives_a_plan_without_open_tasks() -> None:
 
 def test_a_fault_that_this_dialect_cannot_cause_is_a_bug() -> None:
     """It crashes rather than say something untrue."""
-    done = Done({"action": "start", "indices": [0]}, Outcome(plan_of(), plan_of(), (EmptyNote(),)))
+    done = CompletedCall({"action": "start", "indices": [0]}, Outcome(plan_of(), plan_of(), (EmptyNote(),)))
 
     with pytest.raises(AssertionError):
         edit_reply(done)

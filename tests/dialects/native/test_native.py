@@ -2,7 +2,7 @@
 
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Plan, Task, flat
-from tildone.dialects.native import MAX_CHARACTERS, NATIVE, carry_on, context, news
+from tildone.dialects.native import MAX_TEXT_CHARACTERS, NATIVE, carry_on, context, describe_changes
 
 MIXED = flat(
     Task("Parse", COMPLETED),
@@ -36,16 +36,16 @@ def test_long_lists_and_long_texts_are_cut() -> None:
     told = carry_on(plan_of(*(f"{number} {'x' * 500}" for number in range(25))))
 
     assert "- and 15 more\n" in told
-    assert max(map(len, told.splitlines())) == MAX_CHARACTERS + len("- ")
+    assert max(map(len, told.splitlines())) == MAX_TEXT_CHARACTERS + len("- ")
 
 
 def test_news_are_told_in_one_sentence_and_cut_as_well() -> None:
-    assert news(["added “A”", "dropped “B”"]) == (
+    assert describe_changes(["added “A”", "dropped “B”"]) == (
         "Your plan was changed since you last saw it: added “A”; dropped “B”."
     )
-    many = news([f"added “{number}”" for number in range(20)])
+    many = describe_changes([f"added “{number}”" for number in range(20)])
     assert many.endswith("added “7”; and 12 more changes.")
-    assert len(news(["x" * 5000])) < 300
+    assert len(describe_changes(["x" * 5000])) < 300
 
 
 def test_it_has_no_tools_and_refuses_nothing() -> None:

@@ -15,7 +15,7 @@ from tildone.core.faults import (
 )
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.reduce import Outcome
-from tildone.dialects.base import Done
+from tildone.dialects.base import CompletedCall
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.words import carry_on, errors, refuse, reminder, reply, sentence, summary
 from tildone.kit.schema import SchemaProblem
@@ -141,7 +141,7 @@ def test_only_names_that_look_like_ids_are_hinted_at(name: str) -> None:
 def test_a_reply_tells_the_state_also_when_something_went_wrong() -> None:
     outcome = Outcome(Plan(), Plan((Phase("A", (Task("x", IN_PROGRESS),)),)), (PhaseMissing("p"),))
 
-    answer = reply(Done({}, outcome))
+    answer = reply(CompletedCall({}, outcome))
 
     assert answer.is_error
     assert answer.text.startswith('Errors: Phase "p" not found\nRemaining items (1):\n')
@@ -155,7 +155,7 @@ def test_a_reply_names_the_tasks_that_were_completed_by_it() -> None:
     before = Plan((Phase("A", (Task("x", IN_PROGRESS), Task("y", COMPLETED))),))
     after = Plan((Phase("A", (Task("x", COMPLETED), Task("y", COMPLETED))),))
 
-    answer = reply(Done({}, Outcome(before, after), durable=True))
+    answer = reply(CompletedCall({}, Outcome(before, after), durable=True))
 
     assert answer.details["completedTasks"] == [{"phase": "A", "content": "x"}]
     assert answer.details["storage"] == "session"
@@ -164,8 +164,8 @@ def test_a_reply_names_the_tasks_that_were_completed_by_it() -> None:
 def test_an_emptied_plan_is_said_to_be_cleared_unless_something_went_wrong() -> None:
     well, badly = Outcome(MIXED, Plan()), Outcome(MIXED, Plan(), (MissingField("list", "init"),))
 
-    assert reply(Done({}, well)).text == "Todo list cleared."
-    assert reply(Done({}, badly)).text == "Errors: Missing list for init operation"
+    assert reply(CompletedCall({}, well)).text == "Todo list cleared."
+    assert reply(CompletedCall({}, badly)).text == "Errors: Missing list for init operation"
 
 
 def test_a_refusal_says_that_nothing_changed() -> None:

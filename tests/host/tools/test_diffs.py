@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tildone.host.tools.diffs import Replacement, hunks, lines_of, replaced, unified
+from tildone.host.tools.diffs import Replacement, apply_replacements, hunks, split_lines, unified_diff
 
 
 @st.composite
@@ -22,8 +22,8 @@ def edits(draw: st.DrawFn) -> tuple[str, list[Replacement]]:
 
 def applied(diff: str, text: str) -> Iterator[str]:
     """The lines of the text after the diff, every line of which has to fit."""
-    lines, at = lines_of(text), 0
-    marked = lines_of(diff + "\n")[2:]
+    lines, at = split_lines(text), 0
+    marked = split_lines(diff + "\n")[2:]
     for number, line in enumerate(marked):
         ends = number + 1 < len(marked) and marked[number + 1].startswith("\\")
         words = line[1:-1] if ends else line[1:]
@@ -49,9 +49,9 @@ def applied(diff: str, text: str) -> Iterator[str]:
 def test_a_diff_leads_from_the_old_text_to_the_new_one(edit: tuple[str, list[Replacement]]) -> None:
     text, replacements = edit
 
-    diff = unified(text, hunks(text, replacements), "a")
+    diff = unified_diff(text, hunks(text, replacements), "a")
 
-    assert "".join(applied(diff, text)) == replaced(text, replacements)
+    assert "".join(applied(diff, text)) == apply_replacements(text, replacements)
 
 
 def test_other_programs_can_apply_it(tmp_path: Path) -> None:
@@ -59,11 +59,11 @@ def test_other_programs_can_apply_it(tmp_path: Path) -> None:
     parts = ["0\n", "5\n6\n", "12", "30\n31\n", "end"]
     changes = [Replacement(text.index(part), text.index(part) + len(part), "new\nnewer") for part in parts]
     (tmp_path / "a").write_text(text, encoding="utf-8")
-    diff = unified(text, hunks(text, changes), "a") + "\n"
+    diff = unified_diff(text, hunks(text, changes), "a") + "\n"
 
     subprocess.run(["git", "apply", "-p0", "-"], cwd=tmp_path, input=diff, text=True, check=True)
 
-    assert (tmp_path / "a").read_text(encoding="utf-8") == replaced(text, changes)
+    assert (tmp_path / "a").read_text(encoding="utf-8") == apply_replacements(text, changes)
 
 
 @pytest.mark.parametrize(
@@ -77,4 +77,4 @@ def test_other_programs_can_apply_it(tmp_path: Path) -> None:
 def test_only_lines_that_change_are_in_it(text: str, old: str, new: str, diff: str) -> None:
     change = Replacement(text.index(old), text.index(old) + len(old), new)
 
-    assert unified(text, hunks(text, [change]), "x") == f"--- x\n+++ x\n{diff}"
+    assert unified_diff(text, hunks(text, [change]), "x") == f"--- x\n+++ x\n{diff}"

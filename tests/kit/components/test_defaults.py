@@ -1,4 +1,4 @@
-"""How a tool is shown that has no renderers of its own, and the states of every result."""
+"""Default rendering of tools, and the messages for partial and failed results."""
 
 from typing import Any
 
@@ -48,21 +48,21 @@ def lines(component: Component) -> list[str]:
     return [plain(line) for line in draw(component, 100)]
 
 
-def test_a_call_is_shown_by_its_action_main_argument_and_options() -> None:
+def test_a_call_shows_its_action_main_argument_and_options() -> None:
     args = {"limit": 10, "name": "backend", "action": "start", "mode": "fast"}
 
     assert lines(default_call(TOOL, args)) == ['Process: start "backend" mode=fast limit=10']
 
 
-def test_a_call_is_shown_in_the_order_of_the_schema() -> None:
-    """However a model ordered it; what the schema does not know comes last, by name."""
+def test_arguments_are_in_the_order_of_the_schema() -> None:
+    """Whatever the order of the call; unknown arguments come last, by name."""
     args = {"name": "a", "odd": "x", "limit": 1, "zeta": 1, "alpha": 2}
 
     assert default_call(TOOL, args) == default_call(TOOL, dict(reversed(args.items())))
     assert lines(default_call(TOOL, args)) == ['Process: "a" limit=1 odd=x alpha=2 zeta=1']
 
 
-def test_long_arguments_move_below() -> None:
+def test_long_arguments_are_on_lines_below() -> None:
     args = {"name": "build", "command": "make all && make install DESTDIR=/srv", "odd": "one\ntwo"}
 
     assert lines(default_call(TOOL, args)) == [
@@ -73,7 +73,7 @@ def test_long_arguments_move_below() -> None:
     ]
 
 
-def test_an_argument_without_end_is_shown_in_part() -> None:
+def test_a_very_long_argument_is_truncated() -> None:
     [first, *more] = lines(default_call(TOOL, {"command": "x\n" * 20}))
 
     assert first == "Process"
@@ -97,23 +97,23 @@ def test_an_argument_without_end_is_shown_in_part() -> None:
         ("", ""),
     ],
 )
-def test_an_option_is_shown_as_people_write_it(arg: object, shown: str) -> None:
+def test_options_are_formatted_by_type(arg: object, shown: str) -> None:
     assert default_call(TOOL, {"odd": arg}) == ToolCallHeader("Process", option_args=(f"odd={shown}",))
 
 
 @pytest.mark.parametrize("args", [None, {}, "{", []])
-def test_arguments_that_have_not_arrived_are_no_trouble(args: Any) -> None:
+def test_incomplete_arguments_are_rendered(args: Any) -> None:
     assert lines(default_call(TOOL, args)) == ["Process"]
 
 
-def test_a_result_is_shown_by_its_content() -> None:
+def test_a_result_shows_its_content() -> None:
     result = ToolResult((TextContent("one\n"), ImageContent("QUJD" * 512, "image/png")), {})
 
     assert lines(default_result(result)) == ["one", "", "[image/png, 1.5 KB]"]
     assert markup(default_result(text_result("a\n"))) == "<toolOutput>a</toolOutput>"
 
 
-def test_a_long_result_is_collapsed_and_says_how_to_see_it_all() -> None:
+def test_a_long_result_is_collapsed_with_a_hint_to_expand_it() -> None:
     collapsed = lines(default_result(text_result(LONG)))
     expanded = lines(default_result(text_result(LONG), RenderOptions(expanded=True)))
 
@@ -121,40 +121,40 @@ def test_a_long_result_is_collapsed_and_says_how_to_see_it_all() -> None:
     assert expanded == LONG.split("\n")
 
 
-def test_a_result_of_nothing_says_so() -> None:
+def test_an_empty_result_says_so() -> None:
     assert default_result(text_result("\n")) == Text("No output", Role.DIM)
     assert default_result(ToolResult((), {})) == Text("No output", Role.DIM)
 
 
-def test_a_result_that_is_still_coming_is_a_stable_message() -> None:
-    """Whatever has arrived: streamed text is not echoed."""
+def test_a_partial_result_is_a_constant_message() -> None:
+    """Streamed text is not echoed."""
     some, more = (default_result(text_result(text), RenderOptions(is_partial=True), "Process") for text in ("a", "ab"))
 
     assert some == more == partial_message("Process") == Text("Process: working...", Role.MUTED)
     assert partial_message("Process", "starting") == Text("Process: starting...", Role.MUTED)
 
 
-def test_a_failed_call_is_shown_by_its_reason() -> None:
-    """Whether the host says that it failed, or the result itself."""
+def test_a_failed_call_shows_its_error() -> None:
+    """Whether the host or the result reports the failure."""
     by_host = default_result(text_result("No such process"), RenderOptions(is_error=True))
     by_itself = default_result(error_result("No such process"))
 
     assert by_host == by_itself == error_message(error_result("No such process")) == Text("No such process", Role.ERROR)
 
 
-def test_a_failure_without_words_gets_some() -> None:
+def test_a_failure_without_text_has_a_default_message() -> None:
     assert error_message(ToolResult((), {})) == Text("Operation failed", Role.ERROR)
     assert error_message(ToolResult((), {}), "Could not list processes") == Text("Could not list processes", Role.ERROR)
 
 
-def test_a_tool_shows_itself_if_it_can() -> None:
+def test_a_tool_with_renderers_uses_them() -> None:
     own = replace(TOOL, render_call=lambda args: Text(args["name"]), render_result=lambda result, _: Text(result.text))
 
     assert call_component(own, {"name": "a"}) == Text("a")
     assert result_component(own, text_result("b"), RenderOptions()) == Text("b")
 
 
-def test_a_renderer_that_gives_nothing_leaves_it_to_the_default() -> None:
+def test_a_renderer_that_returns_none_selects_the_default() -> None:
     own = replace(TOOL, render_call=lambda _: None, render_result=lambda _result, _options: None)
 
     for tool in (own, TOOL):

@@ -1,4 +1,4 @@
-"""A component made to fit a terminal, and harmless to it."""
+"""Drawing of components: width, wrapping and sanitizing."""
 
 from collections.abc import Callable
 
@@ -51,31 +51,31 @@ def test_no_line_is_ever_wider_than_the_terminal(
 
 
 @given(component=components, columns=st.integers(1, 30))
-def test_nothing_that_moves_or_hides_reaches_the_terminal(component: Component, columns: int) -> None:
-    """Without being told how, too: the built-in mask lets only visible characters through."""
+def test_only_printable_characters_are_drawn(component: Component, columns: int) -> None:
+    """Also with the default mask."""
     assert all(plain(line).isprintable() for line in draw(component, columns))
 
 
 @given(text=st.text(alphabet="ab 字é", max_size=60), columns=st.integers(2, 30))
-def test_wrapping_loses_no_letter(text: str, columns: int) -> None:
+def test_wrapping_loses_no_characters(text: str, columns: int) -> None:
     drawn = "".join(plain(line) for line in draw(Text(text), columns))
 
     assert drawn.replace(" ", "") == text.replace(" ", "")
 
 
-def test_a_component_is_the_same_every_time_it_is_drawn() -> None:
+def test_drawing_is_deterministic() -> None:
     header = ToolCallHeader("Run", "start", "x", ("a=1",), (Item("task", "words " * 20),))
 
     assert draw(header, 40) == draw(header, 40)
 
 
 @pytest.mark.parametrize("columns", [0, -5])
-def test_nothing_is_drawn_where_there_is_no_room(columns: int) -> None:
+def test_nothing_is_drawn_into_zero_columns(columns: int) -> None:
     assert draw(stacked(Text("a"), Spacer()), columns) == []
 
 
 def test_one_column_is_enough() -> None:
-    """What is too wide even for a line of its own is a sign that something is there."""
+    """A character that is wider is replaced by an ellipsis."""
     assert [plain(line) for line in draw(Text("a字b", Role.DIM), 1)] == ["a", "…", "b"]
     assert draw(Text("字", Role.DIM), 1) == [[Span("…", Role.DIM)]]
 
@@ -94,7 +94,7 @@ def test_words_are_wrapped_at_spaces_and_keep_their_styles() -> None:
     ]
 
 
-def test_a_style_goes_on_after_a_break_inside_it() -> None:
+def test_a_style_continues_after_a_line_break() -> None:
     text = Text((Span("one two", Role.ERROR, strike=True), Span("!", italic=True)))
 
     assert draw(text, 4) == [
@@ -103,7 +103,7 @@ def test_a_style_goes_on_after_a_break_inside_it() -> None:
     ]
 
 
-def test_spans_inside_spans_have_the_traits_of_both() -> None:
+def test_nested_spans_have_the_styles_of_both() -> None:
     inner = Span((Span("a"), Span("b", Role.DIM)), italic=True)
 
     assert draw(Text((inner,), Role.ERROR, bold=True), 9) == [
@@ -111,40 +111,40 @@ def test_spans_inside_spans_have_the_traits_of_both() -> None:
     ]
 
 
-def test_lines_are_parted_where_the_text_has_lines_and_nowhere_else() -> None:
-    """A line break in a span that is one line is shown as something else."""
+def test_only_spans_with_lines_are_split_at_line_breaks() -> None:
+    """In other spans, a line break is replaced."""
     assert [plain(line) for line in draw(Text("a\r\nb\n\nc"), 9)] == ["a", "b", "", "c"]
     assert [plain(line) for line in draw(Text((Span("a\nb"),)), 9)] == ["a\ufffdb"]
     assert [plain(line) for line in draw(Text((Span("a\nb"),)), 9, safe=printable)] == ["a⏎b"]
 
 
-def test_what_hangs_under_a_label_is_indented_as_far() -> None:
+def test_lines_below_a_label_are_indented_to_its_width() -> None:
     body = ToolBody((Field("Path", "one two three", show_collapsed=True),))
 
     assert [plain(line) for line in draw(body, 14)] == ["Path: one two", "      three"]
     assert [plain(line) for line in draw(body, 12)] == ["Path: one", "      two", "      three"]
 
 
-def test_a_label_that_leaves_no_room_is_the_beginning_of_the_line() -> None:
+def test_a_wide_label_is_wrapped_with_its_text() -> None:
     body = ToolBody((Field("Location", "one\ntwo three", show_collapsed=True),))
 
     assert [plain(line) for line in draw(body, 10)] == ["Location:", "one", "two three"]
 
 
-def test_a_tab_is_room() -> None:
+def test_a_tab_is_replaced_by_spaces() -> None:
     assert [plain(line) for line in draw(Text("a\tb"), 9)] == [f"a{TAB}b"]
 
 
 @pytest.mark.parametrize("char", ["\x00", "\x07", "\x1b", "\r", "\x7f", "\x9b", "\u202e", "\u200b", "\u2028", "\ud83d"])
-def test_the_built_in_mask_replaces_what_could_do_harm(char: str) -> None:
+def test_the_default_mask_replaces_unprintable_characters(char: str) -> None:
     assert mask_unprintable(f"a{char}b") == "a\ufffdb"
 
 
-def test_the_built_in_mask_leaves_visible_text_alone() -> None:
+def test_the_default_mask_keeps_visible_text() -> None:
     assert mask_unprintable("plain, größe 字\u3000\xa0😀") == "plain, größe 字\u3000\xa0😀"
 
 
-def test_every_text_passes_through_safe() -> None:
+def test_every_text_is_sanitized() -> None:
     """Titles, labels, options, separators and keys as well as values."""
     evil = "\x1b[2J"
     component = stacked(

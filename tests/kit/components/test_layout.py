@@ -1,4 +1,4 @@
-"""What stands on which row: the contract that every tool is shown by."""
+"""Layout of components into rows."""
 
 import pytest
 
@@ -27,25 +27,25 @@ def lines(component: Component, columns: int = 100) -> list[str]:
     return [plain(line) for line in draw(component, columns)]
 
 
-def test_a_call_reads_name_action_main_argument_options() -> None:
+def test_a_call_header_has_name_action_main_argument_and_options() -> None:
     header = ToolCallHeader("Process", "start", '"backend"', ("cwd=/srv", "end=true"))
 
     assert lines(header) == ['Process: start "backend" cwd=/srv end=true']
 
 
-def test_each_part_of_a_call_has_a_role_of_its_own() -> None:
+def test_each_part_of_a_call_header_has_its_role() -> None:
     assert markup(ToolCallHeader("Process", "start", '"backend"', ("end=true",))) == (
         "<toolTitle><bold>Process:</bold></toolTitle> <warning>start</warning> "
         '<accent>"backend"</accent> <muted>end=true</muted>'
     )
 
 
-def test_the_colon_can_be_left_out_and_is_where_nothing_follows() -> None:
+def test_the_colon_is_optional_and_omitted_if_nothing_follows() -> None:
     assert lines(ToolCallHeader("Repo tree", main_arg="src", show_colon=False)) == ["Repo tree src"]
     assert lines(ToolCallHeader("List todos")) == ["List todos"]
 
 
-def test_long_arguments_stand_below_under_their_labels() -> None:
+def test_long_arguments_are_below_with_their_labels() -> None:
     header = ToolCallHeader(
         "Ask", main_arg='"reviewer"', long_args=(Item("task", "Read it.\nSay it."), Item("", "now"))
     )
@@ -53,8 +53,8 @@ def test_long_arguments_stand_below_under_their_labels() -> None:
     assert lines(header) == ['Ask: "reviewer"', "  task: Read it.", "        Say it.", "  now"]
 
 
-def test_what_is_too_long_for_the_first_line_moves_below() -> None:
-    """In order, and before the long arguments; what still fits stays."""
+def test_arguments_that_do_not_fit_the_first_line_are_below_it() -> None:
+    """In order, before the long arguments."""
     main_arg = "m" * (MAX_INLINE_COLUMNS - 8)
     header = ToolCallHeader("Run", "start", main_arg, ("o" * 8, "p" * 7, "q"), (Item("env", "A=1"),))
 
@@ -66,13 +66,13 @@ def test_what_is_too_long_for_the_first_line_moves_below() -> None:
     ]
 
 
-def test_a_main_argument_that_is_too_long_moves_below_as_well() -> None:
+def test_a_main_argument_that_does_not_fit_is_below_as_well() -> None:
     command = "grep x" * 13
 
     assert lines(ToolCallHeader("Run", main_arg=command)) == ["Run", f"  {command}"]
 
 
-def test_an_argument_with_lines_never_breaks_the_first_line() -> None:
+def test_an_argument_with_line_breaks_is_below_the_first_line() -> None:
     assert lines(ToolCallHeader("Run", "start", "one\ntwo")) == ["Run: start", "  one", "  two"]
 
 
@@ -80,25 +80,25 @@ def test_a_long_argument_may_be_empty() -> None:
     assert lines(ToolCallHeader("Ask", long_args=(Item("task", ""),))) == ["Ask", "  task: "]
 
 
-def test_a_collapsed_body_shows_only_the_fields_that_say_so() -> None:
+def test_a_collapsed_body_has_only_fields_with_show_collapsed() -> None:
     assert lines(ToolBody(FIELDS)) == ["Results: 3 items"]
     assert lines(ToolBody(FIELDS, expanded=True)) == ["Results: 3 items", "Backend: local"]
 
 
-def test_a_field_may_hold_a_component() -> None:
+def test_a_field_may_contain_a_component() -> None:
     body = ToolBody((Field("", Text("plain")), Field("Files", Text("a\nb"))), expanded=True)
 
     assert lines(body) == ["plain", "Files:", "a", "b"]
 
 
-def test_an_empty_line_parts_a_body_from_its_footer() -> None:
+def test_an_empty_line_separates_a_body_from_its_footer() -> None:
     footer = ToolFooter((Item("total", "3"),))
 
     assert lines(ToolBody(FIELDS, footer=footer)) == ["Results: 3 items", "", "total: 3"]
     assert lines(ToolBody(FIELDS, footer=footer, spacer_before_footer=False)) == ["Results: 3 items", "total: 3"]
 
 
-def test_no_empty_line_is_drawn_where_there_is_nothing_to_part() -> None:
+def test_there_is_no_separator_without_a_body_or_footer() -> None:
     assert lines(ToolBody((), footer=ToolFooter((Item("total", "0"),)))) == ["total: 0"]
     assert lines(ToolBody(FIELDS, footer=ToolFooter(()))) == ["Results: 3 items"]
 
@@ -112,11 +112,11 @@ def test_a_footer_joins_its_items() -> None:
     )
 
 
-def test_an_empty_footer_is_nothing() -> None:
+def test_an_empty_footer_has_no_row() -> None:
     assert lines(ToolFooter((Item("count", ""),))) == []
 
 
-def test_a_hint_shows_the_key_that_is_bound_here() -> None:
+def test_a_hint_shows_the_bound_key() -> None:
     footer = ToolFooter((Item("total", "9"), Item("", EXPAND)))
 
     assert markup(EXPAND) == "<dim>ctrl+o</dim><muted> to expand</muted>"
@@ -125,7 +125,7 @@ def test_a_hint_shows_the_key_that_is_bound_here() -> None:
     assert draw(KeyHint("app.of.tomorrow", "to fly"), 80) == []
 
 
-def test_components_stand_one_below_the_other() -> None:
+def test_components_are_stacked_vertically() -> None:
     assert lines(Container((Text("a"), Spacer(2), Container(()), Text("b")))) == ["a", "", "", "b"]
     assert stacked(Text("a"), None, Text("b")) == Container((Text("a"), Text("b")))
 
@@ -142,11 +142,11 @@ def test_components_stand_one_below_the_other() -> None:
         (stacked(), ""),
     ],
 )
-def test_markup_has_a_tag_for_each_trait(text: Text | Container, tagged: str) -> None:
+def test_markup_has_a_tag_for_each_style(text: Text | Container, tagged: str) -> None:
     assert markup(text) == tagged
 
 
 def test_components_are_values() -> None:
-    """Equal when they say the same, so that a screen can tell whether anything changed."""
+    """Equal by content, so that a screen can detect changes."""
     assert ToolBody(FIELDS) == ToolBody(FIELDS)
     assert len({ToolCallHeader("A"), ToolCallHeader("A"), ToolCallHeader("B")}) == 2

@@ -1,4 +1,4 @@
-"""Markdown as models write it in results."""
+"""Rendering of Markdown in results."""
 
 import pytest
 
@@ -25,7 +25,7 @@ from tildone.kit.theme import Role, plain
         ("| a | b |", "<text>| a | b |</text>"),
     ],
 )
-def test_a_line_is_shown_as_what_it_is(text: str, tagged: str) -> None:
+def test_each_kind_of_line_has_its_rendering(text: str, tagged: str) -> None:
     assert markup(Markdown(text, Role.TEXT)) == tagged
 
 
@@ -45,7 +45,7 @@ def test_a_line_is_shown_as_what_it_is(text: str, tagged: str) -> None:
         (r"\*as it is\*", "*as it is*"),
     ],
 )
-def test_marks_within_a_line_are_styles(text: str, tagged: str) -> None:
+def test_inline_delimiters_are_styles(text: str, tagged: str) -> None:
     assert markup(Markdown(text, Role.TEXT)) == f"<text>{tagged}</text>"
 
 
@@ -63,17 +63,17 @@ def test_marks_within_a_line_are_styles(text: str, tagged: str) -> None:
         "*open",
     ],
 )
-def test_what_only_looks_like_a_mark_stays(text: str) -> None:
+def test_unpaired_delimiters_are_literal(text: str) -> None:
     assert markup(Markdown(text, Role.TEXT)) == f"<text>{text}</text>"
 
 
-def test_marks_deeper_than_anyone_writes_are_shown_as_they_stand() -> None:
+def test_deeply_nested_delimiters_are_literal() -> None:
     assert markup(Markdown("~~**_*a*_**~~", Role.TEXT)) == (
         "<text><strikethrough><bold><italic>*a*</italic></bold></strikethrough></text>"
     )
 
 
-def test_code_is_left_alone_and_indented() -> None:
+def test_code_is_unchanged_and_indented() -> None:
     text = "before\n```python\n# **not** bold\n\tif x:\n~~~\n```\nafter"
 
     assert [plain(line) for line in draw(Markdown(text), 40)] == [
@@ -85,29 +85,29 @@ def test_code_is_left_alone_and_indented() -> None:
     ]
 
 
-def test_a_fence_closes_with_as_many_marks_as_opened_it() -> None:
+def test_a_fence_closes_with_at_least_as_many_marks() -> None:
     text = "````\n```\n``` info\n````\nafter"
 
     assert [plain(line) for line in draw(Markdown(text), 40)] == ["  ```", "  ``` info", "after"]
 
 
-def test_code_that_never_ends_goes_to_the_end() -> None:
+def test_an_unclosed_fence_extends_to_the_end() -> None:
     assert [plain(line) for line in draw(Markdown("```\n- a"), 40)] == ["  - a"]
 
 
-def test_lines_hang_under_their_sign() -> None:
+def test_wrapped_items_have_a_hanging_indent() -> None:
     text = "- one two three\n> four five six"
 
     assert [plain(line) for line in draw(Markdown(text), 10)] == ["• one two", "  three", "│ four", "│ five six"]
 
 
-def test_lines_stay_lines() -> None:
+def test_every_source_line_is_a_line() -> None:
     assert [plain(line) for line in draw(Markdown("a\r\nb\n\nc"), 40)] == ["a", "b", "", "c"]
 
 
 @pytest.mark.parametrize("mark", ["*", "**", "`", "``", "_", "__", "~~"])
-def test_a_mark_looks_for_its_partner_only_so_far(mark: str) -> None:
-    """A hostile line of marks without partners cannot hold the screen up."""
+def test_the_search_for_a_closing_delimiter_is_limited(mark: str) -> None:
+    """A long line of unpaired delimiters stays cheap."""
     near, far = f"{mark}{'a' * 500}{mark}", f"{mark}{'a' * 501}{mark}"
 
     assert markup(Markdown(near, Role.TEXT)) != f"<text>{near}</text>"

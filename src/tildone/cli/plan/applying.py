@@ -6,7 +6,7 @@ from tildone.cli.output.screen import put
 from tildone.cli.output.summary import plan_summary
 from tildone.cli.parsing.args import command
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.commands.answer import Trouble
+from tildone.commands.answer import FailureReason
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.log.events import Actor
 from tildone.typing import TYPE_CHECKING
@@ -21,11 +21,11 @@ COMMAND = "tildone todo"
 """How hints name the command."""
 
 _ERRORS = {
-    Trouble.MISUSED: UsageError,
-    Trouble.UNMATCHED: NotFound,
-    Trouble.NOTHING_THERE: Refused,
-    Trouble.UNREADABLE: Refused,
-    Trouble.OUTSIDE: TildoneError,
+    FailureReason.USAGE: UsageError,
+    FailureReason.UNMATCHED: NotFound,
+    FailureReason.NO_PLAN: Refused,
+    FailureReason.UNREADABLE: Refused,
+    FailureReason.REQUEST_FAILED: TildoneError,
 }
 
 
@@ -62,10 +62,10 @@ def query(args: ParsedArgs) -> str:
 
 
 def _raise_error(answer: Answer) -> None:
-    if answer.trouble:
+    if answer.failure:
         text = "\n".join(message.text for message in answer.messages)
         # It follows the program's name and a colon.
-        raise _ERRORS[answer.trouble](text[:1].lower() + text[1:])
+        raise _ERRORS[answer.failure](text[:1].lower() + text[1:])
 
 
 def _print_messages(answer: Answer) -> None:

@@ -1,4 +1,4 @@
-"""The machinery of `tildone run`: its arguments, what it sets up, and the modes it shows a run in."""
+"""The parts of `tildone run`: its arguments, its setup and its output modes."""
 
 from __future__ import annotations
 

@@ -14,11 +14,11 @@ from tildone.value import value
 
 MODES = ("terminal", "print", "json", "rpc")
 SHELL = "shell"
-PLANS = (".md", ".markdown")
-STREAM = "-"
+PLAN_SUFFIXES = (".md", ".markdown")
+STDIN = "-"
 
-WHICH = ("session", "continue", "resume")
-ID = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
+CONVERSATION_OPTIONS = ("session", "continue", "resume")
+CONVERSATION_ID = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 
 NO_MODEL = """\
 which model? Name one with --model, $TILDONE_MODEL or `model` in config.toml:
@@ -40,7 +40,7 @@ class Assignment:
 
 @value
 class RunArguments:
-    """The checked arguments. Without `work` the person types the task; `store` is set if it was given here."""
+    """The checked arguments. Without `work` the person types the task; `store` is the value of --store, if given."""
 
     settings: Settings
     mode: str
@@ -51,25 +51,25 @@ class RunArguments:
     session: str | None = None
     resume: str | None = None
     fork: str | None = None
-    newest: bool = False
-    kept: bool = True
+    latest: bool = False
+    stored: bool = True
     allow: tuple[str, ...] = ()
     outside: bool = False
     tools: bool = True
 
 
-def parse_arguments(typed: ParsedArgs) -> RunArguments:
-    """Check and read the command line.
+def parse_arguments(parsed: ParsedArgs) -> RunArguments:
+    """Parse and check the command line.
 
     Raises:
-        UsageError: it makes no sense.
-        NotFound: there is no such plan.
+        UsageError: an argument is missing or invalid, or two exclude each other.
+        NotFound: the plan file does not exist.
     """
-    settings = settings_for(typed)
-    _check(typed)
-    work = _work(typed.positional)
-    mode = typed.options.get("mode", "terminal")
-    if work is None and mode in {"print", "json"} and not typed.has("fork"):
+    settings = settings_for(parsed)
+    _check(parsed)
+    work = _work(parsed.positional)
+    mode = parsed.options.get("mode", "terminal")
+    if work is None and mode in {"print", "json"} and not parsed.has("fork"):
         raise UsageError(f"what is to be done? tildone run TASK --mode {mode}, or PLAN.md, or - for standard input")
     if work is not None and work.plan is None and mode == "rpc":
         raise UsageError("in rpc mode the client says what is to be done; leave TASK out")
@@ -84,36 +84,36 @@ def parse_arguments(typed: ParsedArgs) -> RunArguments:
         model=model,
         work=work,
         cwd=os.getcwd(),
-        store=typed.options.get("store"),
-        session=typed.options.get("session"),
-        resume=typed.options.get("resume"),
-        fork=typed.options.get("fork"),
-        newest=typed.has("continue"),
-        kept=not typed.has("no-session"),
-        allow=typed.values("allow"),
-        outside=typed.has("outside"),
-        tools=not typed.has("no-builtin-tools"),
+        store=parsed.options.get("store"),
+        session=parsed.options.get("session"),
+        resume=parsed.options.get("resume"),
+        fork=parsed.options.get("fork"),
+        latest=parsed.has("continue"),
+        stored=not parsed.has("no-session"),
+        allow=parsed.values("allow"),
+        outside=parsed.has("outside"),
+        tools=not parsed.has("no-builtin-tools"),
     )
 
 
-def _check(typed: ParsedArgs) -> None:
-    mode = typed.options.get("mode", "terminal")
+def _check(parsed: ParsedArgs) -> None:
+    mode = parsed.options.get("mode", "terminal")
     if mode not in MODES:
         raise UsageError(f"there is no mode {mode!r}; {nearest(mode, MODES)}")
-    given = [f"--{name}" for name in WHICH if typed.has(name)]
+    given = [f"--{name}" for name in CONVERSATION_OPTIONS if parsed.has(name)]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} name different conversations: say one of them")
-    if given and typed.has("no-session"):
+    if given and parsed.has("no-session"):
         raise UsageError(f"{given[0]} goes on with a conversation that is kept; --no-session keeps none")
 
 
 def _work(words: tuple[str, ...]) -> Assignment | None:
     if not words:
         return None
-    if len(words) == 1 and words[0].lower().endswith(PLANS) and " " not in words[0]:
+    if len(words) == 1 and words[0].lower().endswith(PLAN_SUFFIXES) and " " not in words[0]:
         plan = _read(words[0])
         return Assignment(f"Work through this plan, task by task:\n\n{plan.strip()}", plan, os.path.basename(words[0]))
-    text = sys.stdin.buffer.read().decode("utf-8", "replace") if words == (STREAM,) else " ".join(words)
+    text = sys.stdin.buffer.read().decode("utf-8", "replace") if words == (STDIN,) else " ".join(words)
     if not text.strip():
         raise UsageError("what is to be done? The task is empty")
     return Assignment(text.strip())

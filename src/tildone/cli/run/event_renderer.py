@@ -1,8 +1,8 @@
-"""A host's events, rendered as lines of text: what is said, which tools are called, and their results.
+"""Renders a host's events as lines of text: messages, tool calls and their results.
 
-Finished lines are written once and never changed. What is still in progress (the last line of an answer, running
-calls, queued messages) is kept in `unfinished`, `running` and `queued`: a live screen draws it below the finished lines
-and redraws it when it changes; other outputs wait until it is finished.
+Finished lines are written once and never changed. Work in progress (the last line of an answer, running calls, queued
+messages) is available as `unfinished`, `running` and `queued`: a live screen draws it below the finished lines and
+redraws it when it changes; other outputs wait until it is finished.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class LineSink(Protocol):
     """Where lines are written."""
 
     live: bool
-    """Whether what is in progress can be drawn, and replaced later."""
+    """Whether work in progress can be drawn, and replaced later."""
 
     @property
     def columns(self) -> int:
@@ -69,7 +69,7 @@ class LineSink(Protocol):
         """Write finished lines."""
 
     def refresh(self) -> None:
-        """What is in progress has changed."""
+        """Redraw work in progress, which has changed."""
 
 
 class EventRenderer:
@@ -85,12 +85,12 @@ class EventRenderer:
         self._plan: Component = Container(())
 
     def render(self, event: PublicEvent) -> None:
-        """Render an event, if it is of a kind that is shown."""
+        """Render an event. Events without a visible form are ignored."""
         match event:
             case MessageUpdate(event=progress):
-                self._stream(progress)
+                self._render_progress(progress)
             case MessageEnd(message):
-                self._message(message)
+                self._render_message(message)
             case ToolExecutionStart():
                 self._start_call(event)
             case ToolExecutionUpdate():
@@ -114,14 +114,14 @@ class EventRenderer:
         return self._lines(Markdown(self._text, Role.TEXT))[self._written :] if self._text else []
 
     def restart_timers(self) -> None:
-        """Count the time of running calls from now: until now they waited for the person."""
+        """Measure running calls from now on: until now they waited for the person."""
         self.running = {name: replace(call, started=time.monotonic()) for name, call in self.running.items()}
 
     def put(self, component: Component) -> None:
-        """Write something that is not an event."""
+        """Write a component that belongs to no event."""
         self._sink.put(self._lines(component))
 
-    def _stream(self, progress: BlockEvent) -> None:
+    def _render_progress(self, progress: BlockEvent) -> None:
         match progress:
             case BlockDelta(BlockKind.TEXT, _, delta):
                 self._text += delta
@@ -133,7 +133,7 @@ class EventRenderer:
         self._sink.refresh()
 
     def _write_text(self, text: str) -> None:
-        """Write those lines of the text that are not written yet. Complete lines of Markdown do not change later."""
+        """Write the lines of the text that are not written yet. Complete lines of Markdown do not change later."""
         if text:
             lines, written = self._lines(Markdown(text, Role.TEXT)), self._written
             self._written = len(lines)
@@ -144,19 +144,19 @@ class EventRenderer:
         self._write_text(text.rstrip("\n"))
         self._written = 0
 
-    def _message(self, message: Message) -> None:
+    def _render_message(self, message: Message) -> None:
         match message:
             case UserMessage():
                 self.put(Text((Span("❯ ", Role.ACCENT), Span(_first_line(message), Role.TEXT))))
             case CustomMessage() if message.display:
-                self.put(self._custom(message))
+                self.put(self._custom_component(message))
             case AssistantMessage():
                 self._finish_text()
-                self._stop_reason(message)
+                self._render_stop_reason(message)
             case _:
                 return
 
-    def _stop_reason(self, message: AssistantMessage) -> None:
+    def _render_stop_reason(self, message: AssistantMessage) -> None:
         """Write why a model did not finish its answer."""
         match message.stop_reason:
             case StopReason.ERROR:
@@ -168,15 +168,15 @@ class EventRenderer:
             case _:
                 return
 
-    def _custom(self, message: CustomMessage) -> Component:
+    def _custom_component(self, message: CustomMessage) -> Component:
         render = self._host.renderers.get(message.custom_type)
         try:
             return render(message) if render else Text(text_of(message))
-        except Exception:  # noqa: BLE001  an extension's renderer is a stranger: the words are shown as they are
+        except Exception:  # noqa: BLE001  an extension's renderer may raise anything: the plain text is shown
             return Text(text_of(message))
 
     def _start_call(self, event: ToolExecutionStart) -> None:
-        header = tuple(self._lines(self._call(event.tool_name, event.args)))
+        header = tuple(self._lines(self._call_component(event.tool_name, event.args)))
         self.running[event.call_id] = RunningCall(header, time.monotonic())
         if self._sink.live:
             self._sink.refresh()
@@ -191,7 +191,7 @@ class EventRenderer:
 
     def _end_call(self, event: ToolExecutionEnd) -> None:
         call = self.running.pop(event.call_id)
-        lines = self._result(event.tool_name, event.result, is_error=event.is_error)
+        lines = self._result_lines(event.tool_name, event.result, is_error=event.is_error)
         if self._is_merged(event.tool_name):
             self._sink.put(lines)
             return
@@ -199,38 +199,38 @@ class EventRenderer:
         self._sink.put([*header, *([INDENT, *line] for line in lines)])
 
     def _is_merged(self, name: str) -> bool:
-        """Whether the result takes the place of the call."""
+        """Return whether the result replaces the line of the call."""
         tool = self._host.tools.get(name)
         return tool is not None and tool.merged
 
-    def _call(self, name: str, args: Any) -> Component:
+    def _call_component(self, name: str, args: Any) -> Component:
         tool = self._host.tools.get(name)
         if tool is None:
             return Text(name, bold=True)
         try:
             return call_component(tool, args)
-        except Exception:  # noqa: BLE001  a tool's renderer is a stranger: the call is shown like any other
+        except Exception:  # noqa: BLE001  a tool's renderer may raise anything: the default is used
             return default_call(tool, args)
 
-    def _result(self, name: str, result: ToolResult, *, is_error: bool) -> list[Line]:
-        shown = _shown(self._host.tools.get(name), result, RenderOptions(is_error=is_error))
+    def _result_lines(self, name: str, result: ToolResult, *, is_error: bool) -> list[Line]:
+        component = _result_component(self._host.tools.get(name), result, RenderOptions(is_error=is_error))
         if name in PLAN_TOOLS and not is_error:
             # Every change shows the whole plan; write only the lines that are new since the last one.
-            before = set(map(plain, _drawn(self._plan, UNLIMITED_COLUMNS)))
-            self._plan = shown
-            new = [Text(tuple(line)) for line in _drawn(shown, UNLIMITED_COLUMNS) if plain(line) not in before]
-            shown = Container(tuple(new))
-        return [line for line in self._lines(shown, indented=True) if plain(line).strip()]
+            before = set(map(plain, _draw_lines(self._plan, UNLIMITED_COLUMNS)))
+            self._plan = component
+            new = [Text(tuple(line)) for line in _draw_lines(component, UNLIMITED_COLUMNS) if plain(line) not in before]
+            component = Container(tuple(new))
+        return [line for line in self._lines(component, indented=True) if plain(line).strip()]
 
     def _lines(self, component: Component, *, indented: bool = False) -> list[Line]:
-        return _drawn(component, max(self._sink.columns - (INDENT_COLUMNS if indented else 0), MIN_COLUMNS))
+        return _draw_lines(component, max(self._sink.columns - (INDENT_COLUMNS if indented else 0), MIN_COLUMNS))
 
 
-def _drawn(component: Component, columns: int) -> list[Line]:
+def _draw_lines(component: Component, columns: int) -> list[Line]:
     return draw(component, columns, safe=printable, keys=NO_KEYS)
 
 
-def _shown(tool: ToolDefinition | None, result: ToolResult, options: RenderOptions) -> Component:
+def _result_component(tool: ToolDefinition | None, result: ToolResult, options: RenderOptions) -> Component:
     if tool is None:
         return default_result(result, options)
     try:

@@ -1,4 +1,4 @@
-"""A run without a person to ask: it starts, a signal may stop it, it ends."""
+"""Runs an agent without interaction, until it is done or a signal stops it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLOSE_TIMEOUT_SECONDS = 3.0
 
 
 async def run_headless(setup: RunSetup, host: Host) -> RunOutcome:
-    """Run the host with the setup's prompt; how the run ended."""
+    """Run the host with the setup's prompt, and return the outcome."""
     received: asyncio.Queue[int] = asyncio.Queue()
     async with closing(host):
         with on_signals(received.put_nowait):
@@ -29,7 +29,7 @@ async def run_headless(setup: RunSetup, host: Host) -> RunOutcome:
                 return RunOutcome(128 + signalled.result())
             signalled.cancel()
             over.result()
-            return setup.verdict(host)
+            return setup.outcome(host)
 
 
 async def stop(host: Host) -> None:
@@ -40,7 +40,7 @@ async def stop(host: Host) -> None:
 
 @asynccontextmanager
 async def closing(host: Host) -> AsyncIterator[Host]:
-    """The host; it and its model are closed at the end, whatever happens."""
+    """Close the host and its model at the end, even after an error."""
     try:
         yield host
     finally:
@@ -54,7 +54,7 @@ async def closing(host: Host) -> AsyncIterator[Host]:
 
 @contextmanager
 def on_signals(callback: Callable[[int], object]) -> Iterator[None]:
-    """Call back on SIGINT, SIGTERM and SIGHUP; on systems without signal handlers, Python's own apply."""
+    """Call back on SIGINT, SIGTERM and SIGHUP; event loops without signal handlers keep Python's own."""
     loop = asyncio.get_running_loop()
     numbers = [number for name in SIGNALS if (number := getattr(signal, name, None)) is not None]
     with suppress(NotImplementedError):

@@ -24,8 +24,8 @@ async def run(setup: RunSetup) -> int:
         renderer = EventRenderer(host, LineOutput(sys.stderr))
         # Streamed text is left out: the last answer is printed anyway.
         host.listen(lambda event: renderer.render(event) if not isinstance(event, MessageUpdate) else None)
-    verdict = await run_headless(setup, host)
+    outcome = await run_headless(setup, host)
     answer = last_answer(host.transcript.messages())
     if answer is not None and text_of(answer):
         put_raw(text_of(answer))
-    return verdict.exit()
+    return outcome.exit()

@@ -1,4 +1,4 @@
-"""What every mode of `tildone run` starts from: the host, the first prompt, and the outcome of the run."""
+"""The setup that all modes of `tildone run` share: the host, the first prompt, and the outcome of the run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import shlex
 from functools import partial
 
-from tildone.cli.run.arguments import ID, SHELL, RunArguments
+from tildone.cli.run.arguments import CONVERSATION_ID, SHELL, RunArguments
 from tildone.core.query import open_tasks, progress
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import NotFound, TildoneError, UsageError
@@ -36,22 +36,22 @@ class RunOutcome:
     """How a run ended: its exit code, the reason if it is not 0, and whether the reason has been shown."""
 
     code: int
-    why: str = ""
-    heard: bool = True
+    reason: str = ""
+    reported: bool = True
 
     def exit(self) -> int:
-        """The exit code, for a mode that has not shown the outcome.
+        """Return the exit code, in a mode that does not print the outcome.
 
         Raises:
             TildoneError: the run failed; the message is the reason.
         """
         if self.code == TildoneError.exit_code:
-            raise TildoneError(self.why)
+            raise TildoneError(self.reason)
         return self.code
 
 
 class RunSetup:
-    """One run: its model and conversation are chosen, its host is not open yet."""
+    """The model, conversation and prompt of one run."""
 
     def __init__(self, arguments: RunArguments) -> None:
         """Choose the conversation and the model; nothing is written yet.
@@ -61,14 +61,14 @@ class RunSetup:
             NotFound: there is no such conversation.
         """
         self._arguments = arguments
-        self._store: Store = open_store(arguments.settings) if arguments.kept else MemoryStore()
+        self._store: Store = open_store(arguments.settings) if arguments.stored else MemoryStore()
         self._model = _model(arguments)
-        self.conversations = open_conversations(arguments.settings, arguments.cwd, kept=arguments.kept)
+        self.conversations = open_conversations(arguments.settings, arguments.cwd, kept=arguments.stored)
         self.transcript, forked = self._transcript()
         self.prompt = arguments.work.prompt if arguments.work else forked
 
     def open(self, ui: UI | None = None) -> Host:
-        """The host, with that UI."""
+        """Open the host with this UI."""
         arguments = self._arguments
         return open_host(
             arguments.settings,
@@ -81,28 +81,28 @@ class RunSetup:
             policy=PermissionPolicy(arguments.allow, outside=arguments.outside) if arguments.tools else None,
         )
 
-    def verdict(self, host: Host) -> RunOutcome:
-        """How the last run of the host ended."""
+    def outcome(self, host: Host) -> RunOutcome:
+        """Return how the host's last run ended."""
         last = last_answer(host.transcript.messages())
-        reason = last.stop_reason if last else StopReason.STOP
+        stop_reason = last.stop_reason if last else StopReason.STOP
         state = open_session(replace(self._arguments.settings, session=host.transcript.id), BY_HAND, self._store).state
-        again = f"tildone resume --session {host.transcript.id}"
-        if reason == StopReason.ABORTED and state.directive is Directive.STOP:
-            return RunOutcome(1, f"stopped by tildone stop; to go on: {again}", heard=False)
-        if reason == StopReason.ABORTED:
+        resume_command = f"tildone resume --session {host.transcript.id}"
+        if stop_reason == StopReason.ABORTED and state.directive is Directive.STOP:
+            return RunOutcome(1, f"stopped by tildone stop; to go on: {resume_command}", reported=False)
+        if stop_reason == StopReason.ABORTED:
             return RunOutcome(INTERRUPTED, "interrupted")
-        if last is not None and reason == StopReason.ERROR:
+        if last is not None and stop_reason == StopReason.ERROR:
             return RunOutcome(1, last.error_message or "the model failed")
         left = len(open_tasks(state.plan))
         if left:
-            paused = f"; paused, to go on: {again}" if state.directive is Directive.PAUSE else ""
-            far = f"{left} of {format_count(progress(state.plan).total, 'task')} left open"
-            return RunOutcome(1, f"{far}{paused}", heard=False)
+            paused = f"; paused, to go on: {resume_command}" if state.directive is Directive.PAUSE else ""
+            remaining = f"{left} of {format_count(progress(state.plan).total, 'task')} left open"
+            return RunOutcome(1, f"{remaining}{paused}", reported=False)
         return RunOutcome(0)
 
     def hint(self, host: Host) -> str | None:
-        """The command that shows what happened; None if nothing is stored."""
-        if not self._arguments.kept:
+        """Return the command that shows the history of the run; None if it is not stored."""
+        if not self._arguments.stored:
             return None
         where = (
             f" --store {shlex.quote(parse_address(self._arguments.store).redacted)}" if self._arguments.store else ""
@@ -110,32 +110,32 @@ class RunSetup:
         return f"How it went: tildone log --session {host.transcript.id}{where}"
 
     def _transcript(self) -> tuple[Transcript, str | None]:
-        """The conversation, and the text of the message it was forked at."""
-        found = self._found()
+        """Return the conversation and, if it is a fork, the text of the message it was forked at."""
+        existing = self._existing()
         if self._arguments.fork is None:
-            return found or self.conversations.new(), None
-        source = found or self.conversations.latest()
+            return existing or self.conversations.new(), None
+        source = existing or self.conversations.latest()
         if source is None:
             raise NotFound("there is no conversation here to fork")
         return self.conversations.fork(source, self._arguments.fork)
 
-    def _found(self) -> Transcript | None:
+    def _existing(self) -> Transcript | None:
         arguments = self._arguments
-        if arguments.newest:
-            newest = self.conversations.latest()
-            if newest is None:
+        if arguments.latest:
+            latest = self.conversations.latest()
+            if latest is None:
                 raise NotFound(f"there is no conversation in {arguments.settings.session_dir} to go on with")
-            return newest
+            return latest
         if arguments.resume is not None:
             return self.conversations.find(arguments.resume)
         return self._named(arguments.session) if arguments.session is not None else None
 
     def _named(self, name: str) -> Transcript:
-        """The conversation with that id or in that file; a new one if there is none with that id."""
+        """Return the conversation with this id or in this file; a new one if the id is not in use."""
         if name.endswith(".jsonl") or os.sep in name:
             return self.conversations.load(name)
-        if not ID.fullmatch(name):
-            raise UsageError(f"{name!r} is no id: it has letters, digits, dots, dashes and _ only")
+        if not CONVERSATION_ID.fullmatch(name):
+            raise UsageError(f"{name!r} is not a valid session id: use letters, digits, dots, dashes and underscores")
         folder = self._arguments.settings.session_dir
         files = os.listdir(folder) if os.path.isdir(folder) else []
         same = [file for file in files if file.partition("_")[2] == f"{name}.jsonl"]

@@ -1,4 +1,4 @@
-"""The `brief` dialect: one tool, numbers that stay with their tasks, and as few words as will do."""
+"""The `brief` dialect: one tool, permanent task numbers, and replies of a few tokens."""
 
 from tildone.core.rules import Rules
 from tildone.dialects.base import Dialect, Tool

@@ -1,7 +1,7 @@
-"""Interprets the arguments of a call, in whatever form a model gave them, as one normal form.
+"""Normalizes the arguments of a call, which models write in many forms.
 
-A call comes out as `{"ops": [["add", TEXT…], ["done", ID…], ["note", ID, TEXT], …], "hints": [WORDS…]}`. An id is a
-number, or a task's exact text. Ambiguous arguments are refused.
+The normal form is `{"ops": [["add", TEXT…], ["done", ID…], ["note", ID, TEXT], …], "hints": [WORDS…]}`. An id is a
+number or a task's exact text. Ambiguous arguments are refused.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ WORDS = {
 }
 WORDS |= {verb: f"{verb} {status.value}" for verb, status in MARKS.items() if verb not in WORDS}
 OPS = {word: op for op, words in WORDS.items() for word in words.split()}
-READING = frozenset({"list", "show", "read", "view", "get"})
+READ_WORDS = frozenset({"list", "show", "read", "view", "get"})
 ID_KEYS = ("id", "task", "taskId", "task_id", "number", "index")
 TEXT_KEYS = ("text", "content", "subject", "title", "description", "task", "name", "step", "note", "reason", "why")
 WHY_KEYS = ("reason", "why")
 OPS_KEYS = ("ops", "operations", "actions")
-WORD_KEYS = ("op", "action", "command", "status", "state")
+OP_NAME_KEYS = ("op", "action", "command", "status", "state")
 NUMBERS_ONLY = "IDs are numbers"
 
 _NUMBER = "#?([0-9]{1,9})"
 _NUMBERS = f"{_NUMBER}(?:[ ,;]+{_NUMBER})*"
-_LED = rf"\s*{_NUMBER}(?![0-9.])[\s:,)\-–—]*(.*)"
+_NUMBER_AND_TEXT = rf"\s*{_NUMBER}(?![0-9.])[\s:,)\-–—]*(.*)"
 _BULLET = r"(?:[-*+•]|[0-9]{1,3}[.)])\s+(?:\[[ xX/-]?\]\s*)?"
-_ORDER = r"\s*([a-z_]+)\b[:\s]*(.*)"
+_COMMAND = r"\s*([a-z_]+)\b[:\s]*(.*)"
 
 
-class Unclear(ValueError):
-    """The arguments have no meaning, or more than one."""
+class AmbiguousArguments(ValueError):
+    """The arguments have no interpretation, or several."""
 
 
 def interpret(arguments: object) -> tuple[dict[str, Any], list[SchemaProblem]]:
-    """The call in its normal form, or the problem with it."""
+    """Return the call in its normal form, and the problem if it has none."""
     hints: list[str] = []
     try:
         ops = list(_ops(arguments, hints))
-    except Unclear as unclear:
-        return {"ops": [], "hints": []}, [SchemaProblem("", str(unclear))]
+    except AmbiguousArguments as problem:
+        return {"ops": [], "hints": []}, [SchemaProblem("", str(problem))]
     return {"ops": ops, "hints": list(dict.fromkeys(hints))}, []
 
 
@@ -64,87 +64,87 @@ def _ops(given: object, hints: list[str]) -> Iterator[Op]:
             return
         case str(text):
             for line in text.splitlines():
-                yield from _order(line)
+                yield from _command(line)
         case list(entries):
             for entry in entries:
                 yield from _ops(entry, hints)
         case dict(fields):
             yield from _object(dict(fields), hints)
         case _:
-            raise Unclear(f"what is {given!r:.40}?")
+            raise AmbiguousArguments(f"what is {given!r:.40}?")
 
 
 def _object(fields: dict[str, Any], hints: list[str]) -> Iterator[Op]:
-    ops = _taken(fields, OPS_KEYS)
+    ops = _pop_first(fields, OPS_KEYS)
     if ops is not None and not fields:
         hints.append('{"done":3} will do')
         yield from _ops(ops, hints)
         return
-    word = _taken(fields, WORD_KEYS)
+    word = _pop_first(fields, OP_NAME_KEYS)
     if not isinstance(word, str):
-        yield from _fields(fields, hints)
+        yield from _ops_by_field(fields, hints)
         return
     hints.append(f'{{"{_op(word) or "done"}":…}} will do')
-    yield from _named(word, fields, hints)
+    yield from _op_by_name(word, fields, hints)
 
 
-def _taken(fields: dict[str, Any], keys: tuple[str, ...]) -> object:
-    """What is under the first of these keys, taken out."""
+def _pop_first(fields: dict[str, Any], keys: tuple[str, ...]) -> object:
+    """Remove the first of these keys that is present, and return its value."""
     return next((fields.pop(key) for key in keys if key in fields), None)
 
 
-def _fields(fields: dict[str, Any], hints: list[str]) -> Iterator[Op]:
-    """The usual form: a field for each op, in their order."""
-    why = _taken(fields, WHY_KEYS)
+def _ops_by_field(fields: dict[str, Any], hints: list[str]) -> Iterator[Op]:
+    """Interpret an object with one field for each op, the usual form."""
+    why = _pop_first(fields, WHY_KEYS)
     for word, given in fields.items():
-        if word.lower() in READING or given is None or given == []:
+        if word.lower() in READ_WORDS or given is None or given == []:
             continue
         op = _op(word)
         if op is None:
-            raise Unclear(f"no op {word!r:.40}; ops are {', '.join(WORDS)}")
+            raise AmbiguousArguments(f"no op {word!r:.40}; ops are {', '.join(WORDS)}")
         if op != word:
             hints.append(f"{op}, not {word:.20}")
         if op == "block" and why is not None and not isinstance(given, dict):
             yield ["block", _id(given, hints), _text(why)]
         else:
-            yield from _one(op, given, hints)
+            yield from _single_op(op, given, hints)
 
 
-def _named(word: str, rest: dict[str, Any], hints: list[str]) -> Iterator[Op]:
-    """An op whose name is a value, with what it needs in fields beside it."""
+def _op_by_name(word: str, rest: dict[str, Any], hints: list[str]) -> Iterator[Op]:
+    """Interpret an op whose name is a value, with its arguments in the other fields."""
     op = _op(word)
-    if word.lower() in READING:
+    if word.lower() in READ_WORDS:
         return
     if op is None:
-        raise Unclear(f"no op {word!r:.40}; ops are {', '.join(WORDS)}")
-    values = [held for key, held in rest.items() if held is not None]
+        raise AmbiguousArguments(f"no op {word!r:.40}; ops are {', '.join(WORDS)}")
+    values = [given for given in rest.values() if given is not None]
     if op in ("note", "block", "move") or len(values) != 1:
-        yield from _one(op, rest, hints)
+        yield from _single_op(op, rest, hints)
     else:
-        yield from _one(op, values[0], hints)
+        yield from _single_op(op, values[0], hints)
 
 
-def _order(line: str) -> Iterator[Op]:
-    """An op in words: `done 3`."""
-    found = re.fullmatch(_ORDER, line.strip(), re.DOTALL)
-    op = _op(found[1]) if found else None
-    if found is None or op is None or not found[2]:
-        raise Unclear(f"what is {line!r:.40}?")
-    yield from _one(op, found[2], [])
+def _command(line: str) -> Iterator[Op]:
+    """Interpret an op that is written as text: `done 3`."""
+    parsed = re.fullmatch(_COMMAND, line.strip(), re.DOTALL)
+    op = _op(parsed[1]) if parsed else None
+    if parsed is None or op is None or not parsed[2]:
+        raise AmbiguousArguments(f"what is {line!r:.40}?")
+    yield from _single_op(op, parsed[2], [])
 
 
-def _one(op: str, given: object, hints: list[str]) -> Iterator[Op]:
+def _single_op(op: str, given: object, hints: list[str]) -> Iterator[Op]:
     match op:
         case "add":
             texts = list(_texts(given))
             if not texts:
-                raise Unclear("add needs texts")
+                raise AmbiguousArguments("add needs texts")
             yield ["add", *texts]
         case "note" | "block":
             for task, text in _pairs(op, given):
                 yield [op, _id(task, hints), text]
         case "move":
-            task, before = _places(given)
+            task, before = _move_arguments(given)
             yield ["move", _id(task, hints), None if before is None else _id(before, hints)]
         case _:
             yield [op, *_ids(given, hints)]
@@ -167,7 +167,7 @@ def _texts(given: object) -> Iterator[str]:
         case int() | float() if not isinstance(given, bool):
             yield str(given)
         case _:
-            raise Unclear("add needs texts")
+            raise AmbiguousArguments("add needs texts")
 
 
 def _ids(given: object, hints: list[str]) -> Iterator[int | str]:
@@ -185,7 +185,7 @@ def _ids(given: object, hints: list[str]) -> Iterator[int | str]:
 def _id(given: object, hints: list[str]) -> int | str:
     match given:
         case bool():
-            raise Unclear("which task?")
+            raise AmbiguousArguments("which task?")
         case int(number):
             return number
         case float(number) if number.is_integer():
@@ -200,15 +200,15 @@ def _id(given: object, hints: list[str]) -> int | str:
         case dict(fields):
             return _id(next((fields[key] for key in ID_KEYS if key in fields), None), hints)
         case _:
-            raise Unclear("which task?")
+            raise AmbiguousArguments("which task?")
 
 
 def _pairs(op: str, given: object) -> Iterator[tuple[object, str]]:
-    """Tasks, each with a text."""
+    """Return pairs of a task and a text."""
     match given:
-        case str(text) if (led := re.fullmatch(_LED, text, re.DOTALL)) and led[2].strip():
-            yield int(led[1]), led[2].strip()
-        case [int() | str() as task, str(text)] if not _is_pair(task):
+        case str(text) if (parsed := re.fullmatch(_NUMBER_AND_TEXT, text, re.DOTALL)) and parsed[2].strip():
+            yield int(parsed[1]), parsed[2].strip()
+        case [int() | str() as task, str(text)] if not _has_number_and_text(task):
             yield task, _text(text)
         case list(entries):
             for entry in entries:
@@ -221,20 +221,20 @@ def _pairs(op: str, given: object) -> Iterator[tuple[object, str]]:
             for task, text in fields.items():
                 yield task, _text(text)
         case _:
-            raise Unclear(f'{op} takes "ID {"WHY" if op == "block" else "TEXT"}"')
+            raise AmbiguousArguments(f'{op} takes "ID {"WHY" if op == "block" else "TEXT"}"')
 
 
-def _is_pair(given: object) -> bool:
-    """Whether this is a task with its text already."""
-    led = re.fullmatch(_LED, given, re.DOTALL) if isinstance(given, str) else None
-    return led is not None and led[2].strip() != ""
+def _has_number_and_text(given: object) -> bool:
+    """Return whether this is text that contains both a task number and a text."""
+    parsed = re.fullmatch(_NUMBER_AND_TEXT, given, re.DOTALL) if isinstance(given, str) else None
+    return parsed is not None and parsed[2].strip() != ""
 
 
-def _places(given: object) -> tuple[object, object]:
-    """A task, and the one it goes before; None for the end."""
+def _move_arguments(given: object) -> tuple[object, object]:
+    """Return the task to move, and the task to move it before; None means the end."""
     match given:
-        case str(text) if found := re.fullmatch(rf"\s*{_NUMBER}(?:[\s,>]|before|to)*(?:{_NUMBER})?\s*", text):
-            return int(found[1]), None if found[2] is None else int(found[2])
+        case str(text) if parsed := re.fullmatch(rf"\s*{_NUMBER}(?:[\s,>]|before|to)*(?:{_NUMBER})?\s*", text):
+            return int(parsed[1]), None if parsed[2] is None else int(parsed[2])
         case [task, before]:
             return task, before
         case {"before": before, **rest}:
@@ -242,10 +242,10 @@ def _places(given: object) -> tuple[object, object]:
         case int(task):
             return task, None
         case _:
-            raise Unclear('move takes "ID BEFORE"')
+            raise AmbiguousArguments('move takes "ID BEFORE"')
 
 
 def _text(given: object) -> str:
     if not isinstance(given, str) or not given.strip():
-        raise Unclear("some text is missing")
+        raise AmbiguousArguments("some text is missing")
     return given

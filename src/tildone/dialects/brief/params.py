@@ -33,7 +33,7 @@ PARAMETERS: dict[str, Any] = {
 
 
 def steps(params: Mapping[str, Any]) -> list[Step]:
-    """The changes that a call asks for, in the order they were asked for. None are asked for by one that only reads."""
+    """Return the changes that a call requests, in order. A call that only reads requests none."""
     return [step for op, *rest in params["ops"] for step in _steps(op, rest)]
 
 
@@ -43,24 +43,24 @@ def _steps(op: str, given: Sequence[Any]) -> Iterator[Step]:
             yield Append(tuple(map(Task, given)), clear_finished=True)
         case "move":
             task, before = given
-            yield Move(_one(task), None if before is None else _one(before))
+            yield Move(_selector(task), None if before is None else _selector(before))
         case "note":
             task, text = given
-            yield Note(_one(task), text)
+            yield Note(_selector(task), text)
         case "block":
             task, why = given
-            yield Mark(_one(task), Status.BLOCKED)
-            yield Note(_one(task), why)
+            yield Mark(_selector(task), Status.BLOCKED)
+            yield Note(_selector(task), why)
         case _:
-            yield from (Mark(target, MARKS[op]) for target in _many(given))
+            yield from (Mark(target, MARKS[op]) for target in _selectors(given))
 
 
-def _many(ids: Sequence[Id]) -> Iterator[Selector]:
-    numbers = tuple(one for one in ids if isinstance(one, int))
+def _selectors(ids: Sequence[Id]) -> Iterator[Selector]:
+    numbers = tuple(number for number in ids if isinstance(number, int))
     if numbers:
         yield Numbered(numbers)
-    yield from (_one(one) for one in ids if isinstance(one, str))
+    yield from (_selector(text) for text in ids if isinstance(text, str))
 
 
-def _one(task: Id) -> Named | Numbered:
+def _selector(task: Id) -> Named | Numbered:
     return Numbered((task,)) if isinstance(task, int) else Named(task, single_line)

@@ -1,4 +1,4 @@
-"""A plan written and marked by calls of `todo`."""
+"""Builds calls of `todo` that write a plan and mark its tasks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _OP = {status: op for op, status in MARKS.items()}
 
 
 def write(current: Plan, wanted: Plan, _summary: str) -> ToolCall:
-    """Add the tasks that are missing: this dialect never replaces a plan."""
-    there = {task.text for task in current.tasks}
-    return "todo", {"add": [task.text for task in wanted.tasks if task.text not in there]}
+    """Return the call that adds the missing tasks: this dialect never replaces a plan."""
+    existing = {task.text for task in current.tasks}
+    return "todo", {"add": [task.text for task in wanted.tasks if task.text not in existing]}
 
 
 def mark(plan: Plan, text: str, status: Status, _summary: str) -> ToolCall:
-    """Mark the task by its number."""
+    """Return the call that marks the task, addressed by its number."""
     number = next(task.number for task in assign_numbers(plan, plan).tasks if task.text == text)
     return "todo", {_OP[status]: number}
 

@@ -1,4 +1,4 @@
-"""What a model reads in the brief dialect: what it cannot know, and no more."""
+"""The text that a model reads in the brief dialect: only what it does not know yet."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from tildone.core.faults import Fault
     from tildone.core.plan import Phase, Plan, Task
-    from tildone.dialects.base import Done, Tool
+    from tildone.dialects.base import CompletedCall, Tool
     from tildone.kit.schema import SchemaProblem
 
 EMPTY = "Empty."
 OK = "ok"
 FINISHED = "all done"
 CHANGED = "Changed by others meanwhile; now:"
-MAX_LISTED = 5
+MAX_TASKS_LISTED = 5
 
 OPEN_SIGNS = {status: status.icon for status in Status if status.is_open}
 OPEN_SIGNS |= {Status.PENDING: "", Status.IN_PROGRESS: ">"}
@@ -31,29 +31,29 @@ CLOSED_WORDS = {status: status.value for status in Status if not status.is_open}
 CLOSED_WORDS |= {Status.COMPLETED: "done", Status.ABANDONED: "dropped"}
 
 
-def reply(done: Done) -> Reply:
-    """A few tokens that confirm; the list only where the model can't know it."""
-    outcome = done.outcome
+def reply(call: CompletedCall) -> Reply:
+    """Confirm a call in a few tokens; include the list only if the model's copy is out of date."""
+    outcome = call.outcome
     if outcome.faults:
-        return _said("; ".join(_refusal(fault, outcome.before) for fault in outcome.faults), is_error=True)
-    if not done.params["ops"]:
-        return _said(listing(outcome.after))
-    said = [_confirmed(outcome.before, outcome.after), *done.params["hints"]]
-    if not done.params["hints"] and _by_text(done.params["ops"]):
-        said += [_ranges(_touched(done.params["ops"], outcome.after))]
-    text = "; ".join(said)
-    if outcome.before.tasks and done.known != outcome.before:
-        text += f"\n{CHANGED if done.known is not None else 'Plan:'}\n{listing(outcome.after)}"
-    return _said(text)
+        return _reply("; ".join(_refusal(fault, outcome.before) for fault in outcome.faults), is_error=True)
+    if not call.params["ops"]:
+        return _reply(listing(outcome.after))
+    parts = [_confirmation(outcome.before, outcome.after), *call.params["hints"]]
+    if not call.params["hints"] and _by_text(call.params["ops"]):
+        parts += [_ranges(_numbers_of_named(call.params["ops"], outcome.after))]
+    text = "; ".join(parts)
+    if outcome.before.tasks and call.known != outcome.before:
+        text += f"\n{CHANGED if call.known is not None else 'Plan:'}\n{listing(outcome.after)}"
+    return _reply(text)
 
 
-def refuse(_tool: Tool, wrong: Sequence[SchemaProblem], _given: object) -> Reply:
-    """The reply to arguments that cannot be interpreted."""
-    return _said("; ".join(map(str, wrong)), is_error=True)
+def refuse(_tool: Tool, problems: Sequence[SchemaProblem], _given: object) -> Reply:
+    """Reply to arguments that cannot be interpreted."""
+    return _reply("; ".join(map(str, problems)), is_error=True)
 
 
 def listing(plan: Plan) -> str:
-    """What is open, a task a line, and what is closed by its numbers alone."""
+    """List the open tasks, one per line, and the numbers of the closed ones."""
     plan = assign_numbers(plan, plan)
     lines = [line for phase in plan.phases for line in _phase_lines(phase)]
     for status, word in CLOSED_WORDS.items():
@@ -63,41 +63,41 @@ def listing(plan: Plan) -> str:
 
 
 def context(plan: Plan) -> str | None:
-    """The plan, for a model at the start of its context; None if nothing is open."""
+    """Return the plan for the start of a model's context, or None if no task is open."""
     return f"Your plan (todo tool):\n{listing(plan)}" if any(task.status.is_open for task in plan.tasks) else None
 
 
 def carry_on(plan: Plan) -> str:
-    """The nudge."""
+    """Return the nudge. It begins with the next task."""
     plan = assign_numbers(plan, plan)
     upcoming = next_task(plan)
     first = upcoming[0] if upcoming else 0
     todo = [task for task in plan.tasks[first:] + plan.tasks[:first] if task.status.is_actionable]
-    more = f"\n+{len(todo) - MAX_LISTED} more" if len(todo) > MAX_LISTED else ""
-    lines = "\n".join(map(_line, todo[:MAX_LISTED]))
+    more = f"\n+{len(todo) - MAX_TASKS_LISTED} more" if len(todo) > MAX_TASKS_LISTED else ""
+    lines = "\n".join(map(_line, todo[:MAX_TASKS_LISTED]))
     return f"Your plan is not done:\n{lines}{more}\nGo on. What waits for someone else: block it. Not needed: drop it."
 
 
-def _said(text: str, *, is_error: bool = False) -> Reply:
+def _reply(text: str, *, is_error: bool = False) -> Reply:
     return Reply(text, {"say": text}, is_error=is_error)
 
 
-def _confirmed(before: Plan, after: Plan) -> str:
+def _confirmation(before: Plan, after: Plan) -> str:
     new = [task.number for task in after.tasks if task.number > before.last_number]
     if new and before.tasks and not before.last_number:
         new = [number for number in new if number > len(before.tasks)]
-    said = _ranges(new) if new else OK
+    confirmed = _ranges(new) if new else OK
     still_open = any(task.status.is_open for task in after.tasks)
-    return said if still_open or not after.tasks else f"{said}, {FINISHED}"
+    return confirmed if still_open or not after.tasks else f"{confirmed}, {FINISHED}"
 
 
 def _by_text(ops: Iterable[Sequence[object]]) -> bool:
-    """Whether a task was named by its text, so that its number may not be known."""
+    """Return whether a task was named by its text: the model may not know its number."""
     return any(isinstance(given[0], str) for op, *given in ops if op != "add")
 
 
-def _touched(ops: Iterable[Sequence[object]], plan: Plan) -> list[int]:
-    named = {one for op, *given in ops if op != "add" for one in given[:1]}
+def _numbers_of_named(ops: Iterable[Sequence[object]], plan: Plan) -> list[int]:
+    named = {given[0] for op, *given in ops if op != "add" and given}
     return [task.number for task in plan.tasks if task.text in named or single_line(task.text) in named]
 
 
@@ -114,14 +114,14 @@ def _line(task: Task) -> str:
 
 
 def _ranges(numbers: Iterable[int]) -> str:
-    """Numbers, those in a row as one: `1-3,7`."""
-    rows: list[list[int]] = []
+    """Format numbers, with consecutive ones as a range: `1-3,7`."""
+    runs: list[list[int]] = []
     for number in sorted(numbers):
-        if rows and number == rows[-1][-1] + 1:
-            rows[-1].append(number)
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
         else:
-            rows.append([number])
-    return ",".join(f"{row[0]}-{row[-1]}" if len(row) > 1 else str(row[0]) for row in rows)
+            runs.append([number])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 def _refusal(fault: Fault, plan: Plan) -> str:

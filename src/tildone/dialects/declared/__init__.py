@@ -3,7 +3,7 @@
 from tildone.dialects.base import Dialect, Hints, Tool
 from tildone.dialects.declared.entries import recover
 from tildone.dialects.declared.envelope import refuse, write_reply
-from tildone.dialects.declared.params import MAX_CONTENT, MAX_ITEMS, NAME, PARAMETERS, RULES, write_steps
+from tildone.dialects.declared.params import MAX_CONTENT_CHARACTERS, MAX_ITEMS, NAME, PARAMETERS, RULES, write_steps
 from tildone.dialects.declared.phrasing import PHRASING
 from tildone.dialects.declared.results import RESULT
 from tildone.dialects.declared.words import carry_on, completes, completion, context
@@ -12,7 +12,7 @@ SNIPPET = "Keep the plan of a longer task: send the whole todo list, get it back
 GUIDELINES = (
     "Use TodoWrite for work of three or more steps, or if asked to track progress, not for simple requests.",
     f"Send the complete list every time, never a part: at most {MAX_ITEMS} items, and a summary of it all.",
-    f"Keep each content short and actionable, at most {MAX_CONTENT} characters.",
+    f"Keep each content short and actionable, at most {MAX_CONTENT_CHARACTERS} characters.",
     "Set an item to in_progress before you begin it, never two at once, and to completed once it is done.",
     "Set what is no longer needed to cancelled. Call TodoWrite again whenever the plan changes.",
 )

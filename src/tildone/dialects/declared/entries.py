@@ -1,4 +1,4 @@
-"""The list in the entries of a conversation: results of `TodoWrite` whose details are the envelope."""
+"""Reads the list from the entries of a conversation: from the envelopes that `TodoWrite` returned."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
-    """The list of the newest successful result. One that the tool would refuse is skipped."""
+    """Return the list in the newest successful result, or None. A list that the tool would refuse is skipped."""
     for entry in reversed(entries):
         data = _data(entry)
         outcome = reduce(Plan(), write_steps(data), RULES)
@@ -23,7 +23,7 @@ def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
 
 
 def _data(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The data of a successful result, which has the form of the call; empty for any other entry."""
+    """Return the data of a successful result, which has the form of a call, or {} for any other entry."""
     message = entry.get("message")
     if entry.get("type") != "message" or not isinstance(message, dict):
         return {}

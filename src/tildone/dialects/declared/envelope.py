@@ -1,4 +1,4 @@
-"""The one shape of every answer: status, data, text, stats, context, and an error where there is one."""
+"""The envelope of every reply: status, data, text, stats, context, and the error if there is one."""
 
 from __future__ import annotations
 
@@ -12,61 +12,61 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tildone.core.plan import Plan
-    from tildone.dialects.base import Details, Done, Tool
+    from tildone.dialects.base import CompletedCall, Details, Tool
     from tildone.kit.schema import SchemaProblem
 
 MAX_PROBLEMS = 5
-"""How many problems of a call are listed; the others are counted."""
+"""The number of problems that are listed; the others are counted."""
 
 MAX_ECHO_DEPTH = 16
-"""Arguments nested deeper are not echoed: a valid call has four levels, and indentation grows with each."""
+"""Arguments with deeper nesting are not echoed. A valid call has four levels, and each adds indentation."""
 
 
-def write_reply(done: Done) -> Reply:
-    """The list as it is now, as data for the model and as text for people."""
-    if done.outcome.faults:
-        return _refusal(sentence(done.outcome.faults[0]), done.params, done.took_ms)
-    plan = done.outcome.after
+def write_reply(call: CompletedCall) -> Reply:
+    """Report the new list, as data for the model and as text for people."""
+    if call.outcome.faults:
+        return _refusal(sentence(call.outcome.faults[0]), call.params, call.elapsed_ms)
+    plan = call.outcome.after
     todos = [
         {"id": f"t{number}", "content": task.text, "status": WORDS[task.status]}
         for number, task in enumerate(plan.tasks, 1)
     ]
-    data: Details = {"todos": todos, "recap": recap(plan), "summary": done.params["summary"].strip()}
+    data: Details = {"todos": todos, "recap": recap(plan), "summary": call.params["summary"].strip()}
     block = ["--- TODO UPDATE ---", *lines(plan), "-------------------"]
-    if done.saved_to is not None:
-        data["persisted_to"] = done.saved_to
-        block.append(f"(Saved to {done.saved_to})")
+    if call.saved_to is not None:
+        data["persisted_to"] = call.saved_to
+        block.append(f"(Saved to {call.saved_to})")
     return _reply(
         {
             "status": "success",
             "data": data,
             "text": "\n".join(block),
-            "stats": {"time_ms": max(1, done.took_ms), **_counts(plan)},
-            "context": _context(done.params),
+            "stats": {"time_ms": max(1, call.elapsed_ms), **_counts(plan)},
+            "context": _context(call.params),
         }
     )
 
 
 def refuse(_tool: Tool, problems: Sequence[SchemaProblem], given: object) -> Reply:
-    """Arguments that do not fit the schema: answered as the tool itself refuses a list."""
-    told = [str(problem) for problem in problems[:MAX_PROBLEMS]]
+    """Reply to arguments that do not match the schema, in the same form as to a list that the tool refuses."""
+    messages = [str(problem) for problem in problems[:MAX_PROBLEMS]]
     if len(problems) > MAX_PROBLEMS:
-        told.append(f"and {len(problems) - MAX_PROBLEMS} more")
-    return _refusal("; ".join(told), given, took_ms=0)
+        messages.append(f"and {len(problems) - MAX_PROBLEMS} more")
+    return _refusal("; ".join(messages), given, elapsed_ms=0)
 
 
 def internal_error(why: str, given: object) -> Reply:
-    """An error of tildone's own; the call changed nothing."""
-    return _refusal(f"nothing was changed: {why}", given, took_ms=0, code="INTERNAL_ERROR")
+    """Report an internal error; the call changed nothing."""
+    return _refusal(f"nothing was changed: {why}", given, elapsed_ms=0, code="INTERNAL_ERROR")
 
 
-def _refusal(message: str, given: object, took_ms: int, code: str = "INVALID_PARAM") -> Reply:
+def _refusal(message: str, given: object, elapsed_ms: int, code: str = "INVALID_PARAM") -> Reply:
     return _reply(
         {
             "status": "error",
             "data": {},
             "text": message,
-            "stats": {"time_ms": took_ms},
+            "stats": {"time_ms": elapsed_ms},
             "context": _context(given),
             "error": {"code": code, "message": message},
         }
@@ -78,14 +78,14 @@ def _reply(envelope: Details) -> Reply:
 
 
 def _context(given: object) -> Details:
-    return {"cwd": ".", "params_input": {} if _deeper(given, MAX_ECHO_DEPTH) else given}
+    return {"cwd": ".", "params_input": {} if _is_deeper(given, MAX_ECHO_DEPTH) else given}
 
 
-def _deeper(given: object, levels: int) -> bool:
+def _is_deeper(given: object, levels: int) -> bool:
     if not isinstance(given, dict | list | tuple):
         return False
     inner = given.values() if isinstance(given, dict) else given
-    return levels == 0 or any(_deeper(item, levels - 1) for item in inner)
+    return levels == 0 or any(_is_deeper(item, levels - 1) for item in inner)
 
 
 def _counts(plan: Plan) -> dict[str, int]:

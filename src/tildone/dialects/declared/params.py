@@ -1,4 +1,4 @@
-"""What a model sends: the schema, and a list put as a change to the plan."""
+"""The parameters of `TodoWrite`, and their translation into changes to a plan."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 NAME = "TodoWrite"
 MAX_ITEMS = 10
-MAX_CONTENT = 60
-RULES = Rules(focus=Focus.AT_MOST_ONE, max_tasks=MAX_ITEMS, max_text=MAX_CONTENT)
+MAX_CONTENT_CHARACTERS = 60
+RULES = Rules(focus=Focus.AT_MOST_ONE, max_tasks=MAX_ITEMS, max_text=MAX_CONTENT_CHARACTERS)
 
 STATUSES = {
     "pending": Status.PENDING,
@@ -26,7 +26,7 @@ STATUSES = {
     "completed": Status.COMPLETED,
     "cancelled": Status.ABANDONED,
 }
-# Its models have no word for a task that waits for somebody else.
+# The dialect has no status for a blocked task, so such a task is reported by its basic status.
 _OWN_WORDS = {status: word for word, status in STATUSES.items()}
 WORDS = {status: _OWN_WORDS[status.basic] for status in Status}
 
@@ -54,9 +54,9 @@ PARAMETERS = {
 
 
 def write_steps(params: Params) -> Sequence[Step]:
-    """The list in place of the old one, or what is wrong with it first.
+    """Return the change that replaces the list, or the first fault of the new one.
 
-    Ids and unknown keys say nothing here. That no two items are in progress is a rule of the plan itself.
+    Ids and unknown keys are ignored. `RULES` rejects a list with two items in progress.
     """
     fault = _first_fault(params)
     if fault is not None:
@@ -66,7 +66,7 @@ def write_steps(params: Params) -> Sequence[Step]:
 
 
 def _first_fault(params: Params) -> Fault | None:
-    """The order of the questions is part of the contract: the first bad item is told, not the worst."""
+    """Return the first fault. The order of the checks is part of the contract."""
     summary, todos = params.get("summary"), params.get("todos")
     if not isinstance(summary, str) or not summary.strip():
         return MissingField("summary", NAME)
@@ -88,8 +88,8 @@ def _item_fault(index: int, item: object) -> Fault | None:
     content, status = item.get("content"), item.get("status")
     if not isinstance(content, str) or not content.strip():
         return MissingField(f"{path}.content", NAME)
-    if len(content.strip()) > MAX_CONTENT:
-        return TextTooLong(index, MAX_CONTENT)
+    if len(content.strip()) > MAX_CONTENT_CHARACTERS:
+        return TextTooLong(index, MAX_CONTENT_CHARACTERS)
     if not isinstance(status, str):
         return MissingField(f"{path}.status", NAME)
     return None if status in STATUSES else UnknownValue(f"{path}.status", status)

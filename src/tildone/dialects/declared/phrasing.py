@@ -1,4 +1,4 @@
-"""A plan written and marked by calls of `TodoWrite`, which sends the whole list each time."""
+"""Builds calls of `TodoWrite`, which send the whole list each time, to write a plan and mark its tasks."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def write(_current: Plan, wanted: Plan, summary: str) -> ToolCall:
-    """Send the wanted list, with nothing done yet."""
+    """Return the call that sends the wanted list, with every task pending."""
     return _call((Task(task.text) for task in wanted.tasks), summary)
 
 
 def mark(plan: Plan, text: str, status: Status, summary: str) -> ToolCall:
-    """Send the list with the task marked."""
+    """Return the call that sends the list with the task marked."""
     return _call((replace(task, status=status) if task.text == text else task for task in plan.tasks), summary)
 
 

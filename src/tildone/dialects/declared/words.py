@@ -1,4 +1,4 @@
-"""The list in words: a recap, a block of lines, the nudge, and an entry of the completion log."""
+"""The list as text: a recap, a block of lines, the nudge, and an entry of the completion log."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from tildone.core.faults import Fault
     from tildone.core.plan import Plan
-    from tildone.dialects.base import Done
+    from tildone.dialects.base import CompletedCall
 
 MARKS = {status: f"[{status.icon}]" for status in Status} | {
     Status.PENDING: "[ ]",
     Status.IN_PROGRESS: "[▶]",
     Status.ABANDONED: "[~]",
 }
-RECAPPED = (("Pending", Status.PENDING, 3), ("Cancelled", Status.ABANDONED, 2))
+RECAP_SECTIONS = (("Pending", Status.PENDING, 3), ("Cancelled", Status.ABANDONED, 2))
 EXPECTED = {
     "summary": "some text",
     "todos": "an array",
@@ -32,24 +32,24 @@ EXPECTED_ITEM = "an object with content and status"
 
 
 def recap(plan: Plan) -> str:
-    """The plan in a line: how far it has come, what is being done, what comes next, what was dropped."""
-    far = progress(plan)
+    """Summarize the plan in one line: progress, the task in progress, the next tasks, the cancelled ones."""
+    so_far = progress(plan)
     active = next(_texts(plan, Status.IN_PROGRESS), "None")
-    parts = [f"[{far.closed}/{far.total}] In progress: {active}."]
-    for title, status, most in RECAPPED:
-        texts = list(_texts(plan, status))[:most]
+    parts = [f"[{so_far.closed}/{so_far.total}] In progress: {active}."]
+    for title, status, max_texts in RECAP_SECTIONS:
+        texts = list(_texts(plan, status))[:max_texts]
         if texts:
             parts.append(f"{title}: {'; '.join(texts)}.")
     return " ".join(parts)
 
 
 def lines(plan: Plan) -> list[str]:
-    """One line a task."""
+    """Return one line per task."""
     return [f"{MARKS[task.status]} {single_line(task.text)}" for task in plan.tasks]
 
 
 def sentence(fault: Fault) -> str:
-    """Why a list was refused: the field, and what was expected there."""
+    """Describe why a list was refused: the field, and the value that was expected there."""
     match fault:
         case TooManyTasks(adding, limit):
             return f"todos: expected at most {limit} items, got {adding}"
@@ -64,37 +64,36 @@ def sentence(fault: Fault) -> str:
 
 
 def context(plan: Plan) -> str | None:
-    """The recap, for the end of a request, while something is open."""
+    """Return the recap for the end of a request, or None if no task is open."""
     return recap(plan) if open_tasks(plan) else None
 
 
 def carry_on(plan: Plan) -> str:
-    """What tells an agent to go on.
+    """Return the nudge.
 
-    The list is whole, closed tasks included: the next call has to send it again. Task text stands in it and
-    nowhere else.
+    It includes closed tasks, because the next call has to send the whole list. Task text appears in the list only.
     """
     active = any(task.status is Status.IN_PROGRESS for task in plan.tasks)
-    order = "Finish the [▶] item" if active else "Set the first [ ] item to in_progress and do it"
+    instruction = "Finish the [▶] item" if active else "Set the first [ ] item to in_progress and do it"
     listed = "\n".join(lines(plan))
     return (
         f"Todos ({len(open_tasks(plan))} of {len(plan.tasks)} open):\n{listed}\n\n"
-        f"{order}; send the whole list with {NAME} whenever a status changes."
+        f"{instruction}; send the whole list with {NAME} whenever a status changes."
     )
 
 
-def completes(done: Done) -> bool:
-    """Whether the list was accepted, holds something, and nothing of it is open."""
-    return not done.outcome.faults and progress(done.outcome.after).finished
+def completes(call: CompletedCall) -> bool:
+    """Return whether the list was accepted, is not empty, and has no open task."""
+    return not call.outcome.faults and progress(call.outcome.after).finished
 
 
-def completion(done: Done, number: int, stamp: str) -> str:
-    """A finished list as a block of Markdown."""
-    plan = done.outcome.after
+def completion(call: CompletedCall, number: int, timestamp: str) -> str:
+    """Return the log entry of a finished list, in Markdown."""
+    plan = call.outcome.after
     total = len(plan.tasks)
     finished = [f"- {text}" for text in _texts(plan, Status.COMPLETED)]
     dropped = [f"- ~~{text}~~" for text in _texts(plan, Status.ABANDONED)]
-    block = [f"# task{number}-{stamp}", "", f"总任务概述：{single_line(done.params['summary'].strip())}"]
+    block = [f"# task{number}-{timestamp}", "", f"总任务概述：{single_line(call.params['summary'].strip())}"]
     if finished:
         block += ["", f"[{len(finished)}/{total}] Completed: 完成的任务.", *finished]
     if dropped:

@@ -53,7 +53,7 @@ DIALECT = Dialect(
             reply=list_reply,
             snippet=SNIPPET,
             strict=False,
-            # No output schema: the details of `list_todos` never hold the list, so that they do not count as state.
+            # No output schema: the details of `list_todos` omit the list, because `recover` must not read it as state.
             hints=Hints(read_only=True, idempotent=True),
         ),
         Tool(

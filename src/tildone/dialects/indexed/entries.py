@@ -1,10 +1,10 @@
-"""The list in the entries of a conversation."""
+"""Reads the list from the entries of a conversation."""
 
 from __future__ import annotations
 
 from tildone.core.plan import Plan, Task, flat
 from tildone.core.rules import Unit, length
-from tildone.dialects.indexed.params import MAX_TEXT
+from tildone.dialects.indexed.params import MAX_TEXT_UNITS
 from tildone.dialects.indexed.words import WORDS
 from tildone.typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ TOOL_NAMES = ("write_todos", "list_todos", "edit_todos")
 
 
 def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
-    """The list that the newest result of these tools holds."""
+    """Return the list in the newest result of these tools that contains one, or None."""
     for entry in reversed(entries):
         todos = _snapshot(entry)
         if todos is not None:
@@ -26,17 +26,17 @@ def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
 
 
 def is_item(item: object) -> bool:
-    """Whether this is a valid item: a text, a status, and no other field."""
+    """Return whether `item` is valid: it has a text, a status, and no other field."""
     if not isinstance(item, dict) or item.keys() != {"text", "status"}:
         return False
     text, status = item["text"], item["status"]
     if not isinstance(text, str) or not isinstance(status, str):
         return False
-    return status in STATUSES and 0 < length(text, Unit.UTF16) <= MAX_TEXT
+    return status in STATUSES and 0 < length(text, Unit.UTF16) <= MAX_TEXT_UNITS
 
 
 def _snapshot(entry: Mapping[str, Any]) -> Sequence[Any] | None:
-    """The items of an entry that holds the list. An empty list counts only where a write succeeded."""
+    """Return the items in an entry, or None if it has no list. An empty list counts only if a write succeeded."""
     message = entry.get("message")
     if entry.get("type") != "message" or not isinstance(message, dict):
         return None

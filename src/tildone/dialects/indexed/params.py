@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tildone.core.reduce import Step
     from tildone.dialects.base import Params
 
-MAX_TEXT = 1000
-RULES = Rules(max_tasks=100, max_text=MAX_TEXT, text_unit=Unit.UTF16)
+MAX_TEXT_UNITS = 1000
+RULES = Rules(max_tasks=100, max_text=MAX_TEXT_UNITS, text_unit=Unit.UTF16)
 
 ACTIONS = {"start": Status.IN_PROGRESS, "complete": Status.COMPLETED, "abandon": Status.ABANDONED}
 MODES = ("replace", "append", "insert")
@@ -46,7 +46,7 @@ WRITE_PARAMETERS = {
                     "text": {
                         "type": "string",
                         "description": "Description of the task",
-                        "maxLength": MAX_TEXT,
+                        "maxLength": MAX_TEXT_UNITS,
                     }
                 },
             },
@@ -77,11 +77,11 @@ EDIT_PARAMETERS = {
 
 
 def write_steps(params: Params) -> Sequence[Step]:
-    """The changes of a write. Text lengths are checked before anything else."""
+    """Return the changes of a `write_todos` call. Text lengths are checked first."""
     tasks = tuple(Task(item["text"]) for item in params["todos"])
     too_long = first_too_long((task.text for task in tasks), RULES)
     if too_long is not None:
-        return (TextTooLong(too_long, MAX_TEXT),)
+        return (TextTooLong(too_long, MAX_TEXT_UNITS),)
     match params["mode"]:
         case "replace":
             return (Write((Phase("", tasks),) if tasks else ()),)
@@ -96,7 +96,7 @@ def write_steps(params: Params) -> Sequence[Step]:
 
 
 def edit_steps(params: Params) -> Sequence[Step]:
-    """The changes of an edit. Positions are checked before the action."""
+    """Return the changes of an `edit_todos` call. Positions are checked before the action."""
     indices = tuple(int(index) for index in params.get("indices") or ())
     if not indices:
         return (MissingField("indices", "edit"),)
@@ -107,7 +107,7 @@ def edit_steps(params: Params) -> Sequence[Step]:
 
 
 def no_empty_texts(params: Params) -> Sequence[SchemaProblem]:
-    """Items without text are refused: they could not be told apart."""
+    """Return a problem for each item without text: such items are indistinguishable."""
     return [
         SchemaProblem(f"todos[{index}].text", "expected some text, got none")
         for index, item in enumerate(params["todos"])

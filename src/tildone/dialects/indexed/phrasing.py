@@ -1,4 +1,4 @@
-"""A plan written and marked by calls of the indexed tools."""
+"""Builds calls of the indexed tools that write a plan and mark its tasks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _ACTION = {status: action for action, status in ACTIONS.items()}
 
 
 def write(_current: Plan, wanted: Plan, _summary: str) -> ToolCall:
-    """Replace the list by the wanted one."""
+    """Return the call that replaces the list with the wanted one."""
     return "write_todos", {"mode": "replace", "todos": [{"text": task.text} for task in wanted.tasks]}
 
 
 def mark(plan: Plan, text: str, status: Status, _summary: str) -> ToolCall:
-    """Mark the task at its position."""
+    """Return the call that marks the task, addressed by its position."""
     position = [task.text for task in plan.tasks].index(text)
     return "edit_todos", {"action": _ACTION[status], "indices": [position]}
 

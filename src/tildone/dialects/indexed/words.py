@@ -1,4 +1,4 @@
-"""What a model reads: results, refusals, the context of a turn, and the nudge."""
+"""The text that a model reads: results, refusals, the context of a turn, and the nudge."""
 
 from __future__ import annotations
 
@@ -22,46 +22,46 @@ if TYPE_CHECKING:
 
     from tildone.core.faults import Fault
     from tildone.core.plan import Plan
-    from tildone.dialects.base import Done, Tool
+    from tildone.dialects.base import CompletedCall, Tool
     from tildone.kit.schema import SchemaProblem
 
 WORDS = {status: status.value for status in Status} | {Status.PENDING: "not_started"}
 LABELS = {"start": "Started", "complete": "Completed", "abandon": "Abandoned"}
 
 
-def write_reply(done: Done) -> Reply:
-    """What was written, and the whole list."""
-    if done.outcome.faults:
-        return _refusal("write", done.outcome.faults[0], inserting=done.params.get("mode") == "insert")
-    count = len(done.params["todos"])
+def write_reply(call: CompletedCall) -> Reply:
+    """Report what was written, with the whole list."""
+    if call.outcome.faults:
+        return _refusal("write", call.outcome.faults[0], inserting=call.params.get("mode") == "insert")
+    count = len(call.params["todos"])
     opening = {
         "replace": f"Wrote {count} todo item(s)",
         "append": f"Appended {count} item(s)",
-        "insert": f"Inserted {count} item(s) at index {int(done.params.get('index') or 0)}",
-    }[done.params["mode"]]
-    return _success("write", opening, done.outcome.after)
+        "insert": f"Inserted {count} item(s) at index {int(call.params.get('index') or 0)}",
+    }[call.params["mode"]]
+    return _success("write", opening, call.outcome.after)
 
 
-def list_reply(done: Done) -> Reply:
-    """The whole list; its details never count as state."""
-    return Reply(numbered_list(done.outcome.after), {"action": "list", "todos": []})
+def list_reply(call: CompletedCall) -> Reply:
+    """Return the whole list as text. The details omit it, because `recover` must not read it as state."""
+    return Reply(numbered_list(call.outcome.after), {"action": "list", "todos": []})
 
 
-def edit_reply(done: Done) -> Reply:
-    """What was done to which positions, and the whole list."""
-    if done.outcome.faults:
-        return _refusal("edit", done.outcome.faults[0])
-    label = LABELS[done.params["action"]]
-    return _success("edit", f"{label} [{_joined(done.params['indices'])}]", done.outcome.after)
+def edit_reply(call: CompletedCall) -> Reply:
+    """Report the action and its positions, with the whole list."""
+    if call.outcome.faults:
+        return _refusal("edit", call.outcome.faults[0])
+    label = LABELS[call.params["action"]]
+    return _success("edit", f"{label} [{_joined(call.params['indices'])}]", call.outcome.after)
 
 
 def refuse(_tool: Tool, problems: Sequence[SchemaProblem], _given: object) -> Reply:
-    """Arguments that do not fit the schema."""
+    """Reply to arguments that do not match the schema."""
     return Reply(f"Error: {'; '.join(map(str, problems))}", {}, is_error=True)
 
 
 def context(plan: Plan) -> str | None:
-    """The list, for the start of a turn, while something is open."""
+    """Return the list for the start of a turn, or None if no task is open."""
     remaining = len(open_tasks(plan))
     if not remaining:
         return None
@@ -73,14 +73,14 @@ def context(plan: Plan) -> str | None:
 
 
 def carry_on(plan: Plan) -> str:
-    """The nudge. Task text appears in the list only."""
+    """Return the nudge. Task text appears in the list only."""
     upcoming = next_task(plan)
     action = "complete" if upcoming and upcoming[1].status is Status.IN_PROGRESS else "start"
-    where = upcoming[0] if upcoming else 0
+    position = upcoming[0] if upcoming else 0
     return (
         "There are still incomplete todos. Continue working on the remaining todos.\n\n"
-        f"Remaining items:\n{numbered_at(plan, [position for position, _ in open_tasks(plan)])}\n\n"
-        f"Next action: edit_todos with action '{action}' and indices [{where}]"
+        f"Remaining items:\n{numbered_at(plan, [index for index, _ in open_tasks(plan)])}\n\n"
+        f"Next action: edit_todos with action '{action}' and indices [{position}]"
     )
 
 
@@ -90,30 +90,30 @@ def _success(action: str, opening: str, plan: Plan) -> Reply:
 
 
 def _refusal(action: str, fault: Fault, *, inserting: bool = False) -> Reply:
-    said, kept = _sentences(fault, inserting=inserting)
-    return Reply(f"Error: {said}", {"action": action, "todos": [], "error": kept})
+    message, code = _messages(fault, inserting=inserting)
+    return Reply(f"Error: {message}", {"action": action, "todos": [], "error": code})
 
 
-def _sentences(fault: Fault, *, inserting: bool) -> tuple[str, str]:
-    """A refusal as the model reads it, and as its details keep it."""
+def _messages(fault: Fault, *, inserting: bool) -> tuple[str, str]:
+    """Return the message for the model, and the shorter one for the details."""
     match fault:
         case TextTooLong(index, limit):
-            said = f"todo item at index {index} exceeds maximum text length ({limit} characters)"
-            return said, "text too long"
+            message = f"todo item at index {index} exceeds maximum text length ({limit} characters)"
+            return message, "text too long"
         case MissingField("index"):
             return "'index' is required for the 'insert' mode", "index required for insert"
         case MissingField():
             return "'indices' is required for start/complete/abandon actions", "indices required"
         case TooManyTasks(adding, limit, current):
             doing = "inserting" if inserting else "appending"
-            said = f"{doing} {adding} item(s) would exceed maximum of {limit} todos (currently {current})"
-            return said, "max todos exceeded"
+            message = f"{doing} {adding} item(s) would exceed maximum of {limit} todos (currently {current})"
+            return message, "max todos exceeded"
         case _:
-            said = _short_sentence(fault)
-            return said, said
+            message = _short_message(fault)
+            return message, message
 
 
-def _short_sentence(fault: Fault) -> str:
+def _short_message(fault: Fault) -> str:
     match fault:
         case BadPosition(at, last):
             return f"index {at} out of range (0 to {last})"

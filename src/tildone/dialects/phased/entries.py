@@ -1,4 +1,4 @@
-"""The phases as details and entries of a conversation hold them."""
+"""Phases as plain data, in the details of results and in the entries of a conversation."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ if TYPE_CHECKING:
     from typing import Any
 
 EDIT = "user_todo_edit"
-"""The custom entry of a person's edit."""
+"""The type of the custom entry that records a person's edit."""
 
 SNAPSHOT = "tildone_plan"
-"""The custom entry of a plan that no successful result holds."""
+"""The type of the custom entry that records a plan which no successful result contains."""
 
 _STATUSES = {status.value: status for status in Status}
 
 
 def phases_out(plan: Plan) -> list[dict[str, Any]]:
-    """The plan as plain data. A task without notes has no such field."""
+    """Return the plan as plain data. A task without notes has no `notes` field."""
     return [{"name": phase.name, "tasks": [_task_out(task) for task in phase.tasks]} for phase in plan.phases]
 
 
 def phases_in(data: object) -> Plan:
-    """The plan that such data stands for; fields that nobody asked for are left out.
+    """Return the plan from plain data, ignoring unknown fields.
 
     Raises:
-        ValueError: this is no such data.
+        ValueError: the data is not a list of phases.
     """
     try:
         return Plan(tuple(map(_phase_in, _list(data))))
@@ -37,26 +37,26 @@ def phases_in(data: object) -> Plan:
 
 
 def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
-    """The plan in the newest successful result, edit or snapshot that is readable."""
+    """Return the plan in the newest valid result, edit or snapshot, or None."""
     for entry in reversed(entries):
-        held = _held(entry)
-        if not isinstance(held, dict):
+        data = _plan_data(entry)
+        if not isinstance(data, dict):
             continue
         try:
-            return phases_in(held.get("phases"))
+            return phases_in(data.get("phases"))
         except ValueError:
             continue
     return None
 
 
 def resumed(plan: Plan) -> Plan:
-    """The plan when its conversation is opened again: open tasks, and phases that have any."""
-    left = (Phase(phase.name, tuple(task for task in phase.tasks if task.status.is_open)) for phase in plan.phases)
-    return Plan(tuple(phase for phase in left if phase.tasks))
+    """Return the plan without closed tasks and empty phases, for a conversation that is resumed."""
+    remaining = (Phase(phase.name, tuple(task for task in phase.tasks if task.status.is_open)) for phase in plan.phases)
+    return Plan(tuple(phase for phase in remaining if phase.tasks))
 
 
-def _held(entry: Mapping[str, Any]) -> object:
-    """The part of an entry that may hold a plan."""
+def _plan_data(entry: Mapping[str, Any]) -> object:
+    """Return the part of an entry that may contain a plan."""
     match entry:
         case {"type": "custom", "customType": kind, "data": data} if kind in (EDIT, SNAPSHOT):
             return data

@@ -52,13 +52,13 @@ PARAMETERS = {
 
 
 def steps(params: Params) -> Sequence[Step]:
-    """The changes of every op, in order. An op that lacks a field becomes a fault; the others still count."""
+    """Return the changes of all ops, in order. An op that lacks a field becomes a fault; the others apply."""
     return [step for entry in params["ops"] for step in _steps(entry)]
 
 
 def demands(params: Params) -> Sequence[SchemaProblem]:
-    """Ops that would clear the plan by mistake, or add something that no later op could name."""
-    return [problem for index, entry in enumerate(params["ops"]) for problem in _lacks(entry, f"ops[{index}]")]
+    """Return a problem for each op that would clear the plan by mistake or add a task or phase without a name."""
+    return [problem for index, entry in enumerate(params["ops"]) for problem in _problems(entry, f"ops[{index}]")]
 
 
 def _steps(entry: Params) -> Sequence[Step]:
@@ -98,7 +98,7 @@ def _append(entry: Params) -> Sequence[Step]:
 
 
 def _target(entry: Params) -> Selector:
-    """The task named, else the phase named, else everything; an empty name is none."""
+    """Select the named task, else the named phase, else everything. An empty name counts as missing."""
     if entry.get("task"):
         return _named(entry)
     if entry.get("phase"):
@@ -114,22 +114,22 @@ def _tasks(texts: Sequence[str]) -> tuple[Task, ...]:
     return tuple(map(Task, texts))
 
 
-def _lacks(entry: Params, path: str) -> Sequence[SchemaProblem]:
+def _problems(entry: Params, path: str) -> Sequence[SchemaProblem]:
     if entry["op"] == "init" and "list" not in entry:
         return (SchemaProblem(f"{path}.list", "required for init; [] clears the list"),)
-    blank = [where for where, text in _new_texts(entry, path) if not text.strip(JS_WHITESPACE)]
-    return [SchemaProblem(where, "expected some text, got none") for where in blank]
+    blank = [location for location, text in _new_texts(entry, path) if not text.strip(JS_WHITESPACE)]
+    return [SchemaProblem(location, "expected some text, got none") for location in blank]
 
 
 def _new_texts(entry: Params, path: str) -> Iterator[tuple[str, str]]:
-    """Every name and text that the op would put into the plan, and where it stands."""
+    """Return every name and text that the op would add to the plan, each after its path in the arguments."""
     if entry["op"] == "init":
         for index, given in enumerate(entry["list"]):
             yield f"{path}.list[{index}].phase", given["phase"]
-            yield from _at_places(given["items"], f"{path}.list[{index}].items")
+            yield from _with_paths(given["items"], f"{path}.list[{index}].items")
     elif entry["op"] == "append":
-        yield from _at_places(entry.get("items", ()), f"{path}.items")
+        yield from _with_paths(entry.get("items", ()), f"{path}.items")
 
 
-def _at_places(texts: Sequence[str], path: str) -> Iterator[tuple[str, str]]:
+def _with_paths(texts: Sequence[str], path: str) -> Iterator[tuple[str, str]]:
     return ((f"{path}[{index}]", text) for index, text in enumerate(texts))

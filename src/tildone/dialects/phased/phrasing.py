@@ -1,4 +1,4 @@
-"""A plan written and marked by calls of `todo_write`."""
+"""Builds calls of `todo_write` that write a plan and mark its tasks."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _OP = {Status.IN_PROGRESS: "start", Status.COMPLETED: "done", Status.ABANDONED: 
 
 
 def write(_current: Plan, wanted: Plan, _summary: str) -> ToolCall:
-    """Replace the phases by the wanted ones."""
+    """Return the call that replaces the phases with the wanted ones."""
     phases = [{"phase": phase.name, "items": [task.text for task in phase.tasks]} for phase in wanted.phases]
     return "todo_write", {"ops": [{"op": "init", "list": phases}]}
 
 
 def mark(_plan: Plan, text: str, status: Status, _summary: str) -> ToolCall:
-    """Mark the task by its text."""
+    """Return the call that marks the task, addressed by its text."""
     return "todo_write", {"ops": [{"op": _OP[status], "task": text}]}
 
 

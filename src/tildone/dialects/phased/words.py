@@ -1,4 +1,4 @@
-"""What a model reads: the summary after every call, its errors, and the nudge."""
+"""The text that a model reads: the summary after every call, its errors, the nudge, and reports of people's edits."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tildone.core.plan import Status
 from tildone.core.query import newly_completed, tasks_with_phase
 from tildone.dialects.base import Reply
 from tildone.dialects.phased.entries import phases_out
+from tildone.formats.markdown.writer import portable_checklist
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import escape_reminder_tags, single_line
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from tildone.core.faults import Fault
     from tildone.core.plan import Phase, Plan, Task
-    from tildone.dialects.base import Done, Tool
+    from tildone.dialects.base import CompletedCall, Tool
     from tildone.kit.schema import SchemaProblem
 
 CLEARED = "Todo list cleared."
@@ -31,55 +32,67 @@ MISSING = {
 }
 EMPTY_HINT = " (the list is empty: init it first)"
 NAME_HINT = " (name a task by its text)"
-MADE_UP = re.compile("task-[0-9]+")
-"""What models call a task that they think has an id."""
+INVENTED_ID = re.compile("task-[0-9]+")
+"""The names that models invent for tasks which they believe to have ids."""
 
 
-def reply(done: Done) -> Reply:
-    """The errors and the whole plan. Good ops of a bad batch count, so the plan is always included."""
-    before, plan = done.outcome.before, done.outcome.after
-    wrong = errors(done.outcome.faults)
-    text = "\n".join(part for part in (wrong, summary(plan)) if part)
-    details: dict[str, Any] = {"phases": phases_out(plan), "storage": "session" if done.durable else "memory"}
-    completed = [{"phase": found.phase, "content": found.task.text} for found in newly_completed(before, plan)]
+def reply(call: CompletedCall) -> Reply:
+    """Report the errors and the whole plan, which is always included because the valid ops of a batch are applied."""
+    before, plan = call.outcome.before, call.outcome.after
+    failures = errors(call.outcome.faults)
+    text = "\n".join(part for part in (failures, summary(plan)) if part)
+    details: dict[str, Any] = {"phases": phases_out(plan), "storage": "session" if call.durable else "memory"}
+    completed = [{"phase": entry.phase, "content": entry.task.text} for entry in newly_completed(before, plan)]
     if completed:
         details["completedTasks"] = completed
-    return Reply(text or CLEARED, details, is_error=bool(wrong))
+    return Reply(text or CLEARED, details, is_error=bool(failures))
 
 
 def refuse(_tool: Tool, problems: Sequence[SchemaProblem], _given: object) -> Reply:
-    """The reply to arguments that do not fit the schema."""
+    """Reply to arguments that do not match the schema."""
     return Reply(f"Errors: {'; '.join(map(str, problems))}. Nothing changed.", {}, is_error=True)
 
 
 def context(_plan: Plan) -> None:
-    """Nothing: every reply includes the whole plan."""
+    """Return None: every reply includes the whole plan."""
 
 
 def carry_on(plan: Plan) -> str:
-    """The nudge. Task text appears in the list only."""
-    left = escape_reminder_tags("\n".join(_left(plan)))
-    return f"You stopped, and these todos are open:\n{left}\nGo on. Mark each done or dropped with todo_write."
+    """Return the nudge. Task text appears in the list only."""
+    remaining = escape_reminder_tags("\n".join(_open_items(plan)))
+    return f"You stopped, and these todos are open:\n{remaining}\nGo on. Mark each done or dropped with todo_write."
 
 
 def reminder(plan: Plan, attempt: int, limit: int) -> str:
-    """The nudge as a host sends it, with its number and the limit."""
+    """Return the nudge as a host sends it, with its number and the limit."""
     return f"<system-reminder>\n{carry_on(plan)}\nReminder {attempt}/{limit}.\n</system-reminder>"
 
 
+def edit_reminder(plan: Plan) -> str:
+    """Return the message that reports a person's edit to the model, with the plan after it."""
+    if plan.phases:
+        body = (
+            "The user changed the todo list by hand. It is now:\n\n"
+            f"{escape_reminder_tags(portable_checklist(plan))}\nWork from it; do not bring back what is gone."
+        )
+    else:
+        body = "The user cleared the todo list by hand. Leave it empty unless asked for a new one."
+    return f"<system-reminder>\n{body}\n</system-reminder>"
+
+
 def errors(faults: Sequence[Fault]) -> str:
-    """All faults in one line; each hint is given once, where it is first needed."""
-    said: list[str] = []
-    helped = {""}
+    """Return all faults in one line. Each hint is given once, after the first fault that needs it."""
+    messages: list[str] = []
+    given_hints = {""}
     for fault in faults:
         hint = _hint(fault)
-        said.append(sentence(fault) + ("" if hint in helped else hint))
-        helped.add(hint)
-    return f"Errors: {'; '.join(said)}" if said else ""
+        messages.append(sentence(fault) + ("" if hint in given_hints else hint))
+        given_hints.add(hint)
+    return f"Errors: {'; '.join(messages)}" if messages else ""
 
 
 def sentence(fault: Fault) -> str:
-    """A fault as this dialect puts it."""
+    """Describe a fault in the wording of this dialect."""
     match fault:
         case MissingField(field):
             return MISSING[field]
@@ -96,33 +109,33 @@ def sentence(fault: Fault) -> str:
 
 
 def summary(plan: Plan) -> str:
-    """What is left, how far the current phase is, and every phase as a tree; nothing of a plan without tasks."""
+    """Return the open tasks, the progress of the current phase, and a tree of all phases; "" without tasks."""
     if not plan.tasks:
         return ""
-    left = _left(plan)
-    opening = f"Remaining items ({len(left)}):" if left else "Remaining items: none."
-    return "\n".join([opening, *left, _progress(plan), *_tree(plan)])
+    remaining = _open_items(plan)
+    opening = f"Remaining items ({len(remaining)}):" if remaining else "Remaining items: none."
+    return "\n".join([opening, *remaining, _progress(plan), *_tree(plan)])
 
 
-def _left(plan: Plan) -> list[str]:
+def _open_items(plan: Plan) -> list[str]:
     return [
-        f"  - {single_line(found.task.text)} [{found.task.status.value}] ({single_line(found.phase)})"
-        for found in tasks_with_phase(plan)
-        if found.task.status.is_open
+        f"  - {single_line(item.task.text)} [{item.task.status.value}] ({single_line(item.phase)})"
+        for item in tasks_with_phase(plan)
+        if item.task.status.is_open
     ]
 
 
 def _progress(plan: Plan) -> str:
-    """How far the first phase is that has something left to do, or the last phase when none has."""
+    """Describe the progress of the first phase with open tasks, or of the last phase if there is none."""
     total = len(plan.phases)
-    unfinished = (i for i, phase in enumerate(plan.phases) if _closed(phase) < len(phase.tasks))
+    unfinished = (i for i, phase in enumerate(plan.phases) if _closed_count(phase) < len(phase.tasks))
     current = next(unfinished, total - 1)
     phase = plan.phases[current]
-    far = f"{_closed(phase)}/{len(phase.tasks)} tasks complete"
-    return f'Phase {current + 1}/{total} "{single_line(phase.name)}" — {far}'
+    count = f"{_closed_count(phase)}/{len(phase.tasks)} tasks complete"
+    return f'Phase {current + 1}/{total} "{single_line(phase.name)}" — {count}'
 
 
-def _closed(phase: Phase) -> int:
+def _closed_count(phase: Phase) -> int:
     return sum(not task.status.is_open for task in phase.tasks)
 
 
@@ -130,18 +143,18 @@ def _tree(plan: Plan) -> Iterator[str]:
     for phase in plan.phases:
         yield f"  {single_line(phase.name)}:"
         for task in phase.tasks:
-            yield f"    {SIGNS[task.status]} {single_line(task.text)}{_count(task)}"
+            yield f"    {SIGNS[task.status]} {single_line(task.text)}{_note_count(task)}"
             if task.status is Status.IN_PROGRESS and task.notes:
                 yield from map(_note_line, "\n---\n".join(task.notes).split("\n"))
 
 
-def _count(task: Task) -> str:
+def _note_count(task: Task) -> str:
     count = len(task.notes)
     return f" (+{count} note{'s' if count > 1 else ''})" if count else ""
 
 
 def _note_line(line: str) -> str:
-    """Lines of a note stay lines, a carriage return at the end of one included; nothing else can begin one."""
+    """Indent a line of a note. A carriage return at its end is preserved; other line breaks in it are replaced."""
     body = line.removesuffix("\r")
     return f"        {single_line(body)}{line[len(body) :]}"
 
@@ -150,7 +163,7 @@ def _hint(fault: Fault) -> str:
     match fault:
         case TaskMissing(_, empty=True):
             return EMPTY_HINT
-        case TaskMissing(text) if MADE_UP.fullmatch(text):
+        case TaskMissing(text) if INVENTED_ID.fullmatch(text):
             return NAME_HINT
         case _:
             return ""

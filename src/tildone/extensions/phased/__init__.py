@@ -1,18 +1,17 @@
-"""Phases in a host: `todo_write`, a panel, `/todo`, reminders, and the clearing of finished tasks."""
+"""The `phased` dialect in a host: `todo_write`, a panel, `/todo`, reminders, and the clearing of finished tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tildone.commands import edit_reminder
 from tildone.config import Settings as Configuration
 from tildone.core.plan import Plan
 from tildone.core.query import TaskInPhase, open_tasks
 from tildone.dialects.base import Dialect, Reply, Tool
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import SNAPSHOT, phases_in, phases_out
-from tildone.dialects.phased.words import reminder
+from tildone.dialects.phased.words import edit_reminder, reminder
 from tildone.extensions.clipboard import copy_to_clipboard
 from tildone.extensions.phased.clearing import AutoClear
 from tildone.extensions.phased.conversation_plan import ConversationPlan
@@ -47,9 +46,9 @@ from tildone.views.sanitize import escape_reminder_tags, printable
 (TODO_WRITE,) = PHASED.tools
 
 PANEL = "todos"
-FAILED = "todo-write-error-reminder"
-NEWS = "todo-changed-elsewhere"
-LINE = "\n"
+FAILURE_TYPE = "todo-write-error-reminder"
+EDIT_TYPE = "todo-changed-elsewhere"
+NEWLINE = "\n"
 
 
 def phases(
@@ -57,41 +56,41 @@ def phases(
     settings: PhasedSettings = PhasedSettings(),  # noqa: B008  frozen
     copy: Copy = copy_to_clipboard,
 ) -> Callable[[ExtensionAPI], None]:
-    """The extension; `open_session` opens the plan's session for a conversation's id."""
+    """Return the extension; `open_session` opens the plan's session, given the id of a conversation."""
     return lambda api: PhasedExtension(api, open_session, settings, copy).register()
 
 
 class PhasedExtension(DialectExtension):
-    """One host's phases."""
+    """The phases of one host."""
 
     def __init__(
         self, api: ExtensionAPI, open_session: OpenSession, settings: PhasedSettings, copy: Copy = copy_to_clipboard
     ) -> None:
         super().__init__(api, PHASED, open_session)
         self.settings = settings
-        self.notebook = ConversationPlan(open_session)
-        self.clearing = AutoClear(self.notebook, settings.clear_delay_ms, self.gone)
-        self.command = TodoCommand(api, self.notebook, copy, self.changed)
-        self._reminded = 0
-        self._own: object = None
+        self.conversation_plan = ConversationPlan(open_session)
+        self.clearing = AutoClear(self.conversation_plan, settings.clear_delay_ms, self.tasks_cleared)
+        self.command = TodoCommand(api, self.conversation_plan, copy, self.changed)
+        self._reminder_count = 0
+        self._own_details: object = None
 
     def register(self) -> None:
-        """Register with the host. Where phases are disabled, results of another `todo_write` still count."""
+        """Register with the host. If phases are disabled, results of another `todo_write` still count."""
         self.follow_conversation()
         self.api.on(ConversationEnd, lambda *_: self.clearing.forget())
-        self.api.on(ToolResultReady, self.take_over)
+        self.api.on(ToolResultReady, self.process_result)
         if self.settings.enabled:
             self.register_tools()
             self.register_hooks()
 
     def definition(self, tool: Tool) -> ToolDefinition:
-        """The tool with its renderers."""
+        """Return the tool's definition, with its renderers."""
         return definition(
             tool,
             self.execute,
             PHASED.refuse,
             render_call=lambda args: Text(phase_tree.write_call(args)),
-            render_result=shown,
+            render_result=render_result,
             discoverable=True,
             inherit=False,
             merged=True,
@@ -99,11 +98,11 @@ class PhasedExtension(DialectExtension):
 
     @property
     def session(self) -> Session:
-        """The plan's session: that of the open conversation."""
-        return self.notebook.session
+        """The session of the plan, for the open conversation."""
+        return self.conversation_plan.session
 
     def register_hooks(self) -> None:
-        """Register `/todo`, the panel, and what happens around a turn."""
+        """Register `/todo`, and the handlers of tool results and turn events."""
         self.api.register_command(NAME, DESCRIPTION, self.command.run)
         self.api.on(ToolExecutionEnd, self.show_result)
         self.api.on(BeforeAgentStart, self.add_context)
@@ -112,44 +111,44 @@ class PhasedExtension(DialectExtension):
     def conversation_opened(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
         """Restore the plan of the conversation, without its finished tasks."""
         self.clearing.forget()
-        self.notebook.open(ctx.conversation.id, ctx.conversation.branch_records())
-        self._show(self.notebook.plan, ctx)
+        self.conversation_plan.open(ctx.conversation.id, ctx.conversation.branch_records())
+        self._show_panel(self.conversation_plan.plan, ctx)
 
     def branch_chosen(self, _event: BranchChange, ctx: ExtensionContext) -> None:
-        """Restore the plan of this point of the conversation, without its finished tasks."""
+        """Restore the plan at this point of the conversation, without its finished tasks."""
         self.clearing.forget()
-        self.notebook.turn_to(ctx.conversation.branch_records())
-        self._show(self.notebook.plan, ctx)
+        self.conversation_plan.change_branch(ctx.conversation.branch_records())
+        self._show_panel(self.conversation_plan.plan, ctx)
 
     def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
-        """Carry out a model's call.
+        """Execute a model's call.
 
-        The result of a call with a bad op does not count as state, so what its good ops changed is written to the
+        `recover` ignores the result of a call with an invalid op, so the changes of its valid ops are written to the
         conversation as a snapshot.
         """
-        before = self.notebook.plan
-        reply = self.notebook.call(tool, params)
-        self._own = reply.details
+        before = self.conversation_plan.plan
+        reply = self.conversation_plan.call(tool, params)
+        self._own_details = reply.details
         if reply.is_error and phases_in(reply.details["phases"]) != before:
             self.api.append_entry(SNAPSHOT, {"phases": reply.details["phases"]})
         self.clearing.plan_changed(ctx)
         return reply
 
-    def take_over(self, event: ToolResultReady, ctx: ExtensionContext) -> None:
-        """Repeat a failure of `todo_write` to the model; take over the plan of a result that is not ours."""
+    def process_result(self, event: ToolResultReady, ctx: ExtensionContext) -> None:
+        """Report a failed `todo_write` to the model; adopt the plan from a result of another extension."""
         if event.tool_name != TODO_WRITE.name:
             return
         result = event.result
         if event.is_error:
-            self._remember_failure(result)
+            self._report_failure(result)
             return
         plan = plan_in(result.details)
-        if plan is not None and result.details is not self._own:
-            self.notebook.keep(plan)
+        if plan is not None and result.details is not self._own_details:
+            self.conversation_plan.adopt(plan)
             self.clearing.plan_changed(ctx)
 
     def show_result(self, event: ToolExecutionEnd, ctx: ExtensionContext) -> None:
-        """Update the panel after a success, and warn the person of a failure."""
+        """Update the panel after a success, or warn the person of a failure."""
         if event.tool_name != TODO_WRITE.name:
             return
         if event.is_error:
@@ -157,60 +156,60 @@ class PhasedExtension(DialectExtension):
             return
         plan = plan_in(event.result.details)
         if plan is not None:
-            self._show(plan, ctx)
+            self._show_panel(plan, ctx)
 
     def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
-        """Begin a prompt: reminders start again, and the model reads the plan if it was changed elsewhere."""
-        self._reminded = 0
-        if not self.notebook.unheard():
+        """Reset the count of reminders, and report the plan to the model if it was changed elsewhere."""
+        self._reminder_count = 0
+        if not self.conversation_plan.model_is_behind():
             return None
-        plan = self.notebook.heard()
+        plan = self.conversation_plan.mark_seen()
         self.api.append_entry(SNAPSHOT, {"phases": phases_out(plan)})
-        return AgentStartReply(CustomMessage(NEWS, edit_reminder(plan)))
+        return AgentStartReply(CustomMessage(EDIT_TYPE, edit_reminder(plan)))
 
     def nudge(self, event: BeforeSettle, _ctx: ExtensionContext) -> KeepGoing | None:
-        """Remind an agent that stops with work left, a few times per prompt."""
-        plan = self.notebook.plan
-        todo = [task for _, task in open_tasks(plan)]
-        if not todo:
-            self._reminded = 0
+        """Remind an agent that stops with open tasks, a limited number of times per prompt."""
+        plan = self.conversation_plan.plan
+        remaining = [task for _, task in open_tasks(plan)]
+        if not remaining:
+            self._reminder_count = 0
             return None
-        left_alone = not self.settings.reminders or self.notebook.session.state.directive is not Directive.GO
-        limit = 0 if left_alone else self.settings.reminders_max
-        if self._reminded >= limit or not _stopped_by_itself(event):
+        disabled = not self.settings.reminders or self.conversation_plan.session.state.directive is not Directive.GO
+        limit = 0 if disabled else self.settings.reminders_max
+        if self._reminder_count >= limit or not _stopped_by_itself(event):
             return None
-        self._reminded += 1
-        told = [{"content": task.text, "status": task.status.value} for task in todo]
-        self.api.publish("todo_reminder", todos=told, attempt=self._reminded, maxAttempts=limit)
-        content = (TextBlock(reminder(plan, self._reminded, limit)),)
+        self._reminder_count += 1
+        todos = [{"content": task.text, "status": task.status.value} for task in remaining]
+        self.api.publish("todo_reminder", todos=todos, attempt=self._reminder_count, maxAttempts=limit)
+        content = (TextBlock(reminder(plan, self._reminder_count, limit)),)
         return KeepGoing([DeveloperMessage(content, attribution="agent")])
 
     def changed(self, ctx: ExtensionContext) -> None:
-        """Follow a change that the person made."""
+        """Update the panel and the schedule after a person's change."""
         self.clearing.plan_changed(ctx)
-        self._show(self.notebook.plan, ctx)
+        self._show_panel(self.conversation_plan.plan, ctx)
 
-    def gone(self, tasks: Sequence[TaskInPhase], ctx: ExtensionContext) -> None:
-        """Tell listeners which finished tasks were cleared."""
-        for found in tasks:
-            self.api.publish("todo_auto_clear", phase=found.phase, content=found.task.text)
-        self._show(self.notebook.plan, ctx)
+    def tasks_cleared(self, tasks: Sequence[TaskInPhase], ctx: ExtensionContext) -> None:
+        """Publish an event for each finished task that was cleared."""
+        for entry in tasks:
+            self.api.publish("todo_auto_clear", phase=entry.phase, content=entry.task.text)
+        self._show_panel(self.conversation_plan.plan, ctx)
 
-    def _remember_failure(self, result: ToolResult) -> None:
+    def _report_failure(self, result: ToolResult) -> None:
         details: dict[str, Any] = {"toolName": TODO_WRITE.name}
         why = first_text(result)
         if why is not None:
             details["errorText"] = why
         content = failure_reminder(why or "")
-        self.api.send_message(CustomMessage(FAILED, content, details=details), deliver_as=Delivery.NEXT_TURN)
+        self.api.send_message(CustomMessage(FAILURE_TYPE, content, details=details), deliver_as=Delivery.NEXT_TURN)
 
-    def _show(self, plan: Plan, ctx: ExtensionContext) -> None:
+    def _show_panel(self, plan: Plan, ctx: ExtensionContext) -> None:
         if ctx.has_ui and self.settings.enabled:
             ctx.ui.set_widget(PANEL, phase_tree.panel(plan), "aboveEditor")
 
 
-def shown(result: ToolResult, options: RenderOptions) -> Component | None:
-    """How a result is drawn, in place of its call."""
+def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
+    """Render a result, which replaces its call on the screen."""
     if options.is_partial:
         return None
     plan = plan_in(result.details) or Plan()
@@ -219,7 +218,7 @@ def shown(result: ToolResult, options: RenderOptions) -> Component | None:
 
 
 def plan_in(details: object) -> Plan | None:
-    """The plan in the details of a result, if there is one."""
+    """Return the plan in the details of a result, or None."""
     if not isinstance(details, Mapping):
         return None
     try:
@@ -229,19 +228,19 @@ def plan_in(details: object) -> Plan | None:
 
 
 def first_text(result: ToolResult) -> str | None:
-    """The first text of a result."""
+    """Return the first text of a result, or None."""
     return next((block.text for block in result.content if isinstance(block, TextContent)), None)
 
 
 def failure_warning(result: ToolResult) -> str:
-    """Warns the person that an update failed, and why, in one line."""
+    """Return a one-line warning for the person that an update failed, with the reason."""
     texts = [block.text for block in result.content if isinstance(block, TextContent) and block.text]
     why = texts[0] if texts else "no reason given"
-    return f"Todo update failed, the list may be out of date: {printable(why.partition(LINE)[0])}"
+    return f"Todo update failed, the list may be out of date: {printable(why.partition(NEWLINE)[0])}"
 
 
 def failure_reminder(why: str) -> str:
-    """Tells the model, a turn later, that its update failed."""
+    """Return the reminder that tells the model, in its next turn, that its update failed."""
     because = f": {escape_reminder_tags(why)}" if why else "."
     return (
         f"<system-reminder>\nA todo_write failed{because}\n"
@@ -250,7 +249,7 @@ def failure_reminder(why: str) -> str:
 
 
 def _stopped_by_itself(event: BeforeSettle) -> bool:
-    """Whether the agent ended its turn itself: no abort, no failure, no tool call pending."""
+    """Return whether the agent ended its turn itself: no abort, no failure, no pending tool call."""
     if event.stop_reason in {StopReason.ABORTED, StopReason.ERROR}:
         return False
     last = last_answer(event.messages)
@@ -260,7 +259,7 @@ def _stopped_by_itself(event: BeforeSettle) -> bool:
 def from_settings(
     _dialect: Dialect, open_session: OpenSession, settings: Configuration
 ) -> Callable[[ExtensionAPI], None]:
-    """The extension as `tildone run` loads it."""
+    """Return the extension for `tildone run`."""
     limit = {} if settings.max_nudges is None else {"todo.reminders.max": settings.max_nudges}
     return phases(open_session, PhasedSettings.from_mapping(dict(settings.phases) | limit))
 

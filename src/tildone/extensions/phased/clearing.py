@@ -1,4 +1,4 @@
-"""Clears finished tasks after a delay: one timer, set to the time at which the next one is due."""
+"""Clears finished tasks after a delay, with one timer for the task that is due next."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ from tildone.loop.auto_clear import Schedule, next_due, schedule
 
 RETRY_MS = 5_000
 
-Gone = Callable[[Sequence[TaskInPhase], ExtensionContext], None]
+ReportCleared = Callable[[Sequence[TaskInPhase], ExtensionContext], None]
 
 
 class AutoClear:
-    """Clears finished tasks of a conversation's plan, and reports which."""
+    """Clears finished tasks from a conversation's plan and reports which ones."""
 
-    def __init__(self, notebook: ConversationPlan, delay_ms: int, gone: Gone) -> None:
-        self._notebook = notebook
+    def __init__(self, conversation_plan: ConversationPlan, delay_ms: int, report: ReportCleared) -> None:
+        self._conversation_plan = conversation_plan
         self._delay_ms = delay_ms
-        self._gone = gone
-        self._waiting = Schedule()
-        self._stop: Callable[[], None] | None = None
+        self._report = report
+        self._schedule = Schedule()
+        self._cancel_timer: Callable[[], None] | None = None
 
     def plan_changed(self, ctx: ExtensionContext) -> None:
-        """Schedule tasks that are finished now, and unschedule those that were opened again."""
-        self._waiting = schedule(self._notebook.plan, self._waiting, ctx.now(), self._delay_ms)
-        self._wait(ctx)
+        """Schedule the tasks that are now finished, and unschedule those that were reopened."""
+        self._schedule = schedule(self._conversation_plan.plan, self._schedule, ctx.now(), self._delay_ms)
+        self._start_timer(ctx)
 
     def forget(self) -> None:
         """Cancel everything that is scheduled."""
-        self._waiting = Schedule()
-        self._stop_waiting()
+        self._schedule = Schedule()
+        self._stop_timer()
 
-    def _wait(self, ctx: ExtensionContext) -> None:
-        self._stop_waiting()
-        moment = next_due(self._waiting)
-        if moment is not None:
-            self._stop = ctx.after(max(0, moment - ctx.now()), lambda: self._clear(ctx))
+    def _start_timer(self, ctx: ExtensionContext) -> None:
+        self._stop_timer()
+        due = next_due(self._schedule)
+        if due is not None:
+            self._cancel_timer = ctx.after(max(0, due - ctx.now()), lambda: self._clear(ctx))
 
     def _clear(self, ctx: ExtensionContext) -> None:
-        self._stop = None
+        self._cancel_timer = None
         try:
-            done = self._notebook.clear(self._waiting, ctx.now())
+            cleared = self._conversation_plan.clear(self._schedule, ctx.now())
         except StoreError:
-            # No caller waits for this, so it is retried until the store is available.
-            self._stop = ctx.after(RETRY_MS, lambda: self._clear(ctx))
+            # There is no caller to report the error to: retry until the store is available.
+            self._cancel_timer = ctx.after(RETRY_MS, lambda: self._clear(ctx))
             return
-        self._waiting = done.schedule
-        self._wait(ctx)
-        if done.removed:
-            self._gone(done.removed, ctx)
+        self._schedule = cleared.schedule
+        self._start_timer(ctx)
+        if cleared.removed:
+            self._report(cleared.removed, ctx)
 
-    def _stop_waiting(self) -> None:
-        if self._stop is not None:
-            self._stop()
-        self._stop = None
+    def _stop_timer(self) -> None:
+        if self._cancel_timer is not None:
+            self._cancel_timer()
+        self._cancel_timer = None

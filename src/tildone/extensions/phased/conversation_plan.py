@@ -1,4 +1,4 @@
-"""The plan of one conversation: what the store holds, and what the model was last told of it."""
+"""The plan of one conversation: as the store has it, and as the model last saw it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ Entries = Sequence[Mapping[str, Any]]
 
 
 class ConversationPlan:
-    """One conversation's plan. Other processes may change it in the store; `unheard` says whether one did."""
+    """The plan of one conversation.
+
+    Other processes may change it in the store; `model_is_behind` reports whether the model has yet to see a change.
+    """
 
     def __init__(self, open_session: OpenSession) -> None:
         self._open_session = open_session
@@ -30,77 +33,77 @@ class ConversationPlan:
 
     @property
     def session(self) -> Session:
-        """The plan's session: that of the open conversation."""
+        """The session of the plan, for the open conversation."""
         if self._session is None:
             self._session = self._open_session("")
         return self._session
 
     @property
     def plan(self) -> Plan:
-        """The plan as it is now."""
+        """The current plan."""
         return self.session.plan
 
     def open(self, conversation: str, branch: Entries) -> None:
         """Open the plan of a conversation, without its finished tasks.
 
-        The plan is the one that the conversation holds. If it holds none, or the store has gone on from it, the plan is
-        the store's, and the model has yet to be told of it.
+        If the conversation contains no plan, or the store's plan is newer, the store's plan is used and the model has
+        yet to see it. Otherwise the conversation's plan is used.
         """
         self._session = self._open_session(conversation)
-        remembered = PHASED.recover(branch)
-        behind = store_is_ahead(self._session, remembered)
-        self.keep(resumed(self.plan if behind or remembered is None else remembered))
-        if behind:
-            self._known = resumed(remembered or Plan())
+        last_plan = PHASED.recover(branch)
+        store_ahead = store_is_ahead(self._session, last_plan)
+        self.adopt(resumed(self.plan if store_ahead or last_plan is None else last_plan))
+        if store_ahead:
+            self._known = resumed(last_plan or Plan())
 
-    def turn_to(self, branch: Entries) -> None:
-        """Restore the plan that the conversation held at another point, without its finished tasks."""
-        self.keep(resumed(PHASED.recover(branch) or Plan()))
+    def change_branch(self, branch: Entries) -> None:
+        """Restore the plan at another point of the conversation, without its finished tasks."""
+        self.adopt(resumed(PHASED.recover(branch) or Plan()))
 
-    def keep(self, plan: Plan) -> None:
-        """Make this the plan, unchecked; the model knows it."""
+    def adopt(self, plan: Plan) -> None:
+        """Replace the plan, without checking it, by one that the model has seen."""
         if plan != self.plan:
             self.session.change((Write(plan.phases),), Actor.IMPORT, NO_RULES)
         self._known = plan
 
     def latest(self, branch: Entries) -> Plan:
-        """The plan for a person: as the conversation last recorded it, including tasks that were cleared since."""
-        if self.unheard():
+        """Return the plan to show to a person: the last recorded one, with tasks that were cleared since."""
+        if self.model_is_behind():
             return self.plan
-        written = PHASED.recover(branch)
-        return written if written and written.phases else self.plan
+        recorded = PHASED.recover(branch)
+        return recorded if recorded and recorded.phases else self.plan
 
-    def unheard(self) -> bool:
-        """Whether the plan was changed elsewhere, and the model was not told yet."""
+    def model_is_behind(self) -> bool:
+        """Return whether the plan was changed elsewhere and the model has not seen the change."""
         return self.plan != self._known
 
-    def heard(self) -> Plan:
-        """The plan, which counts as told to the model from now on."""
+    def mark_seen(self) -> Plan:
+        """Return the plan and record that the model has seen it."""
         self._known = self.plan
         return self._known
 
     def call(self, tool: Tool, params: Mapping[str, Any]) -> Reply:
-        """Carry out a model's call."""
+        """Execute a model's call."""
         reply = self.session.execute(tool, params)
         self._known = phases_in(reply.details["phases"])
         return reply
 
     def edit(self, base: Plan, steps: Sequence[Step], rules: Rules) -> Outcome:
-        """Apply a person's changes to the plan that they were shown.
+        """Apply a person's changes to `base`, the plan that the person was shown.
 
-        If the plan was changed meanwhile, they are applied to the changed plan, so that no work is overwritten.
+        If the plan is changed meanwhile, they are applied to the changed plan, so that no change is overwritten.
         """
-        replaced = self.plan
+        current = self.plan
         outcome = self.session.change(
-            lambda plan: (Write(base.phases), *steps) if plan == replaced else steps, Actor.USER, rules
+            lambda plan: (Write(base.phases), *steps) if plan == current else steps, Actor.USER, rules
         )
         self._known = outcome.after
         return outcome
 
-    def clear(self, waiting: Schedule, now: int) -> ClearResult:
-        """Remove the finished tasks that are due, and nothing else, from the plan as it is now."""
+    def clear(self, scheduled: Schedule, now: int) -> ClearResult:
+        """Remove the finished tasks that are due from the current plan."""
         outcome = self.session.change(
-            lambda plan: (Write(clear_due(plan, waiting, now).plan.phases),), Actor.TIMER, NO_RULES
+            lambda plan: (Write(clear_due(plan, scheduled, now).plan.phases),), Actor.TIMER, NO_RULES
         )
-        self._known = clear_due(self._known, waiting, now).plan
-        return clear_due(outcome.before, waiting, now)
+        self._known = clear_due(self._known, scheduled, now).plan
+        return clear_due(outcome.before, scheduled, now)

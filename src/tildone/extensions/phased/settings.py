@@ -11,11 +11,11 @@ from tildone.value import value
 
 @value
 class PhasedSettings:
-    """How the phases behave in a host.
+    """Settings of the phased dialect in a host.
 
-    Without `enabled` there is neither a tool nor a command. `reminders_max` is how often an agent that stops with
-    something left is told so after one prompt. A finished task goes after `clear_delay` seconds; 0 means as soon as
-    may be, less than 0 never.
+    Unless `enabled`, there is neither a tool nor a command. `reminders_max` limits the reminders per prompt to an agent
+    that stops with open tasks. A finished task is cleared after `clear_delay` seconds: immediately if that is 0, never
+    if it is negative.
     """
 
     enabled: bool = True
@@ -24,18 +24,18 @@ class PhasedSettings:
     clear_delay: float = 60
 
     @classmethod
-    def from_mapping(cls, said: Mapping[str, Any]) -> PhasedSettings:
+    def from_mapping(cls, settings: Mapping[str, Any]) -> PhasedSettings:
         """Read settings from a mapping by their public names; other keys are ignored.
 
         Raises:
             UsageError: a value is of the wrong type.
         """
-        usual = cls()
+        default = cls()
         return cls(
-            enabled=_flag(said, "todo.enabled", usual.enabled),
-            reminders=_flag(said, "todo.reminders", usual.reminders),
-            reminders_max=int(_number(said, "todo.reminders.max", usual.reminders_max)),
-            clear_delay=_number(said, "tasks.todoClearDelay", usual.clear_delay),
+            enabled=_flag(settings, "todo.enabled", default.enabled),
+            reminders=_flag(settings, "todo.reminders", default.reminders),
+            reminders_max=int(_number(settings, "todo.reminders.max", default.reminders_max)),
+            clear_delay=_number(settings, "tasks.todoClearDelay", default.clear_delay),
         )
 
     @property
@@ -44,15 +44,15 @@ class PhasedSettings:
         return int(self.clear_delay * 1000)
 
 
-def _flag(said: Mapping[str, Any], name: str, usual: object) -> bool:
-    given = said.get(name, usual)
+def _flag(settings: Mapping[str, Any], name: str, default: object) -> bool:
+    given = settings.get(name, default)
     if isinstance(given, bool):
         return given
     raise UsageError(f"{name} must be true or false")
 
 
-def _number(said: Mapping[str, Any], name: str, usual: float) -> float:
-    given = said.get(name, usual)
+def _number(settings: Mapping[str, Any], name: str, default: float) -> float:
+    given = settings.get(name, default)
     if isinstance(given, int | float) and not isinstance(given, bool):
         return given
     raise UsageError(f"{name} must be a number")

@@ -1,4 +1,4 @@
-"""The `/todo` command in a host: carries out what a person types."""
+"""The `/todo` command in a host."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import asyncio
 import os
 from collections.abc import Callable
 
-from tildone.commands import command, edit_reminder
+from tildone.commands import command
 from tildone.commands.answer import (
     Answer,
     CopyText,
+    FailureReason,
     Level,
     Message,
     OpenEditor,
     ReadFile,
-    Trouble,
     WriteFile,
-    refused,
+    refusal,
 )
 from tildone.commands.verbs import after_request, request_failed
 from tildone.core.plan import Plan
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import EDIT, phases_out
+from tildone.dialects.phased.words import edit_reminder
 from tildone.extensions.phased.conversation_plan import ConversationPlan
 from tildone.formats.markdown.reader import read
 from tildone.host.content import TextBlock
@@ -35,71 +36,80 @@ Copy = Callable[[str], bool]
 
 NAME = "todo"
 DESCRIPTION = "Show or change the plan; /todo help tells how"
-KINDS = {Level.STATUS: "info", Level.WARNING: "warning", Level.ERROR: "error"}
+NOTIFICATION_KINDS = {Level.STATUS: "info", Level.WARNING: "warning", Level.ERROR: "error"}
 
-EDITING = "The plan, as Markdown"
-CHANGED = "The plan changed while you edited it: what you save now takes its place"
+EDITOR_TITLE = "The plan, as Markdown"
+CONFLICT_TITLE = "The plan changed while you edited it: what you save now takes its place"
 
 
 class TodoCommand:
-    """One host's `/todo`. `changed` is called when the person has changed the plan."""
+    """The `/todo` command of one host. `changed` is called after the person has changed the plan."""
 
     def __init__(
-        self, api: ExtensionAPI, notebook: ConversationPlan, copy: Copy, changed: Callable[[ExtensionContext], None]
+        self,
+        api: ExtensionAPI,
+        conversation_plan: ConversationPlan,
+        copy: Copy,
+        changed: Callable[[ExtensionContext], None],
     ) -> None:
         self._api = api
-        self._notebook = notebook
+        self._conversation_plan = conversation_plan
         self._copy = copy
         self._changed = changed
 
     async def run(self, typed: str, ctx: ExtensionContext) -> None:
-        """Carry out what was typed after `/todo`, and show the outcome."""
+        """Execute `/todo` followed by `typed`, and show its messages."""
         base = self._latest(ctx)
         answer = command(typed, base)
         match answer.request:
             case OpenEditor() as request:
-                base, answer = await self._edited(request, base, ctx)
+                base, answer = await self._edit(request, base, ctx)
             case CopyText(text) as request:
-                done = await asyncio.to_thread(self._copy, text)
+                copied = await asyncio.to_thread(self._copy, text)
                 answer = (
-                    after_request(request) if done else request_failed(request, "no clipboard can be reached from here")
+                    after_request(request)
+                    if copied
+                    else request_failed(request, "no clipboard can be reached from here")
                 )
             case WriteFile() as request:
-                answer = _written(request, ctx.cwd)
+                answer = _write_file(request, ctx.cwd)
             case ReadFile() as request:
-                answer = _read(request, ctx.cwd)
+                answer = _read_file(request, ctx.cwd)
             case None:  # exhaustive
                 pass
-        for message in self._committed(base, answer, ctx):
-            ctx.ui.notify(message.text, KINDS[message.level])
+        for message in self._commit(base, answer, ctx):
+            ctx.ui.notify(message.text, NOTIFICATION_KINDS[message.level])
 
-    async def _edited(self, request: OpenEditor, base: Plan, ctx: ExtensionContext) -> tuple[Plan, Answer]:
-        """The edited plan as an answer, and the plan that it replaces.
+    async def _edit(self, request: OpenEditor, base: Plan, ctx: ExtensionContext) -> tuple[Plan, Answer]:
+        """Let the person edit the plan; return the plan that is replaced, and the answer.
 
-        The editor opens again if the text cannot be parsed, or if the plan was changed meanwhile, so that no work is
-        lost.
+        The editor opens again if the text cannot be parsed and the person agrees, or if the plan was changed meanwhile,
+        so that no change is lost.
         """
-        title, draft = EDITING, request.text
+        title, draft = EDITOR_TITLE, request.text
         while True:
             typed = await ctx.ui.editor(title, draft)
             if typed is None:
                 return base, request_failed(request, "the editor was closed without saving, or there is none")
             draft, answer = typed, after_request(request, typed.removesuffix("\n"))
-            if answer.trouble is Trouble.UNREADABLE:
+            if answer.failure is FailureReason.UNREADABLE:
                 if not await ctx.ui.confirm("Edit it again?", answer.messages[0].text):
                     return base, answer
             elif base == (now := self._latest(ctx)):
                 return base, answer
             else:
-                title, base = CHANGED, now
+                title, base = CONFLICT_TITLE, now
 
-    def _committed(self, base: Plan, answer: Answer, ctx: ExtensionContext) -> tuple[Message, ...]:
-        """Apply the changes to the plan, record them in the conversation, tell the model; the messages to show."""
+    def _commit(self, base: Plan, answer: Answer, ctx: ExtensionContext) -> tuple[Message, ...]:
+        """Apply the changes to the plan, record them in the conversation and report them to the model.
+
+        Returns the messages to show.
+        """
         if answer.steps is None:
             return answer.messages
-        outcome = self._notebook.edit(base, answer.steps, replace(answer.rules(PHASED.rules), atomic=True))
+        outcome = self._conversation_plan.edit(base, answer.steps, replace(answer.rules(PHASED.rules), atomic=True))
         if outcome.faults:
-            return refused(Trouble.UNMATCHED, "; ".join(map(describe_fault, outcome.faults))).messages
+            return refusal(FailureReason.UNMATCHED, "; ".join(map(describe_fault, outcome.faults))).messages
         self._api.append_entry(EDIT, {"phases": phases_out(outcome.after)})
         content = (TextBlock(edit_reminder(outcome.after)),)
         self._api.send_message(DeveloperMessage(content, attribution="user"))
@@ -107,13 +117,13 @@ class TodoCommand:
         return answer.messages
 
     def _latest(self, ctx: ExtensionContext) -> Plan:
-        return self._notebook.latest(ctx.conversation.branch_records())
+        return self._conversation_plan.latest(ctx.conversation.branch_records())
 
 
-def _written(request: WriteFile, folder: str) -> Answer:
-    path = os.path.join(folder, request.path)
+def _write_file(request: WriteFile, directory: str) -> Answer:
+    path = os.path.join(directory, request.path)
     try:
-        if not _is_ours(path):
+        if not _is_replaceable(path):
             return request_failed(request, "it holds more than a checklist; name another file")
         with open(path, "wb") as file:
             file.write(request.text.encode())
@@ -122,8 +132,8 @@ def _written(request: WriteFile, folder: str) -> Answer:
     return after_request(request)
 
 
-def _is_ours(path: str) -> bool:
-    """Whether the file can be overwritten without loss: it is missing, or holds nothing but a checklist."""
+def _is_replaceable(path: str) -> bool:
+    """Return whether the file can be overwritten without loss: it does not exist, or contains only a checklist."""
     try:
         with open(path, "rb") as file:
             return not read(file.read().decode("utf-8-sig")).problems
@@ -133,9 +143,9 @@ def _is_ours(path: str) -> bool:
         return False
 
 
-def _read(request: ReadFile, folder: str) -> Answer:
+def _read_file(request: ReadFile, directory: str) -> Answer:
     try:
-        with open(os.path.join(folder, request.path), "rb") as file:
+        with open(os.path.join(directory, request.path), "rb") as file:
             text = file.read().decode("utf-8-sig")
     except OSError as error:
         return request_failed(request, error.strerror or str(error))

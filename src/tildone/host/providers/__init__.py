@@ -1,9 +1,9 @@
-"""Models of real providers by name, all through one library.
+"""Opens models of real providers by name, through one library (Pydantic AI).
 
-A name is spelled as that library spells it, `provider:model`: `anthropic:claude-sonnet-5-5`, `openai-chat:gpt-5`,
+A name has the form of that library, `provider:model`: `anthropic:claude-sonnet-5-5`, `openai-chat:gpt-5`,
 `openai-responses:gpt-5`, `google:gemini-2.5-pro`, `ollama:qwen3`. Keys and addresses come from the environment
-variables that the provider's own tools read (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `OPENAI_BASE_URL`,
-`OLLAMA_BASE_URL`); any server that speaks like OpenAI is reached as `openai-chat:` with `OPENAI_BASE_URL`.
+variables that the provider's own tools use (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `OPENAI_BASE_URL`,
+`OLLAMA_BASE_URL`); any server with an OpenAI-compatible API is reached as `openai-chat:` with `OPENAI_BASE_URL`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ STRICT_TRANSFORMERS = {"pydantic_ai.profiles.openai", "pydantic_ai.providers.ant
 
 
 def open_model(spec: str) -> Model:
-    """The model of that name. No connection is opened before the first request.
+    """Return the model with this name. No connection is opened before the first request.
 
     Raises:
         UsageError: there is no such provider, or its package, its key or its address is missing.
@@ -46,7 +46,7 @@ def open_model(spec: str) -> Model:
     provider, colon, name = spec.partition(":")
     if not (provider and colon and name):
         raise UsageError(f"name a model as provider:model, such as anthropic:claude-sonnet-5-5, not {spec!r}")
-    # The library takes sixty times as long to load as Python itself, and is there only with the `run` extra.
+    # Imported late: the library is slow to load, and is installed only with the `run` extra.
     try:
         from tildone.host.providers.provider_model import ProviderModel  # noqa: PLC0415  see above
     except ImportError as error:
@@ -71,9 +71,9 @@ def _inner(spec: str, provider: str) -> Inner:
 
 
 def _schemas_untouched(inner: Inner) -> Inner:
-    """The model without the schema transformer for a strict mode that we do not use.
+    """Return the model without the schema transformer for strict mode, which we do not use.
 
-    Transformers of other providers stay: they express the same in the subset of JSON Schema that their servers accept.
+    Transformers of other providers stay: they convert schemas to the subset of JSON Schema that their servers accept.
     """
     rewriter = inner.profile.get("json_schema_transformer")
     if rewriter is None or rewriter.__module__ not in STRICT_TRANSFORMERS:
@@ -84,12 +84,12 @@ def _schemas_untouched(inner: Inner) -> Inner:
 
 
 def _install(error: ImportError) -> str:
-    """The install command in the library's message, or the message."""
+    """Return the install command in the library's message, or the message."""
     found = re.search(r"pip install [\"']?([\w.-]+(?:\[[\w,-]+\])?)", str(error))
     return f"pip install '{found[1]}'" if found else str(error)
 
 
 def _lacking(error: Exception) -> str:
-    """The environment variables in the library's message, or the message."""
+    """Return advice to set the environment variables in the library's message, or the message."""
     found = re.findall(r"`([A-Z][A-Z0-9_]+)`", str(error))
     return f"set {' or '.join(dict.fromkeys(found))} in the environment" if found else str(error)

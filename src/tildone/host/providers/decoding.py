@@ -1,4 +1,4 @@
-"""Answers of the provider library, decoded: its stream events and its response as ours."""
+"""Decodes the stream events and responses of the provider library."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from genai_prices import Usage as Counted
+from genai_prices import Usage as PricedUsage
 from genai_prices.types import PriceCalculation
 from pydantic_ai.messages import (
     ModelResponse,
@@ -39,16 +39,16 @@ STOP_REASONS = {"stop": StopReason.STOP, "length": StopReason.LENGTH, "tool_call
 class StreamAssembler:
     """Turns the library's stream events into ours, for one answer.
 
-    The library numbers all parts of an answer; our messages have no place for some of them (files, calls that the
+    The library numbers all parts of an answer; our messages have no blocks for some of them (files, calls that the
     provider executes itself). Those are skipped, and the others are numbered again without gaps. A part that starts a
-    second time, because the library found out late what it is, keeps its number.
+    second time, because the library recognized its type late, keeps its number.
     """
 
     def __init__(self) -> None:
         self._indices: list[int] = []
 
     def events(self, event: ModelResponseStreamEvent) -> Iterator[BlockEvent]:
-        """Our events for one of the library's."""
+        """Return our events for one event of the library."""
         match event:
             case PartStartEvent(index=index, part=part):
                 yield from self._started(index, part)
@@ -105,7 +105,7 @@ def _kind(block: TextBlock | ThinkingBlock | ToolCallBlock) -> BlockKind:
 
 
 def block_of(part: ModelResponsePart) -> TextBlock | ThinkingBlock | ToolCallBlock | None:
-    """A part as a block of our messages; None if they have no such block."""
+    """Return a part as a block of our messages; None if they have no such block."""
     match part:
         case TextPart(content=content):
             kept = state_of(part)
@@ -124,7 +124,7 @@ def block_of(part: ModelResponsePart) -> TextBlock | ThinkingBlock | ToolCallBlo
 
 
 def answer(response: ModelResponse, model: ModelIdentity) -> AssistantMessage:
-    """The complete answer.
+    """Return the complete answer.
 
     Raises:
         ModelFailure: the provider refused to answer, or the answer is incomplete.
@@ -160,7 +160,7 @@ def _stop_reason(response: ModelResponse, content: Sequence[Block], raw_reason: 
 
 
 def usage_of(counted: RequestUsage) -> Usage:
-    """Tokens as pi counts them: those read from and written to the cache are not part of the input."""
+    """Return the usage as pi counts it: tokens read from and written to the cache are not part of the input."""
     read, written = counted.cache_read_tokens, counted.cache_write_tokens
     return Usage(
         input=max(0, counted.input_tokens - read - written),
@@ -173,7 +173,7 @@ def usage_of(counted: RequestUsage) -> Usage:
 
 
 def _cost(response: ModelResponse) -> Cost:
-    """The price in dollars: as the provider tells it, else by the price list, else 0."""
+    """Return the price in dollars: as billed by the provider, else from the price list, else 0."""
     cost = Cost()
     with contextlib.suppress(AssertionError, LookupError, ValueError):
         price = response.cost()
@@ -184,12 +184,12 @@ def _cost(response: ModelResponse) -> Cost:
 
 
 def _input_shares(price: PriceCalculation, counted: RequestUsage) -> Cost:
-    """The price of the input, split by kind of token: the price of each alone, scaled to the price of all of them."""
+    """Return the price of the input by kind of token: the price of each alone, scaled so that the sum is the total."""
     read, written = counted.cache_read_tokens, counted.cache_write_tokens
     kinds = (
-        Counted(input_tokens=max(0, counted.input_tokens - read - written)),
-        Counted(input_tokens=read, cache_read_tokens=read),
-        Counted(input_tokens=written, cache_write_tokens=written),
+        PricedUsage(input_tokens=max(0, counted.input_tokens - read - written)),
+        PricedUsage(input_tokens=read, cache_read_tokens=read),
+        PricedUsage(input_tokens=written, cache_write_tokens=written),
     )
     prices = [price.model_price.calc_price(usage)["input_price"] for usage in kinds]
     whole = sum(prices, Decimal(0))

@@ -1,4 +1,4 @@
-"""Requests, encoded for the provider library."""
+"""Encodes requests for the provider library."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from tildone.host.providers.provider_state import REDACTED, part_fields
 from tildone.host.wire import JsonObject
 
 APIS_WITH_ERROR_FLAG = {"anthropic-messages", "bedrock-converse-stream"}
-"""APIs whose tool results can be marked as failed. For the others the library would wrap the text."""
+"""APIs whose tool results can be marked as failed. For other APIs the library would change the text."""
 
-MAX_CALL_ID = 40
-"""The longest id of a tool call that every provider accepts, in characters."""
+MAX_CALL_ID_CHARACTERS = 40
+"""The length of the longest tool call id that every provider accepts."""
 
 
 def parameters(request: ChatRequest) -> ModelRequestParameters:
-    """The system prompt and the tools of a request."""
+    """Return the system prompt and the tools of a request."""
     return ModelRequestParameters(
         function_tools=[_tool(spec) for spec in request.tools],
         instruction_parts=[InstructionPart(content=without_lone_surrogates(request.system))] if request.system else [],
@@ -54,7 +54,7 @@ def parameters(request: ChatRequest) -> ModelRequestParameters:
 
 
 def history(messages: Sequence[ModelMessage], model: ModelIdentity) -> list[LibraryMessage]:
-    """The conversation of a request. The results of one answer's calls go into one message."""
+    """Return the conversation of a request. The results of one answer's calls form one message."""
     ids = _foreign_ids(messages, model)
     encoded: list[LibraryMessage] = []
     for _, group in groupby(messages, key=type):
@@ -75,14 +75,14 @@ def history(messages: Sequence[ModelMessage], model: ModelIdentity) -> list[Libr
 
 
 def without_lone_surrogates(value: Any) -> Any:
-    """The value with lone surrogates replaced: they cannot be encoded, so every later request would fail, too."""
+    """Replace lone surrogates: they cannot be encoded, so this and every later request would fail."""
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case dict():
-            return {without_lone_surrogates(key): without_lone_surrogates(held) for key, held in value.items()}
+            return {without_lone_surrogates(key): without_lone_surrogates(item) for key, item in value.items()}
         case list():
-            return [without_lone_surrogates(held) for held in value]
+            return [without_lone_surrogates(item) for item in value]
         case _:
             return value
 
@@ -112,10 +112,10 @@ def _piece(block: Block) -> str | BinaryContent | None:
 
 
 def _foreign_ids(messages: Sequence[ModelMessage], model: ModelIdentity) -> dict[str, str]:
-    """Ids of other models' calls in a form that every provider accepts. The model's own are sent back unchanged."""
-    answers = [each for each in messages if isinstance(each, AssistantMessage) and not _is_own(each, model)]
+    """Map ids of other models' calls to a form that every provider accepts. The model's own ids are not changed."""
+    answers = [message for message in messages if isinstance(message, AssistantMessage) and not _is_own(message, model)]
     ids = [call.id for answer in answers for call in tool_calls(answer)]
-    return {call_id: re.sub(r"[^a-zA-Z0-9_-]", "_", call_id)[:MAX_CALL_ID] for call_id in ids}
+    return {call_id: re.sub(r"[^a-zA-Z0-9_-]", "_", call_id)[:MAX_CALL_ID_CHARACTERS] for call_id in ids}
 
 
 def _is_own(message: AssistantMessage, model: ModelIdentity) -> bool:
@@ -141,7 +141,7 @@ def _response(message: AssistantMessage, model: ModelIdentity, ids: Mapping[str,
 
 
 def _part(block: Block, provider: str | None, ids: Mapping[str, str]) -> ModelResponsePart | None:
-    """A part of an answer. Another model's (`provider` is None) goes without its thinking and provider state."""
+    """Return a part of an answer. If another model wrote it (`provider` is None), thinking and state are left out."""
     match block:
         case TextBlock(text):
             return TextPart(without_lone_surrogates(text), **_state(block, provider)) if text else None

@@ -1,4 +1,4 @@
-"""Errors of the provider library as `ModelFailure`: whether they are transient, and when to retry."""
+"""Maps errors of the provider library to `ModelFailure`: whether they are transient, and when to retry."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TRANSIENT = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EAR
 
 
 def to_model_failure(error: Exception, address: str | None = None) -> ModelFailure:
-    """The failure for an error of the library, at a provider with that address."""
+    """Return the failure for an error of the library, at a provider with this address."""
     match error:
         case ModelFailure():
             return error
@@ -46,14 +46,14 @@ def _is_transient(error: ModelAPIError) -> bool:
 
 
 def _root(error: BaseException) -> str:
-    """The message of the innermost cause: wrapping errors leave it out."""
+    """Return the message of the innermost cause, which wrapping errors omit."""
     while error.__cause__ is not None:
         error = error.__cause__
     return str(error) or type(error).__name__
 
 
 def _words(body: object) -> str | None:
-    """The message in the body of an error response, wherever the provider put it."""
+    """Return the message in the body of an error response, in any of the providers' formats."""
     match body:
         case {"error": Mapping() as inner}:
             return _words(inner)

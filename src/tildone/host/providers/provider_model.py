@@ -1,7 +1,7 @@
-"""A provider's model behind the model port: one request, streamed, which can be aborted at any time.
+"""A provider's model: streams one request at a time, which can be aborted at any moment.
 
 Theory of operation. The library's stream can only be stopped by cancelling the task that reads it. So the request runs
-in a task of its own and puts events into a queue; `stream` takes them out. Setting the abort signal, or closing the
+in a task of its own, which puts events into a queue for `stream`. Setting the abort signal, or closing the
 generator, cancels that task, which closes the connection even while it waits for the network. A marker in the queue,
 put there whenever the task ends, wakes the reader; errors of the task are raised after the last event.
 """
@@ -34,11 +34,11 @@ APIS = {
     "OpenAIChatModel": "openai-completions",
     "OpenAIResponsesModel": "openai-responses",
 }
-"""The library's classes, and pi's names of the APIs they use."""
+"""Pi's names of the APIs that the library's classes use."""
 
 SETTINGS = ModelSettings(
-    max_retries=0,  # the caller decides about retries, and tells the person
-    cache=True,  # a conversation is sent again with every request: cached, it costs a tenth
+    max_retries=0,  # the host retries, and reports it
+    cache=True,  # every request repeats the conversation; cached input costs a tenth
 )
 
 
@@ -61,7 +61,7 @@ class ProviderModel:
     async def stream(
         self, request: ChatRequest, signal: AbortSignal | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
-        """The answer as it arrives. Closing the stream, or the signal, closes the connection."""
+        """Stream the answer. Closing the stream or setting the signal closes the connection."""
         signal = signal or AbortSignal()
         if not self._entered:
             self._entered = True
@@ -82,7 +82,7 @@ class ProviderModel:
         reading.result()
 
     async def close(self) -> None:
-        """Close connections."""
+        """Close all connections."""
         self._entered = False
         await self._connections.aclose()
 
@@ -97,7 +97,7 @@ class ProviderModel:
                     for event in assembler.events(part_event):
                         arrived.put_nowait(_with_usage(event, response.usage))
                 message = answer(response.get(), self)
-        except Exception as error:  # a library this size raises anything, and whatever it is ends this request only
+        except Exception as error:  # the library may raise anything, which must end only this request
             raise to_model_failure(error, self._inner.base_url) from error
         arrived.put_nowait(AnswerDone(message))
 

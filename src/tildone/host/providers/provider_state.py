@@ -1,7 +1,7 @@
-"""Opaque data that a provider wants to see again beside its own words, kept in the blocks of messages.
+"""Opaque data in the blocks of messages that must be sent back to the provider.
 
-A signature alone goes into the field that pi has for it. Anything more (ids, provider details) goes into a field of our
-own, `provider_state`: pi would send it to the provider as a signature of its own making.
+A signature alone is stored in pi's field for signatures. Other data (ids, provider details) is stored in a field of our
+own, `provider_state`, because pi would send it to the provider as if it were a signature.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ class ProviderState:
 
 
 def state_of(part: TextPart | ThinkingPart | ToolCallPart) -> ProviderState:
-    """The opaque data of a part."""
-    found = {name: getattr(part, name, None) for name in ("id", "signature", "provider_details")}
-    held = {name: given for name, given in found.items() if given}
-    if held.keys() - {"signature"} and _is_json(held):
-        return ProviderState(state=held)
-    signature = held.get("signature")
+    """Return the opaque data of a part."""
+    fields = {name: getattr(part, name, None) for name in ("id", "signature", "provider_details")}
+    state = {name: data for name, data in fields.items() if data}
+    if state.keys() - {"signature"} and _is_json(state):
+        return ProviderState(state=state)
+    signature = state.get("signature")
     return ProviderState(signature if isinstance(signature, str) else None)
 
 
 def part_fields(block: TextBlock | ThinkingBlock | ToolCallBlock, *names: str) -> JsonObject | None:
-    """The opaque data of a block as fields of a part; None if another program wrote it in a form of its own."""
+    """Return the opaque data of a block as fields of a part; None if another program wrote it in its own format."""
     state = block.provider_state
     if state is None:
         if block.signature and block.signature.startswith("{"):
@@ -45,10 +45,10 @@ def part_fields(block: TextBlock | ThinkingBlock | ToolCallBlock, *names: str) -
     return {name: state[name] for name in names if name in state}
 
 
-def _is_json(held: JsonObject) -> bool:
-    """Whether it can be stored: data that JSON cannot hold cannot be sent back either."""
+def _is_json(state: JsonObject) -> bool:
+    """Return whether the data can be stored as JSON."""
     try:
-        codec.dump(held)
+        codec.dump(state)
     except (TypeError, ValueError):
         return False
     return True

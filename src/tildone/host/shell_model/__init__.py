@@ -1,7 +1,7 @@
-"""The shell driver: in place of a language model, it works through a plan whose tasks name their commands.
+"""The shell driver: works through a plan whose tasks name their commands, without a language model.
 
-It writes the plan, then starts each task, runs its commands and completes it, one tool call per message, with the same
-tools that a model is offered. A command that fails ends the run; it is retried when the user sends another message.
+It writes the plan, then starts each task, runs its commands and completes it, one tool call per message, with the tools
+that models use. A command that fails ends the run; it is retried when the user sends another message.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DELTA_CHARACTERS = 24
 
 
 class ShellModel:
-    """The model for one script. It speaks the dialect whose tools it is offered."""
+    """The model for one script. It uses the dialect whose tools it is offered."""
 
     api = "shell"
     provider = "tildone"
@@ -60,7 +60,7 @@ class ShellModel:
 
 
 def _offered_dialect(request: ChatRequest) -> Dialect:
-    """The dialect whose tools are all offered."""
+    """Return the dialect whose tools are all offered."""
     offered = {tool.name for tool in request.tools}
     name = next((name for name in DIALECTS if offered.issuperset(tools_of(name))), None)
     if name is None:

@@ -1,7 +1,7 @@
 """Decides the next tool call of a script from the conversation alone.
 
-The driver keeps no state, so a conversation that was interrupted is resumed by reading it: the results of the plan's
-tools say what the plan is, and the results of commands which of them have succeeded.
+The driver has no state, so an interrupted conversation is resumed by reading it: the results of the todo tools contain
+the plan, and the results of commands show which of them have succeeded.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Driver:
         self._phrasing: Phrasing = dialect.phrasing
 
     def next_step(self, conversation: Sequence[ModelMessage]) -> ToolCall | FinalAnswer:
-        """The next call, or the answer that ends the run.
+        """Return the next call, or the answer that ends the run.
 
         Raises:
             ModelFailure: the last call failed and no user message followed, or a task has no command.
@@ -76,11 +76,11 @@ class Driver:
         return self._work(plan, conversation)
 
     def _work(self, plan: Plan, conversation: Sequence[ModelMessage]) -> ToolCall | FinalAnswer:
-        """The next call for the task in progress, else for the first open task."""
+        """Return the next call for the task in progress, else for the first open task."""
         todo = [(task, job) for _, task in open_tasks(plan) if (job := self._script.job(task.text)) is not None]
         if not todo:
             return self._final_answer(plan)
-        task, job = next((each for each in todo if each[0].status is Status.IN_PROGRESS), todo[0])
+        task, job = next((pair for pair in todo if pair[0].status is Status.IN_PROGRESS), todo[0])
         if task.status is Status.PENDING:
             return self._mark(plan, job.text, Status.IN_PROGRESS)
         count = self._succeeded(job, conversation)
@@ -100,7 +100,7 @@ class Driver:
         return FinalAnswer("The task is done." if count == 1 else f"All {count} tasks are done.")
 
     def _closed(self, plans: Sequence[Plan]) -> dict[str, Status]:
-        """The status, by text, of each task that the file marks closed or that was closed in this conversation.
+        """Return the status, by text, of each task that the file marks closed or that was closed in this conversation.
 
         Earlier plans count, because a closed task may have been cleared from the current one since.
         """
@@ -108,7 +108,7 @@ class Driver:
         return done | {job.text: job.status for job in self._script.jobs if not job.status.is_open}
 
     def _succeeded(self, job: Job, conversation: Sequence[ModelMessage]) -> int:
-        """How many of the job's commands have succeeded since it was last started."""
+        """Return how many of the job's commands have succeeded since it was last started."""
         count, before = 0, Status.PENDING
         commands: dict[str, JsonValue] = {}
         for message in conversation:
@@ -125,7 +125,7 @@ class Driver:
         return count
 
     def _failure(self, plan: Plan, result: ToolResultMessage, call: ToolCall | None) -> ModelFailure:
-        """Why the run ends here, and at which task."""
+        """Return the failure that ends the run, with the task and the command."""
         details = result.details or {}
         why = details.get("summary") or text_of(result)
         if result.tool_name != SHELL:
@@ -135,14 +135,14 @@ class Driver:
         return ModelFailure(f"“{single_line(task.text)}” failed: {why}\n$ {command}", transient=False)
 
     def _plan_in(self, message: ModelMessage) -> Plan | None:
-        """The plan that a result holds."""
+        """Return the plan in a tool result, if any."""
         if not isinstance(message, ToolResultMessage) or message.is_error:
             return None
         return self._dialect.recover([{"type": "message", "message": encode_message(message)}])
 
 
 def _last_call(conversation: Sequence[ModelMessage]) -> ToolCall | None:
-    """The call that the newest message is the result of."""
+    """Return the call whose result is the newest message."""
     result = _last_result(conversation)
     if result is None:
         return None
@@ -151,11 +151,11 @@ def _last_call(conversation: Sequence[ModelMessage]) -> ToolCall | None:
 
 
 def _last_result(conversation: Sequence[ModelMessage]) -> ToolResultMessage | None:
-    """The newest message, if it is a result."""
+    """Return the newest message, if it is a result."""
     last = conversation[-1] if conversation else None
     return last if isinstance(last, ToolResultMessage) else None
 
 
 def _is_reminder(message: ModelMessage) -> bool:
-    """Whether an extension wrote this, and not the user."""
+    """Return whether an extension wrote this message in the user's role."""
     return isinstance(message, UserMessage) and text_of(message).startswith(REMINDER)

@@ -38,7 +38,7 @@ class Job:
 
 @value
 class Script:
-    """The jobs of a file, under its name."""
+    """The jobs of a plan file, and the name of the file."""
 
     name: str
     jobs: tuple[Job, ...]
@@ -52,7 +52,7 @@ class Script:
         return Plan(tuple(Phase(name, tuple(tasks)) for name, tasks in phases.items()))
 
     def job(self, text: str) -> Job | None:
-        """The job of the task with that text."""
+        """Return the job of the task with this text."""
         return next((job for job in self.jobs if job.text == text), None)
 
 
@@ -60,15 +60,15 @@ def read_script(markdown: str, name: str) -> Script:
     """Parse a script.
 
     Raises:
-        UsageError: a line cannot be parsed, or a task has no command; all such lines are named.
+        UsageError: lines cannot be parsed, or tasks have no command or the same text; the message lists all of them.
     """
     reading = read(markdown, UNNAMED)
     jobs = [_job(phase.name, task) for phase in reading.plan.phases for task in phase.tasks]
     wrong = {problem.line: problem.reason for problem in reading.problems}
     wrong |= {_line(markdown, index): why for index, job in enumerate(jobs) if (why := _problem(jobs[:index], job))}
     if wrong:
-        told = "\n".join(f"line {line}: {why}" for line, why in sorted(wrong.items()))
-        raise UsageError(f"{name} cannot be run by itself:\n{told}")
+        problems = "\n".join(f"line {line}: {why}" for line, why in sorted(wrong.items()))
+        raise UsageError(f"{name} cannot be run by itself:\n{problems}")
     if not jobs:
         raise UsageError(f"there is no task in {name}; write one as - [ ] Say hello: `echo hello`")
     return Script(name, tuple(jobs))
@@ -97,7 +97,7 @@ def _problem(above: list[Job], job: Job) -> str | None:
 
 
 def _line(markdown: str, index: int) -> int:
-    """The line number of a task: the shortest beginning of the text that contains it ends there."""
+    """Return the line number of a task: the shortest prefix of the text that contains the task ends there."""
     lines = markdown.split("\n")
     above = ("\n".join(lines[:number]) for number in range(1, len(lines) + 1))
     return next(number for number, text in enumerate(above, start=1) if len(read(text).plan.tasks) > index)

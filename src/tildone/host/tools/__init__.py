@@ -1,4 +1,4 @@
-"""The tools that every agent of the host has: read, write, edit and bash."""
+"""The built-in tools of the host: read, write, edit and bash."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from tildone.kit.definition import ToolDefinition
 
 
 def builtin_tools(policy: PermissionPolicy) -> tuple[ToolDefinition, ...]:
-    """The tools under a policy; what a person allows for a conversation is remembered here."""
+    """Return the tools under a policy. They share one guard, which remembers what the person has allowed."""
     guard, locks = PermissionGuard(policy), FileLocks()
     return read_tool(guard), write_tool(guard, locks), edit_tool(guard, locks), bash_tool(guard)

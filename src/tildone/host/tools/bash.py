@@ -1,4 +1,4 @@
-"""The tool that runs commands."""
+"""The `bash` tool: runs commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tildone.kit.theme import Role
 from tildone.kit.truncate import MAX_BYTES, MAX_LINES
 
 TIMEOUT_SECONDS = 600
-"""Seconds that a command may run, unless the call says otherwise."""
+"""The timeout of a command whose call names none."""
 
 _TIMEOUT_HELP = f"Seconds after which it is ended; {TIMEOUT_SECONDS} unless given"
 
@@ -38,7 +38,7 @@ PARAMETERS = {
 _MAX_PROCESSES_NAMED = 5
 
 
-class Params(TypedDict):
+class BashParams(TypedDict):
     """The arguments, as the schema describes them."""
 
     command: str
@@ -46,10 +46,10 @@ class Params(TypedDict):
 
 
 def bash_tool(guard: PermissionGuard) -> ToolDefinition:
-    """The tool, under a permission guard."""
+    """Return the tool, under a permission guard."""
 
     async def execute(
-        _call_id: str, params: Params, signal: AbortSignal | None, on_update: OnUpdate | None, ctx: ExtensionContext
+        _call_id: str, params: BashParams, signal: AbortSignal | None, on_update: OnUpdate | None, ctx: ExtensionContext
     ) -> ToolResult:
         line, seconds = params["command"].strip(), params.get("timeout", TIMEOUT_SECONDS)
         if not line:
@@ -59,11 +59,11 @@ def bash_tool(guard: PermissionGuard) -> ToolDefinition:
         await guard.command(line, ctx, signal)
         if signal:
             signal.raise_if_aborted()
-        began = monotonic()
-        output = CommandOutput(guard.keep)
+        started = monotonic()
+        output = CommandOutput(guard.create_output_file)
         command = ShellCommand(line, ctx.cwd, output)
-        ending = await command.wait(seconds, signal, lambda: send_update(on_update, _so_far(output)))
-        return _result(command, ending, output.excerpt(), seconds, round((monotonic() - began) * 1000))
+        ending = await command.wait(seconds, signal, lambda: send_update(on_update, _partial_result(output)))
+        return _result(command, ending, output.excerpt(), seconds, round((monotonic() - started) * 1000))
 
     return ToolDefinition(
         name="bash",
@@ -84,14 +84,14 @@ def bash_tool(guard: PermissionGuard) -> ToolDefinition:
 
 
 def render_call(args: object) -> Component:
-    """The command line and its timeout."""
+    """Return the header of a call: the command line and its timeout."""
     seconds = argument(args, "timeout")
     options = (f"timeout={seconds}s",) if seconds else ()
     return ToolCallHeader("Bash", main_arg=argument(args, "command"), option_args=options)
 
 
 def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
-    """How the command ended, and the tail of its output."""
+    """Return the view of a result: how the command ended, and the tail of its output."""
     if options.is_partial:
         return partial_message("Bash", "running")
     details = result.details
@@ -104,20 +104,22 @@ def render_result(result: ToolResult, options: RenderOptions) -> Component | Non
     return result_view(summary, result.text, options, last=True, figures=figures)
 
 
-def _so_far(output: CommandOutput) -> ToolResult:
+def _partial_result(output: CommandOutput) -> ToolResult:
     excerpt = output.excerpt()
     return text_result(excerpt.text, {"totalLines": excerpt.total_lines, "totalBytes": excerpt.total_bytes})
 
 
-def _result(command: ShellCommand, ending: Ending, excerpt: OutputExcerpt, seconds: float, took: int) -> ToolResult:
+def _result(
+    command: ShellCommand, ending: Ending, excerpt: OutputExcerpt, seconds: float, duration_ms: int
+) -> ToolResult:
     failed = _failure(command.exit_code, ending, seconds)
-    notes = [note for note in (_cut(excerpt), _left_behind(command), failed) if note]
+    notes = [note for note in (_truncation_note(excerpt), _still_running(command), failed) if note]
     parts = [excerpt.text or "(no output)", "\n".join(f"[{note}]" for note in notes)]
     details = {
         "summary": failed or f"Done: {format_count(excerpt.total_lines, 'line')}",
         "ending": ending.value,
         "exitCode": command.exit_code if ending is Ending.EXIT else None,
-        "durationMs": took,
+        "durationMs": duration_ms,
         "truncated": excerpt.path is not None,
         "totalLines": excerpt.total_lines,
         "totalBytes": excerpt.total_bytes,
@@ -128,7 +130,7 @@ def _result(command: ShellCommand, ending: Ending, excerpt: OutputExcerpt, secon
 
 
 def _failure(exit_code: int | None, ending: Ending, seconds: float) -> str:
-    """What went wrong; empty if nothing did."""
+    """Return why the command failed; empty if it succeeded."""
     match ending:
         case Ending.ABORT:
             return "Aborted"
@@ -140,17 +142,17 @@ def _failure(exit_code: int | None, ending: Ending, seconds: float) -> str:
             return f"Exit code {exit_code}" if exit_code else ""
 
 
-def _cut(excerpt: OutputExcerpt) -> str:
+def _truncation_note(excerpt: OutputExcerpt) -> str:
     if excerpt.path is None:
         return ""
     lines = f"The last {format_count(excerpt.lines)} of {format_count(excerpt.total_lines, 'line')}"
-    kept = "all of it" if excerpt.kept_bytes == excerpt.total_bytes else f"its first {format_size(excerpt.kept_bytes)}"
+    kept = "all of it" if excerpt.file_bytes == excerpt.total_bytes else f"its first {format_size(excerpt.file_bytes)}"
     return f"{lines}; {kept} is in {excerpt.path}"
 
 
-def _left_behind(command: ShellCommand) -> str:
-    """Processes that are still running, so that a model can end those it does not want."""
-    left = command.left_behind()
+def _still_running(command: ShellCommand) -> str:
+    """Return a note about processes that are still running, so that a model can end them."""
+    left = command.running_processes()
     if not left:
         return ""
     named = ", ".join(f"{process.pid} {process.name}" for process in left[:_MAX_PROCESSES_NAMED])

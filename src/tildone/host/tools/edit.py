@@ -10,9 +10,9 @@ from itertools import islice
 from typing import NotRequired, TypedDict
 
 from tildone.host.extension_context import ExtensionContext
-from tildone.host.tools.diffs import Replacement, hunks, replaced, unified
+from tildone.host.tools.diffs import Replacement, apply_replacements, hunks, unified_diff
 from tildone.host.tools.files import FileLocks, encoding_of, is_binary, read_file, replace_file
-from tildone.host.tools.permissions import PermissionGuard, shown_path
+from tildone.host.tools.permissions import PermissionGuard, display_path
 from tildone.host.tools.result_view import argument, diff_view
 from tildone.host.tools.tool_failure import ToolFailure
 from tildone.host.tools.write import utf8
@@ -39,10 +39,10 @@ PARAMETERS = {
 _LINE_END = re.compile("\r?\n")
 _MAX_LINES_NAMED = 10
 _MAX_LINES_SEARCHED = 5000
-_MAX_LINE = 200
+_MAX_LINE_CHARACTERS = 200
 
 
-class Params(TypedDict):
+class EditParams(TypedDict):
     """The arguments, as the schema describes them."""
 
     path: str
@@ -52,16 +52,20 @@ class Params(TypedDict):
 
 
 def edit_tool(guard: PermissionGuard, locks: FileLocks) -> ToolDefinition:
-    """The tool, under a permission guard; calls for the same file run one at a time."""
+    """Return the tool, under a permission guard; calls for the same file run one at a time."""
 
     async def execute(
-        _call_id: str, params: Params, signal: AbortSignal | None, _on_update: OnUpdate | None, ctx: ExtensionContext
+        _call_id: str,
+        params: EditParams,
+        signal: AbortSignal | None,
+        _on_update: OnUpdate | None,
+        ctx: ExtensionContext,
     ) -> ToolResult:
         if not params["old_text"]:
             raise ToolFailure("old_text is empty; to make a file or to replace all of one, use write")
         utf8(params["new_text"], "new_text")
         real = await guard.file(params["path"], "write", ctx, signal)
-        shown, lock = shown_path(real, ctx.cwd), locks.of(real)
+        shown, lock = display_path(real, ctx.cwd), locks.of(real)
 
         def change() -> ToolResult:
             with lock:
@@ -87,13 +91,13 @@ def edit_tool(guard: PermissionGuard, locks: FileLocks) -> ToolDefinition:
 
 
 def render_call(args: object) -> Component:
-    """The path; the change itself is shown with the result."""
+    """Return the header of a call: the path. The change itself is shown with the result."""
     options = ("all=true",) if argument(args, "all") == "True" else ()
     return ToolCallHeader("Edit", main_arg=argument(args, "path"), option_args=options)
 
 
 def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
-    """A summary and the diff."""
+    """Return the view of a result: a summary and the diff."""
     if options.is_partial:
         return partial_message("Edit", "editing")
     if options.is_error or "diff" not in result.details:
@@ -101,7 +105,7 @@ def render_result(result: ToolResult, options: RenderOptions) -> Component | Non
     return diff_view(Text(result.details["summary"]), result.details["diff"], options)
 
 
-def _edited(real: str, shown: str, params: Params) -> ToolResult:
+def _edited(real: str, shown: str, params: EditParams) -> ToolResult:
     if not os.path.lexists(real):
         raise ToolFailure(f"{shown} does not exist; to make a file, use write")
     data = read_file(real, shown)
@@ -109,19 +113,19 @@ def _edited(real: str, shown: str, params: Params) -> ToolResult:
         raise ToolFailure(f"{shown} is a binary file")
     encoding = encoding_of(data)
     try:
-        text = encoding.exact(data)
+        text = encoding.decode(data)
     except UnicodeDecodeError as error:
         raise ToolFailure(f"{shown} is not the {encoding.name.upper()} that its first bytes say it is") from error
     changes = _replacements(text, shown, params)
-    after = replaced(text, changes)
+    after = apply_replacements(text, changes)
     if after == text:
         raise ToolFailure("old_text and new_text are the same")
-    replace_file(real, encoding.back(after), shown)
+    replace_file(real, encoding.encode(after), shown)
     return _result(text, changes, shown)
 
 
-def _replacements(text: str, shown: str, params: Params) -> list[Replacement]:
-    """Every match of the old text, with any line ends, and the new text with the line ends of that match."""
+def _replacements(text: str, shown: str, params: EditParams) -> list[Replacement]:
+    """Return a replacement for every match of the old text; line ends match any, and the new text adopts them."""
     old = r"\r?\n".join(map(re.escape, _LINE_END.split(params["old_text"])))
     found = list(re.finditer(old, text))
     if not found:
@@ -144,24 +148,26 @@ def _usual_line_end(text: str) -> str | None:
 
 
 def _with_line_ends(new: str, old: str, usual: str | None) -> str:
-    """The new text with line ends like those of the old one, else like those of the file."""
-    here = _LINE_END.search(old)
-    line_end = here[0] if here else usual
+    """Return the new text with the line ends of the old text or, if that has none, of the file."""
+    line_break = _LINE_END.search(old)
+    line_end = line_break[0] if line_break else usual
     return new if line_end is None else _LINE_END.sub(lambda _: line_end, new)
 
 
 def _hint(text: str, old: str) -> str:
-    """What the old text was probably meant to match."""
+    """Return a hint at the lines that the old text was probably meant to match."""
     wanted = [line.strip() for line in _LINE_END.split(old.strip())]
     lines = [line.strip() for line in islice(text.split("\n"), _MAX_LINES_SEARCHED)]
     for number in range(len(lines) - len(wanted) + 1):
         if lines[number : number + len(wanted)] == wanted:
             return f"Only its white space differs from what begins on line {number + 1}."
-    alike = get_close_matches(wanted[0][:_MAX_LINE], [line[:_MAX_LINE] for line in lines if line], 1)
-    if not alike:
+    similar = get_close_matches(
+        wanted[0][:_MAX_LINE_CHARACTERS], [line[:_MAX_LINE_CHARACTERS] for line in lines if line], 1
+    )
+    if not similar:
         return "Read the file, and copy the text from there."
-    number = next(i for i, line in enumerate(lines) if line[:_MAX_LINE] == alike[0])
-    return f"Most like it is line {number + 1}: {clip_text(text.split(chr(10))[number].rstrip(), _MAX_LINE)}"
+    number = next(i for i, line in enumerate(lines) if line[:_MAX_LINE_CHARACTERS] == similar[0])
+    return f"Most like it is line {number + 1}: {clip_text(text.split(chr(10))[number].rstrip(), _MAX_LINE_CHARACTERS)}"
 
 
 def _result(text: str, changes: list[Replacement], shown: str) -> ToolResult:
@@ -171,7 +177,7 @@ def _result(text: str, changes: list[Replacement], shown: str) -> ToolResult:
     summary = f"{places}, +{added} -{removed}"
     details = {
         "summary": summary,
-        "diff": keep_head(_showable(unified(text, found, shown))).content,
+        "diff": keep_head(_showable(unified_diff(text, found, shown))).content,
         "firstChangedLine": found[0].at + 1,
         "added": added,
         "removed": removed,
@@ -180,5 +186,5 @@ def _result(text: str, changes: list[Replacement], shown: str) -> ToolResult:
 
 
 def _showable(diff: str) -> str:
-    """Without surrogate escapes, which stand for bytes that are not text and cannot be sent to a model."""
+    """Replace surrogate escapes, which represent undecodable bytes and cannot be sent to a model."""
     return diff.encode("utf-8", "replace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""Reading and atomically replacing whole files, without losing bytes that are not text."""
+"""Reads whole files and replaces them atomically, preserving bytes that are not text."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tildone.kit.formatting import format_size
 from tildone.value import value
 
 MAX_FILE_BYTES = 50_000_000
-"""The largest file that is read; larger ones are for tools that work piece by piece."""
+"""The size of the largest file that is read."""
 
-# The UTF-32 byte order marks start like those of UTF-16, so they come first.
-_MARKS = (
+# UTF-32 first: its byte order marks begin with those of UTF-16.
+_BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF8, "utf-8"),
@@ -33,16 +33,16 @@ _MAX_CONTROL_SHARE = 0.1
 class Encoding:
     """The encoding of a file: its byte order mark, if any, and the codec of the rest."""
 
-    mark: bytes
+    bom: bytes
     name: str
 
-    def exact(self, data: bytes) -> str:
-        """The text; bytes that do not decode become surrogates, from which `back` restores them."""
-        return data[len(self.mark) :].decode(self.name, self._error_handler)
+    def decode(self, data: bytes) -> str:
+        """Return the text; undecodable bytes become surrogates, from which `encode` restores them."""
+        return data[len(self.bom) :].decode(self.name, self._error_handler)
 
-    def back(self, text: str) -> bytes:
-        """The bytes of a file with this text."""
-        return self.mark + text.encode(self.name, self._error_handler)
+    def encode(self, text: str) -> bytes:
+        """Return the bytes of a file with this text."""
+        return self.bom + text.encode(self.name, self._error_handler)
 
     @property
     def _error_handler(self) -> str:
@@ -50,12 +50,14 @@ class Encoding:
 
 
 def encoding_of(data: bytes) -> Encoding:
-    """The encoding that the byte order mark names; UTF-8 without one."""
-    return next((Encoding(mark, name) for mark, name in _MARKS if data.startswith(mark)), Encoding(b"", "utf-8"))
+    """Return the encoding that the byte order mark indicates, or UTF-8 if there is none."""
+    return next(
+        (Encoding(bom, name) for bom, name in _BYTE_ORDER_MARKS if data.startswith(bom)), Encoding(b"", "utf-8")
+    )
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether the first bytes of a file do not look like text."""
+    """Return whether the first bytes of a file do not look like text."""
     encoding = encoding_of(data)
     if encoding.name != "utf-8":
         return False
@@ -65,7 +67,7 @@ def is_binary(data: bytes) -> bool:
 
 
 def read_file(path: str, shown: str) -> bytes:
-    """All bytes of a file.
+    """Return all bytes of a file.
 
     Raises:
         ToolFailure: it is not a regular file, is too large, or cannot be read.
@@ -103,13 +105,13 @@ def replace_file(path: str, data: bytes, shown: str) -> None:
 
 
 class FileLocks:
-    """One lock per path, kept as long as somebody uses it."""
+    """One lock per path, which exists as long as it is in use."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[str, FileLock] = WeakValueDictionary()
 
     def of(self, path: str) -> FileLock:
-        """The lock for this path."""
+        """Return the lock of this path."""
         return self._locks.setdefault(path, FileLock())
 
 

@@ -1,8 +1,8 @@
-"""What the built-in tools may touch: files below the working directory, and commands that are allowed.
+"""Permissions of the built-in tools: files below the working directory, and allowed commands.
 
 Paths are resolved with all symbolic links before they are checked, so a link cannot lead out of the working directory.
-A command line is split into simple commands (`shell_syntax`), and every one of them must be allowed. Anything else is
-asked of the person; without one, it is refused. This guards against mistakes of a model. It is not a sandbox: an
+A command line is split into simple commands (`shell_syntax`), and every one of them must be allowed. For anything else
+the person is asked; without a UI it is refused. This protects against mistakes of a model. It is not a sandbox: an
 allowed command runs with the person's own rights.
 """
 
@@ -24,11 +24,11 @@ from tildone.value import value
 from tildone.views.sanitize import printable, printable_lines
 
 T = TypeVar("T")
-Touch = Literal["read", "write"]
+Access = Literal["read", "write"]
 
 
 class PermissionAnswer(Enum):
-    """What a person may answer."""
+    """The answers to a permission question."""
 
     ONCE = "Allow once"
     SESSION = "Allow for this session"
@@ -39,11 +39,11 @@ Ask = Callable[[ExtensionContext, str], Awaitable[PermissionAnswer | None]]
 
 
 class PermissionDenied(ToolFailure):
-    """Not allowed; the message says how to allow it."""
+    """The policy or the person did not allow the call; the message tells how to allow it."""
 
 
 async def ask_person(ctx: ExtensionContext, question: str) -> PermissionAnswer | None:
-    """Ask the person; None if nobody watches. Not choosing counts as no."""
+    """Ask the person, and return None if there is no UI. Declining the question counts as no."""
     if not ctx.has_ui:
         return None
     chosen = await ctx.ui.select(question, [answer.value for answer in PermissionAnswer])
@@ -52,10 +52,10 @@ async def ask_person(ctx: ExtensionContext, question: str) -> PermissionAnswer |
 
 @value
 class PermissionPolicy:
-    """What is allowed without asking, and how to ask for the rest; without `ask`, the rest is refused.
+    """What is allowed without asking, and how to ask for the rest; if `ask` is None, the rest is refused.
 
-    `allow` holds patterns for commands, like `git *`; `*` and `bash` allow all of them. `outside` allows files outside
-    the working directory.
+    `allow` contains patterns for commands, like `git *`; `*` and `bash` allow all commands. `outside` allows files
+    outside the working directory.
     """
 
     allow: tuple[str, ...] = ()
@@ -70,23 +70,23 @@ class PermissionGuard:
         self.policy = policy
         self._granted: dict[str, set[str]] = {}
         self._asking = asyncio.Lock()
-        self._kept: set[str] = set()
+        self._output_files: set[str] = set()
 
-    async def file(self, path: str, touch: Touch, ctx: ExtensionContext, signal: AbortSignal | None) -> str:
-        """The resolved path, if it may be read or written.
+    async def file(self, path: str, access: Access, ctx: ExtensionContext, signal: AbortSignal | None) -> str:
+        """Return the resolved path, if it may be accessed.
 
         Raises:
             PermissionDenied: it is outside the working directory, and that is not allowed.
             ToolFailure: it is not a valid path.
             Aborted: the signal was set before the person answered.
         """
-        real = resolved(path, ctx.cwd)
-        ours = touch == "read" and real in self._kept
-        if self.policy.outside or ours or is_below(real, ctx.cwd):
+        real = resolve_path(path, ctx.cwd)
+        is_own_output = access == "read" and real in self._output_files
+        if self.policy.outside or is_own_output or is_below(real, ctx.cwd):
             return real
-        question = f"{touch.capitalize()} {printable(real)}, which is outside the working directory?"
+        question = f"{access.capitalize()} {printable(real)}, which is outside the working directory?"
         refusal = f"{_with_target(path, real)} is outside the working directory\nStart with --outside to allow it."
-        await self._permitted(f"{touch} {real}", question, refusal, ctx, signal)
+        await self._require_permission(f"{access} {real}", question, refusal, ctx, signal)
         return real
 
     async def command(self, line: str, ctx: ExtensionContext, signal: AbortSignal | None) -> None:
@@ -101,16 +101,16 @@ class PermissionGuard:
         missing = tuple(part for part in parts if f"run {part}" not in granted)
         if missing:
             question = "\n".join(["Run this command?", *printable_lines(line)])
-            await self._permitted(f"run {line}", question, _how_to_allow(line, missing), ctx, signal)
+            await self._require_permission(f"run {line}", question, _how_to_allow(line, missing), ctx, signal)
 
-    def keep(self) -> tuple[BinaryIO, str]:
-        """A new temporary file and its path. It is outside the working directory, but may be read."""
+    def create_output_file(self) -> tuple[BinaryIO, str]:
+        """Create a temporary file for output, and return it and its path. The tools may read it."""
         descriptor, path = tempfile.mkstemp(prefix="tildone-", suffix=".log")
         real = os.path.realpath(path)
-        self._kept.add(real)
+        self._output_files.add(real)
         return os.fdopen(descriptor, "wb"), real
 
-    async def _permitted(
+    async def _require_permission(
         self, what: str, question: str, refusal: str, ctx: ExtensionContext, signal: AbortSignal | None
     ) -> None:
         answer = await unless_aborted(self._answer(what, question, ctx), signal)
@@ -120,7 +120,7 @@ class PermissionGuard:
             raise PermissionDenied(f"Denied by the person who was asked: {refusal}")
 
     async def _answer(self, what: str, question: str, ctx: ExtensionContext) -> PermissionAnswer | None:
-        """Ask one question at a time, so that an answer for the whole conversation also answers the next."""
+        """Ask the person, one question at a time: an answer for the whole conversation may settle the next question."""
         async with self._asking:
             granted = self._granted.setdefault(ctx.conversation.id, set())
             if what in granted:
@@ -133,8 +133,8 @@ class PermissionGuard:
             return answer
 
 
-def resolved(path: str, cwd: str) -> str:
-    """A path relative to the working directory, with all symbolic links resolved.
+def resolve_path(path: str, cwd: str) -> str:
+    """Return the absolute path, relative to the working directory, with all symbolic links resolved.
 
     Raises:
         ToolFailure: it is not a valid path.
@@ -148,25 +148,25 @@ def resolved(path: str, cwd: str) -> str:
 
 
 def is_below(real: str, folder: str) -> bool:
-    """Whether a resolved path is the folder itself or inside it."""
+    """Return whether a resolved path is the folder itself or inside it."""
     root = os.path.normcase(os.path.realpath(folder))
     return os.path.join(os.path.normcase(real), "").startswith(os.path.join(root, ""))
 
 
-def shown_path(real: str, cwd: str) -> str:
-    """A resolved path as a model is shown it: relative if it is in the working directory."""
+def display_path(real: str, cwd: str) -> str:
+    """Return a resolved path as it is shown to a model: relative if it is in the working directory."""
     shown = os.path.relpath(real, os.path.realpath(cwd)) if is_below(real, cwd) else real
-    return readable(shown)
+    return decodable_name(shown)
 
 
-def readable(name: str) -> str:
-    """A file name as text, whatever bytes it contains."""
+def decodable_name(name: str) -> str:
+    """Return a file name as valid text, with undecodable bytes replaced."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _with_target(path: str, real: str) -> str:
-    """A path as it was given, and its target if that differs."""
-    return path if os.path.normpath(path) == real else f"{path}, which leads to {readable(real)},"
+    """Return a path as it was given, with its target if that differs."""
+    return path if os.path.normpath(path) == real else f"{path}, which leads to {decodable_name(real)},"
 
 
 def _how_to_allow(line: str, missing: tuple[str, ...]) -> str:
@@ -177,19 +177,19 @@ def _how_to_allow(line: str, missing: tuple[str, ...]) -> str:
 
 
 def _pattern(part: str) -> str:
-    """A pattern for commands like this one; a redirection only matches itself."""
+    """Return a pattern for commands like this one; a redirection matches only itself."""
     first, _, rest = part.partition(" ")
     return part if first in "<>" or not rest else f"{first} *"
 
 
 async def unless_aborted(work: Coroutine[Any, Any, T], signal: AbortSignal | None) -> T:
-    """The result of `work`, which is cancelled when the signal is set.
+    """Return the result of `work`, which is cancelled when the signal is set.
 
     Raises:
         Aborted: the signal was set.
     """
     task = asyncio.ensure_future(work)
-    forget = signal.on_abort(task.cancel) if signal else lambda: None
+    unsubscribe = signal.on_abort(task.cancel) if signal else lambda: None
     try:
         return await task
     except asyncio.CancelledError:
@@ -197,4 +197,4 @@ async def unless_aborted(work: Coroutine[Any, Any, T], signal: AbortSignal | Non
             signal.raise_if_aborted()
         raise
     finally:
-        forget()
+        unsubscribe()

@@ -3,8 +3,8 @@
 Theory of operation. The root process leads a session of its own, so most descendants are found by their session id. A
 descendant may call `setsid` and leave; it is found as the child of a known process, and its new session is remembered,
 so that its own children are found even after it has died. The table in `/proc` is a snapshot: a process may fork while
-it is read, so ending is a loop of reading and signalling until nobody is left. Without `/proc` only the process group
-of the root is known.
+it is read, so termination repeats reading and signalling until no process is left. Without `/proc` only the process
+group of the root is known.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ProcessTree:
         self._sessions = {root}
 
     def alive(self) -> list[ProcessInfo]:
-        """The processes that are alive; without `/proc`, the root stands for its process group."""
+        """Return the live processes; without `/proc`, the root represents its process group."""
         if not os.path.isdir(_PROC):
             return [ProcessInfo(self._root, 0, self._root, self._root, "")] if self._group_exists() else []
         table = list(_table())
@@ -66,20 +66,20 @@ class ProcessTree:
             self._sessions.update(row.session for row in found.values())
         return list(members.values())
 
-    async def end(self) -> None:
-        """Send SIGTERM, then SIGKILL to what is left."""
+    async def terminate(self) -> None:
+        """Send SIGTERM, then SIGKILL to the processes that remain."""
         self._signal(signal.SIGTERM)
-        if not await self._gone(TERM_GRACE_SECONDS):
-            await self._gone(_KILL_TIMEOUT_SECONDS, kill=True)
+        if not await self._wait_until_gone(TERM_GRACE_SECONDS):
+            await self._wait_until_gone(_KILL_TIMEOUT_SECONDS, kill=True)
 
     def kill(self) -> None:
-        """Send SIGKILL until nobody is left, also to processes that are started meanwhile."""
+        """Send SIGKILL until no process is left, including those that are started meanwhile."""
         for _ in range(_MAX_KILL_ROUNDS):
             self._signal(_KILL)
             if not self.alive():
                 return
 
-    async def _gone(self, seconds: float, *, kill: bool = False) -> bool:
+    async def _wait_until_gone(self, seconds: float, *, kill: bool = False) -> bool:
         for _ in range(round(seconds / _POLL_SECONDS)):
             if kill:
                 self._signal(_KILL)
@@ -91,7 +91,7 @@ class ProcessTree:
     def _signal(self, number: signal.Signals) -> None:
         if sys.platform == "win32":
             tree = ["taskkill", "/T", "/F", "/PID", str(self._root)]
-            subprocess.run(tree, capture_output=True, check=False)  # noqa: S603  a number and our own words
+            subprocess.run(tree, capture_output=True, check=False)  # noqa: S603  fixed arguments and a number
             return
         others = [process for process in self.alive() if process.group != self._root]
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -111,7 +111,7 @@ class ProcessTree:
 
 
 def _table() -> Iterator[ProcessInfo]:
-    """The processes that run; zombies are left out."""
+    """Read the process table, without zombies."""
     for entry in os.listdir(_PROC):
         if not entry.isdigit():
             continue

@@ -11,7 +11,7 @@ from typing import NotRequired, TypedDict
 
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.tools.files import encoding_of, is_binary, read_file
-from tildone.host.tools.permissions import PermissionGuard, readable, shown_path
+from tildone.host.tools.permissions import PermissionGuard, decodable_name, display_path
 from tildone.host.tools.result_view import argument, result_view
 from tildone.host.tools.similar_paths import similar_paths
 from tildone.host.tools.tool_failure import ToolFailure, os_failure
@@ -24,7 +24,7 @@ from tildone.kit.truncate import MAX_BYTES, MAX_LINES, keep_head
 from tildone.views.sanitize import single_line
 
 MAX_IMAGE_BYTES = 3_750_000
-"""The largest image that providers accept: their limit counts base64, which is a third larger."""
+"""The largest image that providers accept. Their limit applies to the base64 text, which is a third larger."""
 
 _PLURALS = {"line": "lines", "entry": "entries"}
 _IMAGES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
@@ -41,7 +41,7 @@ PARAMETERS = {
 }
 
 
-class Params(TypedDict):
+class ReadParams(TypedDict):
     """The arguments, as the schema describes them."""
 
     path: str
@@ -50,10 +50,14 @@ class Params(TypedDict):
 
 
 def read_tool(guard: PermissionGuard) -> ToolDefinition:
-    """The tool, under a permission guard."""
+    """Return the tool, under a permission guard."""
 
     async def execute(
-        _call_id: str, params: Params, signal: AbortSignal | None, _on_update: OnUpdate | None, ctx: ExtensionContext
+        _call_id: str,
+        params: ReadParams,
+        signal: AbortSignal | None,
+        _on_update: OnUpdate | None,
+        ctx: ExtensionContext,
     ) -> ToolResult:
         first, count = params.get("offset", 1), params.get("limit", MAX_LINES)
         if first < 1 or count < 1:
@@ -78,13 +82,13 @@ def read_tool(guard: PermissionGuard) -> ToolDefinition:
 
 
 def render_call(args: object) -> Component:
-    """The path and the range of lines."""
+    """Return the header of a call: the path and the range of lines."""
     options = (f"{name}={given}" for name in ("offset", "limit") if (given := argument(args, name)))
     return ToolCallHeader("Read", main_arg=argument(args, "path"), option_args=tuple(options))
 
 
 def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
-    """A summary and a preview of the text, or all of it."""
+    """Return the view of a result: a summary, and a preview of the text or all of it."""
     if options.is_partial:
         return partial_message("Read", "reading")
     if options.is_error or "summary" not in result.details:
@@ -93,7 +97,7 @@ def render_result(result: ToolResult, options: RenderOptions) -> Component | Non
 
 
 def _read(real: str, cwd: str, first: int, count: int) -> ToolResult:
-    shown = shown_path(real, cwd)
+    shown = display_path(real, cwd)
     if os.path.isdir(real):
         return _windowed(_entries(real, shown), shown, first, count, noun="entry")
     if not os.path.lexists(real):
@@ -111,19 +115,19 @@ def _read(real: str, cwd: str, first: int, count: int) -> ToolResult:
 
 
 def _missing(real: str, shown: str, root: str) -> str:
-    alike = [shown_path(path, root) for path in similar_paths(real, root)]
-    return f"{shown} does not exist. Did you mean {' or '.join(alike)}?" if alike else f"{shown} does not exist"
+    similar = [display_path(path, root) for path in similar_paths(real, root)]
+    return f"{shown} does not exist. Did you mean {' or '.join(similar)}?" if similar else f"{shown} does not exist"
 
 
 def _entries(real: str, shown: str) -> str:
-    """The entries of a directory, subdirectories first."""
+    """Return the entries of a directory, one per line, subdirectories first."""
     try:
         names = os.listdir(real)
     except OSError as error:
         raise os_failure(shown, error) from error
     folders = {name for name in names if os.path.isdir(os.path.join(real, name))}
     ordered = [f"{name}/" for name in sorted(folders)] + sorted(set(names) - folders)
-    return "".join(f"{single_line(readable(name))}\n" for name in ordered)
+    return "".join(f"{single_line(decodable_name(name))}\n" for name in ordered)
 
 
 def _image_type(data: bytes) -> str:
@@ -144,9 +148,9 @@ def _image(data: bytes, mime_type: str, shown: str) -> ToolResult:
 
 
 def _text(data: bytes) -> tuple[str, list[str]]:
-    """The text of a file, and notes about its encoding."""
+    """Return the text of a file, and notes about its encoding."""
     encoding = encoding_of(data)
-    rest = data[len(encoding.mark) :]
+    rest = data[len(encoding.bom) :]
     notes = [] if encoding.name == "utf-8" else [f"The file is in {encoding.name.upper()}"]
     try:
         return rest.decode(encoding.name), notes
@@ -158,20 +162,22 @@ def _text(data: bytes) -> tuple[str, list[str]]:
 def _windowed(
     text: str, shown: str, first: int, count: int, *, notes: Sequence[str] = (), noun: str = "line"
 ) -> ToolResult:
-    """The requested lines, as many as fit, and notes below them."""
+    """Return the requested lines, as many as fit, with notes below them."""
     lines = text.split("\n")
     total = len(lines) - (not lines[-1])
     if first > max(total, 1):
         raise ToolFailure(f"{shown} has only {format_count(total, 'line')}: there is no line {first}")
-    behind = first - 1 + count
-    kept = keep_head("\n".join(lines[first - 1 : behind]) + ("\n" if behind < len(lines) else ""))
+    stop = first - 1 + count
+    kept = keep_head("\n".join(lines[first - 1 : stop]) + ("\n" if stop < len(lines) else ""))
     last = first - 1 + kept.output_lines
-    told = list(notes)
+    all_notes = list(notes)
     if kept.truncated and kept.output_lines == 1 and not kept.content.endswith("\n"):
         rest = f"sed -n {first}p {shlex.quote(shown)} | tail -c +{kept.output_bytes + 1}"
-        told.append(f"Line {first} is longer than {format_size(kept.output_bytes)}: see its rest with bash, {rest}")
+        all_notes.append(
+            f"Line {first} is longer than {format_size(kept.output_bytes)}: see its rest with bash, {rest}"
+        )
     if last < total:
-        told.append(f"Lines {first} to {last} of {total}: go on with offset={last + 1}")
+        all_notes.append(f"Lines {first} to {last} of {total}: go on with offset={last + 1}")
     part = f" of {format_count(total)}" if kept.output_lines < total else ""
     details = {
         "summary": f"{format_count(kept.output_lines)}{part} {noun if total == 1 else _PLURALS[noun]}",
@@ -180,8 +186,8 @@ def _windowed(
         "outputLines": kept.output_lines,
         "outputBytes": kept.output_bytes,
     }
-    if not told:
+    if not all_notes:
         return text_result(kept.content or "(empty)", details)
     # In brackets, so that notes cannot be mistaken for content of the file.
-    below = "\n".join(f"[{words}]" for words in told)
+    below = "\n".join(f"[{note}]" for note in all_notes)
     return text_result(f"{kept.content.removesuffix(chr(10))}\n\n{below}", details)

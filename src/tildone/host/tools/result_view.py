@@ -1,4 +1,4 @@
-"""How the built-in tools show results: a summary, then a preview or all of the text."""
+"""The views of built-in tools' results: a summary, then a preview or all of the text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DIFF = {"+": Role.SUCCESS, "-": Role.ERROR, "@": Role.ACCENT}
 
 
 def argument(args: object, name: str) -> str:
-    """An argument as text; empty if it has not been streamed yet."""
+    """Return an argument as text; empty if it has not been streamed yet."""
     given = args.get(name) if isinstance(args, Mapping) else None
     return "" if given is None else str(given)
 
@@ -21,7 +21,7 @@ def argument(args: object, name: str) -> str:
 def result_view(
     summary: Text, text: str, options: RenderOptions, *, last: bool = False, figures: Sequence[Item] = ()
 ) -> Component:
-    """The summary, the first lines of the text (the last ones with `last`) or all of it, and figures below."""
+    """Return the summary, the first lines of the text (the last with `last`) or all of it, and the figures below."""
     lines = text.rstrip("\n").split("\n")
     kept, hidden = _preview(lines, options, last=last)
     body = Text("\n".join(kept), Role.TOOL_OUTPUT)
@@ -29,7 +29,7 @@ def result_view(
 
 
 def diff_view(summary: Text, diff: str, options: RenderOptions) -> Component:
-    """The summary, and a coloured unified diff or the beginning of it."""
+    """Return the summary, and a coloured unified diff or the beginning of it."""
     kept, hidden = _preview(diff.rstrip("\n").split("\n"), options, last=False)
     spans = [span for line in kept for span in (LINE_BREAK, Span(line.rstrip("\r"), _DIFF.get(line[:1], Role.DIM)))]
     return _view(summary, Text(tuple(spans[1:])) if diff else None, hidden, options, ())

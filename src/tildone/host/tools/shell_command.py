@@ -51,32 +51,32 @@ class ShellCommand:
     """One command, started when it is created."""
 
     def __init__(self, line: str, cwd: str, output: CommandOutput) -> None:
-        """Start it.
+        """Start the command.
 
         Raises:
-            ToolFailure: it cannot be started.
+            ToolFailure: the command cannot be started.
         """
         self._loop = asyncio.get_running_loop()
         self._output = output
         self._exited: asyncio.Future[int] = self._loop.create_future()
         self._drained: asyncio.Future[None] = self._loop.create_future()
         self._output_arrived = asyncio.Event()
-        self._pipe, self._process = _started(line, cwd)
+        self._pipe, self._process = _start_process(line, cwd)
         self._tree = ProcessTree(self._process.pid)
-        # Daemon threads: a background process may hold its end of the pipe forever.
+        # Daemon threads, because a background process may keep its end of the pipe open forever.
         Thread(target=self._read_output, daemon=True).start()
         Thread(target=self._await_exit, daemon=True).start()
 
     async def wait(self, seconds: float, signal: AbortSignal | None, on_output: Callable[[], None]) -> Ending:
-        """Wait for the end, or bring it about; `on_output` is called at intervals while output arrives.
+        """Wait until the command exits, or end it on timeout or abort; call `on_output` regularly while output arrives.
 
-        When this returns or raises, the shell has ended; unless it exited by itself, so has everything it started.
+        When this returns or raises, the shell has ended. Unless it exited by itself, so have all processes it started.
         """
         updating = asyncio.ensure_future(self._update(on_output))
         try:
             ending = await self._ending(seconds, signal)
             if ending is not Ending.EXIT:
-                await self._tree.end()
+                await self._tree.terminate()
             await self._drain()
         except BaseException:
             self._tree.kill()
@@ -91,18 +91,18 @@ class ShellCommand:
         """The shell's exit code; negative if a signal ended the shell itself."""
         return self._exited.result() if self._exited.done() else None
 
-    def left_behind(self) -> list[ProcessInfo]:
-        """Processes that the command started and that are still running."""
+    def running_processes(self) -> list[ProcessInfo]:
+        """Return the processes that the command started and that are still running."""
         return self._tree.alive()
 
     async def _ending(self, seconds: float, signal: AbortSignal | None) -> Ending:
         aborted: asyncio.Future[int] = self._loop.create_future()
-        forget = signal.on_abort(partial(_settle, aborted, 0)) if signal else lambda: None
+        unsubscribe = signal.on_abort(partial(_set_result, aborted, 0)) if signal else lambda: None
         either = {self._exited, aborted}
         try:
             done, _ = await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            forget()
+            unsubscribe()
         return Ending.EXIT if self._exited in done else Ending.ABORT if aborted in done else Ending.TIMEOUT
 
     async def _drain(self) -> None:
@@ -122,7 +122,7 @@ class ShellCommand:
             await asyncio.sleep(UPDATE_INTERVAL_SECONDS)
 
     def _readable(self) -> bool:
-        """Whether the pipe holds unread output; False on systems that cannot tell."""
+        """Return whether the pipe contains unread output; always False on Windows."""
         if sys.platform == "win32":
             return False
         waiting = select.poll()
@@ -136,27 +136,27 @@ class ShellCommand:
                 if not self._output_arrived.is_set():
                     self._report(self._output_arrived.set)
         os.close(self._pipe)
-        self._report(partial(_settle, self._drained, None))
+        self._report(partial(_set_result, self._drained, None))
 
     def _await_exit(self) -> None:
-        self._report(partial(_settle, self._exited, self._process.wait()))
+        self._report(partial(_set_result, self._exited, self._process.wait()))
 
-    def _report(self, what: Callable[[], object]) -> None:
+    def _report(self, callback: Callable[[], object]) -> None:
         """Call back on the event loop, unless it is closed."""
         with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(what)
+            self._loop.call_soon_threadsafe(callback)
 
 
-def _settle(future: asyncio.Future[T], result: T) -> None:
+def _set_result(future: asyncio.Future[T], result: T) -> None:
     if not future.done():
         future.set_result(result)
 
 
-def _started(line: str, cwd: str) -> tuple[int, subprocess.Popen[bytes]]:
-    """The read end of a pipe, and the process that writes into the other."""
+def _start_process(line: str, cwd: str) -> tuple[int, subprocess.Popen[bytes]]:
+    """Start the process; return the read end of its output pipe, and the process."""
     read, write = os.pipe()
     try:
-        return read, subprocess.Popen(  # noqa: S603  running what it is given is what this is for; see `permissions`
+        return read, subprocess.Popen(  # noqa: S603  running given commands is its purpose; see `permissions`
             _arguments(line),
             cwd=cwd,
             env=os.environ | ENVIRONMENT,

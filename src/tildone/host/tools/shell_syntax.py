@@ -3,7 +3,7 @@
 Theory of operation. A pattern like `git *` must not allow anything that is chained to, substituted into or redirected
 by a git command. So the parser accepts only the part of the grammar on which all shells agree; on any doubt
 (here-documents, compound commands, arithmetic, unbalanced quotes) it gives up, and the line is allowed or refused as a
-whole. It may refuse a harmless line, but never splits one wrongly.
+whole. It may give up on a harmless line, but never splits a line incorrectly.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 WINDOWS = sys.platform == "win32"
 
 EVERYTHING = ("*", "bash")
-"""Patterns that allow any line, also one that cannot be split."""
+"""Patterns that allow any line, even one that cannot be split."""
 
 _MAX_DEPTH = 20
 _BLANK = " \t"
@@ -38,22 +38,22 @@ _CMD_SIGNS = frozenset("&|<>^%!()'\"\r\n")
 
 
 def simple_commands(line: str, *, windows: bool = False) -> tuple[str, ...] | None:
-    """Every command that the line runs, and every file it redirects to or from, as `> file` or `< file`.
+    """Return every command that the line runs, and every redirection, as `> file` or `< file`.
 
-    Redirections to /dev/null and between streams are left out. None if the line cannot be split.
+    Redirections to /dev/null and between streams are left out. The result is None if the line cannot be split.
     """
     if windows:
         return None if _CMD_SIGNS.intersection(line) else (line.strip(),)
-    reader = _Reader(line)
+    parser = _CommandParser(line)
     try:
-        reader.commands("")
+        parser.commands("")
     except _Unclear:
         return None
-    return tuple(reader.found)
+    return tuple(parser.parts)
 
 
 def not_allowed(line: str, allow: tuple[str, ...], *, windows: bool = False) -> tuple[str, ...]:
-    """The commands of the line that no pattern allows; the line itself if it cannot be split."""
+    """Return the commands of the line that no pattern allows; the line itself if it cannot be split."""
     if any(pattern in EVERYTHING for pattern in allow):
         return ()
     parts = simple_commands(line, windows=windows)
@@ -63,7 +63,7 @@ def not_allowed(line: str, allow: tuple[str, ...], *, windows: bool = False) -> 
 
 
 def _fits(command: str, pattern: str) -> bool:
-    """Whether a pattern matches a command; `git *` also matches `git` alone."""
+    """Return whether a pattern matches a command; `git *` also matches `git` alone."""
     return fnmatchcase(command, pattern) or (pattern.endswith(" *") and command == pattern[:-2])
 
 
@@ -71,26 +71,26 @@ class _Unclear(Exception):
     """The line cannot be split with certainty."""
 
 
-class _Reader:
-    """A position in a line, and the commands found before it. Raises `_Unclear` on any doubt."""
+class _CommandParser:
+    """A recursive-descent parser: `parts` are the commands before position `at`. It raises `_Unclear` on any doubt."""
 
     def __init__(self, line: str, depth: int = 0) -> None:
         self.line = line
         self.at = 0
         self.depth = depth
-        self.found: list[str] = []
+        self.parts: list[str] = []
 
     def commands(self, closing: str) -> None:
-        """Read commands up to the closing character; an empty one stands for the end of the line."""
+        """Parse commands up to the closing character, or to the end of the line if `closing` is empty."""
         command = ""
-        while (char := self._next()) != closing:
+        while (char := self._peek()) != closing:
             if not char:
                 raise _Unclear
             if char in _ENDS:
-                self._found(command)
+                self._add_command(command)
                 command = ""
-                # Not every shell knows `&>` as one operator: to some, what follows the file is another command.
-                if self._at("&>"):
+                # Some shells do not know the operator `&>`: to them `&` ends a command and `>` begins a redirection.
+                if self._starts_with("&>"):
                     self._redirection()
                 else:
                     self.at += 1
@@ -103,24 +103,24 @@ class _Reader:
                 raise _Unclear  # a comment may contain an unbalanced quote
             else:
                 command += self._piece()
-        self._found(command)
+        self._add_command(command)
 
-    def _found(self, command: str) -> None:
+    def _add_command(self, command: str) -> None:
         command = command.strip(_BLANK)
         if not command:
             return
         if re.split("[ \t]", command)[0] in _RESERVED:
             raise _Unclear
-        self.found.append(command)
+        self.parts.append(command)
 
     def _subshell(self, command: str) -> None:
-        """After a word, a parenthesis starts a function, an array or a pattern; a double one is arithmetic."""
-        if command.strip(_BLANK) or self._at("(("):
+        """Parse a subshell; after a word, a parenthesis starts something else, and `((` starts arithmetic."""
+        if command.strip(_BLANK) or self._starts_with("(("):
             raise _Unclear
         self._nested(1)
 
     def _nested(self, opening: int) -> str:
-        """Read commands in parentheses; the text with its delimiters."""
+        """Parse commands in parentheses, and return the text with its delimiters."""
         if self.depth == _MAX_DEPTH:
             raise _Unclear
         start = self.at
@@ -132,29 +132,29 @@ class _Reader:
         return self.line[start : self.at]
 
     def _redirection(self) -> None:
-        if self._at("<(") or self._at(">("):
+        if self._starts_with("<(") or self._starts_with(">("):
             self._nested(2)
             return
-        found = _REDIRECTIONS.match(self.line, self.at)
-        if found is None or found[0] == "<<":
+        matched = _REDIRECTIONS.match(self.line, self.at)
+        if matched is None or matched[0] == "<<":
             raise _Unclear  # a here-document may contain an unbalanced quote
-        self.at = found.end()
-        while self._next() in tuple(_BLANK):
+        self.at = matched.end()
+        while self._peek() in tuple(_BLANK):
             self.at += 1
         target = ""
-        while (char := self._next()) and char not in _WORD_ENDS:
+        while (char := self._peek()) and char not in _WORD_ENDS:
             target += self._piece()
         if not target:
             raise _Unclear
-        duplicates = found[0] in {">&", "<&"} and _DUPLICATE.fullmatch(target)
+        duplicates = matched[0] in {">&", "<&"} and _DUPLICATE.fullmatch(target)
         if not duplicates and target != _NOWHERE:
-            self.found.append(f"{'<' if found[0] in _INPUT else '>'} {target}")
+            self.parts.append(f"{'<' if matched[0] in _INPUT else '>'} {target}")
 
     def _piece(self) -> str:
-        """The next character, quoted string or expansion, verbatim."""
-        match self._next():
+        """Parse the next character, quoted string or expansion, and return it verbatim."""
+        match self._peek():
             case "'":
-                return self._to(self.line.find("'", self.at + 1) + 1)
+                return self._take_to(self.line.find("'", self.at + 1) + 1)
             case '"':
                 return self._quoted()
             case "\\":
@@ -162,17 +162,17 @@ class _Reader:
             case "`":
                 return self._backticks()
             case "$":
-                if self._at("$'"):
-                    raise _Unclear  # not every shell knows it as a quote
+                if self._starts_with("$'"):
+                    raise _Unclear  # not every shell supports this quote
                 return self._expansion()
             case "" | ")":
                 raise _Unclear
             case _:
-                return self._to(self.at + 1)
+                return self._take_to(self.at + 1)
 
     def _quoted(self) -> str:
-        text = self._to(self.at + 1)
-        while (char := self._next()) != '"':
+        text = self._take_to(self.at + 1)
+        while (char := self._peek()) != '"':
             match char:
                 case "\\":
                     text += self._escaped()
@@ -183,46 +183,46 @@ class _Reader:
                 case "":
                     raise _Unclear
                 case _:
-                    text += self._to(self.at + 1)
-        return text + self._to(self.at + 1)
+                    text += self._take_to(self.at + 1)
+        return text + self._take_to(self.at + 1)
 
     def _escaped(self) -> str:
-        """A backslash and the next character; a line continuation only between words, where no operator can span it."""
+        """Parse a backslash and the next character; accept a line continuation only between words."""
         if self.line.startswith("\n", self.at + 1):
             if self.at == 0 or self.line[self.at - 1] not in _BLANK:
                 raise _Unclear
             self.at += 2
             return ""
-        return self._to(self.at + 2)
+        return self._take_to(self.at + 2)
 
     def _expansion(self) -> str:
-        if self._at("$((") or self._at("$["):
+        if self._starts_with("$((") or self._starts_with("$["):
             raise _Unclear
-        if self._at("$("):
+        if self._starts_with("$("):
             return self._nested(2)
-        if self._at("${"):
-            found = _PARAMETER.match(self.line, self.at)
-            return self._to(found.end() if found else 0)
-        return self._to(self.at + 1)
+        if self._starts_with("${"):
+            matched = _PARAMETER.match(self.line, self.at)
+            return self._take_to(matched.end() if matched else 0)
+        return self._take_to(self.at + 1)
 
     def _backticks(self) -> str:
-        found = _BACKTICKS.match(self.line, self.at)
-        if found is None or self.depth == _MAX_DEPTH:
+        matched = _BACKTICKS.match(self.line, self.at)
+        if matched is None or self.depth == _MAX_DEPTH:
             raise _Unclear
-        inner = _Reader(found[1], self.depth + 1)
+        inner = _CommandParser(matched[1], self.depth + 1)
         inner.commands("")
-        self.found += inner.found
-        return self._to(found.end())
+        self.parts += inner.parts
+        return self._take_to(matched.end())
 
-    def _to(self, end: int) -> str:
-        """The text up to `end`, which must be ahead of the current position and within the line."""
+    def _take_to(self, end: int) -> str:
+        """Consume and return the text up to `end`, which must be after the current position and within the line."""
         if not self.at < end <= len(self.line):
             raise _Unclear
         text, self.at = self.line[self.at : end], end
         return text
 
-    def _next(self) -> str:
+    def _peek(self) -> str:
         return self.line[self.at : self.at + 1]
 
-    def _at(self, sign: str) -> bool:
+    def _starts_with(self, sign: str) -> bool:
         return self.line.startswith(sign, self.at)

@@ -13,7 +13,7 @@ _SKIPPED = {"node_modules", "__pycache__"}
 
 
 def similar_paths(real: str, root: str) -> list[str]:
-    """Paths that are spelled like this one, then files of the same name elsewhere below the root."""
+    """Return existing paths that are spelled like this one, then files of the same name elsewhere below the root."""
     folder, missing = os.path.split(real)
     while not os.path.isdir(folder) and os.path.dirname(folder) != folder:
         folder, missing = os.path.split(folder)
@@ -21,15 +21,17 @@ def similar_paths(real: str, root: str) -> list[str]:
     with contextlib.suppress(OSError):
         names = sorted(os.listdir(folder))
     by_lower = {name.lower(): name for name in names}
-    alike = [by_lower[name] for name in get_close_matches(missing.lower(), by_lower, _MAX_SUGGESTIONS)]
-    found = [os.path.join(folder, name) for name in alike]
-    return list(islice(dict.fromkeys([*found, *_namesakes(os.path.basename(real), root)]), _MAX_SUGGESTIONS))
+    similar = [by_lower[name] for name in get_close_matches(missing.lower(), by_lower, _MAX_SUGGESTIONS)]
+    paths = [os.path.join(folder, name) for name in similar]
+    return list(islice(dict.fromkeys([*paths, *_namesakes(os.path.basename(real), root)]), _MAX_SUGGESTIONS))
 
 
 def _namesakes(name: str, root: str) -> list[str]:
-    found = []
+    paths = []
     for folder, folders, files in islice(os.walk(root), _MAX_FOLDERS_SEARCHED):
-        folders[:] = sorted(each for each in folders if each not in _SKIPPED and not each.startswith("."))
+        folders[:] = sorted(
+            subfolder for subfolder in folders if subfolder not in _SKIPPED and not subfolder.startswith(".")
+        )
         if name in files:
-            found.append(os.path.join(folder, name))
-    return found
+            paths.append(os.path.join(folder, name))
+    return paths

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 class ToolFailure(Exception):
-    """Why a call failed. The host shows the model this message and nothing else."""
+    """A tool call failed. The model is shown only this message."""
 
 
 def os_failure(shown: str, error: OSError) -> ToolFailure:
-    """The failure for an error of the operating system on a path, without the error number."""
+    """Return the failure for an operating system error on a path, without the error number."""
     return ToolFailure(f"{shown}: {error.strerror or type(error).__name__}")

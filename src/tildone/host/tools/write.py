@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.tools.files import FileLocks, replace_file
-from tildone.host.tools.permissions import PermissionGuard, shown_path
+from tildone.host.tools.permissions import PermissionGuard, display_path
 from tildone.host.tools.result_view import argument
 from tildone.host.tools.tool_failure import ToolFailure
 from tildone.kit.components import Component, Item, RenderOptions, Text, ToolCallHeader
@@ -31,7 +31,7 @@ PARAMETERS = {
 _MAX_EXCERPT_BYTES = 1000
 
 
-class Params(TypedDict):
+class WriteParams(TypedDict):
     """The arguments, as the schema describes them."""
 
     path: str
@@ -39,14 +39,18 @@ class Params(TypedDict):
 
 
 def write_tool(guard: PermissionGuard, locks: FileLocks) -> ToolDefinition:
-    """The tool, under a permission guard; calls for the same file run one at a time."""
+    """Return the tool, under a permission guard; calls for the same file run one at a time."""
 
     async def execute(
-        _call_id: str, params: Params, signal: AbortSignal | None, _on_update: OnUpdate | None, ctx: ExtensionContext
+        _call_id: str,
+        params: WriteParams,
+        signal: AbortSignal | None,
+        _on_update: OnUpdate | None,
+        ctx: ExtensionContext,
     ) -> ToolResult:
         data = utf8(params["content"], "content")
         real = await guard.file(params["path"], "write", ctx, signal)
-        shown, lock = shown_path(real, ctx.cwd), locks.of(real)
+        shown, lock = display_path(real, ctx.cwd), locks.of(real)
 
         def put() -> bool:
             with lock:
@@ -75,10 +79,10 @@ def write_tool(guard: PermissionGuard, locks: FileLocks) -> ToolDefinition:
 
 
 def utf8(text: str, name: str) -> bytes:
-    """The UTF-8 bytes of a text that a model wrote.
+    """Encode a text that a model wrote as UTF-8.
 
     Raises:
-        ToolFailure: it contains a lone surrogate, as models sometimes write.
+        ToolFailure: the text contains a lone surrogate, which models sometimes write.
     """
     try:
         return text.encode()
@@ -88,7 +92,7 @@ def utf8(text: str, name: str) -> bytes:
 
 
 def render_call(args: object) -> Component:
-    """The path and the beginning of the content."""
+    """Return the header of a call: the path and the beginning of the content."""
     kept = keep_head(argument(args, "content"), PREVIEW_LINES, _MAX_EXCERPT_BYTES)
     more = f"\n… ({format_size(kept.total_bytes - kept.output_bytes)} more)" if kept.truncated else ""
     excerpt = (Item("", kept.content.rstrip() + more),) if kept.content else ()
@@ -96,7 +100,7 @@ def render_call(args: object) -> Component:
 
 
 def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
-    """Whether the file was created or replaced, and its size."""
+    """Return the view of a result: whether the file was created or replaced, and its size."""
     if options.is_partial:
         return partial_message("Write", "writing")
     if options.is_error or "summary" not in result.details:

@@ -109,5 +109,5 @@ class RenderOptions:
 
 
 def stacked(*children: Component | None) -> Container:
-    """These components stacked vertically; None is skipped."""
+    """Stack these components vertically; None is skipped."""
     return Container(tuple(child for child in children if child is not None))

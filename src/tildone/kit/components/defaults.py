@@ -24,29 +24,29 @@ _MAX_EXCERPT_BYTES = 1000
 
 
 def call_component(definition: ToolDefinition, args: Any) -> Component:
-    """A call rendered by its tool or by default. Arguments may be incomplete while they stream in."""
+    """Return a call rendered by its tool or by default. Arguments may be incomplete while they stream in."""
     shown = definition.render_call(args) if definition.render_call else None
     return default_call(definition, args) if shown is None else shown
 
 
 def result_component(definition: ToolDefinition, result: ToolResult, options: RenderOptions) -> Component:
-    """A result rendered by its tool or by default."""
+    """Return a result rendered by its tool or by default."""
     shown = definition.render_result(result, options) if definition.render_result else None
     return default_result(result, options, definition.label) if shown is None else shown
 
 
 def partial_message(label: str, doing: str = "working") -> Text:
-    """The placeholder for a partial result: constant text, whatever has arrived."""
+    """Return the placeholder for a partial result: constant text, whatever has arrived."""
     return Text(f"{label}: {doing}...", Role.MUTED)
 
 
 def error_message(result: ToolResult, otherwise: str = DEFAULT_ERROR) -> Text:
-    """The error text of a failed call, or `otherwise` if it has none."""
+    """Return the error text of a failed call, or `otherwise` if it has none."""
     return Text(result.text or otherwise, Role.ERROR)
 
 
 def default_call(definition: ToolDefinition, args: Any) -> ToolCallHeader:
-    """A call under the tool's label: the action, one main argument, short options, and the rest below.
+    """Return a call under the tool's label: the action, one main argument, short options, and the rest below.
 
     Arguments are in the order of the schema, whatever order the model wrote them in.
     """
@@ -67,7 +67,7 @@ def default_call(definition: ToolDefinition, args: Any) -> ToolCallHeader:
 
 
 def default_result(result: ToolResult, options: RenderOptions = COLLAPSED, label: str = "Tool") -> Component:
-    """The text of a result; collapsed, its first lines and the number of hidden ones."""
+    """Return the text of a result or, collapsed, its first lines and the number of hidden ones."""
     if options.is_partial:
         return partial_message(label)
     if options.is_error or result.is_error:

@@ -22,7 +22,7 @@ TAB = "   "
 
 
 def mask_unprintable(text: str) -> str:
-    """The text with every unprintable character, line breaks included, replaced by U+FFFD."""
+    """Return the text with every unprintable character, line breaks included, replaced by U+FFFD."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or category(char) == "Zs" else REPLACEMENT for char in text)
@@ -35,7 +35,7 @@ def draw(
     safe: Callable[[str], str] = mask_unprintable,
     keys: KeyBindings = DEFAULT_BINDINGS,
 ) -> list[Line]:
-    """The lines of a component, none wider than `columns`; no lines if `columns` is less than 1.
+    """Return the lines of a component, none wider than `columns`; no lines if `columns` is less than 1.
 
     `safe` sanitizes one line. It has been applied to all text of the result: applying it again could widen lines.
     """
@@ -45,46 +45,46 @@ def draw(
 
 
 def markup(component: Component, *, keys: KeyBindings = DEFAULT_BINDINGS) -> str:
-    """The component with a tag for each style, one line per row; neither wrapped nor sanitized."""
+    """Return the component with a tag for each style, one line per row; neither wrapped nor sanitized."""
     return "\n".join(theme.markup((*row.lead, *row.body)) for row in rows(component, keys))
 
 
 def _fitted(row: Row, columns: int, safe: Callable[[str], str]) -> Iterator[Line]:
     [lead] = _lines(row.lead, safe)
     lines = _lines(row.body, safe)
-    taken = display_width(theme.plain(lead))
-    if taken > columns // 2:
+    lead_width = display_width(theme.plain(lead))
+    if lead_width > columns // 2:
         # Too narrow for a hanging indent: the lead is wrapped like other text.
         yield from _wrapped([*lead, *lines[0]], columns)
         for line in lines[1:]:
             yield from _wrapped(line, columns)
         return
-    under = lead if row.repeats else [Span(" " * taken)] if taken else []
+    following = lead if row.repeats else [Span(" " * lead_width)] if lead_width else []
     before = lead
     for line in lines:
-        for part in _wrapped(line, columns - taken):
+        for part in _wrapped(line, columns - lead_width):
             yield [*before, *part]
-            before = under
+            before = following
 
 
 def _lines(spans: Iterable[Span], safe: Callable[[str], str]) -> list[Line]:
     """The lines of these spans, sanitized, with flattened styles; at least one."""
     lines: list[Line] = [[]]
-    for text, traits in _leaves(spans, Span("")):
-        texts = text.replace("\r\n", "\n").split("\n") if traits.lines else [text]
+    for text, style in _leaves(spans, Span("")):
+        texts = text.replace("\r\n", "\n").split("\n") if style.lines else [text]
         for number, part in enumerate(texts):
             if number:
                 lines.append([])
             shown = safe(part.replace("\t", TAB))
             if shown:
-                lines[-1].append(_styled(shown, traits))
+                lines[-1].append(_styled(shown, style))
     return lines
 
 
 def _leaves(spans: Iterable[Span], around: Span) -> Iterator[tuple[str, Span]]:
     """Every text with its effective style, inherited from enclosing spans."""
     for span in spans:
-        traits = Span(
+        style = Span(
             "",
             span.role or around.role,
             bold=span.bold or around.bold,
@@ -93,9 +93,9 @@ def _leaves(spans: Iterable[Span], around: Span) -> Iterator[tuple[str, Span]]:
             lines=span.lines,
         )
         if isinstance(span.text, str):
-            yield span.text, traits
+            yield span.text, style
         else:
-            yield from _leaves(span.text, traits)
+            yield from _leaves(span.text, style)
 
 
 def _wrapped(line: Line, columns: int) -> Iterator[Line]:
@@ -113,5 +113,5 @@ def _wrapped(line: Line, columns: int) -> Iterator[Line]:
         yield cut if display_width(part) <= columns else [_styled(clip_text(part, columns), cut[0])]
 
 
-def _styled(text: str, traits: Span) -> Span:
-    return Span(text, traits.role, bold=traits.bold, italic=traits.italic, strike=traits.strike)
+def _styled(text: str, style: Span) -> Span:
+    return Span(text, style.role, bold=style.bold, italic=style.italic, strike=style.strike)

@@ -30,7 +30,7 @@ _INDENT = Span("  ")
 
 
 def rows(component: Component, keys: KeyBindings) -> Iterator[Row]:
-    """The rows of a component, top to bottom."""
+    """Yield the rows of a component, top to bottom."""
     match component:
         case Text():
             yield Row(_spans(component))
@@ -66,13 +66,13 @@ def _hint(hint: KeyHint, keys: KeyBindings) -> Spans:
 def _header_rows(header: ToolCallHeader, keys: KeyBindings) -> Iterator[Row]:
     args = [(header.main_arg, Role.ACCENT), *((option, Role.MUTED) for option in header.option_args)]
     inline, below = [(header.action, Role.WARNING)] if header.action else [], []
-    room = MAX_INLINE_COLUMNS
+    columns_left = MAX_INLINE_COLUMNS
     for arg, role in args:
-        if display_width(arg) > room or "\n" in arg:
+        if display_width(arg) > columns_left or "\n" in arg:
             below.append(Item("", arg))
         elif arg:
             inline.append((arg, role))
-            room -= display_width(arg) + 1
+            columns_left -= display_width(arg) + 1
     colon = ":" if header.show_colon and inline else ""
     words = (span for text, role in inline for span in (Span(" "), Span(text, role)))
     yield Row((Span(f"{header.tool_name}{colon}", Role.TOOL_TITLE, bold=True), *words))

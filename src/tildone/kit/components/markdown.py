@@ -35,7 +35,7 @@ _INLINE = re.compile(
 
 
 def markdown_rows(text: str, role: Role) -> Iterator[Row]:
-    """The rows of a text, with `role` as the default style."""
+    """Yield the rows of a text, with `role` as the default style."""
     fence = ""
     for line in text.replace("\r\n", "\n").split("\n"):
         mark = _FENCE.fullmatch(line)

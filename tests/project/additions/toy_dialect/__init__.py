@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.core.ops import Write
 from tildone.core.plan import Status, Task, flat
 from tildone.core.rules import Rules
-from tildone.dialects.base import Dialect, Done, Hints, Phrasing, Reply, Tool
+from tildone.dialects.base import CompletedCall, Dialect, Hints, Phrasing, Reply, Tool
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _call(tasks: Sequence[Task]) -> ToolCall:
     return "toy_plan", {"lines": [_line(task) for task in tasks]}
 
 
-def _reply(done: Done) -> Reply:
+def _reply(done: CompletedCall) -> Reply:
     return Reply(f"{len(done.outcome.after.tasks)} lines", {"lines": len(done.outcome.after.tasks)})
 
 

@@ -19,4 +19,4 @@ def run(args: ParsedArgs) -> int:
         )
     session = open_for_editing(args)
     phase, texts = (first, others) if others else (None, [first])
-    return apply_answer(session, verbs.append(session.plan, phase, texts, me=COMMAND))
+    return apply_answer(session, verbs.append(session.plan, phase, texts, invocation=COMMAND))

@@ -18,7 +18,7 @@ from tildone.extensions.clipboard import copy_to_clipboard
 def run(args: ParsedArgs) -> int:
     """Copy the plan as Markdown."""
     session = open_for_reading(args)
-    answer = copy_plan(session.plan, me=COMMAND)
+    answer = copy_plan(session.plan, invocation=COMMAND)
     request = answer.request
     if not isinstance(request, CopyText):
         return apply_answer(session, answer)

@@ -55,7 +55,7 @@ def _edited(session: Session, plan: Plan, request: OpenEditor, editor: str, path
             put("Nothing changed.")
             return 0
         answer = _answer(request, saved)
-        if answer.trouble and _wants_again(answer):
+        if answer.failure and _wants_again(answer):
             continue
         if session.plan != plan:
             raise Refused("the plan has changed while you edited it")

@@ -16,7 +16,7 @@ from tildone.formats.markdown.reader import read
 def run(args: ParsedArgs) -> int:
     """Write the plan to a file, or to standard output."""
     session = open_for_reading(args)
-    answer = export(session.plan, args.positional[0] if args.positional else FILE, me=COMMAND)
+    answer = export(session.plan, args.positional[0] if args.positional else FILE, invocation=COMMAND)
     match answer.request:
         case WriteFile(path, text) if path == STREAM:
             put_raw(text.removesuffix("\n"))

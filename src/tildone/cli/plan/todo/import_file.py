@@ -28,7 +28,7 @@ def run(args: ParsedArgs) -> int:
     except UnicodeDecodeError:
         return apply_answer(session, request_failed(request, "it is not UTF-8 text"))
     answer = after_request(request, text, unnamed="")
-    if not answer.trouble and session.plan.tasks and not args.has("force") and not read(text).plan.tasks:
+    if not answer.failure and session.plan.tasks and not args.has("force") and not read(text).plan.tasks:
         raise Refused(f"{request.path} contains no tasks; to empty the plan, use --force or: tildone todo rm")
     return apply_answer(session, answer, Actor.IMPORT)
 

@@ -12,4 +12,4 @@ def run(args: ParsedArgs) -> int:
     """Add a note to a task."""
     session = open_for_editing(args)
     task, *text = args.positional
-    return apply_answer(session, verbs.note(session.plan, task, " ".join(text), me=COMMAND, numbered=True))
+    return apply_answer(session, verbs.note(session.plan, task, " ".join(text), invocation=COMMAND, numbered=True))

@@ -11,4 +11,4 @@ from tildone.commands import verbs
 def run(args: ParsedArgs) -> int:
     """Mark a task as in progress."""
     session = open_for_editing(args)
-    return apply_answer(session, verbs.start(session.plan, query(args), me=COMMAND, numbered=True))
+    return apply_answer(session, verbs.start(session.plan, query(args), invocation=COMMAND, numbered=True))

@@ -1,4 +1,4 @@
-"""The mode for people: what happens, line by line, and at a terminal the plan and the typed line below it."""
+"""The terminal mode: prints events line by line; an interactive terminal also shows the plan and an input line."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from tildone.kit.theme import Role
 
 
 async def run(setup: RunSetup) -> int:
-    """Do what is to be done, then say where to read about it."""
+    """Run the agent, then print its outcome and the command that shows its history."""
     if is_interactive():
-        person = InteractiveRun(setup)
-        verdict = await person.run()
-        return farewell(setup, person.host, EventRenderer(person.host, LineOutput(sys.stdout)), verdict)
+        interactive = InteractiveRun(setup)
+        outcome = await interactive.run()
+        return report_outcome(setup, interactive.host, EventRenderer(interactive.host, LineOutput(sys.stdout)), outcome)
     if setup.prompt is None:
         raise UsageError("what is to be done? Nobody can type here: tildone run TASK, PLAN.md, or - for standard input")
     notices = Notices()
     host = setup.open(notices)
     renderer = notices.renderer = EventRenderer(host, LineOutput(sys.stdout))
     host.listen(renderer.render)
-    return farewell(setup, host, renderer, await run_headless(setup, host))
+    return report_outcome(setup, host, renderer, await run_headless(setup, host))
 
 
 class Notices(NoUI):
-    """Nobody can answer, but messages are written."""
+    """A UI that writes messages and declines every question."""
 
     renderer: EventRenderer | None = None
 
@@ -44,11 +44,11 @@ class Notices(NoUI):
             self.renderer.put(Text(message, ROLES.get(kind, Role.MUTED)))
 
 
-def farewell(setup: RunSetup, host: Host, renderer: EventRenderer, verdict: RunOutcome) -> int:
-    """The last lines of a run, and its exit code."""
-    if not verdict.heard:
-        renderer.put(Text(f"✗ {verdict.why}", Role.WARNING))
+def report_outcome(setup: RunSetup, host: Host, renderer: EventRenderer, outcome: RunOutcome) -> int:
+    """Write the last lines of a run, and return its exit code."""
+    if not outcome.reported:
+        renderer.put(Text(f"✗ {outcome.reason}", Role.WARNING))
     hint = setup.hint(host)
     if hint:
         renderer.put(Text(hint, Role.DIM))
-    return verdict.code
+    return outcome.code

@@ -22,7 +22,7 @@ MIN_SECONDS_SHOWN = 1.0
 
 
 def footer(renderer: EventRenderer, ui: TerminalUI, line: LineEditor, *, typing: bool, columns: int) -> Footer:
-    """The rows, top to bottom. `typing` shows the input line even if it is empty."""
+    """Return the rows, top to bottom. With `typing`, the input line is shown even if it is empty."""
     rows: list[Line] = [*renderer.unfinished]
     for call in renderer.running.values():
         rows += _running_call(call, columns, waiting=ui.question is not None)
@@ -36,7 +36,7 @@ def footer(renderer: EventRenderer, ui: TerminalUI, line: LineEditor, *, typing:
         typed = ui.question.line
     elif not typing and not line.text:
         return Footer(tuple(rows))
-    text, cursor = typed.shown(columns)
+    text, cursor = typed.visible(columns)
     return Footer((*rows, [Span(text)]), cursor)
 
 
@@ -51,7 +51,7 @@ def _running_call(call: RunningCall, columns: int, *, waiting: bool) -> Iterator
 
 
 def _status(ui: TerminalUI, columns: int) -> list[Line]:
-    """The first lines of all statuses in one row, and a row for every further line."""
+    """Return the first lines of all statuses in one row, and every further line in a row of its own."""
     texts = [text.split("\n") for text in ui.statuses.values()]
     rows = ["  ".join(lines[0] for lines in texts), *(row for lines in texts for row in lines[1:])] if texts else []
     return [[Span(clip_text(printable(row), columns), Role.ACCENT)] for row in rows]

@@ -32,28 +32,28 @@ OWN_COMMANDS = (("/help", "show this"), ("/quit", "leave; ctrl+d does, too"))
 
 
 class InteractiveRun:
-    """One run at a terminal. Without an assignment it goes on until the person leaves."""
+    """One run at a terminal. Without a prompt it continues until the person leaves."""
 
     def __init__(self, setup: RunSetup) -> None:
         self._setup = setup
         self._tty = Tty()
         self._line = LineEditor()
         self._decoder = Decoder()
-        self._ui = TerminalUI(self._tell, self._soon, self._edited)
+        self._ui = TerminalUI(self._show, self._schedule_draw, self._edit_text)
         self.host = setup.open(self._ui)
-        self._screen = LiveArea(sys.stdout, self._footer, self._soon)
+        self._screen = LiveArea(sys.stdout, self._footer, self._schedule_draw)
         self._renderer = EventRenderer(self.host, self._screen)
-        self._types_on = setup.prompt is None
+        self._stays_open = setup.prompt is None
         self._loop = asyncio.get_running_loop()
         self._leaving: asyncio.Future[int] = self._loop.create_future()
-        self._said = asyncio.Event()
+        self._message_sent = asyncio.Event()
         self._drawing: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def run(self) -> RunOutcome:
-        """Run until the end; the outcome."""
+        """Run until the end, and return the outcome."""
         self.host.listen(self._renderer.render)
-        with self._tty.entered():
+        with self._tty.cbreak():
             self._loop.add_reader(self._tty.fd, self._read)
             self._loop.add_signal_handler(signal.SIGWINCH, self._screen.draw)
             self._loop.add_signal_handler(signal.SIGCONT, self._continued)
@@ -63,31 +63,31 @@ class InteractiveRun:
                     with on_signals(self._signalled):
                         await self.host.start()
                         await self._begin()
-                        verdict = await self._until_over()
+                        outcome = await self._until_over()
             finally:
                 ticking.cancel()
                 self._loop.remove_reader(self._tty.fd)
                 self._screen.close()
-        return verdict
+        return outcome
 
     async def _begin(self) -> None:
         if self._setup.prompt is not None:
             await self.host.prompt(self._setup.prompt)
             return
-        self._tell(Text(f"{self.host.model.id}: say what is to be done; /help lists commands", Role.DIM))
+        self._show(Text(f"{self.host.model.id}: say what is to be done; /help lists commands", Role.DIM))
 
     async def _until_over(self) -> RunOutcome:
         while True:
-            await self._or_leaving(self.host.over())
+            await self._unless_leaving(self.host.over())
             if self._leaving.done():
                 return RunOutcome(self._leaving.result())
-            if not self._types_on:
-                return self._setup.verdict(self.host)
+            if not self._stays_open:
+                return self._setup.outcome(self.host)
             self._screen.draw()
-            await self._or_leaving(self._said.wait())
-            self._said.clear()
+            await self._unless_leaving(self._message_sent.wait())
+            self._message_sent.clear()
 
-    async def _or_leaving(self, work: Coroutine[Any, Any, Any]) -> None:
+    async def _unless_leaving(self, work: Coroutine[Any, Any, Any]) -> None:
         """Wait for the work, or until the person leaves."""
         task = asyncio.ensure_future(work)
         await asyncio.wait({task, self._leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -104,7 +104,7 @@ class InteractiveRun:
             self._leave(0)
         for key in self._decoder.feed(data):
             self._press(key)
-        self._soon()
+        self._schedule_draw()
 
     def _press(self, key: Key) -> None:
         question = self._ui.question
@@ -123,9 +123,9 @@ class InteractiveRun:
                 self._spawn(self._deliver(typed.strip()))
 
     def _take_over(self) -> None:
-        """Typing cancels a countdown: the person wants to say something first."""
+        """Cancel a countdown, because the person is typing."""
         if self.host.pending:
-            self._types_on = True
+            self._stays_open = True
             self._spawn(self.host.interrupt())
 
     async def _deliver(self, text: str) -> None:
@@ -137,37 +137,37 @@ class InteractiveRun:
             case "help":
                 self._help()
             case name if name and name not in self.host.commands:
-                self._tell(Text(f"There is no command /{name}; /help lists them", Role.WARNING))
+                self._show(Text(f"There is no command /{name}; /help lists them", Role.WARNING))
             case _:
                 await self.host.prompt(text, behavior=Delivery.STEER)
-        self._said.set()
+        self._message_sent.set()
 
     def _help(self) -> None:
-        commands = [(f"/{one.name}", one.description) for one in self.host.commands.values()]
+        commands = [(f"/{command.name}", command.description) for command in self.host.commands.values()]
         rows = [*commands, *OWN_COMMANDS]
-        wide = max(len(name) for name, _ in rows)
-        self._tell(Text("\n".join(f"{name.ljust(wide)}  {means}" for name, means in rows), Role.MUTED))
+        width = max(len(name) for name, _ in rows)
+        self._show(Text("\n".join(f"{name.ljust(width)}  {description}" for name, description in rows), Role.MUTED))
 
     def _signalled(self, number: int) -> None:
-        """Ctrl-C ends, in this order: a question, a turn, a countdown, the typed line, the program."""
+        """Handle a signal. Ctrl-C ends the first of: a question, a turn, a countdown, the typed line, the program."""
         if number != signal.SIGINT:
             self._leave(128 + number)
-        elif self._tty.lent:
+        elif self._tty.in_editor:
             return
         elif self._ui.question is not None or self.host.is_running:
             self._abort()
-        elif self.host.pending and self._types_on:
+        elif self.host.pending and self._stays_open:
             self._spawn(self.host.interrupt())
         elif self._line.text:
             self._line.clear()
         else:
             self._leave(INTERRUPTED)
-        self._soon()
+        self._schedule_draw()
 
     def _abort(self) -> None:
-        """Abort the turn; the second time, leave."""
+        """Abort the turn; if that was already requested, leave."""
         if self._ui.question is not None:
-            self._ui.question.settle(None)
+            self._ui.question.set_answer(None)
         running = self.host.signal
         if running is not None and running.aborted:
             self._leave(INTERRUPTED)
@@ -178,27 +178,27 @@ class InteractiveRun:
             self._leaving.set_result(code)
 
     def _continued(self) -> None:
-        """The program was suspended and continues."""
-        self._tty.take()
+        """Redraw after the program was suspended."""
+        self._tty.enter()
         self._screen.start_over()
 
-    async def _edited(self, text: str) -> str | None:
+    async def _edit_text(self, text: str) -> str | None:
         self._loop.remove_reader(self._tty.fd)
-        self._screen.lend()
+        self._screen.suspend()
         try:
-            return await self._tty.edited(text)
+            return await self._tty.edit(text)
         finally:
             self._loop.add_reader(self._tty.fd, self._read)
-            self._screen.take_back()
+            self._screen.resume()
 
-    def _tell(self, component: Component) -> None:
+    def _show(self, component: Component) -> None:
         self._renderer.put(component)
 
     def _footer(self, columns: int, _rows: int) -> Footer:
-        idle = self._types_on and not self.host.is_running and not self.host.pending
+        idle = self._stays_open and not self.host.is_running and not self.host.pending
         return footer(self._renderer, self._ui, self._line, typing=idle, columns=columns)
 
-    def _soon(self) -> None:
+    def _schedule_draw(self) -> None:
         if self._drawing is None:
             self._drawing = self._loop.call_later(REDRAW_DELAY_SECONDS, self._draw)
 
@@ -211,7 +211,7 @@ class InteractiveRun:
         while True:
             await asyncio.sleep(TICK_SECONDS)
             if self._renderer.running:
-                self._soon()
+                self._schedule_draw()
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.ensure_future(work)

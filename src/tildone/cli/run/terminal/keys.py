@@ -42,7 +42,7 @@ _CONTROLS = {
     "\x17": "ctrl+w",
     "\x1b": "escape",
 }
-# A paste, a sequence of a key, a control, or as much text as there is.
+# A paste, an escape sequence, a control character, or a run of text.
 _PARTS = re.compile(
     "\x1b\\[200~(?P<paste>.*?)\x1b\\[201~"
     "|(?P<sequence>\x1b(?:\\[[0-?]*[ -/]*[@-~]|O[A-Z]))"
@@ -62,19 +62,19 @@ class Key:
 
 
 class Decoder:
-    """An incremental decoder: incomplete sequences wait for more bytes."""
+    """An incremental decoder: an incomplete sequence is completed by later bytes."""
 
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        self._waiting = ""
+        self._incomplete = ""
 
     def feed(self, data: bytes) -> list[Key]:
-        """The keys that are complete."""
-        text = self._waiting + self._decode(data)
-        # A lone escape is the key of that name: terminals send sequences in one piece.
+        """Return the keys that are complete after these bytes."""
+        text = self._incomplete + self._decode(data)
+        # Terminals send a sequence in one piece, so a lone escape character is the Escape key.
         unfinished = _UNFINISHED.search(text) if text != "\x1b" else None
         cut = unfinished.start() if unfinished else len(text)
-        text, self._waiting = text[:cut], text[cut:]
+        text, self._incomplete = text[:cut], text[cut:]
         return [key for part in _PARTS.finditer(text) if (key := _key(part)) is not None]
 
 

@@ -19,12 +19,12 @@ class LineEditor:
         self._at = 0
 
     def press(self, key: Key) -> str | None:
-        """Apply a key; the text if the key was Enter."""
+        """Apply a key; return the text if the key was Enter."""
         match key.name:
             case "":
                 self._set(self.text[: self.cursor] + key.text + self.text[self.cursor :], self.cursor + len(key.text))
             case "enter":
-                return self._finished()
+                return self._submit()
             case "backspace" if self.cursor:
                 self._set(self.text[: self.cursor - 1] + self.text[self.cursor :], self.cursor - 1)
             case "delete":
@@ -50,8 +50,8 @@ class LineEditor:
         self._set("", 0)
         self._at = len(self._history)
 
-    def shown(self, columns: int, prompt: str = PROMPT) -> tuple[str, int]:
-        """The part of the line around the cursor that fits, and the column of the cursor."""
+    def visible(self, columns: int, prompt: str = PROMPT) -> tuple[str, int]:
+        """Return the part of the line around the cursor that fits, and the column of the cursor."""
         room = max(columns - display_width(prompt) - 1, 1)
         before, after = printable(self.text[: self.cursor]), printable(self.text[self.cursor :])
         while display_width(before) > room:
@@ -60,7 +60,7 @@ class LineEditor:
             after = after[:-1]
         return f"{prompt}{before}{after}", display_width(prompt) + display_width(before)
 
-    def _finished(self) -> str:
+    def _submit(self) -> str:
         text = self.text
         if text.strip() and self._history[-1:] != [text]:
             self._history.append(text)

@@ -1,6 +1,6 @@
 """Questions to the person during a run, answered with text or with a letter.
 
-A letter counts only with Enter: a question that appears while somebody is typing is not answered by accident.
+A letter counts only after Enter: a question that appears while the person is typing is not answered by accident.
 """
 
 from __future__ import annotations
@@ -16,10 +16,14 @@ from tildone.kit.components.drawing import Line, draw
 from tildone.kit.theme import Role, Span
 from tildone.views.sanitize import printable
 
-PERMISSION = {PermissionAnswer.ONCE.value: "y", PermissionAnswer.SESSION.value: "a", PermissionAnswer.NO.value: "n"}
+PERMISSION_LETTERS = {
+    PermissionAnswer.ONCE.value: "y",
+    PermissionAnswer.SESSION.value: "a",
+    PermissionAnswer.NO.value: "n",
+}
 """The letters for permissions: yes, always, no."""
 
-WORDS = {"yes": "y", "always": "a", "no": "n"}
+SYNONYMS = {"yes": "y", "always": "a", "no": "n"}
 YES, NO = "Yes", "No"
 
 
@@ -35,37 +39,37 @@ class Question:
     def press(self, key: Key) -> None:
         """Apply a key."""
         if key.name == "escape":
-            self.settle(None)
+            self.set_answer(None)
             return
         typed = self.line.press(key)
         if typed is None:
             return
         if self._choices is None:
-            self.settle(typed)
+            self.set_answer(typed)
             return
         word = typed.strip().lower()
-        chosen = self._choices.get(WORDS.get(word, word))
+        chosen = self._choices.get(SYNONYMS.get(word, word))
         if chosen is not None:
-            self.settle(chosen)
+            self.set_answer(chosen)
 
-    def settle(self, answer: str | None) -> None:
-        """Set the answer, unless there is one."""
+    def set_answer(self, answer: str | None) -> None:
+        """Set the answer, unless it is already set."""
         if not self.answer.done():
             self.answer.set_result(answer)
 
     def lines(self, columns: int) -> list[Line]:
-        """The question and its letters."""
+        """Return the lines of the question and its choices."""
         first, *more = self._title.split("\n")
-        asked = draw(Text(f"? {first}", Role.WARNING, bold=True), columns, safe=printable)
-        asked += draw(Text("\n".join(f"  {line}" for line in more)), columns, safe=printable) if more else []
+        rows = draw(Text(f"? {first}", Role.WARNING, bold=True), columns, safe=printable)
+        rows += draw(Text("\n".join(f"  {line}" for line in more)), columns, safe=printable) if more else []
         for letter, choice in (self._choices or {}).items():
             spans = (Span(f"  {letter}", Role.ACCENT), Span(f"  {choice}", Role.MUTED))
-            asked += draw(Text(spans), columns, safe=printable)
-        return asked
+            rows += draw(Text(spans), columns, safe=printable)
+        return rows
 
 
 def letters(options: Sequence[str]) -> dict[str, str]:
-    """A letter for each option: y, a and n for permissions, otherwise numbers."""
-    if set(options) == set(PERMISSION):
-        return {PERMISSION[option]: option for option in options}
+    """Return a key for each option: y, a and n for permissions, otherwise numbers."""
+    if set(options) == set(PERMISSION_LETTERS):
+        return {PERMISSION_LETTERS[option]: option for option in options}
     return {str(number): option for number, option in enumerate(options, start=1)}

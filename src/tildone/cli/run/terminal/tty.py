@@ -15,7 +15,7 @@ from tildone.cli.run.terminal.keys import PASTE_OFF, PASTE_ON
 
 
 def is_interactive() -> bool:
-    """Whether input and output are a terminal that can be drawn on."""
+    """Return whether input and output are a terminal that can be drawn on."""
     if sys.platform == "win32" or os.environ.get("TERM") == "dumb":
         return False
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
@@ -26,33 +26,33 @@ class Tty:
 
     def __init__(self) -> None:
         self.fd = sys.stdin.fileno()
-        self.lent = False
-        self._usual: list[Any] = []
+        self.in_editor = False
+        self._original: list[Any] = []
 
     @contextmanager
-    def entered(self) -> Iterator[Tty]:
-        """Change the mode of the terminal, and restore it at the end."""
+    def cbreak(self) -> Iterator[Tty]:
+        """Switch the terminal to unbuffered input, and restore its mode at the end."""
         # Not available on every system; `is_interactive` has checked.
         import termios  # noqa: PLC0415  see above
 
-        self._usual = termios.tcgetattr(self.fd)
-        self.take()
+        self._original = termios.tcgetattr(self.fd)
+        self.enter()
         try:
             yield self
         finally:
-            self.give_back()
+            self.restore()
 
-    def take(self) -> None:
+    def enter(self) -> None:
         """Switch off line buffering and echo; Ctrl-C and Ctrl-Z still send signals."""
         import termios  # noqa: PLC0415  see `entered`
 
-        ours = list(self._usual)
+        ours = list(self._original)
         ours[3] &= ~(termios.ICANON | termios.ECHO)
         self._set(ours, PASTE_ON)
 
-    def give_back(self) -> None:
-        """Restore the mode."""
-        self._set(self._usual, PASTE_OFF)
+    def restore(self) -> None:
+        """Restore the original mode."""
+        self._set(self._original, PASTE_OFF)
 
     def _set(self, modes: list[Any], paste: str) -> None:
         import termios  # noqa: PLC0415  see `entered`
@@ -62,21 +62,21 @@ class Tty:
             sys.stdout.write(paste)
             sys.stdout.flush()
 
-    async def edited(self, text: str) -> str | None:
-        """The text after the person has edited it in $VISUAL or $EDITOR; None without an editor, or if it failed."""
+    async def edit(self, text: str) -> str | None:
+        """Let the person edit the text in $VISUAL or $EDITOR; return None if there is no editor or it failed."""
         editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
         if not editor:
             return None
-        self.lent = True
-        self.give_back()
+        self.in_editor = True
+        self.restore()
         try:
-            return await asyncio.to_thread(_edited, editor, text)
+            return await asyncio.to_thread(_edit_text, editor, text)
         finally:
-            self.lent = False
-            self.take()
+            self.in_editor = False
+            self.enter()
 
 
-def _edited(editor: str, text: str) -> str | None:
+def _edit_text(editor: str, text: str) -> str | None:
     # Late: few runs open an editor.
     import shlex  # noqa: PLC0415  see above
 
@@ -84,7 +84,7 @@ def _edited(editor: str, text: str) -> str | None:
     try:
         with open(handle, "wb") as file:
             file.write(text.encode())
-        code = subprocess.run([*shlex.split(editor), path], check=False).returncode  # noqa: S603  the person's own choice
+        code = subprocess.run([*shlex.split(editor), path], check=False).returncode  # noqa: S603  the person chose the editor
         with open(path, "rb") as file:
             return None if code else file.read().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError):

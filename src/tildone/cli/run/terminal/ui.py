@@ -11,20 +11,20 @@ from tildone.kit.theme import Role
 
 ROLES = {"info": Role.MUTED, "warning": Role.WARNING, "error": Role.ERROR}
 
-Tell = Callable[[Component], None]
+Show = Callable[[Component], None]
 Edit = Callable[[str], Awaitable[str | None]]
 
 
 class TerminalUI:
-    """Holds what extensions show and ask; the footer draws `statuses`, `widgets` and the open `question`."""
+    """Stores what extensions show and ask; the footer draws `statuses`, `widgets` and the open `question`."""
 
     has_ui = True
 
-    def __init__(self, tell: Tell, changed: Callable[[], None], edit: Edit) -> None:
+    def __init__(self, show: Show, changed: Callable[[], None], edit: Edit) -> None:
         self.statuses: dict[str, str] = {}
         self.widgets: dict[str, tuple[str, ...]] = {}
         self.question: Question | None = None
-        self._tell = tell
+        self._show = show
         self._changed = changed
         self._edit = edit
         self._one_at_a_time = asyncio.Lock()
@@ -37,7 +37,7 @@ class TerminalUI:
             self.statuses.pop(key, None)
         self._changed()
 
-    def set_widget(self, key: str, lines: Sequence[str] | None, placement: str | None = None) -> None:  # noqa: ARG002  all of them stand above the line that is typed
+    def set_widget(self, key: str, lines: Sequence[str] | None, placement: str | None = None) -> None:  # noqa: ARG002  all widgets are drawn above the input line
         """Show lines under a key; None removes them."""
         if lines:
             self.widgets[key] = tuple(lines)
@@ -47,7 +47,7 @@ class TerminalUI:
 
     def notify(self, message: str, kind: str = "info") -> None:
         """Show the person a message."""
-        self._tell(Text(message, ROLES.get(kind, Role.MUTED)))
+        self._show(Text(message, ROLES.get(kind, Role.MUTED)))
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
         """Let the person choose."""
@@ -55,8 +55,8 @@ class TerminalUI:
 
     async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109  the protocol's
         """Ask the person to confirm."""
-        asked = f"{title}\n{message}" if message else title
-        return await self._ask(lambda: Question(asked, {"y": YES, "n": NO}), timeout) == YES
+        question = f"{title}\n{message}" if message else title
+        return await self._ask(lambda: Question(question, {"y": YES, "n": NO}), timeout) == YES
 
     async def input(self, title: str, placeholder: str = "") -> str | None:
         """Ask for a line of text."""

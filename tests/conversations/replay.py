@@ -1,18 +1,16 @@
 """Conversations: Markdown that a person reads, a test replays and the documentation includes.
 
-A quoted paragraph is what is done, the indented block below it what comes of it:
+A quoted paragraph is an action; the indented block below it is the result:
 
     > edit_todos {"action": "complete", "indices": [0]}
 
         Completed [0]
 
-A call is a tool's name and its arguments, over several quoted lines if need be; `⟨ab × 3⟩` in it is `ababab`.
-`/turn ended` is the agent ending its turn, `/context` the start of its next one, `/completions` a look at the
-log of finished plans, `/person TEXT` a task that a person adds meanwhile. In a reply, `...` alone on a line stands
-for any lines.
+A tool call is the tool's name and its arguments, on one or more quoted lines; `⟨ab × 3⟩` in it means `ababab`. Other
+actions: `/turn ended` ends the agent's turn, `/context` starts its next one, `/completions` prints the log of completed
+plans, and `/person TEXT` adds a task as a person. In a reply, `...` on a line of its own matches any lines.
 
-`python -m tests.conversations [FILE …]` writes files (all, unless some are named) anew, with the replies as they
-are.
+`python -m tests.conversations [FILE …]` rewrites the files (by default, all of them) with the current replies.
 """
 
 import re
@@ -44,13 +42,13 @@ def conversations() -> list[Path]:
 
 
 def dialect_of(file: Path) -> Dialect:
-    """The dialect that the file's folder is named after."""
+    """Return the dialect that the file's folder is named after."""
     name = file.parent.name
     return dialect_named(name)
 
 
 def replayed(document: str, dialect: Dialect, root: Path) -> str:
-    """The document with the replies that a fresh session gives to its calls; `root` is the project's folder."""
+    """Return the document with the replies of a new session; `root` is the project's folder."""
     ids = count()
     session = Session(
         MemoryStore(),

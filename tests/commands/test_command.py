@@ -115,8 +115,8 @@ def test_a_number_reaches_each_of_two_equal_tasks() -> None:
 @pytest.mark.parametrize(
     ("plan", "complaint"),
     [
-        (plan_of("a", "b"), "No task has the number 2: they are numbered 0 to 1"),
-        (Plan(), "No task has the number 2: there is none"),
+        (plan_of("a", "b"), "There is no task 2: the tasks are numbered 0 to 1"),
+        (Plan(), "There is no task 2: the plan is empty"),
     ],
 )
 def test_a_number_that_no_task_has_is_not_looked_for_elsewhere(plan: Plan, complaint: str) -> None:

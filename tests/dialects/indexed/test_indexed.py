@@ -66,3 +66,69 @@ def test_a_fault_that_this_dialect_cannot_cause_is_a_bug() -> None:
 
     with pytest.raises(AssertionError):
         edit_reply(done)
+
+
+@pytest.mark.parametrize(
+    ("params", "text", "error"),
+    [
+        (
+            {"action": "start", "indices": []},
+            "Error: 'indices' is required for start/complete/abandon actions",
+            "indices required",
+        ),
+        ({"action": "fly", "indices": [0]}, "Error: unknown action 'fly'", "unknown action 'fly'"),
+        (
+            {"action": "fly", "indices": [9]},
+            "Error: indices [9] out of range (0 to 1)",
+            "indices [9] out of range (0 to 1)",
+        ),
+    ],
+)
+def test_an_edit_that_bypasses_the_schema_is_refused(params: dict[str, object], text: str, error: str) -> None:
+    """Positions are checked before the action."""
+    session = session_on()
+    session.call("write_todos", REPLACE)
+    before = session.plan
+    tool = INDEXED.tool("edit_todos")
+    assert tool
+
+    reply = session.execute(tool, params)
+
+    assert reply.text == text
+    assert reply.details["error"] == error
+    assert session.plan == before
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "a",
+        {"text": "a"},
+        {"text": "a", "status": "completed", "note": "x"},
+        {"text": 5, "status": "completed"},
+        {"text": "a", "status": 5},
+        {"text": "a", "status": "pending"},
+        {"text": "", "status": "completed"},
+        {"text": "x" * 1001, "status": "completed"},
+    ],
+)
+def test_an_invalid_item_is_skipped_in_recovery(item: object) -> None:
+    valid = {"text": "b", "status": "completed"}
+
+    recovered = INDEXED.recover([result("write_todos", action="write", todos=[item, valid])])
+
+    assert recovered == flat(Task("b", COMPLETED))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"type": "custom", "message": {}},
+        {"type": "message", "message": "x"},
+        {"type": "message", "message": {"role": "user", "toolName": "write_todos", "details": {}}},
+        result("todo_write", action="write", todos=[{"text": "a", "status": "completed"}]),
+        {"type": "message", "message": {"role": "toolResult", "toolName": "write_todos", "details": None}},
+    ],
+)
+def test_recovery_ignores_other_entries(entry: dict[str, object]) -> None:
+    assert INDEXED.recover([entry]) is None

@@ -1,4 +1,4 @@
-"""`python -m tests.conversations [FILE …]`: write conversations anew, with the replies as they are now."""
+"""`python -m tests.conversations [FILE …]`: rewrite conversation files with the current replies."""
 
 import sys
 from pathlib import Path

@@ -1,18 +1,16 @@
 """Conversations: Markdown that a person reads, a test replays and the documentation includes.
 
-A quoted paragraph is what is done, the indented block below it what comes of it:
+A quoted paragraph is a call, and the indented block below it is the reply:
 
     > edit_todos {"action": "complete", "indices": [0]}
 
         Completed [0]
 
-A call is a tool's name and its arguments, over several quoted lines if need be; `⟨ab × 3⟩` in it is `ababab`.
-`/turn ended` is the agent ending its turn, `/context` the start of its next one, `/completions` a look at the
-log of finished plans, `/person TEXT` a task that a person adds meanwhile. In a reply, `...` alone on a line stands
-for any lines.
+A call is the name of a tool and its arguments, on one or more quoted lines; `⟨ab × 3⟩` expands to `ababab`.
+`/turn ended` ends the agent's turn, `/context` starts its next one, `/completions` prints the log of finished plans,
+and `/person TEXT` adds a task as a person. In a reply, a line `...` matches any number of lines.
 
-`python -m tests.conversations [FILE …]` writes files (all, unless some are named) anew, with the replies as they
-are.
+`python -m tests.conversations [FILE …]` rewrites the files (all by default) with the current replies.
 """
 
 import re
@@ -44,13 +42,13 @@ def conversations() -> list[Path]:
 
 
 def dialect_of(file: Path) -> Dialect:
-    """The dialect that the file's folder is named after."""
+    """Return the dialect that the file's directory is named after."""
     name = file.parent.name
     return dialect_named(name)
 
 
 def replayed(document: str, dialect: Dialect, root: Path) -> str:
-    """The document with the replies that a fresh session gives to its calls; `root` is the project's folder."""
+    """Return the document with the replies of a new session; `root` is the project's directory."""
     ids = count()
     session = Session(
         MemoryStore(),
@@ -63,8 +61,8 @@ def replayed(document: str, dialect: Dialect, root: Path) -> str:
 
     def step(written: re.Match[str]) -> str:
         reply = _reply(session, root, _call(written["call"]))
-        kept = written["reply"] and matches(INDENTED.sub("", written["reply"]), reply)
-        return f"{written['call']}\n{written['reply'] if kept else _indented(reply)}"
+        matched = written["reply"] and matches(INDENTED.sub("", written["reply"]), reply)
+        return f"{written['call']}\n{written['reply'] if matched else _indented(reply)}"
 
     return STEP.sub(step, document)
 

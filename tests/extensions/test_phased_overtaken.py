@@ -9,7 +9,7 @@ from tildone.extensions.phased import phases
 INIT = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["one"]}]}]})}
 
 
-async def test_what_was_done_to_the_plan_meanwhile_stands_and_is_told() -> None:
+async def test_changes_in_the_store_while_closed_remain_and_are_reported() -> None:
     """The model reads of it with the next prompt."""
     stage = Stage(PHASED, INIT, {"text": "ok", "stopReason": "aborted"}, {"text": "ok", "stopReason": "aborted"})
     await stage.start(phases(stage.open_session))

@@ -1,4 +1,4 @@
-"""The `indexed` dialect, where the vectors do not look."""
+"""The `indexed` dialect, beyond the conformance vectors."""
 
 import pytest
 
@@ -17,8 +17,8 @@ def result(tool: str, **details: object) -> dict[str, object]:
     return {"type": "message", "message": {"role": "toolResult", "toolName": tool, "details": details}}
 
 
-def test_the_texts_are_looked_at_before_anything_else() -> None:
-    """Below the door, where nothing checked the mode."""
+def test_text_lengths_are_checked_before_the_mode() -> None:
+    """The tool is executed directly, so that the schema does not check the mode."""
     session = session_on()
     tool = INDEXED.tool("write_todos")
     assert tool
@@ -31,8 +31,8 @@ def test_the_texts_are_looked_at_before_anything_else() -> None:
     assert session.plan == Plan()
 
 
-def test_an_integer_may_come_as_a_float() -> None:
-    """JSON does not tell 1.0 from 1, and neither do the words."""
+def test_an_integral_float_is_accepted_as_an_integer() -> None:
+    """JSON does not distinguish 1.0 from 1, and neither do the replies."""
     session = session_on()
     session.call("write_todos", REPLACE)
 
@@ -44,7 +44,7 @@ def test_an_integer_may_come_as_a_float() -> None:
 
 
 def test_a_list_that_was_emptied_is_recovered_empty() -> None:
-    """The newest snapshot counts, empty or not; errors and readings never do."""
+    """The newest list counts even if it is empty; errors and results of `list_todos` do not."""
     full = result("write_todos", action="write", todos=[{"text": "a", "status": "completed"}])
     emptied = result("write_todos", action="write", todos=[])
     failed = result("write_todos", action="write", todos=[], error="text too long")
@@ -55,13 +55,13 @@ def test_a_list_that_was_emptied_is_recovered_empty() -> None:
     assert INDEXED.recover([failed, listed]) is None
 
 
-def test_the_prompt_to_go_on_survives_a_plan_without_open_tasks() -> None:
-    """A host may ask in the moment in which the last task is closed."""
+def test_a_plan_without_open_tasks_has_a_nudge() -> None:
+    """A host may ask for it just after the last task was closed."""
     assert carry_on(flat(Task("a", COMPLETED))).endswith("indices [0]")
 
 
-def test_a_fault_that_this_dialect_cannot_cause_is_a_bug() -> None:
-    """It crashes rather than say something untrue."""
+def test_a_fault_that_this_dialect_cannot_cause_raises() -> None:
+    """An exception is better than a false message."""
     done = CompletedCall({"action": "start", "indices": [0]}, Outcome(plan_of(), plan_of(), (EmptyNote(),)))
 
     with pytest.raises(AssertionError):

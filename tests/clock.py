@@ -1,4 +1,4 @@
-"""A clock that stands still until it is told to go on, and the timers that hang on it."""
+"""A manual clock with timers, for tests."""
 
 import itertools
 from collections.abc import Callable
@@ -16,13 +16,13 @@ class FakeClock:
         return self.at
 
     def after(self, delay_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back when the clock gets there; call the answer to forget it."""
+        """Schedule a callback. Return a function that cancels it."""
         number = next(self._order)
         self._timers[number] = (self.at + delay_ms, callback)
         return lambda: self._timers.pop(number, None) and None
 
     def advance(self, ms: int) -> None:
-        """Go on, calling back on the way, in the order of the moments."""
+        """Advance the clock and call due callbacks in the order of their times."""
         until = self.at + ms
         while due := sorted((at, number) for number, (at, _) in self._timers.items() if at <= until):
             at, number = due[0]

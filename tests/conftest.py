@@ -1,4 +1,4 @@
-"""What every test stands on: no test sees the person's own plans, and property tests do not race a clock."""
+"""Isolation for all tests: no access to the user's own plans, and no deadlines for property tests."""
 
 import os
 from collections.abc import Iterator
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-# Before anything imports it: what it asserts is told in full, too.
+# Before it is imported, so that its assertions are reported in full, too.
 pytest.register_assert_rewrite("tests.stores.contract")
 
 settings.register_profile("tildone", deadline=None, print_blob=True)
 settings.load_profile("tildone")
 
-HOMES = (
+FOLDER_VARIABLES = (
     "HOME",
     "USERPROFILE",
     "APPDATA",
@@ -24,12 +24,12 @@ HOMES = (
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _away_from_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Point every folder a person's plans or settings could be in at an empty one."""
+def _isolated_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Set every variable for a home, data or settings folder to an empty folder."""
     home = str(tmp_path_factory.mktemp("home"))
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("TILDONE_")]:
             patch.delenv(name)
-        for name in HOMES:
+        for name in FOLDER_VARIABLES:
             patch.setenv(name, home)
         yield

@@ -15,7 +15,7 @@ of all three are replayed against it. This page lists the deliberate differences
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join([OPENING, *map(_entry, DIFFERENCES)])
 
 

@@ -1,4 +1,4 @@
-"""Plans, programs of ops and sessions for tests to start from."""
+"""Plans, strategies for ops, and sessions, for tests."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Settings: what is said nearest counts, and what makes no sense is said, with the file it stands in."""
+"""Settings: their precedence, and errors that name the file."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ def user_file(home: dict[str, str]) -> Path:
     return folder / "config.toml"
 
 
-def test_a_session_is_the_project_whichever_of_its_folders_one_is_in(project: Path, home: dict[str, str]) -> None:
+def test_every_folder_of_a_project_has_the_same_session(project: Path, home: dict[str, str]) -> None:
     deep = project / "src" / "deep"
     deep.mkdir(parents=True)
 
@@ -43,7 +43,7 @@ def test_a_session_is_the_project_whichever_of_its_folders_one_is_in(project: Pa
     assert (settings.session, settings.project) == (str(project.resolve()), str(project.resolve()))
 
 
-def test_without_a_repository_a_session_is_the_folder_itself(tmp_path: Path, home: dict[str, str]) -> None:
+def test_without_a_repository_the_folder_is_the_session(tmp_path: Path, home: dict[str, str]) -> None:
     folder = tmp_path / "plain" / "folder"
     folder.mkdir(parents=True)
 
@@ -51,7 +51,7 @@ def test_without_a_repository_a_session_is_the_folder_itself(tmp_path: Path, hom
 
 
 def test_a_worktree_is_a_project_of_its_own(project: Path) -> None:
-    """There `.git` is a file."""
+    """In a worktree, `.git` is a file."""
     worktree = project / "worktree"
     worktree.mkdir()
     (worktree / ".git").write_text("gitdir: elsewhere\n", encoding="utf-8")
@@ -59,15 +59,15 @@ def test_a_worktree_is_a_project_of_its_own(project: Path) -> None:
     assert project_root(str(worktree)) == str(worktree.resolve())
 
 
-def test_a_link_leads_to_the_same_session(project: Path, tmp_path: Path, home: dict[str, str]) -> None:
+def test_a_symbolic_link_leads_to_the_same_session(project: Path, tmp_path: Path, home: dict[str, str]) -> None:
     link = tmp_path / "link"
     link.symlink_to(project)
 
     assert load({}, home, str(link)).session == load({}, home, str(project)).session
 
 
-def test_what_is_said_nearest_counts(project: Path, home: dict[str, str]) -> None:
-    """A flag, then the environment, then the project's file, then the person's own."""
+def test_settings_have_an_order_of_precedence(project: Path, home: dict[str, str]) -> None:
+    """A flag, then the environment, then the project's file, then the user's file."""
     write(user_file(home), 'session = "user"\n')
     said = [load({}, home, str(project)).session]
     write(project / "tildone.toml", 'session = "project"\n')
@@ -78,14 +78,14 @@ def test_what_is_said_nearest_counts(project: Path, home: dict[str, str]) -> Non
     assert said == ["user", "project", "environment", "flag"]
 
 
-def test_an_empty_variable_says_nothing(project: Path, home: dict[str, str]) -> None:
+def test_an_empty_variable_is_ignored(project: Path, home: dict[str, str]) -> None:
     settings = load({}, home | {"TILDONE_STORE": "", "TILDONE_SESSION": "", "TILDONE_DIALECT": ""}, str(project))
 
     assert settings == load({}, home, str(project))
     assert settings.dialect is None
 
 
-def test_a_path_begins_where_it_was_written_down(project: Path, home: dict[str, str]) -> None:
+def test_a_path_is_relative_to_the_file_that_contains_it(project: Path, home: dict[str, str]) -> None:
     write(user_file(home), 'store = "own.db"\n')
     of_user = str(load({}, home, str(project)).store)
     write(project / "tildone.toml", 'store = "../shared.db"\n')
@@ -97,7 +97,7 @@ def test_a_path_begins_where_it_was_written_down(project: Path, home: dict[str, 
     assert of_flag == str(project / "here.db")
 
 
-def test_a_tilde_is_home_and_an_address_is_left_alone(project: Path, home: dict[str, str]) -> None:
+def test_a_tilde_is_expanded_and_an_address_is_unchanged(project: Path, home: dict[str, str]) -> None:
     assert str(load({"store": "~/x.db"}, home, str(project)).store) == os.path.expanduser(os.path.join("~", "x.db"))
     assert str(load({"store": "postgresql://h/db"}, home, str(project)).store) == "postgresql://h/db"
 
@@ -107,14 +107,14 @@ def test_a_tilde_is_home_and_an_address_is_left_alone(project: Path, home: dict[
     [
         ('stor = "x"', "there is no setting 'stor'; did you mean 'store'?"),
         ("colour = 1", "there is no setting 'colour'; known are store, session, dialect"),
-        ("session = 3", "session must be some text in quotes"),
-        ('session = ""', "session must be some text in quotes"),
-        ("[store]\npath = 1", "store must be some text in quotes"),
+        ("session = 3", "session must be a non-empty string in quotes"),
+        ('session = ""', "session must be a non-empty string in quotes"),
+        ("[store]\npath = 1", "store must be a non-empty string in quotes"),
         ("session = ", "Invalid value"),
-        (b"\xff", "this is not UTF-8 text"),
+        (b"\xff", "the file is not UTF-8 text"),
     ],
 )
-def test_a_file_that_makes_no_sense_is_named_with_what_is_wrong(
+def test_an_invalid_file_is_reported_with_its_path_and_the_problem(
     project: Path, home: dict[str, str], text: str | bytes, complaint: str
 ) -> None:
     file = project / "tildone.toml"
@@ -126,7 +126,7 @@ def test_a_file_that_makes_no_sense_is_named_with_what_is_wrong(
     assert str(caught.value).startswith(f"{file.resolve()}: {complaint}")
 
 
-def test_a_file_that_cannot_be_opened_is_not_passed_over(project: Path, home: dict[str, str]) -> None:
+def test_a_file_that_cannot_be_opened_is_an_error(project: Path, home: dict[str, str]) -> None:
     (project / "tildone.toml").mkdir()
 
     with pytest.raises(UsageError, match=r"tildone\.toml: "):
@@ -144,7 +144,7 @@ def test_a_file_that_cannot_be_opened_is_not_passed_over(project: Path, home: di
     ],
 )
 @pytest.mark.skipif(os.name == "nt", reason="the paths are written for POSIX")
-def test_plans_are_kept_where_the_platform_keeps_data(
+def test_the_data_folder_follows_the_conventions_of_the_platform(
     platform: str, environ: dict[str, str], end: str, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "platform", platform)
@@ -154,8 +154,8 @@ def test_plans_are_kept_where_the_platform_keeps_data(
     assert store == os.path.abspath(os.path.join(project, os.path.expanduser(end)))
 
 
-def test_without_a_file_no_parser_is_loaded(project: Path, home: dict[str, str]) -> None:
-    """Parsing TOML would take longer than the rest of a command."""
+def test_without_a_settings_file_no_toml_parser_is_imported(project: Path, home: dict[str, str]) -> None:
+    """Importing it would take longer than the rest of a command."""
     program = f"import sys; from tildone.config import load; load({{}}, {home!r}, {str(project)!r})"
     asked = f"{program}; print('tomllib' in sys.modules, 'difflib' in sys.modules)"
 

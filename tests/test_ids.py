@@ -1,4 +1,4 @@
-"""Ids sort by the time at which they were made."""
+"""Ids sort by creation time."""
 
 import itertools
 import os
@@ -18,7 +18,7 @@ def test_ids_are_short_and_sort_by_time() -> None:
 
 
 def test_ids_ascend_when_the_clock_does_not() -> None:
-    """Random bits alone could descend within a millisecond, and clocks are set back."""
+    """Random bits alone could descend within a millisecond, and clocks can be set back."""
     times = iter([1000, 1000, 1000, 999, 1, 1000])
     drawn = iter([b"\xff" * 8, b"\x00" * 8, b"\x80" * 8, b"\xff" * 8, b"\x00" * 8, b"\x01" * 8])
     new_id = id_maker(lambda: next(times), lambda _: next(drawn))
@@ -28,7 +28,7 @@ def test_ids_ascend_when_the_clock_does_not() -> None:
     assert ids == sorted(set(ids))
 
 
-def test_two_makers_never_make_the_same_id() -> None:
+def test_two_makers_never_create_the_same_id() -> None:
     one, other = id_maker(lambda: 5, os.urandom), id_maker(lambda: 5, os.urandom)
 
     assert {one() for _ in range(50)}.isdisjoint({other() for _ in range(50)})

@@ -1,4 +1,4 @@
-"""What is loaded to do little: imports are most of what a hook or a short command costs."""
+"""Hooks and short commands import only what they need: imports are most of their cost."""
 
 import os
 import subprocess
@@ -26,14 +26,14 @@ SHOW = "import sys; print(*sorted(sys.modules), sep='\\n', file=sys.stderr)"
 
 
 @pytest.mark.parametrize("module", ["tildone", "tildone.session", "tildone.stores.sqlite.store", "tildone.wiring"])
-def test_what_commands_and_hooks_import_is_light(module: str) -> None:
-    """In an interpreter that has loaded nothing else."""
+def test_modules_of_commands_and_hooks_import_no_heavy_packages(module: str) -> None:
+    """In a new interpreter."""
     assert loaded(f"import {module}; {SHOW}") & HEAVY == set()
 
 
 @pytest.mark.parametrize("words", [["todo"], ["call", "list_todos", "{}"]], ids=" ".join)
-def test_running_a_command_loads_nothing_heavy(words: list[str], tmp_path: Path) -> None:
-    """From start to end: what is imported on the way counts, too."""
+def test_running_a_command_imports_no_heavy_packages(words: list[str], tmp_path: Path) -> None:
+    """From start to end, including late imports."""
     run = f"""
 import atexit, sys
 atexit.register(lambda: print(*sorted(sys.modules), sep='\\n', file=sys.stderr))
@@ -46,7 +46,7 @@ sys.exit(main())
 
 
 def loaded(program: str, **environ: str) -> set[str]:
-    """The packages that are loaded when the program is over."""
+    """Return the packages that are imported when the program ends."""
     command = [sys.executable, "-I", "-c", program]
     answer = subprocess.run(command, env=os.environ | environ, capture_output=True, text=True, check=True)
     return {name.split(".")[0] for name in answer.stderr.split()}

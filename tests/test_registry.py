@@ -8,7 +8,7 @@ import pytest
 from tildone.registry import Registry
 
 
-def test_a_member_is_imported_when_it_is_asked_for_and_no_sooner() -> None:
+def test_a_member_is_imported_on_first_use() -> None:
     show = (
         "import sys; from tildone.registry import Registry;"
         "members = Registry('wsgiref', 'BaseHandler', {'handlers': None, 'validate': None});"
@@ -29,7 +29,7 @@ def test_a_registry_lists_its_members_in_order_without_importing_them() -> None:
     assert members.entries["first"] == 1
 
 
-def test_a_name_that_is_not_registered_is_a_key_error_even_if_there_is_such_a_module() -> None:
+def test_an_unregistered_name_is_a_key_error_even_if_the_module_exists() -> None:
     members: Registry[object, None] = Registry("wsgiref", "BaseHandler", {})
 
     with pytest.raises(KeyError):

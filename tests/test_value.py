@@ -1,4 +1,4 @@
-"""Records are frozen, compare by what they hold, and read well."""
+"""Records are frozen and compare by value."""
 
 import copy
 import pickle
@@ -34,13 +34,13 @@ def test_a_record_takes_its_fields_by_position_and_by_name_with_defaults() -> No
 
 
 def test_a_missing_field_is_refused() -> None:
-    """A field without a default has to be given."""
+    """A field without a default is required."""
     with pytest.raises(TypeError, match="text"):
         Task()  # type: ignore[call-arg]  # what the test is about
 
 
 def test_a_record_cannot_be_changed() -> None:
-    """Neither set nor delete, and there is no room for new attributes."""
+    """Attributes can be neither set nor deleted nor added."""
     task = Task("a")
 
     with pytest.raises(AttributeError, match="frozen"):
@@ -54,7 +54,7 @@ def test_a_record_cannot_be_changed() -> None:
 
 
 def test_records_of_different_classes_are_never_equal() -> None:
-    """Unlike tuples: a Rest is not a GiveUp because both hold a 1."""
+    """Unlike tuples."""
     assert One(1) == One(1)
     assert One(1) != One(2)
     assert One(1) != Other(1)  # type: ignore[comparison-overlap]  # what the test is about
@@ -63,18 +63,17 @@ def test_records_of_different_classes_are_never_equal() -> None:
 
 
 def test_equal_records_have_equal_hashes() -> None:
-    """Records can be members of sets and keys."""
+    """Records can be members of sets and keys of dictionaries."""
     assert len({One(1), One(1), Other(1), Nothing(), Nothing()}) == 3
 
 
-def test_a_record_shows_its_fields() -> None:
-    """The repr is what one would type."""
+def test_the_repr_is_a_constructor_call() -> None:
     assert repr(Phase("A", ())) == "Phase(name='A', tasks=())"
     assert repr(Nothing()) == "Nothing()"
 
 
-def test_but_changes_only_what_it_is_told() -> None:
-    """The original is left alone."""
+def test_replace_changes_only_the_given_fields() -> None:
+    """The original is unchanged."""
     task = Task("a", Status.COMPLETED, ("n",))
 
     changed = replace(task, text="b")
@@ -84,7 +83,6 @@ def test_but_changes_only_what_it_is_told() -> None:
 
 
 def test_records_survive_pickle_and_copy() -> None:
-    """They travel between processes."""
     task = Task("a", Status.COMPLETED, ("n",))
 
     assert pickle.loads(pickle.dumps(task)) == task  # noqa: S301  our own bytes
@@ -92,14 +90,13 @@ def test_records_survive_pickle_and_copy() -> None:
 
 
 def test_a_record_can_be_matched_by_position() -> None:
-    """`match` takes fields in their order."""
     match Task("a", Status.ABANDONED):
         case Task(text, status):
             assert (text, status) == ("a", Status.ABANDONED)
 
 
 def test_records_made_before_and_after_init_is_compiled_are_alike() -> None:
-    """The first few are made without compiling; arguments are checked just the same."""
+    """The arguments are checked in both cases."""
 
     @value
     class Point:
@@ -116,9 +113,7 @@ def test_records_made_before_and_after_init_is_compiled_are_alike() -> None:
 @pytest.mark.parametrize(
     ("args", "named"), [((), {}), ((1, 2, 3), {}), ((1,), {"x": 1}), ((1,), {"z": 1}), ((), {"y": 1, "z": 1})]
 )
-def test_arguments_that_do_not_fit_are_refused_from_the_first_record_on(
-    args: tuple[int, ...], named: dict[str, int]
-) -> None:
+def test_invalid_arguments_are_refused_from_the_first_record_on(args: tuple[int, ...], named: dict[str, int]) -> None:
     @value
     class Point:
         """Two fields."""

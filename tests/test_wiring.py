@@ -1,4 +1,4 @@
-"""The parts are put together by name, and only those that are needed are loaded."""
+"""The composition root: components are opened by name, and only the necessary ones are imported."""
 
 import sys
 
@@ -20,7 +20,7 @@ HERE = Settings(store=parse_address("unused.db"), session="s", project="/nowhere
 
 
 @pytest.mark.parametrize("scheme", ["mysql", "file", "PostgreSQL"])
-def test_a_kind_of_store_that_there_is_not_is_named(scheme: str) -> None:
+def test_an_unknown_kind_of_store_is_named_in_the_error(scheme: str) -> None:
     with pytest.raises(
         UsageError, match=f"there are no {scheme}:// stores; a store is a file, jsonl:FOLDER or postgresql://"
     ):
@@ -28,8 +28,8 @@ def test_a_kind_of_store_that_there_is_not_is_named(scheme: str) -> None:
 
 
 @pytest.mark.parametrize("missing", ["psycopg", "psycopg.conninfo"])
-def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
-    """With what to type to have it."""
+def test_a_missing_driver_is_named_in_the_error(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    """With the command that installs it."""
     for name in [name for name in sys.modules if name.startswith("tildone.stores.postgres")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
@@ -50,7 +50,7 @@ def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch
         ),
     ],
 )
-def test_a_persons_edits_keep_to_the_rules_of_the_newest_call(
+def test_a_persons_edits_follow_the_dialect_of_the_newest_call(
     tool: str, arguments: dict[str, object], dialect: str
 ) -> None:
     store = MemoryStore()
@@ -60,7 +60,7 @@ def test_a_persons_edits_keep_to_the_rules_of_the_newest_call(
     assert dialect_of_session(HERE, store).name == dialect
 
 
-def test_where_no_model_has_written_nothing_is_assumed() -> None:
+def test_without_a_models_call_no_dialect_is_assumed() -> None:
     store = MemoryStore()
     open_session(HERE, BY_HAND, store).change([Write(plan_of("a").phases)], Actor.IMPORT)
 
@@ -69,8 +69,8 @@ def test_where_no_model_has_written_nothing_is_assumed() -> None:
     assert BY_HAND.rules == Rules()
 
 
-def test_a_call_of_long_ago_is_not_looked_for() -> None:
-    """The look back is short, so that it costs the same however long the history is."""
+def test_only_recent_events_are_searched_for_a_call() -> None:
+    """The cost does not depend on the length of the history."""
     store = MemoryStore()
     session = open_session(HERE, dialect_named("indexed"), store)
     session.call("write_todos", {"mode": "replace", "todos": [{"text": "a"}]})
@@ -80,7 +80,7 @@ def test_a_call_of_long_ago_is_not_looked_for() -> None:
     assert dialect_of_session(HERE, store) is BY_HAND
 
 
-def test_a_settled_dialect_comes_first() -> None:
+def test_a_configured_dialect_takes_precedence() -> None:
     settings = Settings(store=parse_address("unused.db"), session="s", project="/", dialect="declared")
 
     assert dialect_of_session(settings, MemoryStore()).name == "declared"

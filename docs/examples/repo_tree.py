@@ -1,5 +1,5 @@
-"""A tool that lists the tree of a local repository: all that `docs/how-to/write-a-tool.md` tells, in one file."""
-# ruff: noqa: INP001 -- an example stands by itself; docs/ is no package
+"""A tool that lists the files of a local repository: everything in `docs/how-to/write-a-tool.md`, in one file."""
+# ruff: noqa: INP001 -- a standalone example; docs/ is not a package
 
 import asyncio
 import os
@@ -24,11 +24,11 @@ from tildone.kit.formatting import format_count, format_size
 from tildone.kit.signal import AbortSignal
 from tildone.kit.validation import validated
 
-TOLD = 100
-"""How many entries the model reads of one listing."""
+MAX_MODEL_ENTRIES = 100
+"""How many entries of a listing the model reads."""
 
-SHOWN, PREVIEWED = 50, 5
-"""How many entries a person sees, expanded and collapsed."""
+MAX_EXPANDED_ENTRIES, MAX_COLLAPSED_ENTRIES = 50, 5
+"""How many entries a person sees."""
 
 PARAMETERS = {
     "type": "object",
@@ -40,21 +40,21 @@ PARAMETERS = {
 
 
 class RepoTreeParams(TypedDict, total=False):
-    """What `PARAMETERS` describes, for the type checker."""
+    """The arguments that `PARAMETERS` describes, for the type checker."""
 
     path: str
     depth: int
 
 
 class Entry(TypedDict):
-    """A file or folder: its path from the folder that was listed, and the size of a file."""
+    """A file or folder: its path relative to the listed folder, and its size if it is a file."""
 
     path: str
     size: int | None
 
 
 def repo_tree(root: Path) -> ToolDefinition:
-    """The tool for one repository."""
+    """Return the tool for one repository."""
 
     async def execute(
         _tool_call_id: str,
@@ -66,11 +66,12 @@ def repo_tree(root: Path) -> ToolDefinition:
         path = params.get("path", "")
         folder = await asyncio.to_thread(folder_in, root, path)
         entries: list[Entry] = []
-        async for found in listings(folder, params.get("depth", 2), signal):
-            entries += found
+        async for listed in listings(folder, params.get("depth", 2), signal):
+            entries += listed
             send_update(on_update, text_result(f"{format_count(len(entries), 'entry', 'entries')} so far"))
-        entries.sort(key=place)
-        return text_result(told(entries), {"path": path or ".", "entries": entries, "truncated": len(entries) > TOLD})
+        entries.sort(key=tree_order)
+        truncated = len(entries) > MAX_MODEL_ENTRIES
+        return text_result(model_text(entries), {"path": path or ".", "entries": entries, "truncated": truncated})
 
     return validated(
         ToolDefinition(
@@ -91,7 +92,7 @@ def repo_tree(root: Path) -> ToolDefinition:
 
 
 def folder_in(root: Path, path: str) -> Path:
-    """The folder that a path leads to, which must be in the repository."""
+    """Return the folder at `path`, which must be in the repository."""
     folder = (root / path).resolve()
     if not folder.is_relative_to(root.resolve()) or not folder.is_dir():
         raise FileNotFoundError(f'Could not find the folder "{path}" in the repository "{root.name}"')
@@ -99,20 +100,20 @@ def folder_in(root: Path, path: str) -> Path:
 
 
 async def listings(folder: Path, depth: int, signal: AbortSignal | None) -> AsyncIterator[list[Entry]]:
-    """The entries of one folder after another, as deep as wanted. Between two of them the work can be stopped."""
-    waiting_for = [(folder, depth)]
-    while waiting_for:
+    """Yield the entries of each folder, down to `depth` levels. The signal is checked before each folder."""
+    pending = [(folder, depth)]
+    while pending:
         if signal is not None:
             signal.raise_if_aborted()
-        here, levels = waiting_for.pop()
-        found = await asyncio.to_thread(listing, here)
+        current, levels = pending.pop()
+        sizes = await asyncio.to_thread(sizes_in, current)
         if levels > 1:
-            waiting_for += [(path, levels - 1) for path, size in found.items() if size is None]
-        yield [{"path": path.relative_to(folder).as_posix(), "size": size} for path, size in found.items()]
+            pending += [(path, levels - 1) for path, size in sizes.items() if size is None]
+        yield [{"path": path.relative_to(folder).as_posix(), "size": size} for path, size in sizes.items()]
 
 
-def listing(folder: Path) -> dict[Path, int | None]:
-    """What is in a folder, with the sizes of files. Links are not followed, so that no circle is walked."""
+def sizes_in(folder: Path) -> dict[Path, int | None]:
+    """Return the entries of a folder with the sizes of files. Links are not followed: they could form a cycle."""
     with os.scandir(folder) as scanned:
         return {
             Path(entry.path): None if entry.is_dir(follow_symlinks=False) else entry.stat(follow_symlinks=False).st_size
@@ -121,15 +122,15 @@ def listing(folder: Path) -> dict[Path, int | None]:
         }
 
 
-def place(entry: Entry) -> list[tuple[bool, str]]:
-    """Where an entry stands in the tree: under its folder, folders before files, then by name."""
+def tree_order(entry: Entry) -> list[tuple[bool, str]]:
+    """Return the sort key of an entry: below its folder, folders before files, then by name."""
     *folders, name = entry["path"].split("/")
     return [*((False, folder) for folder in folders), (entry["size"] is not None, name)]
 
 
-def told(entries: list[Entry]) -> str:
-    """The tree as the model reads it."""
-    lines = [line(entry) for entry in entries[:TOLD]]
+def model_text(entries: list[Entry]) -> str:
+    """Return the tree as the model reads it."""
+    lines = [line(entry) for entry in entries[:MAX_MODEL_ENTRIES]]
     left = len(entries) - len(lines)
     more = (
         [f"… {format_count(left, 'more entry', 'more entries')}: list a folder by its path to see them"] if left else []
@@ -138,7 +139,7 @@ def told(entries: list[Entry]) -> str:
 
 
 def line(entry: Entry, folder_sign: str = "", file_sign: str = "") -> str:
-    """One entry, under its folder. A name with line breaks is still one line."""
+    """Return one line for an entry, indented below its folder, even if its name contains line breaks."""
     *folders, name = " ".join(entry["path"].splitlines()).split("/")
     indent = "  " * len(folders)
     if entry["size"] is None:
@@ -159,14 +160,14 @@ def render_result(result: ToolResult, options: RenderOptions) -> Component:
     entries: list[Entry] = result.details["entries"]
     folders = sum(entry["size"] is None for entry in entries)
     contents = f"{format_count(folders, 'folder')}, {format_count(len(entries) - folders, 'file')}"
-    limit = SHOWN if options.expanded else PREVIEWED
-    shown = "\n".join(line(entry, "📁 ", "📄 ") for entry in entries[:limit])
+    limit = MAX_EXPANDED_ENTRIES if options.expanded else MAX_COLLAPSED_ENTRIES
+    lines = "\n".join(line(entry, "📁 ", "📄 ") for entry in entries[:limit])
     fields = [
         Field("Location", result.details["path"], show_collapsed=True),
         Field("Contents", contents, show_collapsed=True),
     ]
     if entries:
-        fields.append(Field("", Text(shown), show_collapsed=True))
+        fields.append(Field("", Text(lines), show_collapsed=True))
     return ToolBody(
         tuple(fields), expanded=options.expanded, footer=footer(result, options, hidden=len(entries) - limit)
     )
@@ -175,7 +176,7 @@ def render_result(result: ToolResult, options: RenderOptions) -> Component:
 def footer(result: ToolResult, options: RenderOptions, *, hidden: int) -> ToolFooter:
     items = []
     if result.details["truncated"]:
-        items.append(Item("model read", f"first {TOLD} entries"))
+        items.append(Item("model read", f"first {MAX_MODEL_ENTRIES} entries"))
     if hidden > 0:
         items.append(Item("not shown", format_count(hidden, "entry", "entries")))
     if hidden > 0 and not options.expanded:

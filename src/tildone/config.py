@@ -1,4 +1,4 @@
-"""Settings: where plans are kept, which session this is, how an agent is run.
+"""Settings: which store and session are used, and how an agent is run.
 
 Precedence, highest first: flags, environment variables (`TILDONE_…`), the project's `tildone.toml`, the user's
 `config.toml`, defaults.
@@ -40,8 +40,8 @@ class Settings:
     Without `dialect`, the one that the session was written in is used. `session_dir` holds the conversations of
     `tildone run`. `agents_dir` holds the registry of agents. `named_session` is `session` if it was set explicitly, and
     None if it is the project's by default. `max_nudges`, `max_same`, `max_minutes` (also `max_cost`, in dollars) bound
-    how long an agent is kept going; `countdown` is how many seconds pass before each nudge of `tildone run`. Without
-    `gate`, hooks never keep an agent from stopping.
+    how long an agent is continued; `countdown` is the number of seconds before each nudge of `tildone run`. Without
+    `gate`, hooks never prevent an agent from stopping.
     """
 
     store: StoreAddress
@@ -62,69 +62,69 @@ class Settings:
 
 
 def load(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> Settings:
-    """The settings in force in `folder`.
+    """Return the settings that apply in `folder`.
 
     Raises:
         UsageError: a settings file cannot be read, or a setting is unknown or invalid.
     """
     project = project_root(folder)
-    said = _from_file(os.path.join(_config_home(environ), "tildone", "config.toml"))
-    said |= _from_file(os.path.join(project, PROJECT_FILE))
-    nearer = {key: environ[f"TILDONE_{key.upper()}"] for key in KEYS if environ.get(f"TILDONE_{key.upper()}")}
-    nearer |= {key: flags[_flag(key)] for key in KEYS if flags.get(_flag(key))}
-    said |= {key: _parsed(key, held) for key, held in nearer.items()}
+    settings = _from_file(os.path.join(_config_home(environ), "tildone", "config.toml"))
+    settings |= _from_file(os.path.join(project, PROJECT_FILE))
+    texts = {key: environ[f"TILDONE_{key.upper()}"] for key in KEYS if environ.get(f"TILDONE_{key.upper()}")}
+    texts |= {key: flags[_flag(key)] for key in KEYS if flags.get(_flag(key))}
+    settings |= {key: _parsed(key, text) for key, text in texts.items()}
     data = data_folder(environ)
     return Settings(
-        store=store_address(said.get("store", os.path.join(data, "tildone.db")), folder),
-        session=said.get("session", project),
+        store=store_address(settings.get("store", os.path.join(data, "tildone.db")), folder),
+        session=settings.get("session", project),
         project=project,
-        dialect=said.get("dialect"),
-        model=said.get("model"),
-        session_dir=_absolute(said.get("session_dir", os.path.join(data, "sessions", folder_name(folder))), folder),
-        max_nudges=said.get("max_nudges"),
-        countdown=said.get("countdown", DEFAULT_COUNTDOWN_SECONDS),
-        phases=tuple((key, said[key]) for key in PHASES if key in said),
+        dialect=settings.get("dialect"),
+        model=settings.get("model"),
+        session_dir=_absolute(settings.get("session_dir", os.path.join(data, "sessions", folder_name(folder))), folder),
+        max_nudges=settings.get("max_nudges"),
+        countdown=settings.get("countdown", DEFAULT_COUNTDOWN_SECONDS),
+        phases=tuple((key, settings[key]) for key in PHASES if key in settings),
         agents_dir=os.path.join(data, "agents"),
-        named_session=said.get("session"),
-        max_same=said.get("max_same"),
-        max_minutes=said.get("max_minutes"),
-        max_cost=said.get("max_cost"),
-        gate=said.get("gate") != "off",
+        named_session=settings.get("session"),
+        max_same=settings.get("max_same"),
+        max_minutes=settings.get("max_minutes"),
+        max_cost=settings.get("max_cost"),
+        gate=settings.get("gate") != "off",
     )
 
 
 def origins(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> dict[str, str]:
-    """Where each setting that is not a default comes from: a file, a variable or a flag."""
-    found: dict[str, str] = {}
+    """Return the origin of each setting that is not a default: a file, an environment variable or a flag."""
+    sources: dict[str, str] = {}
     for file in (
         os.path.join(_config_home(environ), "tildone", "config.toml"),
         os.path.join(project_root(folder), PROJECT_FILE),
     ):
-        found |= dict.fromkeys(_from_file(file), file)
-    found |= {key: f"$TILDONE_{key.upper()}" for key in KEYS if environ.get(f"TILDONE_{key.upper()}")}
-    return found | {key: f"--{_flag(key)}" for key in KEYS if flags.get(_flag(key))}
+        sources |= dict.fromkeys(_from_file(file), file)
+    sources |= {key: f"$TILDONE_{key.upper()}" for key in KEYS if environ.get(f"TILDONE_{key.upper()}")}
+    return sources | {key: f"--{_flag(key)}" for key in KEYS if flags.get(_flag(key))}
 
 
 def data_folder(environ: Mapping[str, str]) -> str:
-    """The folder in which plans are kept by default."""
+    """Return the folder of the default store, the conversations and the registry of agents."""
     return os.path.join(_data_home(environ), "tildone")
 
 
 def folder_name(folder: str) -> str:
-    """The name of the folder that keeps the conversations of a working folder."""
+    """Return the name of the subfolder for the conversations of a working folder."""
     path = folder.removeprefix("/").removeprefix("\\")
     return f"--{path.translate(_SEPARATORS)}--"
 
 
 def project_root(folder: str) -> str:
-    """The root of the git repository that contains `folder`, else the folder itself; symbolic links resolved."""
-    folder = here = os.path.realpath(folder)
-    while not os.path.exists(os.path.join(here, ".git")):
-        above = os.path.dirname(here)
-        if above == here:
+    """Return the root of the git repository that contains `folder`, else `folder`, with symbolic links resolved."""
+    folder = candidate = os.path.realpath(folder)
+    while not os.path.exists(os.path.join(candidate, ".git")):
+        parent = os.path.dirname(candidate)
+        if parent == candidate:
             return folder
-        here = above
-    return here
+        candidate = parent
+    return candidate
 
 
 def store_address(text: str, folder: str) -> StoreAddress:
@@ -149,63 +149,67 @@ def _from_file(path: str) -> dict[str, Any]:
         return {}
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
-    # Late, because loading it takes longer than a whole command; most people have no such file.
+    # Late, because loading it takes longer than most commands take to run, and few users have such a file.
     import tomllib  # noqa: PLC0415  see above
 
     try:
-        said = tomllib.loads(text.decode())
+        settings = tomllib.loads(text.decode())
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: this is not UTF-8 text") from error
+        raise UsageError(f"{path}: the file is not UTF-8 text") from error
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from error
-    for key, held in said.items():
-        _check(path, key, held)
-    return said | _resolved(said, os.path.dirname(path))
+    for key, setting in settings.items():
+        _check(path, key, setting)
+    return settings | _resolved(settings, os.path.dirname(path))
 
 
-def _resolved(said: dict[str, Any], folder: str) -> dict[str, str]:
-    """The settings that name paths, relative to the folder of the file that they stand in."""
-    found = {}
-    if "store" in said:
-        found["store"] = str(store_address(said["store"], folder))
-    if "session_dir" in said:
-        found["session_dir"] = _absolute(said["session_dir"], folder)
-    return found
+def _resolved(settings: dict[str, Any], folder: str) -> dict[str, str]:
+    """Return the settings that name paths, made absolute relative to the folder of the settings file."""
+    paths = {}
+    if "store" in settings:
+        paths["store"] = str(store_address(settings["store"], folder))
+    if "session_dir" in settings:
+        paths["session_dir"] = _absolute(settings["session_dir"], folder)
+    return paths
 
 
-def _check(path: str, key: str, held: object) -> None:
+def _check(path: str, key: str, setting: object) -> None:
     if key not in KEYS and key not in PHASES:
         raise UsageError(f"{path}: there is no setting {key!r}; {nearest(key, KEYS)}")
-    if key in TEXTS and (not isinstance(held, str) or not held):
-        raise UsageError(f"{path}: {key} must be some text in quotes")
-    if key in NUMBERS and (not isinstance(held, int) or isinstance(held, bool) or held < 0):
+    if key in TEXTS and (not isinstance(setting, str) or not setting):
+        raise UsageError(f"{path}: {key} must be a non-empty string in quotes")
+    if key in NUMBERS and (not isinstance(setting, int) or isinstance(setting, bool) or setting < 0):
         raise UsageError(f"{path}: {key} must be a whole number, 0 or more")
-    if key in AMOUNTS and (not isinstance(held, int | float) or isinstance(held, bool) or not 0 <= held < _INFINITY):
+    if key in AMOUNTS and not _is_amount(setting):
         raise UsageError(f"{path}: {key} must be a number of dollars, 0 or more")
-    if key in CHOICES and held not in CHOICES[key]:
+    if key in CHOICES and setting not in CHOICES[key]:
         raise UsageError(f"{path}: {key} must be {_either(key)}")
 
 
-def _parsed(key: str, said: str) -> Any:
+def _parsed(key: str, text: str) -> Any:
     """Parse the text of an environment variable or a flag."""
-    if key in CHOICES and said not in CHOICES[key]:
-        raise UsageError(f"{_flag(key)} must be {_either(key)}, not {said!r}")
+    if key in CHOICES and text not in CHOICES[key]:
+        raise UsageError(f"{_flag(key)} must be {_either(key)}, not {text!r}")
     if key in AMOUNTS:
-        return _amount(key, said)
+        return _amount(key, text)
     if key not in NUMBERS:
-        return said
-    if not said.isdecimal():
-        raise UsageError(f"{_flag(key)} must be a whole number, 0 or more, not {said!r}")
-    return int(said)
+        return text
+    if not text.isdecimal():
+        raise UsageError(f"{_flag(key)} must be a whole number, 0 or more, not {text!r}")
+    return int(text)
 
 
-def _amount(key: str, said: str) -> float:
+def _is_amount(setting: object) -> bool:
+    return isinstance(setting, int | float) and not isinstance(setting, bool) and 0 <= setting < _INFINITY
+
+
+def _amount(key: str, text: str) -> float:
     try:
-        amount = float(said)
+        amount = float(text)
     except ValueError:
         amount = _INFINITY
     if not 0 <= amount < _INFINITY:
-        raise UsageError(f"{_flag(key)} must be a number of dollars, 0 or more, not {said!r}")
+        raise UsageError(f"{_flag(key)} must be a number of dollars, 0 or more, not {text!r}")
     return amount
 
 
@@ -218,8 +222,8 @@ def _flag(key: str) -> str:
 
 
 def nearest(word: str, known: tuple[str, ...]) -> str:
-    """A hint for an unknown word: the closest known one, else all of them."""
-    # Late, because only a mistake needs it.
+    """Return a hint for an unknown word: the closest known one, else all of them."""
+    # Late, because it is only needed for an error message.
     from difflib import get_close_matches  # noqa: PLC0415  see above
 
     close = get_close_matches(word, known, 1)

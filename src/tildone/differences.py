@@ -104,7 +104,7 @@ DIFFERENCES = (
     ),
     Difference(
         id="strict-types",
-        original="Its host converts 1.5, true and null to integers, null to text, and single items to lists.",
+        original="Its framework converts 1.5, true and null to integers, null to text, and single items to lists.",
         tildone="Text that is an integer is converted to one, and a number to text; any other wrong type is refused.",
         why="A wrong guess changes the plan; a refusal costs one short call.",
         tags=("coercion", "framework-text"),

@@ -1,4 +1,4 @@
-"""What the tests of agents share: a project, a time, two running processes and a few agents."""
+"""Constants for the tests of agents: a project, a time, two running processes and a few agents."""
 
 import os
 

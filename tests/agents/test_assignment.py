@@ -1,4 +1,4 @@
-"""Which session an agent works on: found again, kept apart from other agents', and never mistaken for another."""
+"""The choice of an agent's session: it is found again and never shared by accident."""
 
 from concurrent.futures import ThreadPoolExecutor
 

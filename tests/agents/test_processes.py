@@ -1,4 +1,4 @@
-"""Process look-ups: the process of an agent, and when a process started."""
+"""Process queries: the process of an agent, and when a process started."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The records of agents: written whole, read with suspicion, removed when they are old."""
+"""The records of agents are written atomically, validated when read, and removed when they are old."""
 
 import os
 import subprocess
@@ -49,7 +49,7 @@ def test_the_format_of_a_record_is_fixed(agents: AgentRegistry, tmp_path: Path) 
 
 
 def test_an_agent_that_has_ended_is_not_active(agents: AgentRegistry) -> None:
-    """Its process has ended, or it was not heard of for an hour if that is not known, or for a week."""
+    """Its process has ended, or its record is an hour old and its process unknown, or its record is a week old."""
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     agents.save(Agent(AgentId("claude", "a"), PROJECT, None, ended.pid, NOW))

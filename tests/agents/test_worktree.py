@@ -79,7 +79,7 @@ def test_every_change_gives_another_fingerprint(repository: Path, change: Callab
 def test_a_second_edit_to_a_changed_file_gives_another_fingerprint(
     repository: Path, change: Callable[[Path], None], name: str
 ) -> None:
-    """What git reports of it is the same; its size or time differs."""
+    """The output of git is the same, but the size or the time differs."""
     change(repository)
     with (repository / name).open("a", encoding="utf-8") as file:
         file.write("# more\n")
@@ -189,7 +189,7 @@ def test_without_git_installed_every_file_counts(repository: Path, monkeypatch: 
 
 
 def test_a_folder_too_large_to_read_has_no_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That of a part would change with the part that was read."""
+    """The part that was read could differ from one stop to the next."""
     for number in range(5):
         (tmp_path / str(number)).touch()
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.clients.agents import talking
 from tests.clients.model import Model
-from tests.host.models.wire import Turn
+from tests.host.models.model_server import Turn
 from tests.rpc.client import PROGRAM, Client, Record
 from tildone.config import Settings
 from tildone.log.address import parse_address

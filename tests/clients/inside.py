@@ -15,7 +15,7 @@ from tests.cli.person import PROGRAM
 from tests.clients.agents import AGENTS, TIMEOUT_SECONDS, Launch, ProcessResult, Sandbox, environment
 from tests.clients.model import DONE, SIDE_ANSWER, Model, offered_tools, with_offered_names
 from tests.clients.supervisor import supervised
-from tests.host.models.wire import Asked, Turn, calls_of
+from tests.host.models.model_server import ReceivedRequest, Turn, calls_of
 from tildone.agents.registry import Agent, AgentRegistry
 from tildone.log.state import latest_state
 from tildone.stores.sqlite.store import SqliteStore
@@ -37,10 +37,10 @@ class PatientModel(Model):
 
     def __init__(self, *script: Turn, wait: Turn | None = None) -> None:
         super().__init__(*script)
-        self.early: list[Asked] = []
+        self.early: list[ReceivedRequest] = []
         self._wait = wait
 
-    def respond(self, request: Asked) -> Turn:
+    def respond(self, request: ReceivedRequest) -> Turn:
         number = len(self.requests)
         turn = self.script[number] if number < len(self.script) else DONE
         if self._wait is None or len(self.early) >= MAX_WAITS or is_ready(request, turn):
@@ -58,7 +58,7 @@ class TwoAgentModel(Model):
         self._left = {task: list(script) for task, script in scripts.items()}
         self._wait = wait
 
-    def respond(self, request: Asked) -> Turn:
+    def respond(self, request: ReceivedRequest) -> Turn:
         names, text = offered_tools(request.body), json.dumps(request.body)
         left = next((script for task, script in self._left.items() if task in text), [])
         if not names:
@@ -73,7 +73,7 @@ class TwoAgentModel(Model):
         return with_offered_names(turn, names)
 
 
-def is_ready(request: Asked, turn: Turn) -> bool:
+def is_ready(request: ReceivedRequest, turn: Turn) -> bool:
     """Whether every tool that a turn calls is offered, or none is offered at all."""
     names = offered_tools(request.body)
     return not names or all(any(offered.endswith(name) for offered in names) for name, _ in calls_of(turn))
@@ -203,12 +203,12 @@ def typed(name: str, command: Sequence[str], task: str, *, resume: bool) -> list
     return [*words, *{"gemini": ["--resume", "latest"]}.get(name, ["--continue"])]
 
 
-def without_tools(request: Asked) -> str:
+def without_tools(request: ReceivedRequest) -> str:
     """Everything in a request except for the tools."""
     return json.dumps({key: item for key, item in request.body.items() if key != "tools"}, ensure_ascii=False)
 
 
-def last_message(request: Asked) -> str:
+def last_message(request: ReceivedRequest) -> str:
     """The last message of a request."""
     for key in ("messages", "input", "contents"):
         if key in request.body:

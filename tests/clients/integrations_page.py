@@ -40,18 +40,18 @@ NOTES = {
 OPENING = """\
 # Integrations
 
-What tildone does inside the coding agents that `tildone install` knows. The first table is made from tests: each coding
-agent is installed in the version that is named, `tildone install` is all that is done to it, and a model on the same
-machine answers from a script. `python -m tests.clients.integrations_page` runs them and writes this page.
+This page lists what tildone does in the coding agents that `tildone install` supports. The first table is generated
+from tests: each coding agent is installed in the given version, `tildone install` is the only configuration, and a
+local model gives scripted answers. `python -m tests.clients.integrations_page` runs the tests and generates this page.
 """
 PROJECT_SCOPE = """\
-Installed with `--scope project`, all of them do the same, once they apply the project's settings: Codex, Gemini CLI and
-pi ask you first whether you trust the folder. When opencode is first started with a plugin it downloads a package, so
-it needs the network that once.
+With `--scope project` the results are the same, as soon as the coding agent applies the settings of the project: Codex,
+Gemini CLI and pi first ask whether you trust the folder. When opencode starts with a plugin for the first time, it
+downloads a package, which requires network access.
 
-## Not tested in the program itself
+## Not tested in the coding agent itself
 
-These can't be run without an account or a screen. Their integrations follow their documentation.
+These coding agents cannot be run without an account or a screen. Their integrations follow their documentation.
 """
 
 Cells = Mapping[tuple[str, str], str]

@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from tests.host.models.wire import Asked, Event, Turn, anthropic_messages, calls_of, chat_completions
+from tests.host.models.model_server import Event, ReceivedRequest, Turn, anthropic_messages, calls_of, chat_completions
 
 DONE: Turn = {"text": "Done."}
 SIDE_ANSWER: Turn = {"text": "ok"}
@@ -30,8 +30,8 @@ class Model:
 
     def __init__(self, *script: Turn) -> None:
         self.script = script
-        self.requests: list[Asked] = []
-        self.side_requests: list[Asked] = []
+        self.requests: list[ReceivedRequest] = []
+        self.side_requests: list[ReceivedRequest] = []
         self._lock = threading.Lock()
         self._server = _Server(self)
 
@@ -48,7 +48,7 @@ class Model:
         """The URL of the server."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
-    def respond(self, request: Asked) -> Turn:
+    def respond(self, request: ReceivedRequest) -> Turn:
         """Record a request, and return the turn that answers it."""
         names = offered_tools(request.body)
         with self._lock:
@@ -117,7 +117,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
         if encode is None:
             self._reply(404, "application/json", json.dumps({"error": {"message": f"unknown path {path}"}}))
             return
-        request = Asked(path, dict(self.headers.items()), body)
+        request = ReceivedRequest(path, dict(self.headers.items()), body)
         turn = self.server.model.respond(request)
         answer = "".join(encode(turn, str(len(self.server.model.requests))))
         self._reply(200, "application/json" if encode is gemini_whole else "text/event-stream", answer)

@@ -8,7 +8,7 @@ import pytest
 from tests.clients.agents import Sandbox
 from tests.clients.inside import CLIENTS, GO_ON, TASK, WAIT, Inside, PatientModel, install, last_message, serving
 from tests.clients.model import Model, offered_tools
-from tests.host.models.wire import Turn
+from tests.host.models.model_server import Turn
 
 pytestmark = pytest.mark.slow
 MakeSandbox = Callable[[Model], Sandbox]

@@ -11,7 +11,7 @@ from tests.clients.agents import Sandbox, talking
 from tests.clients.conversations import prompt_and_wait
 from tests.clients.inside import GO_ON, TASK, Inside, install, last_message, serving
 from tests.clients.model import Model
-from tests.host.models.wire import Turn
+from tests.host.models.model_server import Turn
 
 pytestmark = pytest.mark.slow
 MakeSandbox = Callable[[Model], Sandbox]

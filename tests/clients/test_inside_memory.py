@@ -17,7 +17,7 @@ from tests.clients.inside import (
     without_tools,
 )
 from tests.clients.model import Model
-from tests.host.models.wire import Turn
+from tests.host.models.model_server import Turn
 
 pytestmark = pytest.mark.slow
 MakeSandbox = Callable[[Model], Sandbox]

@@ -1,4 +1,4 @@
-"""The three worlds that recorded vectors are replayed in."""
+"""The adapters that replay recorded vectors on tildone."""
 
 from tests.conformance.declarative import Declarative
 from tests.conformance.phases import Phases

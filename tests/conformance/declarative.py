@@ -1,4 +1,4 @@
-"""`TodoWrite` as recorded vectors call it: below the door, in a folder of its own, at a time they choose."""
+"""Replays the vectors of `TodoWrite`: without argument validation, in a temporary folder, at the recorded time."""
 
 import re
 import shutil
@@ -18,7 +18,7 @@ TIME_MS = re.compile(r'^    "time_ms": \d+', re.MULTILINE)
 
 
 class Declarative:
-    """A world: a project folder, a session, and a clock that the vector sets."""
+    """A project folder, a session, and a clock that the vector sets."""
 
     def __init__(self, setup: dict[str, Any]) -> None:
         self.root = Path(tempfile.mkdtemp())

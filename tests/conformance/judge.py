@@ -1,7 +1,7 @@
-"""Recorded vectors: how they are read, replayed in a world, and judged.
+"""Read, replay and judge recorded vectors.
 
-A vector is a recording of one of the systems that tildone grew out of: calls, and what came back. `python -m
-tests.conformance` judges a folder of them and prints a table.
+A vector is a recording of one of the original systems: calls and their results. `python -m tests.conformance` judges a
+folder of vectors and prints a table.
 """
 
 import json
@@ -16,13 +16,13 @@ Answer = dict[str, Any]
 
 
 class World(Protocol):
-    """One of the systems, freshly begun: it answers a vector's calls one after the other."""
+    """One of the original systems, as tildone implements it, in its initial state."""
 
     def step(self, call: dict[str, Any], vector: Vector, /) -> Answer: ...
 
 
 Worlds = Mapping[str, Callable[[dict[str, Any]], World]]
-"""By the name of the system, what makes a world from a vector's setup."""
+"""For each system, a function that creates a world from a vector's setup."""
 
 VECTORS = Path(__file__).with_name("vectors")
 
@@ -49,7 +49,7 @@ RELAXED = frozenset(
         "reminder-cannot-be-closed",
     }
 )
-"""Tags of vectors whose recorded answer tildone may deliberately differ from."""
+"""Tags of vectors from whose recorded answers tildone may deliberately differ."""
 
 INFORMATIVE = re.compile("rendered|coerced|source|info_.*|upstream_.*")
 RAISED = ("throws", "raises")
@@ -69,7 +69,7 @@ class Judgement(NamedTuple):
 
 
 def vectors(folder: Path) -> Iterator[Vector]:
-    """Every vector of every file. Lines end at line feeds only: texts hold other line breaks."""
+    """Yield every vector of every file. Only line feeds end a line, because texts may contain other line breaks."""
     for file in sorted(folder.glob("*.jsonl")):
         with file.open(encoding="utf-8", newline="\n") as lines:
             yield from map(json.loads, lines)
@@ -78,7 +78,7 @@ def vectors(folder: Path) -> Iterator[Vector]:
 def judge(vector: Vector, worlds: Worlds) -> Judgement:
     """Replay a vector and compare every answer.
 
-    An answer that crashed where none was recorded to fails whatever the tags say.
+    A crash fails regardless of the tags, unless the original crashed, too.
     """
     world = worlds[vector["system"]](vector.get("setup") or {})
     alternatives = vector.get("alt_expects", {}).get("expects")
@@ -101,14 +101,14 @@ def judge(vector: Vector, worlds: Worlds) -> Judgement:
 
 
 def same(got: Answer, want: Answer) -> bool:
-    """Whether an answer is the recorded one. Of a call that raised, only what it left behind is compared."""
+    """Return whether an answer is the recorded one. For a call that raised, only the state after it is compared."""
     if _raised(want):
         return all(matches(got[key], want[key]) for key in AFTERWARDS if key in want and key in got)
     return not differences(got, want)
 
 
 def differences(got: Answer, want: Answer) -> dict[str, Any]:
-    """What was wanted and what came, for each key that counts and differs."""
+    """Return the expected and the actual value of each relevant key that differs."""
     return {
         key: {"want": value, "got": got.get(key, "absent")}
         for key, value in want.items()
@@ -117,7 +117,7 @@ def differences(got: Answer, want: Answer) -> dict[str, Any]:
 
 
 def matches(got: Any, want: Any) -> bool:
-    """Equal, except that `{"$own": true}` is matched by any words that hold every piece in `contains`."""
+    """Return whether values are equal. `{"$own": true}` matches any text that contains every piece in `contains`."""
     match want:
         case {"$own": True}:
             pieces = want.get("contains", ())
@@ -141,7 +141,7 @@ def _raised(want: Answer) -> bool:
 
 
 def _answer(world: World, call: dict[str, Any], vector: Vector) -> Answer:
-    """What the world answers, as JSON gives it back; a crash is an answer too."""
+    """The answer of the world, converted to JSON and back. A crash is an answer, too."""
     try:
         answer: Answer = json.loads(json.dumps(world.step(call, vector)))
     except Exception as error:  # noqa: BLE001  one crash must not end the replay of all

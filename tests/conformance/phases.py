@@ -41,7 +41,7 @@ LEVELS = {"info": "status", "warning": "warning", "error": "error"}
 
 
 class Phases:
-    """One host with the extension plugged in, and a clock that stands still."""
+    """One host with the extension loaded, and a manual clock."""
 
     def __init__(self, setup: Json) -> None:
         session = setup.get("session", {})
@@ -56,7 +56,7 @@ class Phases:
             self.extension.conversation_plan.adopt(phases_in(cached))
 
     def step(self, call: Json, _vector: Json) -> Json:
-        """What the recorded call gives here."""
+        """Execute a recorded call and return the answer."""
         self.entries_before = len(self.stage.entries)
         self.stage.events.clear()
         self.stage.screen.notices.clear()
@@ -84,7 +84,7 @@ class Phases:
         return {"markdown": portable_checklist(phases_in(call["phases"]))}
 
     def from_markdown(self, call: Json) -> Json:
-        """As `/todo import` takes it over."""
+        """As `/todo import` reads it."""
         reading = read(call["markdown"], FIRST_PHASE)
         plan = reduce(Plan(), [Write(reading.plan.phases)], PHASED.rules).after
         return {"phases": phases_out(plan), "errors": [str(problem) for problem in reading.problems]}
@@ -212,7 +212,7 @@ class Phases:
         return True
 
     def _prepare_editor(self, editor: Json) -> None:
-        """What the person's editor does with a text; it is closed without saving if it fails or is not there."""
+        """Script the person's editor. It is closed without saving if it fails or is missing."""
         self.stage.screen.edits.clear()
         self.stage.screen.types = [None if editor.keys() & {"command", "exit"} else editor.get("text", str)]
 

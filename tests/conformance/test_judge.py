@@ -1,4 +1,4 @@
-"""The judge is strict where the recordings are, and nowhere else."""
+"""The judge is as strict as the recordings demand."""
 
 from collections import Counter
 from typing import Any
@@ -10,7 +10,7 @@ from tests.conformance.judge import Judgement, Verdict, differences, judge, matc
 
 
 class Echo:
-    """A world that answers what the call says; what cannot be JSON crashes."""
+    """A world that echoes the call; a value that is not JSON makes it crash."""
 
     def __init__(self, setup: dict[str, Any]) -> None:
         self.answer = setup.get("answer", {})
@@ -52,11 +52,11 @@ def vector(*steps: tuple[dict[str, Any], dict[str, Any]], **more: Any) -> dict[s
     ],
 )
 def test_values_match_deeply_and_in_type(got: object, want: object, *, equal: bool) -> None:
-    """But for words of our own, which need only hold the pieces asked for."""
+    """Except for `$own` texts, which only have to contain the given pieces."""
     assert matches(got, want) is equal
 
 
-def test_informative_keys_and_keys_that_were_not_asked_for_do_not_count() -> None:
+def test_informative_and_unexpected_keys_do_not_count() -> None:
     """A missing key does."""
     want = {"a": 1, "rendered": 1, "coerced": 1, "source": 1, "info_x": 1, "upstream_y": 1}
 
@@ -64,8 +64,8 @@ def test_informative_keys_and_keys_that_were_not_asked_for_do_not_count() -> Non
     assert differences({}, want) == {"a": {"want": 1, "got": "absent"}}
 
 
-def test_of_a_call_that_raised_only_what_it_left_behind_counts() -> None:
-    """Failing in another way is as good, corrupting the list is not."""
+def test_for_a_call_that_raised_only_the_state_after_it_counts() -> None:
+    """It may fail in another way, but it must not corrupt the list."""
     want = {"throws": True, "todos_after": [1], "text": "boom"}
 
     assert same({"crashed": "boom"}, want)
@@ -74,14 +74,14 @@ def test_of_a_call_that_raised_only_what_it_left_behind_counts() -> None:
 
 
 def test_a_vector_passes_when_every_step_does() -> None:
-    """Its setup makes the world."""
+    """The world is created from the vector's setup."""
     good = vector(({"x": 1}, {"x": 1, "s": 2}), ({}, {"s": 2}), setup={"answer": {"s": 2}})
 
     assert judge(good, WORLDS) == Judgement(Verdict.PASS)
 
 
-def test_the_first_difference_is_told() -> None:
-    """With the step and the call that made it."""
+def test_the_first_difference_is_reported() -> None:
+    """With its step and call."""
     bad = vector(({"x": 1}, {"x": 1}), ({"x": 2}, {"x": 3}), ({"x": 4}, {"x": 5}))
 
     assert judge(bad, WORLDS) == Judgement(
@@ -91,12 +91,12 @@ def test_the_first_difference_is_told() -> None:
 
 @pytest.mark.parametrize(("tag", "verdict"), [("line-break", Verdict.RELAXED), ("js-whitespace", Verdict.FAIL)])
 def test_only_some_tags_excuse_a_difference(tag: str, verdict: Verdict) -> None:
-    """A tag that merely describes the input excuses nothing."""
+    """A tag that only describes the input does not."""
     assert judge(vector(({"x": 1}, {"x": 2}), tags=[tag]), WORLDS).verdict is verdict
 
 
-def test_an_alternative_reading_is_accepted_as_a_whole_or_not_at_all() -> None:
-    """One step of each reading is neither."""
+def test_an_alternative_is_accepted_only_as_a_whole() -> None:
+    """The two readings cannot be mixed."""
     steps = (({"x": 1}, {"x": 9}), ({"x": 2}, {"x": 2}))
 
     other = vector(*steps, alt_expects={"expects": [{"x": 1}, {"x": 2}]})
@@ -106,8 +106,8 @@ def test_an_alternative_reading_is_accepted_as_a_whole_or_not_at_all() -> None:
     assert judge(mixed, WORLDS).verdict is Verdict.FAIL
 
 
-def test_a_crash_fails_whatever_the_tags_say() -> None:
-    """Unless the recording crashed, too."""
+def test_a_crash_fails_regardless_of_the_tags() -> None:
+    """Unless the original crashed, too."""
     crash = {"crash": "here"}
 
     assert judge(vector((crash, {}), tags=["upstream-bug"]), WORLDS).verdict is Verdict.FAIL
@@ -115,7 +115,7 @@ def test_a_crash_fails_whatever_the_tags_say() -> None:
 
 
 def test_the_table_has_a_row_for_each_kind_and_verdict() -> None:
-    """And the sums below."""
+    """Followed by the totals."""
     counts = Counter({("b", Verdict.PASS): 2, ("b", Verdict.RELAXED): 1, ("a", Verdict.FAIL): 3})
 
     assert table(counts) == [
@@ -128,6 +128,6 @@ def test_the_table_has_a_row_for_each_kind_and_verdict() -> None:
 
 
 def test_judging_nothing_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
-    """A prefix that no kind begins with is a typing error."""
+    """A prefix that matches no kind is a typing error."""
     assert main(["--only", "no such kind"]) == 1
     assert capsys.readouterr().out.startswith("0 passed")

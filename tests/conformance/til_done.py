@@ -1,4 +1,4 @@
-"""Replays the vectors of pi-til-done: the extension in a host that records what reaches it."""
+"""Replays the vectors of pi-til-done: the extension in a host that records every call to it."""
 
 import asyncio
 import itertools
@@ -37,11 +37,11 @@ RESTS = {
     RestReason.ABORTED: "skip:aborted",
     RestReason.ALL_DONE: "skip:all_done",
 }
-"""How the recordings name the reasons that the original has. It knows no others."""
+"""The names that the recordings use for the original's reasons."""
 
 
 class TilDone:
-    """One host with the extension plugged in, and a clock that stands still."""
+    """One host with the extension loaded, and a manual clock."""
 
     def __init__(self, setup: Json) -> None:
         self.clock = FakeClock()
@@ -51,7 +51,7 @@ class TilDone:
         self.host.load([("til-done", indexed(self._open))])
 
     def step(self, call: Json, _vector: Json) -> Json:
-        """What the recorded call gives here, and what reached the host meanwhile."""
+        """Execute a recorded call and return the answer, with the calls to the host."""
         before = len(self.effects)
         answer: Json = getattr(self, call["op"])(call)
         return {"effects": self.effects[before:], **answer}
@@ -165,7 +165,7 @@ class RecordingSession(Session):
 
 
 class RecordingHost(Host):
-    """A host without a model: what would be said or shown is written down, and fails when it is told to."""
+    """A host without a model. It records messages and output, and fails when scripted to."""
 
     def __init__(self, world: TilDone, *, has_ui: bool) -> None:
         self.world = world
@@ -187,7 +187,7 @@ class RecordingHost(Host):
 
 
 class RecordingUI:
-    """A screen that writes down what it is shown."""
+    """A screen that records its output."""
 
     def __init__(self, world: TilDone, *, has_ui: bool) -> None:
         self.world = world
@@ -217,7 +217,7 @@ class RecordingUI:
 
 
 class Remembered(Transcript):
-    """A conversation of which only the branch is known."""
+    """A conversation with only a branch."""
 
     def __init__(self, records: list[Json]) -> None:
         super().__init__({"id": "vector"}, now=lambda: 0, new_id=str)
@@ -228,7 +228,7 @@ class Remembered(Transcript):
 
 
 class NoModel:
-    """Nobody to ask."""
+    """A model that is never called."""
 
     api = provider = id = "none"
 
@@ -236,7 +236,7 @@ class NoModel:
         raise NotImplementedError(request, signal)
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """There is nothing to close."""
 
 
 def record(world: TilDone, kind: str, **facts: Any) -> None:
@@ -261,7 +261,7 @@ def wrong(tool: ToolDefinition, arguments: Any) -> Sequence[SchemaProblem]:
 
 
 def decision_word(decision: Decision) -> str:
-    """A decision as the recordings name it."""
+    """Return the recordings' name for a decision."""
     match decision:
         case GoOn():
             return "continue"

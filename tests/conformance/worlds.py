@@ -1,4 +1,4 @@
-"""The systems that tildone is measured against, each as tildone answers for it."""
+"""The original systems, by name, with the adapters that replay their vectors."""
 
 from tests.conformance.adapters import Declarative, Phases, TilDone
 from tests.conformance.judge import Worlds

@@ -1,16 +1,16 @@
 """Conversations: Markdown that a person reads, a test replays and the documentation includes.
 
-A quoted paragraph is a call, and the indented block below it is the reply:
+A quoted paragraph is an action; the indented block below it is the result:
 
     > edit_todos {"action": "complete", "indices": [0]}
 
         Completed [0]
 
-A call is the name of a tool and its arguments, on one or more quoted lines; `⟨ab × 3⟩` expands to `ababab`.
-`/turn ended` ends the agent's turn, `/context` starts its next one, `/completions` prints the log of finished plans,
-and `/person TEXT` adds a task as a person. In a reply, a line `...` matches any number of lines.
+A tool call is the tool's name and its arguments, on one or more quoted lines; `⟨ab × 3⟩` in it means `ababab`. Other
+actions: `/turn ended` ends the agent's turn, `/context` starts its next one, `/completions` prints the log of completed
+plans, and `/person TEXT` adds a task as a person. In a reply, `...` on a line of its own matches any lines.
 
-`python -m tests.conversations [FILE …]` rewrites the files (all by default) with the current replies.
+`python -m tests.conversations [FILE …]` rewrites the files (by default, all of them) with the current replies.
 """
 
 import re
@@ -42,13 +42,13 @@ def conversations() -> list[Path]:
 
 
 def dialect_of(file: Path) -> Dialect:
-    """Return the dialect that the file's directory is named after."""
+    """Return the dialect that the file's folder is named after."""
     name = file.parent.name
     return dialect_named(name)
 
 
 def replayed(document: str, dialect: Dialect, root: Path) -> str:
-    """Return the document with the replies of a new session; `root` is the project's directory."""
+    """Return the document with the replies of a new session; `root` is the project's folder."""
     ids = count()
     session = Session(
         MemoryStore(),
@@ -61,8 +61,8 @@ def replayed(document: str, dialect: Dialect, root: Path) -> str:
 
     def step(written: re.Match[str]) -> str:
         reply = _reply(session, root, _call(written["call"]))
-        matched = written["reply"] and matches(INDENTED.sub("", written["reply"]), reply)
-        return f"{written['call']}\n{written['reply'] if matched else _indented(reply)}"
+        kept = written["reply"] and matches(INDENTED.sub("", written["reply"]), reply)
+        return f"{written['call']}\n{written['reply'] if kept else _indented(reply)}"
 
     return STEP.sub(step, document)
 

@@ -1,4 +1,4 @@
-"""Every conversation file replays as written."""
+"""The replies in every conversation file are current."""
 
 from difflib import unified_diff
 from pathlib import Path
@@ -14,8 +14,8 @@ every_conversation = pytest.mark.parametrize(
 
 
 @every_conversation
-def test_a_conversation_replays_as_written(file: Path, tmp_path: Path) -> None:
-    """A failure shows the diff that would update the file."""
+def test_a_conversation_has_the_current_replies(file: Path, tmp_path: Path) -> None:
+    """Replayed in a new session; a failure shows how the file would change."""
     written = file.read_text(encoding="utf-8")
 
     actual = replayed(written, dialect_of(file), tmp_path)
@@ -24,16 +24,16 @@ def test_a_conversation_replays_as_written(file: Path, tmp_path: Path) -> None:
 
 
 @every_conversation
-def test_a_conversation_has_a_title_and_something_to_replay(file: Path) -> None:
-    """The file is a page of the documentation, and a page without calls tests nothing."""
+def test_a_conversation_has_a_title_and_at_least_one_call(file: Path) -> None:
+    """It is a page for people, and a page without calls proves nothing."""
     written = file.read_text(encoding="utf-8")
 
     assert written.startswith("# ")
     assert STEP.search(written)
 
 
-def test_replaying_inserts_the_actual_replies(tmp_path: Path) -> None:
-    """Missing replies are inserted and wrong ones replaced; prose and calls are unchanged."""
+def test_replaying_puts_the_current_reply_under_every_call(tmp_path: Path) -> None:
+    """Missing replies are added and wrong ones replaced; prose and calls stay."""
     document = (
         '# T\n\nFirst.\n\n> write_todos {"mode": "append",\n>  "todos": [{"text": "a"}]}\n\nThen:\n\n'
         "> list_todos {}\n\n    a lie\n\n    of two parts\n\nEnd.\n"
@@ -45,8 +45,8 @@ def test_replaying_inserts_the_actual_replies(tmp_path: Path) -> None:
     )
 
 
-def test_an_empty_reply_is_shown(tmp_path: Path) -> None:
-    """There is no context, no completion and no nudge."""
+def test_empty_replies_are_shown(tmp_path: Path) -> None:
+    """No context, no log entry, and no prompt to continue."""
     document = "> /context\n\n> /completions\n\n> /turn ended\n"
 
     assert replayed(document, INDEXED, tmp_path) == (
@@ -56,7 +56,7 @@ def test_an_empty_reply_is_shown(tmp_path: Path) -> None:
 
 
 def test_an_agent_without_progress_is_not_continued(tmp_path: Path) -> None:
-    """The limit is twenty nudges in a row."""
+    """After the twentieth nudge in a row."""
     document = '> write_todos {"mode": "append", "todos": [{"text": "a"}]}\n\n' + "> /turn ended\n\n" * 21
 
     assert replayed(document, INDEXED, tmp_path).endswith("\n    (the agent is let go: 20 nudges)\n\n")

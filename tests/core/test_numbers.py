@@ -1,4 +1,4 @@
-"""Numbers stay with tasks."""
+"""Task numbers are assigned once and never change."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ def numbers(plan: Plan) -> dict[str, int]:
     return {task.text: task.number for task in plan.tasks}
 
 
-def order(plan: Plan) -> list[list[str]]:
+def texts_by_phase(plan: Plan) -> list[list[str]]:
     return [[task.text for task in phase.tasks] for phase in plan.phases]
 
 
@@ -38,8 +38,8 @@ def test_without_the_rule_there_are_no_numbers() -> None:
     assert after(Plan(), Append((Task("a"),)), rules=Rules()) == plan_of("a")
 
 
-def test_a_number_is_never_given_again() -> None:
-    """Not even that of a task that is gone, whoever took it away and under whatever rules."""
+def test_a_number_is_never_reused() -> None:
+    """Not even the number of a removed task, whatever the rules."""
     shorter = after(ABC, Remove(Named("c")), rules=Rules())
     longer = after(shorter, Append((Task("d"),)), rules=Rules())
 
@@ -47,8 +47,8 @@ def test_a_number_is_never_given_again() -> None:
     assert longer.last_number == 4
 
 
-def test_a_plan_written_anew_keeps_the_numbers_of_what_it_kept() -> None:
-    """As after an edit by hand: texts are recognised, each once, in their order."""
+def test_a_rewritten_plan_keeps_the_numbers_of_unchanged_texts() -> None:
+    """As after a manual edit: texts are matched in order, each number once."""
     doubled = after(ABC, Append((Task("a"),)))
 
     edited = after(doubled, Write((Phase("", (Task("c", COMPLETED), Task("a"), Task("a"), Task("a"), Task("new"))),)))
@@ -64,8 +64,8 @@ def test_a_task_keeps_its_number_whatever_its_status() -> None:
     assert marked.tasks == (Task("a", number=1), Task("b", COMPLETED, ("why",), 2), Task("c", COMPLETED, (), 3))
 
 
-def test_numbers_that_no_task_has_are_refused() -> None:
-    """All of them at once; 0 is nobody's number."""
+def test_unknown_numbers_are_refused() -> None:
+    """All of them are reported at once; 0 is not a number of any task."""
     outcome = reduce(ABC, [Mark(Numbered((1, 0, 9)), COMPLETED)], NUMBERED)
 
     assert outcome.faults == (faults.NoSuchNumber((0, 9)),)
@@ -73,7 +73,7 @@ def test_numbers_that_no_task_has_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "before", "wanted"),
+    ("target", "before", "expected"),
     [
         ((3,), (1,), ["c", "a", "b"]),
         ((1,), (3,), ["b", "a", "c"]),
@@ -83,45 +83,45 @@ def test_numbers_that_no_task_has_are_refused() -> None:
         ((1, 1), None, ["b", "c", "a"]),
     ],
 )
-def test_tasks_move_before_another_or_to_the_end(
-    target: tuple[int, ...], before: tuple[int, ...] | None, wanted: list[str]
+def test_tasks_move_in_front_of_another_or_to_the_end(
+    target: tuple[int, ...], before: tuple[int, ...] | None, expected: list[str]
 ) -> None:
-    """In the order they are named; one that would stand before itself stays."""
+    """They keep the order in which they are selected. A move of a task to itself changes nothing."""
     moved = after(ABC, Move(Numbered(target), Numbered(before) if before else None))
 
-    assert order(moved) == [wanted]
+    assert texts_by_phase(moved) == [expected]
     assert numbers(moved) == numbers(ABC)
 
 
-def test_a_task_moves_into_the_phase_of_the_one_it_goes_before() -> None:
+def test_a_task_moves_into_the_phase_of_its_destination() -> None:
     plan = Plan((Phase("A", (Task("a"), Task("b"))), Phase("B", (Task("c"), Task("d")))))
 
-    assert order(after(plan, Move(At((0,)), Named("d")))) == [["b"], ["c", "a", "d"]]
-    assert order(after(plan, Move(At((3,)), At((0,))))) == [["d", "a", "b"], ["c"]]
-    assert order(after(plan, Move(At((0,))))) == [["b"], ["c", "d", "a"]]
+    assert texts_by_phase(after(plan, Move(At((0,)), Named("d")))) == [["b"], ["c", "a", "d"]]
+    assert texts_by_phase(after(plan, Move(At((3,)), At((0,))))) == [["d", "a", "b"], ["c"]]
+    assert texts_by_phase(after(plan, Move(At((0,))))) == [["b"], ["c", "d", "a"]]
 
 
-def test_a_move_of_or_to_what_is_not_there_is_refused() -> None:
+def test_a_move_of_or_to_a_missing_task_is_refused() -> None:
     for step in (Move(Numbered((9,))), Move(Numbered((1,)), Numbered((9,))), Move(Named("x"))):
         assert reduce(ABC, [step], NUMBERED).after == ABC
         assert len(reduce(ABC, [step], NUMBERED).faults) == 1
     assert reduce(Plan(), [Move(Numbered(()))], NUMBERED).after == Plan()
 
 
-@pytest.mark.parametrize(("status", "anew"), [(COMPLETED, True), (PENDING, False), (BLOCKED, False)])
-def test_what_is_added_to_a_finished_plan_begins_another(status: Status, anew: bool) -> None:  # noqa: FBT001  a parameter of the test
-    """If it is meant to; numbers go on."""
+@pytest.mark.parametrize(("status", "clears"), [(COMPLETED, True), (PENDING, False), (BLOCKED, False)])
+def test_clear_finished_clears_a_plan_without_open_tasks(status: Status, clears: bool) -> None:  # noqa: FBT001  a parameter of the test
+    """Numbers continue."""
     plan = after(ABC, Mark(Numbered((1, 2)), COMPLETED), Mark(Numbered((3,)), status))
 
-    begun = after(plan, Append((Task("d"),), clear_finished=True))
+    cleared = after(plan, Append((Task("d"),), clear_finished=True))
     added = after(plan, Append((Task("d"),)))
 
-    assert numbers(begun) == ({"d": 4} if anew else numbers(added))
+    assert numbers(cleared) == ({"d": 4} if clears else numbers(added))
     assert numbers(added) == {"a": 1, "b": 2, "c": 3, "d": 4}
 
 
 @given(plans.plans, plans.steps)
-def test_every_task_has_a_number_of_its_own_for_ever(plan: Plan, steps: list[Step]) -> None:
+def test_numbers_stay_unique_and_stable_under_any_steps(plan: Plan, steps: list[Step]) -> None:
     """Whatever happens to it in between, its number is its own, and none is above what was counted."""
     first = reduce(plan, [], NUMBERED).after
     later = reduce(first, steps, Rules(numbered=True, atomic=False)).after

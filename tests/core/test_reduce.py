@@ -39,7 +39,7 @@ def texts(plan: Plan) -> list[str]:
 
 
 def test_one_refused_op_undoes_its_whole_batch() -> None:
-    """Atomic rules: the good half of the batch is not kept."""
+    """Under atomic rules, the valid half of the batch is not applied."""
     plan = plan_of("schema", "migration")
     steps = [Mark(At((0,)), COMPLETED), Mark(At((7,)), COMPLETED)]
 
@@ -49,8 +49,8 @@ def test_one_refused_op_undoes_its_whole_batch() -> None:
     assert outcome.faults == (faults.OutOfRange((7,), last=1),)
 
 
-def test_accumulating_rules_keep_the_good_ops_and_gather_the_faults() -> None:
-    """The batch goes on after a fault."""
+def test_non_atomic_rules_apply_valid_ops_and_collect_the_faults() -> None:
+    """The batch continues after a fault."""
     steps: list[Step] = [Mark(Named("ghost"), COMPLETED), Mark(Named("a"), COMPLETED), Remove(InPhase("Z"))]
 
     outcome = reduce(plan_of("a"), steps, GATHER)
@@ -59,28 +59,25 @@ def test_accumulating_rules_keep_the_good_ops_and_gather_the_faults() -> None:
     assert outcome.faults == (faults.TaskMissing("ghost", empty=False), faults.PhaseMissing("Z"))
 
 
-def test_a_batch_may_name_a_task_it_just_appended() -> None:
-    """Selectors are resolved when their turn comes."""
+def test_a_batch_may_select_a_task_that_it_appended() -> None:
+    """Selectors are resolved step by step."""
     outcome = reduce(Plan(), [Append((Task("new"),), "A"), Mark(Named("new"), IN_PROGRESS)], FREE)
 
     assert outcome.after == Plan((Phase("A", (Task("new", IN_PROGRESS),)),))
 
 
-def test_write_puts_other_phases_in_place() -> None:
-    """Nothing of the old plan is left."""
+def test_write_replaces_all_phases() -> None:
     assert reduce(plan_of("a"), [Write((Phase("B"),))], FREE).after == Plan((Phase("B"),))
 
 
 @pytest.mark.parametrize("op", [Write((Phase("", (Task("ab"),)),)), Append((Task("ab"),)), Insert((Task("ab"),), 0)])
-def test_a_text_over_the_limit_is_refused_by_every_way_in(op: Op) -> None:
-    """The limit counts for new tasks, however they come."""
+def test_every_op_that_adds_tasks_refuses_a_text_over_the_limit(op: Op) -> None:
     outcome = reduce(plan_of("x"), [op], Rules(max_text=1))
 
     assert outcome == Outcome(plan_of("x"), plan_of("x"), (faults.TextTooLong(0, 1),))
 
 
-def test_more_than_one_active_task_is_refused_where_at_most_one_may_be() -> None:
-    """A written plan is taken as it is or not at all."""
+def test_a_written_plan_with_too_many_active_tasks_is_refused() -> None:
     two = (Phase("", (Task("a", IN_PROGRESS), Task("b", IN_PROGRESS))),)
 
     assert reduce(Plan(), [Write(two)], Rules(focus=Focus.AT_MOST_ONE)).faults == (faults.TooManyActive(2),)
@@ -88,15 +85,15 @@ def test_more_than_one_active_task_is_refused_where_at_most_one_may_be() -> None
 
 
 def test_append_goes_to_the_last_phase_unless_one_is_named() -> None:
-    """And makes the named one when it is missing."""
+    """A named phase that is missing is created."""
     assert texts(reduce(TWO_PHASES, [Append((Task("d"),))], FREE).after) == ["a", "b", "c", "d"]
     assert texts(reduce(TWO_PHASES, [Append((Task("d"),), "A")], FREE).after) == ["a", "b", "d", "c"]
     assert reduce(Plan(), [Append((Task("d"),))], FREE).after == plan_of("d")
     assert reduce(TWO_PHASES, [Append((), "C")], FREE).after.phases[-1] == Phase("C")
 
 
-def test_a_double_is_skipped_and_the_rest_appended() -> None:
-    """Doubles are looked for in the whole plan and in the request itself."""
+def test_duplicates_are_skipped_and_the_other_tasks_appended() -> None:
+    """Duplicates are detected in the whole plan and in the request itself."""
     unique = Rules(unique_texts=True, atomic=False)
 
     outcome = reduce(TWO_PHASES, [Append((Task("a"), Task("d"), Task("d")), "B")], unique)
@@ -105,8 +102,8 @@ def test_a_double_is_skipped_and_the_rest_appended() -> None:
     assert outcome.faults == (faults.DuplicateTask("a"), faults.DuplicateTask("d"))
 
 
-def test_growing_past_the_limit_is_refused() -> None:
-    """By appending and by inserting; even nothing cannot be added to a list that is too long already."""
+def test_adding_tasks_beyond_the_limit_is_refused() -> None:
+    """Appending and inserting; adding no tasks to a plan over the limit is refused as well."""
     rules = Rules(max_tasks=2)
 
     assert reduce(plan_of("a", "b"), [Append((Task("c"),))], rules).faults == (faults.TooManyTasks(1, 2, 2),)
@@ -115,8 +112,8 @@ def test_growing_past_the_limit_is_refused() -> None:
     assert reduce(plan_of("a"), [Append((Task("b"),))], rules).after == plan_of("a", "b")
 
 
-def test_insert_gives_its_first_task_the_position() -> None:
-    """Across phases too, at the end of one rather than the start of the next."""
+def test_insert_places_its_first_task_at_the_position() -> None:
+    """At a phase boundary, at the end of the earlier phase."""
     for at, expected in enumerate(["nabc", "anbc", "abnc", "abcn"]):
         outcome = reduce(TWO_PHASES, [Insert((Task("n"),), at)], FREE)
         assert texts(outcome.after) == list(expected)
@@ -126,17 +123,17 @@ def test_insert_gives_its_first_task_the_position() -> None:
 
 @pytest.mark.parametrize("at", [-1, 4])
 def test_inserting_outside_the_plan_is_refused(at: int) -> None:
-    """The range is told."""
+    """The fault contains the valid range."""
     assert reduce(TWO_PHASES, [Insert((), at)], FREE).faults == (faults.BadPosition(at, 3),)
 
 
-def test_marking_by_position_needs_tasks() -> None:
-    """An empty plan has no range to tell."""
+def test_marking_by_position_in_an_empty_plan_is_refused() -> None:
+    """There is no valid range to report."""
     assert reduce(Plan((Phase("A"),)), [Mark(At((0,)), COMPLETED)], FREE).faults == (faults.NoTasks(),)
 
 
-def test_every_selector_finds_what_it_names() -> None:
-    """By position, text, phase, all."""
+def test_every_selector_selects_its_tasks() -> None:
+    """By position, text and phase, and all tasks."""
     cases: list[tuple[Selector, str]] = [
         (At((2, 0)), "cpc"),
         (Named("b"), "pcp"),
@@ -147,13 +144,13 @@ def test_every_selector_finds_what_it_names() -> None:
         assert statuses(reduce(TWO_PHASES, [Mark(target, COMPLETED)], FREE).after) == expected
 
 
-def test_a_missing_task_says_whether_there_is_any() -> None:
-    """A dialect may want to add a hint."""
+def test_a_missing_task_fault_says_whether_the_plan_is_empty() -> None:
+    """A dialect may add a hint."""
     assert reduce(Plan((Phase("A"),)), [Remove(Named("x"))], FREE).faults == (faults.TaskMissing("x", empty=True),)
 
 
-def test_starting_one_task_puts_the_others_back() -> None:
-    """Where only one may be in progress; elsewhere they stay."""
+def test_starting_a_task_resets_the_others_to_pending() -> None:
+    """If only one may be in progress; otherwise they stay."""
     plan = flat(Task("a", IN_PROGRESS), Task("b"))
 
     assert statuses(reduce(plan, [Mark(Named("b"), IN_PROGRESS)], ONE).after) == "pi"
@@ -161,8 +158,8 @@ def test_starting_one_task_puts_the_others_back() -> None:
     assert statuses(reduce(plan, [Mark(Named("a"), IN_PROGRESS)], ONE).after) == "ip"
 
 
-def test_of_equal_tasks_the_first_open_one_is_meant() -> None:
-    """So each can be closed in its turn; when all are closed, the first."""
+def test_a_shared_text_selects_the_first_open_task() -> None:
+    """Each can be closed in turn. If all are closed, the first is selected."""
     plan = plan_of("twin", "twin")
 
     once = reduce(plan, [Mark(Named("twin"), COMPLETED)], FREE).after
@@ -172,8 +169,8 @@ def test_of_equal_tasks_the_first_open_one_is_meant() -> None:
     assert [statuses(plan) for plan in (once, twice, again)] == ["cp", "ca", "pa"]
 
 
-def test_removing_leaves_the_phase() -> None:
-    """One task, a phase's tasks, all tasks; of equal tasks, the first."""
+def test_removing_tasks_keeps_their_phases() -> None:
+    """One task, the tasks of a phase, all tasks; of equal tasks, the first."""
     assert texts(reduce(TWO_PHASES, [Remove(Named("b"))], FREE).after) == ["a", "c"]
     assert reduce(TWO_PHASES, [Remove(InPhase("B"))], FREE).after.phases[1] == Phase("B")
     assert reduce(TWO_PHASES, [Remove(Everything())], FREE).after == Plan((Phase("A"), Phase("B")))
@@ -181,8 +178,8 @@ def test_removing_leaves_the_phase() -> None:
     assert statuses(reduce(twins, [Remove(Named("twin"))], FREE).after) == "p"
 
 
-def test_notes_add_up() -> None:
-    """In the order they were given; an empty one is refused."""
+def test_notes_accumulate() -> None:
+    """In order; an empty note is refused."""
     plan = reduce(plan_of("a"), [Note(Named("a"), "one"), Note(At((0,)), "two")], FREE).after
 
     assert plan.tasks[0].notes == ("one", "two")
@@ -191,7 +188,7 @@ def test_notes_add_up() -> None:
 
 
 def test_a_fault_among_the_steps_is_a_fault_of_the_batch() -> None:
-    """A request that could not be put as a change still has its place in the order."""
+    """A request that could not be expressed as an op keeps its place in the order."""
     missing = faults.MissingField("task", "start")
     steps: list[Step] = [Mark(Named("a"), COMPLETED), missing]
 
@@ -199,8 +196,8 @@ def test_a_fault_among_the_steps_is_a_fault_of_the_batch() -> None:
     assert statuses(reduce(plan_of("a"), steps, GATHER).after) == "c"
 
 
-def test_settling_keeps_the_first_active_task_and_promotes_when_there_is_none() -> None:
-    """Each focus in its way."""
+def test_enforcing_the_focus_keeps_the_first_active_task_or_promotes_one() -> None:
+    """Depending on the focus."""
     two = flat(Task("a", COMPLETED), Task("b", IN_PROGRESS), Task("c", IN_PROGRESS))
     none = flat(Task("a", COMPLETED), Task("b"), Task("c"))
 
@@ -210,14 +207,14 @@ def test_settling_keeps_the_first_active_task_and_promotes_when_there_is_none() 
     assert enforce_focus(plan_of(), ONE) == Plan()
 
 
-def test_length_is_counted_in_the_unit_asked_for() -> None:
-    """An emoji is one code point and two UTF-16 units."""
+def test_length_is_measured_in_the_given_unit() -> None:
+    """An emoji is one code point and two UTF-16 code units."""
     assert [length("a😀", unit) for unit in (Unit.CODE_POINT, Unit.UTF16)] == [2, 3]
 
 
 @given(plans.plans, plans.steps, plans.rules)
-def test_no_program_breaks_the_focus(plan: Plan, steps: list[Step], rules: Rules) -> None:
-    """However wild the batch: afterwards as many tasks are in progress as the rules say."""
+def test_no_batch_violates_the_focus(plan: Plan, steps: list[Step], rules: Rules) -> None:
+    """The number of tasks in progress always follows the rules."""
     outcome = reduce(plan, steps, rules)
 
     refused = rules.atomic and outcome.faults
@@ -231,15 +228,15 @@ def test_no_program_breaks_the_focus(plan: Plan, steps: list[Step], rules: Rules
 
 @given(plans.plans, plans.steps, plans.rules)
 def test_an_atomic_refusal_changes_nothing(plan: Plan, steps: list[Step], rules: Rules) -> None:
-    """Faults and changes never come together under atomic rules."""
+    """Under atomic rules, an outcome never has both faults and changes."""
     outcome = reduce(plan, steps, rules)
 
     assert not (rules.atomic and outcome.faults and outcome.changed)
 
 
 @given(plans.plans, plans.steps, plans.rules)
-def test_no_program_grows_a_plan_past_its_limits(plan: Plan, steps: list[Step], rules: Rules) -> None:
-    """Without a write, a plan outgrows its limit only if it was over it before; new texts keep to theirs."""
+def test_no_batch_grows_a_plan_beyond_its_limits(plan: Plan, steps: list[Step], rules: Rules) -> None:
+    """Without a write, a plan exceeds its limit only if it did before; new texts respect theirs."""
     outcome = reduce(plan, [step for step in steps if not isinstance(step, Write)], rules)
 
     if rules.max_tasks is not None:
@@ -250,10 +247,7 @@ def test_no_program_grows_a_plan_past_its_limits(plan: Plan, steps: list[Step], 
 
 
 @given(plans.plans, plans.steps, plans.rules)
-def test_the_same_program_gives_the_same_outcome_and_mutates_nothing(
-    plan: Plan, steps: list[Step], rules: Rules
-) -> None:
-    """Deterministic, and the plan it was given is as it was."""
+def test_reduce_is_deterministic_and_mutates_nothing(plan: Plan, steps: list[Step], rules: Rules) -> None:
     before = repr(plan)
 
     first, second = reduce(plan, steps, rules), reduce(plan, steps, rules)
@@ -264,6 +258,5 @@ def test_the_same_program_gives_the_same_outcome_and_mutates_nothing(
 
 
 @given(plans.plans, plans.rules)
-def test_settling_twice_is_settling_once(plan: Plan, rules: Rules) -> None:
-    """A settled plan has nothing left to settle."""
+def test_enforcing_the_focus_is_idempotent(plan: Plan, rules: Rules) -> None:
     assert enforce_focus(enforce_focus(plan, rules), rules) == enforce_focus(plan, rules)

@@ -1,4 +1,4 @@
-"""The clipboard, by a program that takes it."""
+"""Copying to the clipboard with a program of the platform."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ def install(folder: Path, name: str, script: str) -> None:
 
 @on_posix
 def test_the_first_working_program_receives_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even a text that no encoding has a form for."""
+    """This includes text with lone surrogates."""
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")

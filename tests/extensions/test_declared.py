@@ -1,4 +1,4 @@
-"""The declared list in a host: the envelope, the recap at the end of every request, the log of what was finished."""
+"""The declared list in a host: the envelope, the recap at the end of every request, the completion log."""
 
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ async def test_the_tool_is_registered_by_its_name(tmp_path: Path) -> None:
 
 
 async def test_a_request_ends_with_the_recap_while_a_task_is_open(tmp_path: Path) -> None:
-    """It belongs to the request: the conversation does not grow by it."""
+    """The recap is part of the request and is not stored in the conversation."""
     stage = await on_stage(tmp_path, BEGUN, WORDS, FINISHED)
 
     await stage.says("go")
@@ -80,7 +80,7 @@ async def test_task_text_cannot_close_the_recap(tmp_path: Path) -> None:
 
 
 async def test_a_finished_list_is_logged_in_the_project(tmp_path: Path) -> None:
-    """Each completion of a conversation is one more block in the same file, and the reply says where."""
+    """Every completion of a conversation is appended to the same file, which the reply names."""
     stage = await on_stage(tmp_path, BEGUN, FINISHED, WORDS, BEGUN, FINISHED)
 
     await stage.says("go")
@@ -130,7 +130,7 @@ async def test_an_existing_completion_log_is_used(tmp_path: Path) -> None:
     ],
 )
 async def test_an_invalid_call_gets_an_error_envelope(tmp_path: Path, arguments: Any) -> None:
-    """Whether the schema or the rules of the list turn it away, the answer has the same shape."""
+    """The reply has the same form whether the schema or the rules refuse the call."""
     stage = await on_stage(tmp_path, BEGUN, {"call": ("TodoWrite", arguments)})
 
     await stage.says("go")
@@ -142,7 +142,7 @@ async def test_an_invalid_call_gets_an_error_envelope(tmp_path: Path, arguments:
 
 
 async def test_an_exception_is_an_internal_error_and_changes_nothing(tmp_path: Path) -> None:
-    """The list was written before the log broke: it is taken back."""
+    """The list was written before the log failed, so it is rolled back."""
 
     class Broken:
         def add(self, _entry: object) -> str:
@@ -257,7 +257,7 @@ async def test_the_text_for_people_is_rendered(tmp_path: Path) -> None:
 
 
 async def test_changes_in_the_store_while_closed_remain(tmp_path: Path) -> None:
-    """A person added a task while the agent was away, and the conversation is opened again."""
+    """A person adds a task while the conversation is closed."""
     stage = await on_stage(tmp_path, BEGUN, WORDS)
     await stage.says("go")
     stage.open_session("conversation").change([Append((Task("more"),))])

@@ -1,4 +1,4 @@
-"""til-done in a host, where the recordings do not look."""
+"""The indexed extension in a host, beyond the conformance vectors."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ async def test_every_branch_has_its_own_plan() -> None:
 
 
 async def test_changes_in_the_store_while_closed_remain() -> None:
-    """A person added a task while the agent was away."""
+    """A person adds a task while the conversation is closed."""
     stage = Stage(INDEXED, written("one"), {"text": "ok"})
     await stage.start(indexed(stage.open_session))
     await stage.says("go")
@@ -52,7 +52,7 @@ async def test_changes_in_the_store_while_closed_remain() -> None:
 
 
 async def test_the_nudge_is_built_when_the_countdown_ends() -> None:
-    """From the plan as it is then; not at all when another plan has come, or nothing is left."""
+    """It shows the plan of that moment, and is not sent if no task is open."""
     stage = Stage(INDEXED, written("one", "two"), {"text": "I stop."}, {"text": "Still here."})
     await stage.start(indexed(stage.open_session))
     await stage.says("go")
@@ -70,7 +70,7 @@ async def test_the_nudge_is_built_when_the_countdown_ends() -> None:
 
 
 async def test_an_abort_cancels_the_countdown() -> None:
-    """Nothing is said in the person's place after they said stop."""
+    """No nudge is sent after the person aborted the turn."""
     stage = Stage(INDEXED, written("one"), {"text": "I stop."}, {"text": "stopped", "stopReason": "aborted"})
     await stage.start(indexed(stage.open_session))
     await stage.says("go")
@@ -84,7 +84,7 @@ async def test_an_abort_cancels_the_countdown() -> None:
 
 @pytest.mark.parametrize("details", [None, {}, {"action": "list"}, {"todos": None}, {"todos": [None, {"text": 5}]}])
 async def test_a_result_with_any_details_is_rendered(details: Any) -> None:
-    """A failed call of another host has none, or empty ones: its text is drawn."""
+    """A failed call of another host has no details, or empty ones; then its text is rendered."""
     stage = Stage(INDEXED)
     await stage.start(indexed(stage.open_session))
     render = stage.host.tools["write_todos"].render_result

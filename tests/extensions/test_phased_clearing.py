@@ -1,4 +1,4 @@
-"""Finished tasks leave the plan by themselves, and take nothing along that is not theirs."""
+"""Finished tasks are cleared after a delay, and nothing else is removed."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ WORDS = {"text": "Done for now."}
 
 
 class BusyStore(MemoryStore):
-    """A store that another process holds, for as many writes as it is told."""
+    """A store that is busy for a given number of writes."""
 
     refusals = 0
 
@@ -34,7 +34,7 @@ class BusyStore(MemoryStore):
 
 
 class WatchedStore(MemoryStore):
-    """A store that counts how often it is looked into."""
+    """A store that counts its reads."""
 
     looks = 0
 
@@ -54,7 +54,7 @@ def texts(stage: Stage) -> list[str]:
 
 
 async def test_a_finished_task_is_cleared_after_a_minute() -> None:
-    """Whoever listens is told, the panel follows, and the log says that a timer did it."""
+    """Listeners are notified, the panel is updated, and the event log names the timer as the actor."""
     stage = await on_stage(PLAN, WIRED)
     await stage.says("go")
 
@@ -94,7 +94,7 @@ async def test_tasks_that_are_due_together_are_cleared_in_one_change() -> None:
 
 
 async def test_changes_of_others_remain_after_clearing() -> None:
-    """A task that somebody added, and one that somebody opened again, are both there afterwards."""
+    """A task that was added and one that was reopened are both in the plan afterwards."""
     stage = await on_stage(PLAN, WIRED, WORDS, TESTED)
     await stage.says("go")
     await stage.says("go on")
@@ -109,7 +109,7 @@ async def test_changes_of_others_remain_after_clearing() -> None:
 
 
 async def test_clearing_starts_no_task() -> None:
-    """After `/todo append` nothing is in progress, and it is not for a timer to change that."""
+    """After `/todo append` no task is in progress, and clearing does not change that."""
     stage = await on_stage()
     for typed in ("append A one", "done one", "append A two"):
         await stage.says(f"/todo {typed}")
@@ -153,7 +153,7 @@ async def test_a_negative_delay_disables_clearing() -> None:
 
 
 async def test_clearing_is_not_reported_to_the_model() -> None:
-    """It finished the task itself: only what others do is told."""
+    """The model finished the task itself; only changes by others are reported."""
     stage = await on_stage(PLAN, WIRED)
     await stage.says("go")
 
@@ -164,7 +164,7 @@ async def test_clearing_is_not_reported_to_the_model() -> None:
 
 
 async def test_no_timer_runs_after_the_host_is_closed() -> None:
-    """Whoever closes the host may close the store, too: no timer looks into it afterwards."""
+    """The store may be closed with the host, so no timer may read it afterwards."""
     store = WatchedStore()
     stage = await on_stage(PLAN, WIRED, store=store)
     await stage.says("go")

@@ -1,4 +1,4 @@
-"""A conversation that is opened again after its plan was changed without it."""
+"""A conversation is opened after its plan was changed in the store."""
 
 from tests.extensions.stage import Stage
 from tildone.core.ops import Append
@@ -10,7 +10,7 @@ INIT = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "
 
 
 async def test_changes_in_the_store_while_closed_remain_and_are_reported() -> None:
-    """The model reads of it with the next prompt."""
+    """The model reads the change with the next prompt."""
     stage = Stage(PHASED, INIT, {"text": "ok", "stopReason": "aborted"}, {"text": "ok", "stopReason": "aborted"})
     await stage.start(phases(stage.open_session))
     await stage.says("go")

@@ -1,4 +1,4 @@
-"""A conversation that is opened again has its plan again."""
+"""The plan is restored when a conversation is opened again."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def plan_on(stage: Stage) -> Plan:
 
 
 async def test_finished_tasks_are_not_restored() -> None:
-    """What is left is the plan; a person still sees the whole of it."""
+    """The plan consists of open tasks; a person still sees all of them."""
     stage = await resumed(Stage(PHASED, entries=[result_of(HALF_DONE)]))
 
     await stage.says("/todo")
@@ -51,7 +51,7 @@ async def test_finished_tasks_are_not_restored() -> None:
 
 
 async def test_the_valid_ops_of_a_failed_batch_are_restored() -> None:
-    """Its result is an error, which no host reads a plan from, so the plan is written down beside it."""
+    """Its result is an error, which hosts ignore, so the plan is written as a snapshot."""
     stage = await resumed(Stage(PHASED, PLAN, HALF_WRONG))
     await stage.says("go")
 
@@ -70,7 +70,7 @@ async def test_a_failed_call_without_changes_writes_no_snapshot() -> None:
 
 
 async def test_a_plan_that_is_only_in_the_store_is_reported_to_the_model() -> None:
-    """A person planned before the conversation began: the model reads the plan with its first prompt."""
+    """A person wrote the plan before the conversation began; the model reads it with its first prompt."""
     stage = Stage(PHASED)
     stage.open_session("conversation").change((Append((Task("wire"), Task("test")), "A"),))
     await resumed(stage)

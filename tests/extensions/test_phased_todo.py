@@ -1,4 +1,4 @@
-"""`/todo` in a host: a person's changes, made in the plan, in the session, and known to the model."""
+"""`/todo` in a host: a person's changes are applied, recorded, and reported to the model."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +21,7 @@ BEGUN = Plan((Phase("A", (Task("wire", Status.IN_PROGRESS), Task("test"))),))
 
 
 class OvertakenStore(MemoryStore):
-    """A store to which another process writes just before our next write."""
+    """A store in which another process writes just before our next write."""
 
     faster: Callable[[], object] | None = None
 
@@ -50,7 +50,7 @@ def plan_on(stage: Stage) -> Plan:
 
 
 async def test_a_persons_change_is_recorded_and_reported() -> None:
-    """The edit is in the session for the next start, and in the conversation for the next request."""
+    """The edit is recorded for the next start, and reported with the next request."""
     stage = await on_stage(PLAN)
     await stage.says("go")
 
@@ -66,7 +66,7 @@ async def test_a_persons_change_is_recorded_and_reported() -> None:
 
 
 async def test_a_change_during_a_turn_continues_the_agent() -> None:
-    """The model was about to stop; it reads the change before it does."""
+    """The model was about to stop, and reads the change first."""
 
     async def person_types() -> Json:
         await stage.host.prompt("/todo append A ship")
@@ -103,7 +103,7 @@ async def test_an_editor_that_is_closed_changes_nothing() -> None:
 
 
 async def test_invalid_text_can_be_edited_again() -> None:
-    """What was typed is what the editor opens with."""
+    """The editor opens with the text that was typed."""
     stage = await on_stage(PLAN)
     await stage.says("go")
     stage.screen.types = ["# A\nnonsense\n", "# A\n- [ ] sense\n"]
@@ -127,7 +127,7 @@ async def test_invalid_text_can_be_discarded() -> None:
 
 
 async def test_an_edit_that_conflicts_is_shown_again() -> None:
-    """The agent added a task while the person was typing: neither work is lost unseen."""
+    """The agent adds a task while the person is typing; neither change is lost."""
     stage = await on_stage(PLAN)
     await stage.says("go")
 
@@ -143,7 +143,7 @@ async def test_an_edit_that_conflicts_is_shown_again() -> None:
 
 
 async def test_a_command_uses_the_current_plan() -> None:
-    """What was last written down in this conversation is no longer the plan."""
+    """The plan that was last recorded in the conversation is out of date."""
     stage = await on_stage(PLAN)
     await stage.says("go")
     stage.open_session("conversation").change((Append((Task("new"),), "A"),))
@@ -154,7 +154,7 @@ async def test_a_command_uses_the_current_plan() -> None:
 
 
 async def test_a_conflicting_command_is_applied_to_the_changed_plan() -> None:
-    """Another process wrote between our look and our write: what it did stays."""
+    """Another process writes between our read and our write; its change remains."""
     stage = await on_stage(PLAN, store=OvertakenStore())
     await stage.says("go")
 
@@ -169,7 +169,7 @@ async def test_a_conflicting_command_is_applied_to_the_changed_plan() -> None:
 
 
 async def test_a_command_whose_task_was_removed_is_refused() -> None:
-    """The task is gone by the time it is to be marked: that is said, and nothing is written."""
+    """The task is removed before it can be marked; an error is shown and nothing is written."""
     stage = await on_stage(PLAN, store=OvertakenStore())
     await stage.says("go")
 

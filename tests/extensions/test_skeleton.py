@@ -1,4 +1,4 @@
-"""The skeleton alone: a dialect without an extension of its own, in a host."""
+"""The skeleton alone, with a dialect that has no extension of its own."""
 
 from typing import Any
 
@@ -79,7 +79,7 @@ async def test_a_paused_agent_is_not_continued() -> None:
 
 
 async def test_arguments_in_another_form_are_interpreted() -> None:
-    """The tool reads its arguments as it does everywhere else."""
+    """The host interprets arguments as every other caller does."""
     stage = await on_stage({"call": ("todo", {"items": "- one\n- two"})}, {"call": ("todo", {"sing": 1})}, STOPS)
     stage.open_session("conversation").set_directive(Directive.PAUSE)
 
@@ -91,7 +91,7 @@ async def test_arguments_in_another_form_are_interpreted() -> None:
 
 
 async def test_the_plan_is_added_to_the_context_at_the_start_of_a_turn() -> None:
-    """What it has read there it is not told again with the next call."""
+    """The next reply does not repeat the plan."""
     stage = await on_stage({"call": ("todo", {"start": 1})}, STOPS)
     session = stage.open_session("conversation")
     session.execute(BRIEF.tools[0], {"ops": [["add", "one"]], "hints": []})
@@ -105,7 +105,7 @@ async def test_the_plan_is_added_to_the_context_at_the_start_of_a_turn() -> None
 
 
 async def test_every_branch_has_its_own_plan() -> None:
-    """The plan and the status follow the conversation, with the numbers that tasks had there."""
+    """The plan, its task numbers and the status are those of the branch."""
     stage = await on_stage(ADDED, STOPS, {"call": ("todo", {"done": 1, "add": ["three"]})}, STOPS)
     stage.open_session("conversation").set_directive(Directive.PAUSE)
     await stage.says("first")

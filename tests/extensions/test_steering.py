@@ -1,4 +1,4 @@
-"""What a person wants of an agent of our own: paused at the end of its turn, stopped at its next tool call."""
+"""Steering of the host's agent: a pause at the end of its turn, a stop at its next tool call."""
 
 import os
 from pathlib import Path
@@ -25,9 +25,9 @@ INIT: Answer = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase"
 WORDS: Answer = {"text": "I stop."}
 
 
-def steer(stage: Stage, course: Directive) -> None:
-    """As a person does it: in another process."""
-    stage.open_session("conversation").set_directive(course)
+def steer(stage: Stage, directive: Directive) -> None:
+    """Set the directive, as another process would."""
+    stage.open_session("conversation").set_directive(directive)
 
 
 def users(stage: Stage) -> list[str]:
@@ -42,7 +42,7 @@ async def on_stage(*script: Answer, agents: AgentRegistry | None = None) -> Stag
 
 
 async def test_a_stopped_agent_ends_its_turn_before_the_next_tool_call() -> None:
-    """The model is not asked again, and the call is not made."""
+    """There is no further request to the model, and the call is not executed."""
     stage = Stage(INDEXED)
 
     async def meanwhile() -> dict[str, Any]:
@@ -64,7 +64,7 @@ async def test_a_stopped_agent_ends_its_turn_before_the_next_tool_call() -> None
 
 
 async def test_a_stopped_agent_sends_no_request_until_it_is_resumed() -> None:
-    """A prompt does not undo it."""
+    """A new prompt does not resume the agent."""
     stage = await on_stage(WRITE, WORDS)
     await stage.says("go")
     steer(stage, Directive.STOP)
@@ -89,29 +89,29 @@ async def test_a_paused_agent_gets_no_nudge() -> None:
     assert users(stage) == ["go"]
 
 
-@pytest.mark.parametrize("course", [Directive.PAUSE, Directive.STOP])
-async def test_a_directive_during_the_countdown_prevents_the_nudge(course: Directive) -> None:
-    """The person said so while it was counted down."""
+@pytest.mark.parametrize("directive", [Directive.PAUSE, Directive.STOP])
+async def test_a_directive_during_the_countdown_prevents_the_nudge(directive: Directive) -> None:
+    """The directive is set during the countdown."""
     stage = await on_stage(WRITE, WORDS)
     await stage.says("go")
 
-    steer(stage, course)
+    steer(stage, directive)
     stage.clock.advance(10_000)
     await stage.host.settled()
 
     assert users(stage) == ["go"]
 
 
-@pytest.mark.parametrize("course", list(Directive))
-async def test_only_an_agent_with_the_go_directive_is_reminded(course: Directive) -> None:
+@pytest.mark.parametrize("directive", list(Directive))
+async def test_only_an_agent_with_the_go_directive_is_reminded(directive: Directive) -> None:
     stage = Stage(PHASED, INIT, WORDS)
     await stage.start(phases(stage.open_session))
-    steer(stage, course)
+    steer(stage, directive)
 
     await stage.says("go")
 
     reminded = [event for event in stage.events if event["type"] == "todo_reminder"]
-    assert bool(reminded) is (course is Directive.GO)
+    assert bool(reminded) is (directive is Directive.GO)
 
 
 async def test_an_agent_with_a_declared_list_can_be_stopped(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from tests.plans import COMPLETED, plan_of
 from tildone.core.plan import Task, flat
-from tildone.core.query import Progress
+from tildone.core.query import PlanProgress
 from tildone.history.branch_lines import branch_lines
 from tildone.history.branches import Branch, branches
 from tildone.kit.text import display_width
@@ -90,7 +90,7 @@ def test_before_the_first_change_there_is_a_branch_without_an_end() -> None:
         "      added “one”",
     ]
     assert shown(events, "a")[1:3] == ["· b  t1  0/1", "    from root:"]
-    assert branches([], None) == [Branch(None, Progress(0, 0), current=True)]
+    assert branches([], None) == [Branch(None, PlanProgress(0, 0), current=True)]
 
 
 def test_a_branch_that_returned_to_the_same_plan_says_so() -> None:

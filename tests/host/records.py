@@ -1,6 +1,6 @@
-"""Messages, entries and events as pi's JSON objects, for tests that say what goes over the wire.
+"""Builds and reads messages, entries and events as pi's JSON objects.
 
-Everything passes through the codecs in both directions, so a comparison proves them as well.
+Everything passes through the codecs, so comparisons also test them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ Content = str | Sequence[Json]
 
 
 def user(said: Content, at: int, images: Sequence[Json] = ()) -> Json:
-    """A message of the person."""
+    """Return a message of the person."""
     return {"role": "user", "content": [*blocks(said), *images], "timestamp": at}
 
 
@@ -49,7 +49,7 @@ def text(words: str) -> Json:
 
 
 def tool_call(call_id: str, name: str, arguments: str | Json) -> Json:
-    """A call as a model wrote it."""
+    """Return a call with the arguments that a model wrote."""
     return encode_block(content.tool_call(call_id, name, arguments))
 
 
@@ -85,9 +85,9 @@ def arguments_of(call: Json) -> Any:
     return content.arguments_of(block)
 
 
-def for_model(said: Iterable[Json]) -> list[Json]:
-    """What a model is shown of these messages."""
-    return [encode_message(message) for message in model_messages([decode_message(each) for each in said])]
+def for_model(conversation: Iterable[Json]) -> list[Json]:
+    """Return the messages of a model request for this conversation."""
+    return [encode_message(message) for message in model_messages([decode_message(record) for record in conversation])]
 
 
 def model_message(message: Json) -> ModelMessage:
@@ -108,7 +108,7 @@ def shown(request_messages: Iterable[ModelMessage]) -> list[Json]:
 
 
 def add(transcript: Transcript, kind: str, **fields: Any) -> Json:
-    """Append an entry; its record."""
+    """Append an entry, and return its record."""
     return transcript.append(decode_body({"type": kind, **fields})).record
 
 
@@ -118,7 +118,7 @@ def event(told: PublicEvent) -> Json:
 
 
 def delta(told: StreamEvent) -> Json:
-    """A stream event, with the usage that comes beside it."""
+    """A stream event, with its usage if it has one."""
     if isinstance(told, AnswerDone):
         return {"type": "done", "reason": told.message.stop_reason, "message": encode_message(told.message)}
     return encode_block_event(told) | ({} if told.usage is None else {"usage": encode_usage(told.usage)})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from docs.examples.repo_tree import TOLD, repo_tree
+from docs.examples.repo_tree import MAX_MODEL_ENTRIES, repo_tree
 from tildone.kit.components import RenderOptions, Text
 from tildone.kit.components.defaults import call_component, result_component
 from tildone.kit.components.drawing import draw
@@ -74,14 +74,14 @@ def test_a_link_is_not_followed(repository: Path) -> None:
 
 
 def test_the_model_gets_a_hundred_entries_and_the_number_of_others(tmp_path: Path) -> None:
-    for number in range(TOLD + 1):
+    for number in range(MAX_MODEL_ENTRIES + 1):
         (tmp_path / f"{number:03}").touch()
 
     result = call(repo_tree(tmp_path), {})
 
-    assert len(result.text.split("\n")) == TOLD + 1
+    assert len(result.text.split("\n")) == MAX_MODEL_ENTRIES + 1
     assert result.text.endswith("099 (0 B)\n… 1 more entry: list a folder by its path to see them")
-    assert len(result.details["entries"]) == TOLD + 1
+    assert len(result.details["entries"]) == MAX_MODEL_ENTRIES + 1
     assert result.details["truncated"]
 
 
@@ -148,7 +148,7 @@ def test_a_result_is_a_summary_with_a_preview_and_more_when_expanded(repository:
 
 
 def test_a_result_shows_the_number_of_omitted_entries(tmp_path: Path) -> None:
-    for number in range(TOLD + 1):
+    for number in range(MAX_MODEL_ENTRIES + 1):
         (tmp_path / f"{number:03}").touch()
     tool = repo_tree(tmp_path)
 

@@ -1,4 +1,4 @@
-"""Addresses of stores: parsed, shown without secrets, and written as they were read."""
+"""Store addresses are parsed, redacted, and converted back to text."""
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ from tildone.log.address import StoreAddress, parse_address
     ],
 )
 def test_an_address_is_a_scheme_and_a_location(text: str, scheme: str, location: str, path: str | None) -> None:
-    """A URL names no path; one letter before a colon is a drive, not a scheme."""
+    """A URL has no path. A single letter before a colon is a drive, not a scheme."""
     address = parse_address(text)
 
     assert address == StoreAddress(scheme, location)
@@ -45,5 +45,5 @@ def test_a_redacted_address_has_no_password_and_no_options(text: str, redacted: 
 
 
 @given(st.text())
-def test_every_text_is_an_address_and_comes_back_unchanged(text: str) -> None:
+def test_every_text_is_an_address_and_is_restored_unchanged(text: str) -> None:
     assert str(parse_address(text)) == text

@@ -1,4 +1,4 @@
-"""A session as one text: everything of it comes back, and nothing else is taken for one."""
+"""Archives restore the whole session, and anything else is refused."""
 
 import pytest
 from hypothesis import given, settings
@@ -20,29 +20,29 @@ EVENTS = [codec.parse(codec.encode(event)) for event in ARCHIVE.events]
 
 @st.composite
 def archives(draw: st.DrawFn) -> Archive:
-    """Trees of any shape, standing anywhere."""
+    """Sessions of any shape, with any head."""
     ids = draw(st.lists(wild, unique=True, max_size=6))
     events: list[Event] = []
     for name in ids:
         parent = draw(st.none() | st.sampled_from([event.id for event in events])) if events else None
         events.append(Event(name, parent, draw(st.integers(0, 2**53)), draw(st.sampled_from(Actor)), draw(facts)))
-    somewhere = st.none() | st.sampled_from(ids) if ids else st.none()
+    heads = st.none() | st.sampled_from(ids) if ids else st.none()
     ahead = draw(st.lists(st.sampled_from(ids), max_size=2)) if ids else []
-    return Archive(draw(wild.filter(bool)), SessionHead(draw(somewhere), tuple(ahead)), tuple(events))
+    return Archive(draw(wild.filter(bool)), SessionHead(draw(heads), tuple(ahead)), tuple(events))
 
 
 @settings(max_examples=60)
 @given(archives())
-def test_a_session_comes_back_whole(whole: Archive) -> None:
-    """Every event of every branch, its name, and where it stands; in ASCII."""
+def test_an_archive_restores_the_whole_session(whole: Archive) -> None:
+    """Every event of every branch, the name, and the head; in ASCII."""
     text = archive.write(whole)
 
     assert archive.read(text) == whole
     assert text.isascii()
 
 
-def test_the_plan_is_there_for_those_who_read_no_events() -> None:
-    """It is the one where the session stands, in the form that events store it in."""
+def test_the_current_plan_is_included() -> None:
+    """The plan at the head, in its stored form."""
     data = codec.parse(archive.write(ARCHIVE))
 
     assert archive.is_archive(data)
@@ -51,8 +51,8 @@ def test_the_plan_is_there_for_those_who_read_no_events() -> None:
     assert codec.parse(archive.write(Archive("s", SessionHead(), (FIRST,))))["plan"] == []
 
 
-def test_a_store_can_take_it_over() -> None:
-    """With labels, undone changes, and what was nudged."""
+def test_a_store_can_import_an_archive() -> None:
+    """With nudges and undone changes."""
     session = session_on()
     for texts in (["a"], ["a", "b"]):
         session.call("write_todos", {"mode": "replace", "todos": [{"text": text} for text in texts]})
@@ -68,8 +68,8 @@ def test_a_store_can_take_it_over() -> None:
     assert (tuple(other.events("copy")), other.session_head("copy")) == (events, whole.session_head)
 
 
-def test_a_plan_that_was_edited_by_hand_is_noticed() -> None:
-    """The events are what counts, and whoever edited the plan should know."""
+def test_a_manual_edit_of_the_plan_is_detected() -> None:
+    """The events count, and the person should be told."""
     text = archive.write(ARCHIVE)
 
     assert archive.read(text.replace('"text":"one"', '"text":"three"', 1)) == Archive(
@@ -95,8 +95,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_no_whole_session_is_refused(case: str) -> None:
-    """And it is said why."""
+def test_a_malformed_archive_is_refused(case: str) -> None:
+    """The error says why."""
     change, why = REFUSED[case]
     text = codec.dump(codec.parse(archive.write(ARCHIVE)) | change)
 
@@ -105,7 +105,7 @@ def test_what_is_no_whole_session_is_refused(case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "held"),
+    ("field", "content"),
     [
         ("id", 1),
         ("at", "5"),
@@ -122,10 +122,10 @@ def test_what_is_no_whole_session_is_refused(case: str) -> None:
         ("plan", [{"name": "", "tasks": [{"text": "a", "status": "pending", "number": [1]}]}]),
     ],
 )
-def test_an_event_that_would_break_a_store_is_refused(field: str, held: object) -> None:
-    """Each field is of its own kind, and numbers are whole, not negative, and fit a database."""
+def test_an_event_that_a_store_cannot_represent_is_refused(field: str, content: object) -> None:
+    """Each field has its type; numbers are integers, not negative, and fit into 64 bits."""
     data = codec.parse(archive.write(ARCHIVE))
-    data["events"][0][field] = held
+    data["events"][0][field] = content
 
     with pytest.raises(ValueError, match="not an event"):
         archive.read(codec.dump(data))
@@ -133,13 +133,12 @@ def test_an_event_that_would_break_a_store_is_refused(field: str, held: object) 
 
 @given(st.text() | st.text(st.sampled_from('{}[]":,formatildone session1'), max_size=40))
 def test_any_other_text_is_refused(text: str) -> None:
-    """Never with anything but a reason."""
+    """With a ValueError and no other exception."""
     with pytest.raises(ValueError, match=r"\w"):
         archive.read(text)
 
 
-def test_an_archive_of_nothing_is_one() -> None:
-    """Whoever takes it over has nothing to do."""
+def test_an_archive_of_an_empty_session_is_valid() -> None:
     empty = Archive("s", SessionHead(), ())
 
     assert archive.read(archive.write(empty)) == empty

@@ -1,4 +1,4 @@
-"""Events as text, and back."""
+"""Encoding and decoding of events."""
 
 import pytest
 from hypothesis import given
@@ -42,8 +42,8 @@ events = st.builds(Event, wild, st.none() | wild, st.integers(0, 2**53), st.samp
 
 
 @given(events)
-def test_an_event_comes_back_as_it_was_written(event: Event) -> None:
-    """Whatever the texts hold, in one line of ASCII."""
+def test_an_event_survives_encoding_and_decoding(event: Event) -> None:
+    """Whatever its texts contain; the text is one line of ASCII."""
     text = codec.encode(event)
 
     assert codec.decode(text) == event
@@ -65,14 +65,14 @@ def test_an_event_comes_back_as_it_was_written(event: Event) -> None:
         '{"v":1,"id":"a","parent":null,"at":1,"actor":"agent","fact":"plan_changed","plan":[{"name":1}],"drift":0}',
     ],
 )
-def test_what_is_not_an_event_is_refused(text: str) -> None:
-    """Damage and newer versions are told apart from events, never guessed at."""
+def test_invalid_events_are_refused(text: str) -> None:
+    """Damaged text and newer versions are never guessed at."""
     with pytest.raises(codec.UndecodableEvent, match="not an event"):
         codec.decode(text)
 
 
-def test_an_older_version_is_raised_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each upcast turns one version into the next."""
+def test_an_older_version_is_upcast_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each upcast converts one version to the next."""
     renamed = {0: lambda data: {**data, "v": 1, "count": data["n"], "drift": data["n"]}}
     monkeypatch.setattr(codec, "UPCASTS", renamed)
 
@@ -82,19 +82,17 @@ def test_an_older_version_is_raised_step_by_step(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1,]", "NaN", '{"a": Infinity}', "[" * 100_000, "9" * 5000])
-def test_parse_says_what_is_not_json(text: str) -> None:
-    """Constants that JSON does not have, and nesting or digits without end, included."""
+def test_parse_refuses_invalid_json(text: str) -> None:
+    """Including constants that JSON does not have, deep nesting, and huge numbers."""
     with pytest.raises(ValueError, match=r"."):
         codec.parse(text)
 
 
-def test_parse_takes_any_json_value() -> None:
-    """It does not have to be an object."""
+def test_parse_accepts_any_json_value() -> None:
     assert codec.parse('{"a": [1, 2.5, "x", null, true]}') == {"a": [1, 2.5, "x", None, True]}
 
 
-def test_an_empty_plan_is_written_as_an_empty_list() -> None:
-    """A snapshot is a snapshot, empty or not."""
+def test_an_empty_plan_is_encoded_as_an_empty_list() -> None:
     emptied = Event("a", None, 1, Actor.USER, PlanChanged(Plan()))
 
     assert '"plan":[]' in codec.encode(emptied)

@@ -1,4 +1,4 @@
-"""JSON without the package: the same values, the same texts."""
+"""The JSON scanner agrees with the `json` package."""
 
 import json
 
@@ -16,13 +16,13 @@ VALUES = st.recursive(
 
 
 @given(VALUES, st.sampled_from(["", " ", "\r\n\t"]))
-def test_what_the_package_writes_is_read(value: object, space: str) -> None:
+def test_the_output_of_json_is_parsed(value: object, space: str) -> None:
     assert parse(f"{space}{json.dumps(value)}{space}") == value
 
 
 @given(st.text())
-def test_what_is_quoted_is_read_by_the_package(text: str) -> None:
-    """Half a surrogate pair included."""
+def test_quoted_text_is_parsed_by_json(text: str) -> None:
+    """Including unpaired surrogates."""
     assert json.loads(quoted(text)) == text
     assert quoted(text).isascii()
     assert quoted("\ud800") == '"\\ud800"'
@@ -32,11 +32,11 @@ def test_what_is_quoted_is_read_by_the_package(text: str) -> None:
     "text",
     ["", " ", "{", "[1,]", '{"a" 1}', '"open', "1 2", "nul", "{} x", "[" * 100_000, "1" * 5000, '"\\x"', "\ufeff{}"],
 )
-def test_what_is_no_json_is_refused(text: str) -> None:
+def test_invalid_json_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="this is not JSON"):
         parse(text)
 
 
-def test_what_is_no_number_is_nothing() -> None:
-    """Some hosts write it where a number is missing."""
+def test_nan_and_infinity_become_none() -> None:
+    """Some coding agents write them for a missing number."""
     assert parse('{"a": NaN, "b": -Infinity}') == {"a": None, "b": None}

@@ -1,4 +1,4 @@
-"""How people name events."""
+"""Event references."""
 
 import re
 from collections.abc import Iterator
@@ -33,8 +33,8 @@ class Counting(MemoryStore):
             yield event
 
 
-def written(*chain: tuple[str, str | None, Fact]) -> Counting:
-    """A store of one session `s`, standing at the last of these events."""
+def store_with(*chain: tuple[str, str | None, Fact]) -> Counting:
+    """A store with one session `s` of these events, the last of which is the head."""
     store = Counting()
     events = [Event(name, parent, 1, Actor.USER, fact) for name, parent, fact in chain]
     store.import_events("s", events, SessionHead(events[-1].id))
@@ -45,7 +45,7 @@ def changed(*texts: str) -> PlanChanged:
     return PlanChanged(plan_of(*texts))
 
 
-STORE = written(
+STORE = store_with(
     ("0aa1", None, changed("a")),
     ("0aa2", "0aa1", changed("a", "b")),
     ("0bb1", "0aa2", Nudged(1, 1)),
@@ -55,7 +55,7 @@ STORE = written(
 
 
 @pytest.mark.parametrize(
-    ("word", "event"),
+    ("ref", "event"),
     [
         ("head", "0cc1"),
         ("HEAD", "0cc1"),
@@ -74,13 +74,13 @@ STORE = written(
         ("0aa2~0", "0aa2"),
     ],
 )
-def test_an_event_has_many_names(word: str, event: str | None) -> None:
-    """Going back counts changes of the plan: what only nudges or names is passed over."""
-    assert resolve(STORE, "s", word) == event
+def test_references_resolve_to_events(ref: str, event: str | None) -> None:
+    """`~N` counts changes of the plan; nudges and labels are skipped."""
+    assert resolve(STORE, "s", ref) == event
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
+    ("ref", "message"),
     [
         ("nope", "no event has the label or id 'nope', and no id begins with it"),
         ("0a", "'0a' matches 2 events: 0aa1, 0aa2"),
@@ -95,23 +95,23 @@ def test_an_event_has_many_names(word: str, event: str | None) -> None:
         (" ", "an empty name names no event"),
     ],
 )
-def test_what_names_no_event_or_several_is_told(word: str, said: str) -> None:
-    """With the candidates, if there are any."""
-    with pytest.raises(NotFound, match=re.escape(said)):
-        resolve(STORE, "s", word)
+def test_unknown_and_ambiguous_references_are_refused(ref: str, message: str) -> None:
+    """The error lists the matching events, if any."""
+    with pytest.raises(NotFound, match=re.escape(message)):
+        resolve(STORE, "s", ref)
 
 
-def test_many_candidates_are_told_by_some_of_them() -> None:
-    """Each by as much of its id as tells it from every other that fits."""
+def test_only_some_of_many_matches_are_listed() -> None:
+    """Their ids are shortened as far as they stay unique."""
     chain = [(f"0123456789{n:02}", f"0123456789{n - 1:02}" if n else None, changed("a")) for n in range(12)]
 
     with pytest.raises(NotFound, match=r"matches 12 events: 012345678900, 012345678901, .*, 012345678904, …"):
-        resolve(written(*chain), "s", "01")
+        resolve(store_with(*chain), "s", "01")
 
 
-def test_a_label_counts_more_than_the_beginning_of_an_id() -> None:
-    """And a whole id more than a label; a label with a way back in it is a label all the same."""
-    store = written(
+def test_a_label_takes_precedence_over_a_prefix() -> None:
+    """A whole id takes precedence over a label. A label may contain `~`."""
+    store = store_with(
         ("0aa1", None, changed("a")),
         ("0aa2", "0aa1", changed("a", "b")),
         ("0bb1", "0aa2", changed("b")),
@@ -125,9 +125,9 @@ def test_a_label_counts_more_than_the_beginning_of_an_id() -> None:
     assert resolve(store, "s", "odd~1") == "0cc1"
 
 
-def test_a_label_means_the_event_that_got_it_last() -> None:
-    """Not one that lost it, nor one that is in no session of ours."""
-    store = written(
+def test_a_label_names_the_event_that_got_it_last() -> None:
+    """Not an event that lost it, nor one that is not in the session."""
+    store = store_with(
         ("a", None, changed("a")),
         ("b", "a", changed("b")),
         ("x", "b", Labelled("a", "old")),
@@ -141,31 +141,29 @@ def test_a_label_means_the_event_that_got_it_last() -> None:
     assert events_by_label(islice(store.events("s"), 5)) == {"here": "a"}
     assert events_by_label(store.events("s")) == {"here": "a", "far": "gone"}
     assert resolve(store, "s", "here") == "a"
-    for word in ("there", "far"):
+    for ref in ("there", "far"):
         with pytest.raises(NotFound, match="no event has the label or id"):
-            resolve(store, "s", word)
+            resolve(store, "s", ref)
 
 
-def test_a_session_that_was_never_written_has_only_its_beginning() -> None:
-    """Which is its head, too."""
+def test_in_an_empty_session_head_and_root_are_none() -> None:
     assert resolve(MemoryStore(), "s", "head") is None
     assert resolve(MemoryStore(), "s", "root") is None
     with pytest.raises(NotFound, match="no event has the label or id"):
         resolve(MemoryStore(), "s", "a")
 
 
-@pytest.mark.parametrize(("word", "most"), [("head", 0), ("root", 0), ("e500", 0), ("head~3", 4), ("e500~3", 4)])
-def test_a_long_history_is_read_no_further_than_it_takes(word: str, most: int) -> None:
-    """Only a label, or the beginning of an id, takes a look at every event."""
-    store = written(*((f"e{n}", f"e{n - 1}" if n else None, changed("a")) for n in range(1000)))
+@pytest.mark.parametrize(("ref", "max_read"), [("head", 0), ("root", 0), ("e500", 0), ("head~3", 4), ("e500~3", 4)])
+def test_only_as_much_history_is_read_as_necessary(ref: str, max_read: int) -> None:
+    """Only labels and prefixes require reading every event."""
+    store = store_with(*((f"e{n}", f"e{n - 1}" if n else None, changed("a")) for n in range(1000)))
 
-    resolve(store, "s", word)
+    resolve(store, "s", ref)
 
-    assert store.read <= most
+    assert store.read <= max_read
 
 
-def test_ids_are_as_short_as_they_can_be() -> None:
-    """They tell all events apart, and are long enough to go on doing so."""
+def test_short_ids_are_unique_prefixes() -> None:
     assert short_ids(["01m7ev36estb1cfc", "01m7ev36estzzzzz", "01m7ev38dgtttttt"]) == {
         "01m7ev36estb1cfc": "01m7ev36estb",
         "01m7ev36estzzzzz": "01m7ev36estz",
@@ -177,12 +175,11 @@ def test_ids_are_as_short_as_they_can_be() -> None:
 
 
 @pytest.mark.parametrize("name", ["", " ", "head", "Root", "a~1", "~"])
-def test_a_name_must_not_mean_something_else(name: str) -> None:
-    """Or nothing."""
+def test_a_label_must_not_be_empty_or_another_kind_of_reference(name: str) -> None:
     assert label_problem(name)
 
 
 @pytest.mark.parametrize("name", ["v1", "before lunch", "0a", "日本語", "headless", "root-cause"])
-def test_any_other_text_is_a_name(name: str) -> None:
-    """One that looks like the beginning of an id included."""
+def test_any_other_text_is_a_valid_label(name: str) -> None:
+    """Even one that looks like a prefix of an id."""
     assert label_problem(name) is None

@@ -1,4 +1,4 @@
-"""What is true now, from the newest events backwards."""
+"""The state at the head, computed from the newest events."""
 
 from collections.abc import Iterator
 
@@ -36,28 +36,24 @@ def chain(*facts: Fact) -> list[Event]:
     return [Event(f"e{i}", f"e{i - 1}" if i else None, i, Actor.AGENT, fact) for i, fact in enumerate(facts)]
 
 
-def test_nothing_happened_means_an_empty_plan() -> None:
-    """A session that was never written to."""
+def test_a_session_without_events_has_the_initial_state() -> None:
     assert latest_state([]) == State()
 
 
-def test_the_newest_snapshot_is_the_plan() -> None:
-    """And nothing has been said since."""
+def test_the_plan_is_the_newest_snapshot() -> None:
     events = chain(PlanChanged(plan_of("old")), PlanChanged(plan_of("new"), drift=3))
 
     assert latest_state(events[::-1]) == State("e1", plan_of("new"), 0, 3)
 
 
-def test_nudges_count_until_the_plan_changes() -> None:
-    """A change starts the count again, and keeps the drift it was given."""
+def test_a_change_resets_the_nudges_and_keeps_its_drift() -> None:
     events = chain(PlanChanged(plan_of("a")), Nudged(1, 1), Nudged(2, 2), PlanChanged(plan_of("b"), drift=2))
 
     assert latest_state(events[2::-1]).nudges == 2
     assert latest_state(events[::-1]) == State("e3", plan_of("b"), 0, 2)
 
 
-def test_a_trip_is_known_until_something_else_is_decided() -> None:
-    """A change of the plan, or another nudge, opens the gate again."""
+def test_tripped_is_reset_by_the_next_nudge() -> None:
     events = chain(PlanChanged(plan_of("a")), Tripped(Bound.NUDGES, 20), Nudged(1, 1))
 
     assert latest_state(events[1::-1]).tripped
@@ -65,7 +61,7 @@ def test_a_trip_is_known_until_something_else_is_decided() -> None:
 
 
 def test_reading_stops_at_the_newest_snapshot() -> None:
-    """However long the history is, no older event is looked at."""
+    """Older events are never read."""
 
     def endless() -> Iterator[Event]:
         newest = chain(PlanChanged(plan_of("a")), Nudged(1, 1), Labelled("e0", "x"))
@@ -76,8 +72,8 @@ def test_reading_stops_at_the_newest_snapshot() -> None:
 
 
 @given(st.lists(facts, max_size=8))
-def test_reading_backwards_and_going_forwards_agree(facts: list[Fact]) -> None:
-    """A process that has just opened the session knows what one that watched it knows."""
+def test_reading_backwards_and_applying_forwards_agree(facts: list[Fact]) -> None:
+    """A process that opens the session computes the same state as one that followed it."""
     state = State()
     for event in (events := chain(*facts)):
         state = apply_event(state, event)
@@ -87,8 +83,8 @@ def test_reading_backwards_and_going_forwards_agree(facts: list[Fact]) -> None:
         assert latest_state(reversed(events)) == state
 
 
-def test_a_course_holds_until_another_is_set() -> None:
-    """Nudges, labels and changes of the plan go on under it; setting one begins every count anew."""
+def test_a_directive_holds_until_another_is_set() -> None:
+    """It survives nudges, labels and changes of the plan; setting one resets every count."""
     events = chain(
         PlanChanged(plan_of("a")),
         Nudged(1, 1, StopFingerprint("files", "words"), 1),
@@ -105,8 +101,8 @@ def test_a_course_holds_until_another_is_set() -> None:
     assert latest_state(events[::-1]) == State("e6", plan_of("b"))
 
 
-def test_a_chain_goes_back_to_its_first_nudge() -> None:
-    """Changes that get nothing done hand on since when it goes."""
+def test_since_is_the_time_of_the_first_nudge_in_the_chain() -> None:
+    """Changes without progress repeat it."""
     events = chain(
         PlanChanged(plan_of("a")), Nudged(1, 1), Nudged(2, 2), PlanChanged(plan_of("b"), drift=2, since=1), Nudged(1, 3)
     )

@@ -1,4 +1,4 @@
-"""A summary made from the text of events says what decoding them would say."""
+"""A summary from the text of events agrees with decoding them."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,7 +42,7 @@ def test_every_marker_is_written_by_the_codec_for_its_fact_and_no_other() -> Non
 
 
 def test_every_open_status_has_a_marker_and_no_other_status_has() -> None:
-    """Another open status would need one, or hooks would take its tasks for closed."""
+    """A new open status needs a marker; otherwise hooks would treat its tasks as closed."""
     markers = (summary.PENDING, summary.IN_PROGRESS, summary.BLOCKED)
 
     for status in Status:
@@ -50,14 +50,12 @@ def test_every_open_status_has_a_marker_and_no_other_status_has() -> None:
         assert any(marker in event for marker in markers) is status.is_open
 
 
-def test_the_directives_are_spelled_as_the_codec_spells_them() -> None:
+def test_the_directives_have_the_values_of_the_enum() -> None:
     assert (Directive.GO.value, Directive.STOP.value) == (summary.GO, summary.STOP)
 
 
 @given(st.lists(st.builds(Task, IMITATIONS | plans.texts, plans.statuses), max_size=4), st.sampled_from(Directive))
-def test_a_summary_tells_the_plan_and_the_directive_whatever_the_texts_imitate(
-    tasks: list[Task], directive: Directive
-) -> None:
+def test_texts_that_imitate_markers_do_not_affect_the_summary(tasks: list[Task], directive: Directive) -> None:
     call = Call("x", '{"status":"pending","course":"stop"}')
     changed = PlanChanged(Plan((Phase('"status":"pending"', tuple(tasks)),)), call, directive=directive)
 
@@ -68,7 +66,7 @@ def test_a_summary_tells_the_plan_and_the_directive_whatever_the_texts_imitate(
     assert found == SessionSummary("head", workable, blocked, directive.value)
 
 
-def test_the_newest_directive_counts_and_undoes_an_earlier_bound() -> None:
+def test_the_newest_directive_counts_and_resets_tripped() -> None:
     changed, tripped = text(PlanChanged(Plan())), text(Tripped(Bound.NUDGES, 20))
     stopped = text(DirectiveSet(Directive.STOP))
 
@@ -77,7 +75,7 @@ def test_the_newest_directive_counts_and_undoes_an_earlier_bound() -> None:
     assert summarize("h", [stopped]) == SessionSummary("h", directive="stop")
 
 
-def test_a_plan_too_many_events_back_is_not_searched_for() -> None:
+def test_the_search_for_the_plan_stops_after_max_events() -> None:
     labels = [text(Labelled("e", "name"))] * MAX_EVENTS
 
     assert summarize("h", labels) == SessionSummary("h")

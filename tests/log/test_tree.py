@@ -13,19 +13,18 @@ def ids(events: list[Event]) -> str:
     return "".join(event.id for event in events)
 
 
-def test_a_branch_is_the_way_from_the_root() -> None:
-    """Oldest first; nowhere is an empty way."""
+def test_a_branch_is_the_path_from_the_root() -> None:
+    """Oldest first; without a head it is empty."""
     assert ids(branch(TREE, "e")) == "abde"
     assert branch(TREE, None) == []
 
 
-def test_leaves_are_what_nothing_follows() -> None:
-    """Each is the end of a branch."""
+def test_leaves_are_the_events_without_children() -> None:
     assert leaves(EVENTS) == ["c", "e"]
 
 
 def test_the_newest_label_of_an_event_counts() -> None:
-    """An empty one takes it away, whether or not there was one."""
+    """An empty label removes it, whether or not there was one."""
     named: list[Fact] = [
         Labelled("a", "first"),
         Labelled("b", "gone"),

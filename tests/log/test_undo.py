@@ -1,4 +1,4 @@
-"""Where a session stands after going back, and forth again."""
+"""The head after undo and redo."""
 
 import pytest
 
@@ -18,14 +18,14 @@ NEWEST_FIRST = [
 ]
 
 
-def test_going_back_stops_before_each_change() -> None:
-    """The way forward leads to where one stood each time, what was nudged and named included."""
+def test_undo_moves_the_head_before_each_change() -> None:
+    """The redo stack has the former heads, so that later nudges and labels are restored, too."""
     assert head_after_undo(SessionHead("e"), NEWEST_FIRST, 1) == SessionHead("b", ("e",))
     assert head_after_undo(SessionHead("e", ("x",)), NEWEST_FIRST, 2) == SessionHead(None, ("b", "e", "x"))
 
 
-def test_several_steps_are_as_many_single_ones() -> None:
-    """Back, and forth again."""
+def test_undoing_several_changes_equals_undoing_them_one_by_one() -> None:
+    """The same holds for redo."""
     once = head_after_undo(SessionHead("e"), NEWEST_FIRST, 1)
     twice = head_after_undo(once, NEWEST_FIRST[3:], 1)
 
@@ -35,28 +35,26 @@ def test_several_steps_are_as_many_single_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("newest_first", "changes", "said"),
+    ("newest_first", "changes", "message"),
     [
         ([], 1, "nothing to undo"),
         (NEWEST_FIRST[-2:], 2, "there is only 1 change to undo"),
         (NEWEST_FIRST, 3, "there are only 2 changes to undo"),
     ],
 )
-def test_there_may_not_be_so_many_to_undo(newest_first: list[Event], changes: int, said: str) -> None:
-    """None is undone then."""
-    with pytest.raises(Refused, match=said):
+def test_undoing_more_changes_than_there_are_is_refused(newest_first: list[Event], changes: int, message: str) -> None:
+    with pytest.raises(Refused, match=message):
         head_after_undo(SessionHead("e"), newest_first, changes)
 
 
 @pytest.mark.parametrize(
-    ("ahead", "changes", "said"),
+    ("ahead", "changes", "message"),
     [
         ((), 1, "nothing to redo"),
         (("a",), 2, "there is only 1 change to redo"),
         (("a", "b"), 9, "there are only 2 changes to redo"),
     ],
 )
-def test_there_may_not_be_so_many_to_redo(ahead: tuple[str, ...], changes: int, said: str) -> None:
-    """None is made again then."""
-    with pytest.raises(Refused, match=said):
+def test_redoing_more_changes_than_were_undone_is_refused(ahead: tuple[str, ...], changes: int, message: str) -> None:
+    with pytest.raises(Refused, match=message):
         head_after_redo(SessionHead("e", ahead), changes)

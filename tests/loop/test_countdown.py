@@ -1,10 +1,10 @@
-"""The countdown, as a table."""
+"""The countdown before an agent is told to continue."""
 
 from tildone.loop.countdown import Tick, countdown
 
 
 def test_the_countdown_ticks_every_second_and_fires_once_at_the_end() -> None:
-    """Three seconds unless told otherwise, shown from 3 to 1."""
+    """Three seconds by default."""
     assert [(tick.at, tick.left) for tick in countdown()] == [(0, 3), (1000, 2), (2000, 1), (3000, 0)]
     assert [tick.fires for tick in countdown()] == [False, False, False, True]
 

@@ -1,4 +1,4 @@
-"""Whether an agent goes on."""
+"""Whether an agent is told to continue."""
 
 import pytest
 
@@ -14,28 +14,27 @@ PATIENCE = Patience()
 
 
 def test_without_a_plan_the_agent_rests() -> None:
-    """There is nothing to hold it to."""
     assert decide(State(), PATIENCE, Turn(aborted=True, errored=True)) == Rest(RestReason.NO_PLAN)
 
 
 def test_an_interrupted_agent_is_left_alone() -> None:
-    """Even at its limit, and even with everything done."""
+    """Even if a bound is reached or everything is done."""
     for plan in (OPEN, DONE):
         assert decide(State("e", plan, nudges=99), PATIENCE, Turn(aborted=True)) == Rest(RestReason.ABORTED)
 
 
 def test_a_finished_plan_never_reports_a_bound() -> None:
-    """What is left is asked before how often."""
+    """Open tasks are checked before the counts."""
     assert decide(State("e", DONE, 99, 99), PATIENCE, Turn(errored=True)) == Rest(RestReason.ALL_DONE)
 
 
 def test_an_agent_that_ended_with_an_error_is_not_continued() -> None:
-    """The next turn would most likely meet the same error."""
+    """The next turn would most likely fail with the same error."""
     assert decide(State("e", OPEN), PATIENCE, Turn(errored=True)) == Rest(RestReason.ERRORED)
 
 
 def test_the_twentieth_nudge_is_the_last() -> None:
-    """The breaker of the original."""
+    """As in the original."""
     before, at = State("e", OPEN, nudges=19), State("e", OPEN, nudges=20)
 
     assert decide(before, PATIENCE) == GoOn(2, Task("c", IN_PROGRESS), 20)
@@ -43,7 +42,7 @@ def test_the_twentieth_nudge_is_the_last() -> None:
 
 
 def test_drift_ends_a_chain_that_changes_without_progress() -> None:
-    """The plan changed at every turn, and nothing was ever closed or added."""
+    """The plan changed at every turn, but no task was closed or added."""
     state = State("e", OPEN, nudges=0, drift=60)
 
     assert decide(state, PATIENCE) == GiveUp(Bound.DRIFT, 60)
@@ -63,12 +62,12 @@ def test_drift_ends_a_chain_that_changes_without_progress() -> None:
     ],
 )
 def test_progress_is_a_task_closed_or_added(after: Plan, *, expected: bool) -> None:
-    """Shuffling, starting, removing and putting it in other words are not."""
+    """Reordering, starting, removing and rewording tasks are not progress."""
     assert progressed(plan_of("a", "b"), after) is expected
 
 
-def test_what_is_blocked_is_not_nagged_about() -> None:
-    """It waits for somebody else; what does not is gone on with, and a plan with nothing else left rests."""
+def test_an_agent_is_not_nudged_about_blocked_tasks() -> None:
+    """It continues with other tasks; if only blocked ones are left, it rests."""
     waiting = Task("w", BLOCKED)
 
     assert decide(State("e", flat(waiting, Task("a", COMPLETED))), PATIENCE) == Rest(RestReason.BLOCKED)
@@ -76,7 +75,7 @@ def test_what_is_blocked_is_not_nagged_about() -> None:
 
 
 @pytest.mark.parametrize(
-    ("course", "turn", "why"),
+    ("directive", "turn", "why"),
     [
         (Directive.PAUSE, Turn(), RestReason.PAUSED),
         (Directive.STOP, Turn(), RestReason.PAUSED),
@@ -85,14 +84,15 @@ def test_what_is_blocked_is_not_nagged_about() -> None:
         (Directive.GO, Turn(errored=True, asked=True, busy=True), RestReason.ERRORED),
     ],
 )
-def test_an_agent_is_left_alone_for_a_reason(course: Directive, turn: Turn, why: RestReason) -> None:
-    """Whether or not a bound is reached."""
-    assert decide(State("e", OPEN, directive=course), PATIENCE, turn) == Rest(why)
-    assert decide(State("e", OPEN, 20, 60, directive=course), PATIENCE, turn) == Rest(why)
+def test_reasons_to_rest_apply_whether_or_not_a_bound_is_reached(
+    directive: Directive, turn: Turn, why: RestReason
+) -> None:
+    assert decide(State("e", OPEN, directive=directive), PATIENCE, turn) == Rest(why)
+    assert decide(State("e", OPEN, 20, 60, directive=directive), PATIENCE, turn) == Rest(why)
 
 
-def test_a_change_of_the_files_begins_the_count_anew() -> None:
-    """Work that the plan does not show is work; what can't be told apart is not."""
+def test_a_change_of_the_files_resets_the_nudge_count() -> None:
+    """Unknown or equal digests of the files do not."""
     before = State("e", OPEN, nudges=20, fingerprint=StopFingerprint("files", "words"), repeats=2)
 
     assert decide(before, PATIENCE, Turn(fingerprint=StopFingerprint("others", "words"))) == GoOn(
@@ -102,23 +102,22 @@ def test_a_change_of_the_files_begins_the_count_anew() -> None:
     assert decide(before, PATIENCE, Turn(fingerprint=StopFingerprint("", "words"))) == GiveUp(Bound.NUDGES, 20)
 
 
-def test_files_that_change_for_ever_are_no_progress() -> None:
-    """The drift goes on counting."""
+def test_changing_files_do_not_reset_the_drift() -> None:
     state = State("e", OPEN, nudges=1, drift=60, fingerprint=StopFingerprint("files"))
 
     assert decide(state, PATIENCE, Turn(fingerprint=StopFingerprint("others"))) == GiveUp(Bound.DRIFT, 60)
 
 
-def test_an_agent_that_repeats_itself_is_let_go() -> None:
-    """The same words over the same files, three times more; silence is not a repetition."""
-    seen = StopFingerprint("files", "words")
+def test_an_agent_that_repeats_itself_is_not_continued() -> None:
+    """With the same message and the same files, three times in a row. An empty message is not a repetition."""
+    fingerprint = StopFingerprint("files", "words")
 
-    assert decide(State("e", OPEN, 2, 2, fingerprint=seen, repeats=1), PATIENCE, Turn(fingerprint=seen)) == GoOn(
-        2, Task("c", IN_PROGRESS), 3, 2
-    )
-    assert decide(State("e", OPEN, 3, 3, fingerprint=seen, repeats=2), PATIENCE, Turn(fingerprint=seen)) == GiveUp(
-        Bound.SAME, 3
-    )
+    assert decide(
+        State("e", OPEN, 2, 2, fingerprint=fingerprint, repeats=1), PATIENCE, Turn(fingerprint=fingerprint)
+    ) == GoOn(2, Task("c", IN_PROGRESS), 3, 2)
+    assert decide(
+        State("e", OPEN, 3, 3, fingerprint=fingerprint, repeats=2), PATIENCE, Turn(fingerprint=fingerprint)
+    ) == GiveUp(Bound.SAME, 3)
     assert isinstance(
         decide(
             State("e", OPEN, 3, 3, fingerprint=StopFingerprint("f"), repeats=2),
@@ -129,8 +128,8 @@ def test_an_agent_that_repeats_itself_is_let_go() -> None:
     )
 
 
-def test_a_chain_has_its_time() -> None:
-    """Counted from its first nudge; before there was one, there is no chain."""
+def test_a_chain_without_progress_has_a_time_limit() -> None:
+    """It counts from the first nudge of the chain."""
     late = Turn(at=240 * 60_000 + 7)
 
     assert decide(State("e", OPEN, 1, 1, since=7), PATIENCE, late) == GiveUp(Bound.TIME, 240)
@@ -138,7 +137,7 @@ def test_a_chain_has_its_time() -> None:
     assert isinstance(decide(State("e", OPEN), PATIENCE, late), GoOn)
 
 
-def test_a_session_has_its_price_if_somebody_named_one() -> None:
+def test_a_session_has_a_cost_limit_if_one_is_set() -> None:
     patience = Patience(cost=5)
 
     assert decide(State("e", OPEN), patience, Turn(cost=5)) == GiveUp(Bound.COST, 5)

@@ -1,4 +1,4 @@
-"""Whether an agent's last words put something to the person."""
+"""Whether an agent's last message asks the person something."""
 
 import pytest
 from hypothesis import given
@@ -55,25 +55,25 @@ STATEMENTS = [
 ]
 
 
-@pytest.mark.parametrize("words", QUESTIONS)
-def test_a_question_or_a_request_at_the_end_is_one(words: str) -> None:
-    """In any of several languages, whatever stands after its sign, and before a list to choose from."""
-    assert ends_with_question(words)
+@pytest.mark.parametrize("message", QUESTIONS)
+def test_a_question_or_request_at_the_end_is_detected(message: str) -> None:
+    """In several languages, before trailing ornaments, and before a list of choices."""
+    assert ends_with_question(message)
 
 
-@pytest.mark.parametrize("words", STATEMENTS)
-def test_anything_else_is_not(words: str) -> None:
-    """A question answered at once, a heading, a piece of code, an offer of further help."""
-    assert not ends_with_question(words)
+@pytest.mark.parametrize("message", STATEMENTS)
+def test_other_messages_are_not_questions(message: str) -> None:
+    """Questions answered in the same message, headings, code, and offers of further help."""
+    assert not ends_with_question(message)
 
 
-def test_every_phrase_is_found_in_a_sentence_that_ends_with_a_full_stop() -> None:
-    phrases = [phrase for listed in REQUESTS.values() for phrase in listed.split("|")]
+def test_every_request_phrase_is_detected_in_a_statement() -> None:
+    phrases = [phrase for phrase_list in REQUESTS.values() for phrase in phrase_list.split("|")]
 
     assert [phrase for phrase in phrases if not ends_with_question(f"I did it. {phrase.capitalize()} x.")] == []
 
 
 @given(st.text(st.characters(exclude_characters="`~")))
-def test_whatever_is_said_there_is_an_answer(words: str) -> None:
-    assert ends_with_question(words) in (True, False)
-    assert ends_with_question(f"{words}\n\nWhich one?")
+def test_any_message_is_handled(message: str) -> None:
+    assert ends_with_question(message) in (True, False)
+    assert ends_with_question(f"{message}\n\nWhich one?")

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.host.models.wire import Wire
+from tests.host.models.model_server import ModelServer
 from tests.rpc.client import rpc
 
 PLAN = {"tool": "write_todos", "args": {"mode": "replace", "todos": [{"text": "One"}, {"text": "Two"}]}}
@@ -13,7 +13,7 @@ FINISH = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]
 def test_a_session_is_driven_from_the_outside(tmp_path: Path) -> None:
     """State, messages, names, forks and switches."""
     with (
-        Wire(PLAN, FINISH, {"text": "All done."}, {"text": "Another way."}) as model,
+        ModelServer(PLAN, FINISH, {"text": "All done."}, {"text": "Another way."}) as model,
         rpc(tmp_path, model.url) as client,
     ):
         state = client.ask("get_state")["data"]
@@ -50,7 +50,7 @@ def test_a_session_is_driven_from_the_outside(tmp_path: Path) -> None:
 
 def test_what_makes_no_sense_gets_an_error_and_the_host_goes_on(tmp_path: Path) -> None:
     """Bad JSON, unknown commands, missing fields, a second prompt while a turn runs."""
-    with Wire({"text": "slow", "hold": 1}, {"text": "ok"}) as model, rpc(tmp_path, model.url) as client:
+    with ModelServer({"text": "slow", "hold": 1}, {"text": "ok"}) as model, rpc(tmp_path, model.url) as client:
         client.write(b"{nonsense")
         parse = client.until(lambda record: record["type"] == "response")
         assert (parse["command"], parse["success"]) == ("parse", False)
@@ -72,7 +72,7 @@ def test_what_makes_no_sense_gets_an_error_and_the_host_goes_on(tmp_path: Path) 
         assert client.ask("steer", message="Left")["success"]
         assert client.ask("abort")["success"]
         assert not client.ask("get_state")["data"]["isStreaming"]
-        assert model.asked[0].left.wait(20)
+        assert model.requests[0].left.wait(20)
 
 
 def _first_user_entry(path: Path) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.host.models.wire import Asked, Wire
+from tests.host.models.model_server import ModelServer, ReceivedRequest
 from tests.rpc.client import Client, rpc
 
 Json = dict[str, Any]
@@ -20,13 +20,13 @@ def test_the_same_script_gives_the_same_conversation(trace: Path, tmp_path: Path
     """What the model saw, the status and widget calls, and the results of the tools."""
     recorded = json.loads(trace.read_text(encoding="utf-8"))
 
-    with Wire(*recorded["script"]) as model:
+    with ModelServer(*recorded["script"]) as model:
         for run in recorded["runs"]:
-            first = len(model.asked)
+            first = len(model.requests)
             with rpc(tmp_path, model.url, *(["--continue"] if run["resume"] else [])) as client:
                 act(client, run["acts"])
 
-            assert_same([seen(asked) for asked in model.asked[first:]], run["llm"])
+            assert_same([seen(asked) for asked in model.requests[first:]], run["llm"])
             assert_same(shown(client), run["ui"])
             assert_same(results(client.records), results(run["events"]))
 
@@ -42,7 +42,7 @@ def test_a_session_that_pi_wrote_goes_on_with_the_same_list(trace: Path, tmp_pat
     said = [call for call in recorded["runs"][-1]["ui"] if call["method"] == "setStatus"]
     last = {call["key"]: call.get("text") for call in said}
 
-    with Wire() as model, rpc(tmp_path, model.url, "--continue") as client:
+    with ModelServer() as model, rpc(tmp_path, model.url, "--continue") as client:
         client.ask("get_state")
 
     first = {call["key"]: call.get("text") for call in shown(client) if call["method"] == "setStatus"}
@@ -61,7 +61,7 @@ def act(client: Client, acts: list[Json]) -> None:
             time.sleep(one["sleep"])
 
 
-def seen(asked: Asked) -> list[Json]:
+def seen(asked: ReceivedRequest) -> list[Json]:
     return [simple(message) for message in asked.messages if message["role"] not in {"system", "developer"}]
 
 

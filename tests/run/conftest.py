@@ -1,4 +1,4 @@
-"""A person in a project of their own, with plans to run and models that answer from a script."""
+"""A person in an empty project, without a countdown before an agent is continued."""
 
 import os
 from pathlib import Path
@@ -10,13 +10,13 @@ from tests.cli.person import Person
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the program's modules are kept compiled, as they are in any installation."""
+    """The cache of compiled modules, shared by all runs of the test session."""
     return tmp_path_factory.mktemp("compiled")
 
 
 @pytest.fixture
 def person(tmp_path: Path, compiled: Path) -> Person:
-    """They wait for nothing: an agent that stops is told at once to go on."""
+    """A person whose agents are continued without a countdown."""
     project, home = tmp_path / "project", tmp_path / "home"
     (project / ".git").mkdir(parents=True)
     home.mkdir()

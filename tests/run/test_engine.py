@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tests.cli.person import Answer, Person
-from tests.host.models.wire import Turn, Wire
-from tests.run.scenes import CHAT, EVERYTHING, WRITE, address
+from tests.host.models.model_server import ModelServer, Turn
+from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment
 
 pytestmark = pytest.mark.slow
 
@@ -14,25 +14,25 @@ STOPS: Turn = {"text": "I stop here.", "repeat": True}
 NOTICE = "Remaining todos were not completed. Take over manually."
 
 
-def nudges(wire: Wire) -> int:
+def nudges(server: ModelServer) -> int:
     """How often the model was told to go on."""
-    told = [json.dumps(asked.messages[-1]) for asked in wire.asked] + [json.dumps(wire.asked[-1].messages)]
+    told = [json.dumps(asked.messages[-1]) for asked in server.requests] + [json.dumps(server.requests[-1].messages)]
     return told[-1].count("There are still incomplete todos.")
 
 
-def run(person: Person, *options: str, script: tuple[Turn, ...], **environ: str) -> tuple[Answer, Wire]:
+def run(person: Person, *options: str, script: tuple[Turn, ...], **environ: str) -> tuple[Answer, ModelServer]:
     """A run of a model that answers from a script."""
-    with Wire(*script) as wire:
-        return person.run("run", "Go", "--model", CHAT, *options, **address(wire), **environ), wire
+    with ModelServer(*script) as server:
+        return person.run("run", "Go", "--model", CHAT, *options, **provider_environment(server), **environ), server
 
 
 @pytest.mark.parametrize("mode", ["terminal", "print"])
 def test_a_model_that_never_progresses_is_nudged_twenty_times_and_let_go(person: Person, mode: str) -> None:
     """Print mode waits through every countdown, too."""
-    answer, wire = run(person, "--mode", mode, script=(WRITE, STOPS))
+    answer, server = run(person, "--mode", mode, script=(WRITE, STOPS))
 
-    assert nudges(wire) == 20
-    assert len(wire.asked) == 22
+    assert nudges(server) == 20
+    assert len(server.requests) == 22
     assert answer.code == 1
     if mode == "terminal":
         assert f"Auto-continue limit reached (20 iterations). {NOTICE}\n✗ 2 of 2 tasks left open\n" in answer.out
@@ -41,9 +41,9 @@ def test_a_model_that_never_progresses_is_nudged_twenty_times_and_let_go(person:
 
 
 def test_how_often_is_for_the_person_to_say(person: Person) -> None:
-    answer, wire = run(person, "--max-nudges", "2", script=(WRITE, STOPS))
+    answer, server = run(person, "--max-nudges", "2", script=(WRITE, STOPS))
 
-    assert (answer.code, nudges(wire)) == (1, 2)
+    assert (answer.code, nudges(server)) == (1, 2)
     assert "Auto-continue limit reached (2 iterations)." in answer.out
 
 
@@ -59,11 +59,11 @@ def test_a_model_that_only_toggles_is_ended_by_the_second_bound(person: Person) 
             {"text": "Put back."},
         )
     ]
-    answer, wire = run(person, script=(WRITE, *toggle))
+    answer, server = run(person, script=(WRITE, *toggle))
 
     assert answer.code == 1
     assert "Auto-continue limit reached (told to go on 60 times, and no task was closed or added)." in answer.out
-    assert nudges(wire) == 60
+    assert nudges(server) == 60
 
 
 def test_a_model_that_stops_half_way_is_brought_to_the_end(person: Person) -> None:
@@ -74,24 +74,24 @@ def test_a_model_that_stops_half_way_is_brought_to_the_end(person: Person) -> No
         {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}},
         {"text": "All done after all."},
     )
-    answer, wire = run(person, "--mode", "print", script=script, TILDONE_COUNTDOWN="1")
+    answer, server = run(person, "--mode", "print", script=script, TILDONE_COUNTDOWN="1")
 
     assert (answer.code, answer.out) == (0, "All done after all.\n")
-    assert nudges(wire) == 1
+    assert nudges(server) == 1
 
 
 def test_a_finished_list_never_complains(person: Person) -> None:
     complete: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
-    answer, wire = run(person, "--max-nudges", "0", script=(WRITE, complete, {"text": "Done."}))
+    answer, server = run(person, "--max-nudges", "0", script=(WRITE, complete, {"text": "Done."}))
 
-    assert (answer.code, nudges(wire)) == (0, 0)
+    assert (answer.code, nudges(server)) == (0, 0)
     assert "limit" not in answer.out
 
 
 def test_an_error_is_not_continued(person: Person) -> None:
-    answer, wire = run(person, script=(WRITE, {"error": 400, "message": "bad request"}, STOPS))
+    answer, server = run(person, script=(WRITE, {"error": 400, "message": "bad request"}, STOPS))
 
-    assert (answer.code, len(wire.asked)) == (1, 2)
+    assert (answer.code, len(server.requests)) == (1, 2)
     assert "bad request" in answer.out
 
 
@@ -100,18 +100,18 @@ def test_phases_remind_a_few_times(person: Person) -> None:
         "tool": "todo_write",
         "args": {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One", "Two"]}]}]},
     }
-    answer, wire = run(person, "--dialect", "phased", script=(init, STOPS))
+    answer, server = run(person, "--dialect", "phased", script=(init, STOPS))
 
-    assert (answer.code, len(wire.asked)) == (1, 5)
+    assert (answer.code, len(server.requests)) == (1, 5)
     assert "✗ 2 of 2 tasks left open\n" in answer.out
 
 
 def test_a_denied_command_is_told_to_the_model_and_how_to_allow_it(person: Person) -> None:
     """The person reads it as well."""
     call: Turn = {"tool": "bash", "args": {"command": "rm -rf build"}}
-    answer, wire = run(person, script=(call, {"text": "Then not."}))
+    answer, server = run(person, script=(call, {"text": "Then not."}))
 
-    told = json.dumps(wire.asked[-1].messages)
+    told = json.dumps(server.requests[-1].messages)
     assert "Not allowed: rm -rf build" in told
     assert "Start with --allow 'rm *' to allow it" in answer.out
     assert answer.code == 0
@@ -119,7 +119,7 @@ def test_a_denied_command_is_told_to_the_model_and_how_to_allow_it(person: Perso
 
 def test_what_is_allowed_runs(person: Person) -> None:
     call: Turn = {"tool": "bash", "args": {"command": "echo ran > proof"}}
-    answer, _ = run(person, *EVERYTHING, script=(call, {"text": "There."}))
+    answer, _ = run(person, *ALLOW_ALL, script=(call, {"text": "There."}))
 
     assert answer.code == 0
     assert (person.folder / "proof").exists()
@@ -130,8 +130,8 @@ def test_the_brief_dialect_is_continued_until_the_plan_is_done(person: Person) -
     add: Turn = {"tool": "todo", "args": {"add": ["One", "Two"]}}
     done: Turn = {"tool": "todo", "args": {"done": [1, 2]}}
     script = (add, {"text": "Enough for today."}, done, {"text": "All done after all."})
-    answer, wire = run(person, "--dialect", "brief", "--mode", "print", script=script)
+    answer, server = run(person, "--dialect", "brief", "--mode", "print", script=script)
 
-    told = json.dumps(wire.asked[-1].messages)
+    told = json.dumps(server.requests[-1].messages)
     assert (answer.code, answer.out) == (0, "All done after all.\n")
     assert told.count("Your plan is not done:") == 1

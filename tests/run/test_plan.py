@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.cli.person import Person
-from tests.run.scenes import EVERYTHING, conversations, entries, plan, records, statuses
+from tests.run.run_workspace import (
+    ALLOW_ALL,
+    conversation_entries,
+    conversation_files,
+    json_lines,
+    statuses,
+    write_plan,
+)
 from tildone.dialects import DIALECTS
 
 ROOT = Path(__file__).parents[2]
@@ -21,12 +28,12 @@ every_dialect = pytest.mark.parametrize("dialect", list(DIALECTS))
 def test_the_example_runs_anywhere_and_its_log_tells_it(person: Person, dialect: str) -> None:
     shutil.copytree(ROOT / "examples", person.folder / "examples")
 
-    out = person.says("run", "examples/hello.md", *EVERYTHING, "--dialect", dialect, "--session", "hello")
+    out = person.says("run", "examples/hello.md", *ALLOW_ALL, "--dialect", dialect, "--session", "hello")
 
     assert "Hello from a plan that runs itself." in out
     assert out.endswith("All 6 tasks are done.\nHow it went: tildone log --session hello\n")
     assert "\x1b" not in out
-    assert "completed “Check the greeting and take it away”" in person.says("log", "--session", "hello")
+    assert "completed “Check the greeting and remove it”" in person.says("log", "--session", "hello")
     assert statuses(person, "hello") == "✓✓✓✓✓✓"
     assert sorted(path.name for path in person.folder.iterdir()) == [".git", "examples"] + ["memory"] * (
         dialect == "declared"
@@ -35,9 +42,9 @@ def test_the_example_runs_anywhere_and_its_log_tells_it(person: Person, dialect:
 
 def test_a_run_in_a_pipe_is_plain_lines(person: Person) -> None:
     """Of a plan that was shown before, only what is new in it is told again."""
-    name = plan(person, "- [ ] Say hello: `echo hello`\n- [x] Be there\n")
+    name = write_plan(person, "- [ ] Say hello: `echo hello`\n- [x] Be there\n")
 
-    out = person.says("run", name, *EVERYTHING, "--session", "s")
+    out = person.says("run", name, *ALLOW_ALL, "--session", "s")
 
     took = "  took: "
     assert [took if line.startswith(took) else line for line in out.splitlines()] == [
@@ -63,14 +70,14 @@ def test_a_run_in_a_pipe_is_plain_lines(person: Person) -> None:
 @every_dialect
 def test_a_command_that_fails_stops_the_run_and_continue_finishes_it(person: Person, dialect: str) -> None:
     """What was done is not done again, what failed is tried again, and the rest follows."""
-    name = plan(person, THREE)
-    plan(person, "echo broken; exit 3\n", "second.sh")
+    name = write_plan(person, THREE)
+    write_plan(person, "echo broken; exit 3\n", "second.sh")
 
-    failed = person.run("run", name, *EVERYTHING, "--dialect", dialect)
-    session = entries(conversations(person)[0])[0]["id"]
+    failed = person.run("run", name, *ALLOW_ALL, "--dialect", dialect)
+    session = conversation_entries(conversation_files(person)[0])[0]["id"]
     left = statuses(person, session)
-    plan(person, "echo mended\n", "second.sh")
-    mended = person.run("run", name, *EVERYTHING, "--continue")
+    write_plan(person, "echo mended\n", "second.sh")
+    mended = person.run("run", name, *ALLOW_ALL, "--continue")
 
     assert (failed.code, failed.err) == (1, "")
     assert "✗ “Second” failed: Exit code 3\n$ sh second.sh\n" in failed.out
@@ -80,25 +87,25 @@ def test_a_command_that_fails_stops_the_run_and_continue_finishes_it(person: Per
         "Bash: sh second.sh",
         "Bash: echo three",
     ]
-    assert len(conversations(person)) == 1
+    assert len(conversation_files(person)) == 1
     assert statuses(person, session).strip("✓") == ""
 
 
 def test_a_plan_that_grew_is_gone_on_with(person: Person) -> None:
     """Tasks are known by their text: a new one is done, old ones are not done again."""
-    name = plan(person, "- [ ] A: `echo a >> done`\n- [ ] B: `false`\n")
-    person.run("run", name, *EVERYTHING)
-    plan(person, "- [ ] Before: `echo before >> done`\n- [ ] A: `echo a >> done`\n- [ ] B: `echo b >> done`\n")
+    name = write_plan(person, "- [ ] A: `echo a >> done`\n- [ ] B: `false`\n")
+    person.run("run", name, *ALLOW_ALL)
+    write_plan(person, "- [ ] Before: `echo before >> done`\n- [ ] A: `echo a >> done`\n- [ ] B: `echo b >> done`\n")
 
-    person.says("run", name, *EVERYTHING, "--continue")
+    person.says("run", name, *ALLOW_ALL, "--continue")
 
     assert (person.folder / "done").read_text(encoding="utf-8") == "a\nbefore\nb\n"
 
 
 def test_ticked_tasks_are_ticked_off_and_not_done(person: Person) -> None:
-    name = plan(person, "- [x] Old: `touch old`\n- [-] Never mind\n- [ ] New: `touch new`\n")
+    name = write_plan(person, "- [x] Old: `touch old`\n- [-] Never mind\n- [ ] New: `touch new`\n")
 
-    out = person.says("run", name, *EVERYTHING, "--session", "s")
+    out = person.says("run", name, *ALLOW_ALL, "--session", "s")
 
     assert out.count("Bash: ") == 1
     assert not (person.folder / "old").exists()
@@ -106,17 +113,19 @@ def test_ticked_tasks_are_ticked_off_and_not_done(person: Person) -> None:
 
 
 def test_several_commands_of_a_task_run_in_order(person: Person) -> None:
-    name = plan(person, "- [ ] Both: `echo 1 >> f`\n  > Why it is done.\n  > $ echo 2 >> f\n  > $ cat f\n")
+    name = write_plan(person, "- [ ] Both: `echo 1 >> f`\n  > Why it is done.\n  > $ echo 2 >> f\n  > $ cat f\n")
 
-    out = person.says("run", name, *EVERYTHING)
+    out = person.says("run", name, *ALLOW_ALL)
 
     assert "  1\n  2\n" in out
 
 
 def test_a_plan_that_cannot_be_run_names_every_line(person: Person) -> None:
-    name = plan(person, "# Todo\n- [ ] Fine: `true`\n- [ ] Think about it\nprose\n- [ ] Fine: `false`\n- [x] Done\n")
+    name = write_plan(
+        person, "# Todo\n- [ ] Fine: `true`\n- [ ] Think about it\nprose\n- [ ] Fine: `false`\n- [x] Done\n"
+    )
 
-    answer = person.run("run", name, *EVERYTHING)
+    answer = person.run("run", name, *ALLOW_ALL)
 
     assert answer.code == 2
     assert answer.err.splitlines() == [
@@ -125,11 +134,11 @@ def test_a_plan_that_cannot_be_run_names_every_line(person: Person) -> None:
         "line 4: not a heading (# name), a task (- [ ] text) or a note (> text)",
         "line 5: “Fine” is there already; tasks are told apart by their text",
     ]
-    assert conversations(person) == []
+    assert conversation_files(person) == []
 
 
 def test_without_permission_a_headless_run_says_how_to_give_it(person: Person) -> None:
-    name = plan(person, "- [ ] Look: `ls -l | wc -l`\n- [ ] Rest: `true`\n")
+    name = write_plan(person, "- [ ] Look: `ls -l | wc -l`\n- [ ] Rest: `true`\n")
 
     answer = person.run("run", name, "--session", "s")
 
@@ -139,7 +148,7 @@ def test_without_permission_a_headless_run_says_how_to_give_it(person: Person) -
 
 
 def test_patterns_allow_what_they_name_and_nothing_else(person: Person) -> None:
-    name = plan(person, "- [ ] Look: `ls | wc -l`\n- [ ] Write: `touch new`\n")
+    name = write_plan(person, "- [ ] Look: `ls | wc -l`\n- [ ] Write: `touch new`\n")
 
     answer = person.run("run", name, "--allow", "ls", "--allow=wc *", "--session", "s")
 
@@ -149,24 +158,24 @@ def test_patterns_allow_what_they_name_and_nothing_else(person: Person) -> None:
 
 
 def test_print_mode_prints_the_last_answer_and_nothing_else(person: Person) -> None:
-    name = plan(person, "- [ ] A: `echo a`\n- [ ] B: `echo b`\n")
+    name = write_plan(person, "- [ ] A: `echo a`\n- [ ] B: `echo b`\n")
 
-    assert person.says("run", name, *EVERYTHING, "--mode", "print") == "All 2 tasks are done.\n"
+    assert person.says("run", name, *ALLOW_ALL, "--mode", "print") == "All 2 tasks are done.\n"
 
 
 def test_print_mode_says_on_standard_error_why_it_failed(person: Person) -> None:
-    name = plan(person, "- [ ] A: `exit 7`\n")
+    name = write_plan(person, "- [ ] A: `exit 7`\n")
 
-    answer = person.run("run", name, *EVERYTHING, "--mode", "print")
+    answer = person.run("run", name, *ALLOW_ALL, "--mode", "print")
 
     assert (answer.code, answer.out) == (1, "")
     assert answer.err == "tildone: “A” failed: Exit code 7\n$ exit 7\n"
 
 
 def test_json_mode_is_the_header_and_every_event(person: Person) -> None:
-    name = plan(person, "- [ ] A: `echo a`\n")
+    name = write_plan(person, "- [ ] A: `echo a`\n")
 
-    told = records(person.says("run", name, *EVERYTHING, "--mode", "json"))
+    told = json_lines(person.says("run", name, *ALLOW_ALL, "--mode", "json"))
 
     header, *events = told
     assert (header["type"], header["version"], header["cwd"]) == ("session", 3, str(person.folder))
@@ -181,9 +190,9 @@ def test_json_mode_is_the_header_and_every_event(person: Person) -> None:
 
 def test_a_limit_of_the_dialect_is_told_as_the_tool_tells_it(person: Person) -> None:
     """The declared list holds ten items."""
-    name = plan(person, "".join(f"- [ ] Task {number}: `true`\n" for number in range(11)))
+    name = write_plan(person, "".join(f"- [ ] Task {number}: `true`\n" for number in range(11)))
 
-    answer = person.run("run", name, *EVERYTHING, "--dialect", "declared", "--mode", "print")
+    answer = person.run("run", name, *ALLOW_ALL, "--dialect", "declared", "--mode", "print")
 
     assert answer.code == 1
     assert "expected at most 10" in answer.err
@@ -209,7 +218,7 @@ def test_a_limit_of_the_dialect_is_told_as_the_tool_tells_it(person: Person) -> 
     ],
 )
 def test_what_makes_no_sense_is_said(person: Person, argv: tuple[str, ...], complaint: str) -> None:
-    plan(person, "- [ ] A: `true`\n")
+    write_plan(person, "- [ ] A: `true`\n")
 
     answer = person.run(*argv, OPENAI_API_KEY="none")
 

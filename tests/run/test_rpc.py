@@ -6,13 +6,13 @@ import subprocess
 import pytest
 
 from tests.cli.person import PROGRAM, Person
-from tests.run.scenes import EVERYTHING, plan, records
+from tests.run.run_workspace import ALLOW_ALL, json_lines, write_plan
 
 
 def test_a_client_that_only_asks_is_answered(person: Person) -> None:
-    name = plan(person, "- [ ] A: `true`\n")
+    name = write_plan(person, "- [ ] A: `true`\n")
 
-    told = records(person.says("run", name, "--mode", "rpc", *EVERYTHING, given='{"id": "1", "type": "get_state"}\n'))
+    told = json_lines(person.says("run", name, "--mode", "rpc", *ALLOW_ALL, given='{"id": "1", "type": "get_state"}\n'))
 
     [state] = [record for record in told if record["type"] == "response"]
     assert (state["id"], state["success"], state["data"]["isStreaming"]) == ("1", True, False)
@@ -20,9 +20,9 @@ def test_a_client_that_only_asks_is_answered(person: Person) -> None:
 
 
 def test_a_plan_is_worked_through_when_the_client_says_so(person: Person) -> None:
-    name = plan(person, "- [ ] A: `echo a`\n")
+    name = write_plan(person, "- [ ] A: `echo a`\n")
     process = subprocess.Popen(
-        [PROGRAM, "run", name, "--mode", "rpc", *EVERYTHING],
+        [PROGRAM, "run", name, "--mode", "rpc", *ALLOW_ALL],
         cwd=person.folder,
         env=person.environment({}),
         stdin=subprocess.PIPE,
@@ -51,9 +51,9 @@ def test_a_plan_is_worked_through_when_the_client_says_so(person: Person) -> Non
 
 @pytest.mark.parametrize("script", ["tildone run plan.md --mode rpc <&-", "tildone run plan.md --mode rpc </dev/null"])
 def test_without_a_client_it_ends(person: Person, script: str) -> None:
-    plan(person, "- [ ] A: `true`\n")
+    write_plan(person, "- [ ] A: `true`\n")
 
     answer = person.shell(script)
 
     assert (answer.code, answer.err) == (0, "")
-    assert all(record["type"] == "extension_ui_request" for record in records(answer.out))
+    assert all(record["type"] == "extension_ui_request" for record in json_lines(answer.out))

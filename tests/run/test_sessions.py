@@ -5,8 +5,15 @@ import shutil
 import pytest
 
 from tests.cli.person import Person
-from tests.host.models.wire import Wire
-from tests.run.scenes import CHAT, EVERYTHING, address, conversations, entries, plan
+from tests.host.models.model_server import ModelServer
+from tests.run.run_workspace import (
+    ALLOW_ALL,
+    CHAT,
+    conversation_entries,
+    conversation_files,
+    provider_environment,
+    write_plan,
+)
 from tildone.config import folder_name
 
 FAILS = "- [ ] A: `true`\n- [ ] B: `test -e ready`\n"
@@ -14,13 +21,13 @@ FAILS = "- [ ] A: `true`\n- [ ] B: `test -e ready`\n"
 
 def test_conversations_are_kept_by_working_folder(person: Person) -> None:
     """As pi names them, so that both find them again."""
-    person.says("run", plan(person, "- [ ] A: `true`\n"), *EVERYTHING)
+    person.says("run", write_plan(person, "- [ ] A: `true`\n"), *ALLOW_ALL)
 
-    [file] = conversations(person)
+    [file] = conversation_files(person)
 
     assert file.parent.name == f"--{str(person.folder).lstrip('/').replace('/', '-')}--"
     assert file.parent.parent == person.home / ".local" / "share" / "tildone" / "sessions"
-    assert file.name.endswith(f"_{entries(file)[0]['id']}.jsonl")
+    assert file.name.endswith(f"_{conversation_entries(file)[0]['id']}.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -37,37 +44,37 @@ def test_a_folder_is_named_like_its_path(folder: str, name: str) -> None:
 
 
 def test_a_folder_for_conversations_is_used_as_it_is(person: Person) -> None:
-    name = plan(person, "- [ ] A: `true`\n")
+    name = write_plan(person, "- [ ] A: `true`\n")
 
-    person.says("run", name, *EVERYTHING, "--session-dir", "here")
-    person.says("run", name, *EVERYTHING, TILDONE_SESSION_DIR="there")
+    person.says("run", name, *ALLOW_ALL, "--session-dir", "here")
+    person.says("run", name, *ALLOW_ALL, TILDONE_SESSION_DIR="there")
 
     assert [len(list((person.folder / folder).glob("*.jsonl"))) for folder in ("here", "there")] == [1, 1]
 
 
 def test_a_session_of_a_name_is_begun_and_gone_on_with(person: Person) -> None:
     """The same name, whole: a part of it is another session."""
-    name = plan(person, FAILS)
-    codes = [person.run("run", name, *EVERYTHING, "--session", session).code for session in ("a_demo", "demo")]
-    plan(person, "", "ready")
+    name = write_plan(person, FAILS)
+    codes = [person.run("run", name, *ALLOW_ALL, "--session", session).code for session in ("a_demo", "demo")]
+    write_plan(person, "", "ready")
 
-    again = person.says("run", name, *EVERYTHING, "--session", "a_demo")
+    again = person.says("run", name, *ALLOW_ALL, "--session", "a_demo")
 
     assert codes == [1, 1]
     assert "Bash: true" not in again
-    assert len(conversations(person)) == 2
+    assert len(conversation_files(person)) == 2
 
 
 @pytest.mark.parametrize("by", ["part of its id", "its file"])
 def test_a_conversation_is_resumed_by_id_or_file(person: Person, by: str) -> None:
-    name = plan(person, FAILS)
-    person.run("run", name, *EVERYTHING)
-    person.run("run", name, *EVERYTHING)
-    first = conversations(person)[0]
-    plan(person, "", "ready")
+    name = write_plan(person, FAILS)
+    person.run("run", name, *ALLOW_ALL)
+    person.run("run", name, *ALLOW_ALL)
+    first = conversation_files(person)[0]
+    write_plan(person, "", "ready")
 
-    which = str(first) if by == "its file" else entries(first)[0]["id"][-12:]
-    person.says("run", name, *EVERYTHING, "--resume", which)
+    which = str(first) if by == "its file" else conversation_entries(first)[0]["id"][-12:]
+    person.says("run", name, *ALLOW_ALL, "--resume", which)
 
     assert "All 2 tasks are done." in first.read_text(encoding="utf-8")
 
@@ -82,62 +89,69 @@ def test_a_conversation_is_resumed_by_id_or_file(person: Person, by: str) -> Non
     ],
 )
 def test_what_is_not_there_is_not_found(person: Person, options: tuple[str, ...], complaint: str) -> None:
-    answer = person.run("run", plan(person, "- [ ] A: `true`\n"), *EVERYTHING, *options)
+    answer = person.run("run", write_plan(person, "- [ ] A: `true`\n"), *ALLOW_ALL, *options)
 
     assert answer.code == 4
     assert complaint in answer.err
 
 
 def test_a_run_that_keeps_nothing_leaves_nothing(person: Person) -> None:
-    name = plan(person, "- [ ] A: `true`\n")
+    name = write_plan(person, "- [ ] A: `true`\n")
 
-    out = person.says("run", name, *EVERYTHING, "--no-session")
+    out = person.says("run", name, *ALLOW_ALL, "--no-session")
 
     assert out.endswith("The task is done.\n")
-    assert conversations(person) == []
-    assert "There is no session" in person.says("sessions")
+    assert conversation_files(person) == []
+    assert "has no sessions yet" in person.says("sessions")
 
 
 def test_a_conversation_keeps_its_dialect(person: Person) -> None:
-    name = plan(person, FAILS)
-    person.run("run", name, *EVERYTHING, "--dialect", "phased")
-    plan(person, "", "ready")
+    name = write_plan(person, FAILS)
+    person.run("run", name, *ALLOW_ALL, "--dialect", "phased")
+    write_plan(person, "", "ready")
 
-    person.says("run", name, *EVERYTHING, "--continue")
+    person.says("run", name, *ALLOW_ALL, "--continue")
 
-    called = {entry["message"].get("toolName") for entry in entries(conversations(person)[0]) if "message" in entry}
+    called = {
+        entry["message"].get("toolName")
+        for entry in conversation_entries(conversation_files(person)[0])
+        if "message" in entry
+    }
     assert called & {"write_todos", "todo_write"} == {"todo_write"}
 
 
 @pytest.mark.slow
 def test_a_fork_goes_another_way_from_a_message(person: Person) -> None:
     """What was said before it is kept, and what it said is said again unless something else is."""
-    with Wire({"text": "One."}, {"text": "Two."}, {"text": "Three."}, {"text": "Four."}) as wire:
+    with ModelServer({"text": "One."}, {"text": "Two."}, {"text": "Three."}, {"text": "Four."}) as server:
         model = ("--model", CHAT, "--mode", "print")
-        person.says("run", "First", *model, **address(wire))
-        person.says("run", "Second", *model, "--continue", **address(wire))
-        [file] = conversations(person)
-        said = [entry for entry in entries(file) if entry.get("message", {}).get("role") == "user"]
+        person.says("run", "First", *model, **provider_environment(server))
+        person.says("run", "Second", *model, "--continue", **provider_environment(server))
+        [file] = conversation_files(person)
+        said = [entry for entry in conversation_entries(file) if entry.get("message", {}).get("role") == "user"]
 
-        again = person.says("run", *model, "--fork", said[1]["id"], **address(wire))
-        other = person.says("run", "Another", *model, "--resume", str(file), "--fork", said[1]["id"], **address(wire))
+        again = person.says("run", *model, "--fork", said[1]["id"], **provider_environment(server))
+        other = person.says(
+            "run", "Another", *model, "--resume", str(file), "--fork", said[1]["id"], **provider_environment(server)
+        )
 
     assert (again, other) == ("Three.\n", "Four.\n")
     assert [
-        [str(message["content"]) for message in asked.messages if message["role"] == "user"] for asked in wire.asked
+        [str(message["content"]) for message in asked.messages if message["role"] == "user"]
+        for asked in server.requests
     ] == [
         ["First"],
         ["First", "Second"],
         ["First", "Second"],
         ["First", "Another"],
     ]
-    assert entries(conversations(person)[-1])[0]["parentSession"] == str(file)
+    assert conversation_entries(conversation_files(person)[-1])[0]["parentSession"] == str(file)
 
 
 def test_a_plan_is_read_and_changed_from_another_terminal(person: Person) -> None:
     """The plan is in the ordinary store, under the conversation's id."""
-    name = plan(person, FAILS)
-    person.run("run", name, *EVERYTHING, "--session", "s")
+    name = write_plan(person, FAILS)
+    person.run("run", name, *ALLOW_ALL, "--session", "s")
 
     assert "● [1] B" in person.says("todo", "--session", "s")
     assert "started “B”" in person.says("log", "--session", "s")
@@ -145,11 +159,11 @@ def test_a_plan_is_read_and_changed_from_another_terminal(person: Person) -> Non
 
 
 def test_a_moved_folder_has_conversations_of_its_own(person: Person) -> None:
-    name = plan(person, FAILS)
-    person.run("run", name, *EVERYTHING)
+    name = write_plan(person, FAILS)
+    person.run("run", name, *ALLOW_ALL)
     other = person.folder.with_name("other")
     shutil.copytree(person.folder, other)
 
-    answer = Person(other, person.home, person.environ).run("run", name, *EVERYTHING, "--continue")
+    answer = Person(other, person.home, person.environ).run("run", name, *ALLOW_ALL, "--continue")
 
     assert answer.code == 4

@@ -6,8 +6,8 @@ import subprocess
 import pytest
 
 from tests.cli.person import PROGRAM, Person
-from tests.host.models.wire import Turn, Wire
-from tests.run.scenes import CHAT, EVERYTHING, WRITE, address, plan, statuses
+from tests.host.models.model_server import ModelServer, Turn
+from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment, statuses, write_plan
 
 pytestmark = pytest.mark.slow
 
@@ -19,8 +19,8 @@ def test_a_run_that_is_stopped_ends_after_the_tool_that_is_running(person: Perso
     """It is found by its project, named among the agents at work, and gone from them at the end."""
     os.mkfifo(person.folder / "begun")
     os.mkfifo(person.folder / "gate")
-    name = plan(person, "- [ ] Wait: `echo > begun; cat gate`\n- [ ] Not any more: `touch proof`\n")
-    command = [str(PROGRAM), "run", name, *EVERYTHING, "--session", "s"]
+    name = write_plan(person, "- [ ] Wait: `echo > begun; cat gate`\n- [ ] Not any more: `touch proof`\n")
+    command = [str(PROGRAM), "run", name, *ALLOW_ALL, "--session", "s"]
     running = subprocess.Popen(
         command, cwd=person.folder, env=person.environment({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -39,7 +39,7 @@ def test_a_run_that_is_stopped_ends_after_the_tool_that_is_running(person: Perso
     assert not (person.folder / "proof").exists()
     assert "No agent is known to be at work here" in person.says("resume")
     person.says("resume", "--session", "s")
-    person.says("run", name, *EVERYTHING, "--session", "s")
+    person.says("run", name, *ALLOW_ALL, "--session", "s")
     assert (person.folder / "proof").exists()
 
 
@@ -47,10 +47,10 @@ def test_a_run_that_is_paused_ends_with_its_turn(person: Person) -> None:
     """It was paused before it began: the model has its turn, and is not told to go on."""
     person.says("pause", "--session", "s")
 
-    with Wire(WRITE, STOPS) as wire:
-        answer = person.run("run", "Go", "--model", CHAT, "--session", "s", **address(wire))
+    with ModelServer(WRITE, STOPS) as server:
+        answer = person.run("run", "Go", "--model", CHAT, "--session", "s", **provider_environment(server))
 
-    assert len(wire.asked) == 2
+    assert len(server.requests) == 2
     assert answer.code == 1
     assert "✗ 2 of 2 tasks left open; paused, to go on: tildone resume --session s\n" in answer.out
     assert statuses(person, "s") == "––"
@@ -59,9 +59,11 @@ def test_a_run_that_is_paused_ends_with_its_turn(person: Person) -> None:
 def test_a_run_that_is_stopped_before_it_begins_asks_its_model_nothing(person: Person) -> None:
     person.says("stop", "--session", "s")
 
-    with Wire(WRITE, STOPS) as wire:
-        answer = person.run("run", "Go", "--model", CHAT, "--session", "s", "--mode", "print", **address(wire))
+    with ModelServer(WRITE, STOPS) as server:
+        answer = person.run(
+            "run", "Go", "--model", CHAT, "--session", "s", "--mode", "print", **provider_environment(server)
+        )
 
-    assert len(wire.asked) == 0
+    assert len(server.requests) == 0
     assert (answer.code, answer.out) == (1, "")
     assert answer.err == "tildone: stopped by tildone stop; to go on: tildone resume --session s\n"

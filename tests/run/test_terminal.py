@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from tests.cli.person import CTRL_C, Person, Terminal
-from tests.host.models.wire import Turn, Wire
-from tests.run.scenes import CHAT, EVERYTHING, WRITE, address, plan, statuses
+from tests.host.models.model_server import ModelServer, Turn
+from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment, statuses, write_plan
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")]
 
@@ -69,9 +69,9 @@ def processes(marker: str) -> list[int]:
 
 def test_what_is_told_stays_and_what_is_under_way_goes(person: Person) -> None:
     """At the end nothing is left of the rows at the bottom."""
-    name = plan(person, "- [ ] Say hello: `echo hello`\n- [ ] Count: `echo 1; echo 2`\n")
+    name = write_plan(person, "- [ ] Say hello: `echo hello`\n- [ ] Count: `echo 1; echo 2`\n")
 
-    answer = at_terminal(person, name, *EVERYTHING, "--session", "s").end()
+    answer = at_terminal(person, name, *ALLOW_ALL, "--session", "s").end()
 
     assert answer.code == 0
     assert "📋 0/2  [0] Say hello" in answer.out
@@ -83,8 +83,8 @@ def test_what_is_told_stays_and_what_is_under_way_goes(person: Person) -> None:
 
 def test_output_is_shown_while_a_command_runs(person: Person) -> None:
     os.mkfifo(person.folder / "gate")
-    name = plan(person, "- [ ] Wait: `echo early; cat gate; echo late`\n")
-    terminal = at_terminal(person, name, *EVERYTHING)
+    name = write_plan(person, "- [ ] Wait: `echo early; cat gate; echo late`\n")
+    terminal = at_terminal(person, name, *ALLOW_ALL)
 
     terminal.until("  early")
     with (person.folder / "gate").open("wb"):
@@ -96,7 +96,7 @@ def test_output_is_shown_while_a_command_runs(person: Person) -> None:
 
 
 def test_a_command_is_asked_for_and_an_answer_may_hold_for_the_session(person: Person) -> None:
-    name = plan(person, "- [ ] One: `echo 1`\n- [ ] Two: `echo 2`\n- [ ] Again: `echo 2`\n- [ ] No: `echo 3`\n")
+    name = write_plan(person, "- [ ] One: `echo 1`\n- [ ] Two: `echo 2`\n- [ ] Again: `echo 2`\n- [ ] No: `echo 3`\n")
     terminal = at_terminal(person, name, "--session", "s")
 
     terminal.until("  echo 1")
@@ -118,8 +118,8 @@ def test_a_command_is_asked_for_and_an_answer_may_hold_for_the_session(person: P
 def test_ctrl_c_in_the_middle_of_a_command_ends_it_and_all_it_started_within_a_second(person: Person) -> None:
     marker = f"tildone-{os.getpid()}"
     forks = f"for i in 1 2; do (trap '' HUP; sleep 600; echo {marker}) & done; echo started; sleep 600; echo {marker}"
-    name = plan(person, f"- [ ] Hang: `{forks}`\n- [ ] Never: `touch never`\n")
-    terminal = at_terminal(person, name, *EVERYTHING, "--session", "s")
+    name = write_plan(person, f"- [ ] Hang: `{forks}`\n- [ ] Never: `touch never`\n")
+    terminal = at_terminal(person, name, *ALLOW_ALL, "--session", "s")
     terminal.until("  started")
 
     began = time.monotonic()
@@ -140,8 +140,8 @@ def test_ctrl_c_in_the_middle_of_a_command_ends_it_and_all_it_started_within_a_s
 def test_a_program_that_is_told_to_end_leaves_nothing_running(person: Person, mode: str, number: int) -> None:
     """Commands have sessions of their own, so nobody else would end them."""
     marker = f"tildone-{mode}-{number}-{os.getpid()}"
-    name = plan(person, f"- [ ] Hang: `touch started; sleep 600; echo {marker}`\n")
-    terminal = at_terminal(person, name, *EVERYTHING, "--mode", mode)
+    name = write_plan(person, f"- [ ] Hang: `touch started; sleep 600; echo {marker}`\n")
+    terminal = at_terminal(person, name, *ALLOW_ALL, "--mode", mode)
     if mode == "rpc":
         terminal.type(b'{"type": "prompt", "message": "Go"}\n')
     until = time.monotonic() + 30
@@ -156,8 +156,8 @@ def test_a_program_that_is_told_to_end_leaves_nothing_running(person: Person, mo
 
 
 def test_typing_interrupts_the_countdown_and_is_said_instead(person: Person) -> None:
-    with Wire(WRITE, {"text": "I stop here."}, {"text": "You spoke.", "ends": "stop"}) as wire:
-        terminal = at_terminal(person, "Go", "--model", CHAT, **address(wire))
+    with ModelServer(WRITE, {"text": "I stop here."}, {"text": "You spoke.", "ends": "stop"}) as server:
+        terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
         terminal.until(COUNTING)
         terminal.type(b"Wait")
         terminal.until("> Wait")
@@ -169,8 +169,8 @@ def test_typing_interrupts_the_countdown_and_is_said_instead(person: Person) -> 
         answer = terminal.end()
 
     assert answer.code in {0, 130}
-    assert len(wire.asked) == 3
-    said = [message for message in wire.asked[-1].messages if message["role"] == "user"]
+    assert len(server.requests) == 3
+    said = [message for message in server.requests[-1].messages if message["role"] == "user"]
     assert any("Wait for me" in str(message["content"]) for message in said)
     assert "❯ Wait for me" in screen(answer.out)
     when_typed = screen(answer.out.partition("> Wait")[0] + "> Wait")
@@ -180,8 +180,8 @@ def test_typing_interrupts_the_countdown_and_is_said_instead(person: Person) -> 
 
 def test_the_countdown_goes_on_by_itself(person: Person) -> None:
     complete: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
-    with Wire(WRITE, {"text": "I stop here."}, complete, {"text": "Done."}) as wire:
-        answer = at_terminal(person, "Go", "--model", CHAT, **address(wire)).end()
+    with ModelServer(WRITE, {"text": "I stop here."}, complete, {"text": "Done."}) as server:
+        answer = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server)).end()
 
     assert answer.code == 0
     assert [second for second in "321" if f"Auto-continuing in {second}s" in answer.out] == ["3", "2", "1"]
@@ -189,33 +189,33 @@ def test_the_countdown_goes_on_by_itself(person: Person) -> None:
 
 
 def test_what_is_typed_while_a_model_works_is_heard_before_its_next_step(person: Person) -> None:
-    with Wire({"tool": "list_todos", "args": {}, "hold": 1}, {"text": "Heard."}) as wire:
-        terminal = at_terminal(person, "Go", "--model", CHAT, **address(wire))
-        assert wire.held.wait(30)
+    with ModelServer({"tool": "list_todos", "args": {}, "hold": 1}, {"text": "Heard."}) as server:
+        terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
+        assert server.held.wait(30)
         terminal.type("Use tabs, naïve one\r".encode())
         terminal.until("❯ Use tabs, naïve one (waits)")
-        wire.go()
+        server.release()
         answer = terminal.end()
 
     assert answer.code == 0
-    assert "Use tabs, naïve one" in str(wire.asked[1].messages[-1])
+    assert "Use tabs, naïve one" in str(server.requests[1].messages[-1])
 
 
 def test_escape_closes_a_request_that_hangs(person: Person) -> None:
-    with Wire(WRITE, {"text": "Never finished", "hold": 2}, STOPS) as wire:
-        terminal = at_terminal(person, "Go", "--model", CHAT, **address(wire))
-        assert wire.held.wait(30)
+    with ModelServer(WRITE, {"text": "Never finished", "hold": 2}, STOPS) as server:
+        terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
+        assert server.held.wait(30)
         terminal.type(ESCAPE)
         answer = terminal.end()
 
     assert answer.code == 130
-    assert wire.asked[1].left.wait(10)
-    assert len(wire.asked) == 2
+    assert server.requests[1].left.wait(10)
+    assert len(server.requests) == 2
 
 
 def test_without_a_task_the_person_types_and_leaves_when_they_like(person: Person) -> None:
-    with Wire({"text": "First answer."}, {"text": "Second answer."}) as wire:
-        terminal = at_terminal(person, "--model", CHAT, **address(wire))
+    with ModelServer({"text": "First answer."}, {"text": "Second answer."}) as server:
+        terminal = at_terminal(person, "--model", CHAT, **provider_environment(server))
         terminal.until("say what is to be done")
         terminal.type(b"/help\r")
         terminal.until("/quit")
@@ -229,7 +229,7 @@ def test_without_a_task_the_person_types_and_leaves_when_they_like(person: Perso
         answer = terminal.end()
 
     assert answer.code == 0
-    assert [str(asked.messages[-1]["content"]) for asked in wire.asked] == ["One", "One"]
+    assert [str(asked.messages[-1]["content"]) for asked in server.requests] == ["One", "One"]
 
 
 def test_ctrl_c_at_an_empty_line_leaves(person: Person) -> None:
@@ -242,8 +242,8 @@ def test_ctrl_c_at_an_empty_line_leaves(person: Person) -> None:
 
 def test_phases_have_their_panel_and_their_command(person: Person) -> None:
     init: Turn = {"tool": "todo_write", "args": {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One"]}]}]}}
-    with Wire(init, {"tool": "todo_write", "args": {"ops": [{"op": "done"}]}}, {"text": "Done."}) as wire:
-        terminal = at_terminal(person, "--model", CHAT, "--dialect", "phased", **address(wire))
+    with ModelServer(init, {"tool": "todo_write", "args": {"ops": [{"op": "done"}]}}, {"text": "Done."}) as server:
+        terminal = at_terminal(person, "--model", CHAT, "--dialect", "phased", **provider_environment(server))
         terminal.until("say what is to be done")
         terminal.type(b"Go\r")
         terminal.until("Todos 1/1")
@@ -259,18 +259,20 @@ def test_phases_have_their_panel_and_their_command(person: Person) -> None:
 
 @pytest.mark.parametrize("columns", [12, 30])
 def test_narrow_terminals_get_narrow_lines(person: Person, columns: int) -> None:
-    name = plan(person, "- [ ] A task with a rather long text that goes on and on: `echo a long line of output, too`\n")
+    name = write_plan(
+        person, "- [ ] A task with a rather long text that goes on and on: `echo a long line of output, too`\n"
+    )
 
-    answer = at_terminal(replace(person, columns=columns), name, *EVERYTHING, "--session", "s").end()
+    answer = at_terminal(replace(person, columns=columns), name, *ALLOW_ALL, "--session", "s").end()
 
     assert answer.code == 0
     screen(answer.out, columns=columns)
 
 
 def test_print_mode_shows_how_it_goes_on_standard_error(person: Person) -> None:
-    name = plan(person, "- [ ] A: `echo a`\n")
+    name = write_plan(person, "- [ ] A: `echo a`\n")
 
-    answer = at_terminal(person, name, *EVERYTHING, "--mode", "print").end()
+    answer = at_terminal(person, name, *ALLOW_ALL, "--mode", "print").end()
 
     assert answer.code == 0
     assert answer.out.endswith("\nedit_todos complete [0]\n  ✓ [0] A\nThe task is done.\n")
@@ -279,11 +281,11 @@ def test_print_mode_shows_how_it_goes_on_standard_error(person: Person) -> None:
 
 def test_an_answer_is_told_once_while_it_streams_and_when_it_is_whole(person: Person) -> None:
     """Complete lines stay, the line that is being written is at the bottom, and no frame shows one twice."""
-    with Wire({"text": "First line.\nSecond line.", "hold": 5}) as wire:
-        terminal = at_terminal(person, "Go", "--model", CHAT, **address(wire))
+    with ModelServer({"text": "First line.\nSecond line.", "hold": 5}) as server:
+        terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
         terminal.until("First line.")
         terminal.until("Second")
-        wire.go()
+        server.release()
         answer = terminal.end()
 
     frames = answer.out.split("\x1b[?25l")
@@ -294,9 +296,9 @@ def test_an_answer_is_told_once_while_it_streams_and_when_it_is_whole(person: Pe
 
 
 def test_a_task_that_takes_several_rows_is_told_whole(person: Person) -> None:
-    name = plan(person, "- [ ] A task with a rather long text that has to be wrapped: `true`\n- [ ] B: `true`\n")
+    name = write_plan(person, "- [ ] A task with a rather long text that has to be wrapped: `true`\n- [ ] B: `true`\n")
 
-    answer = at_terminal(replace(person, columns=30), name, *EVERYTHING, "--session", "s").end()
+    answer = at_terminal(replace(person, columns=30), name, *ALLOW_ALL, "--session", "s").end()
 
     shown = "\n".join(screen(answer.out, columns=30)).split("edit_todos complete [0]\n")[1]
     assert shown.startswith(

@@ -1,4 +1,4 @@
-"""Changes that are not a model's: under other rules, or made from the plan as it is."""
+"""Changes that do not come from a model: under other rules, or computed from the current plan."""
 
 from tests.plans import IN_PROGRESS, session_on
 from tildone.core.ops import Append, Write
@@ -10,8 +10,8 @@ from tildone.log.events import Actor
 from tildone.stores.memory import MemoryStore
 
 
-def test_a_change_can_name_the_rules_it_is_made_under() -> None:
-    """The dialect would start the first task; a change that says so leaves it alone."""
+def test_a_change_can_use_other_rules() -> None:
+    """The dialect would start the first task; other rules leave it pending."""
     session = session_on(dialect=PHASED)
 
     as_it_is = session.change((Append((Task("a"),), "A"),), Actor.USER, Rules()).after
@@ -21,8 +21,8 @@ def test_a_change_can_name_the_rules_it_is_made_under() -> None:
     assert settled == Plan((Phase("A", (Task("a", IN_PROGRESS), Task("b"))),))
 
 
-def test_a_change_made_from_the_plan_is_thought_over_when_somebody_was_faster() -> None:
-    """Both changes are there afterwards, although the second one writes the whole plan."""
+def test_a_change_computed_from_the_plan_is_computed_again_if_another_writer_was_faster() -> None:
+    """Both changes are applied, although the second one writes the whole plan."""
     store = MemoryStore()
     slow, fast = session_on(store, prefix="s"), session_on(store, prefix="f")
     slow.change((Append((Task("a"),)),))

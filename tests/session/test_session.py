@@ -1,4 +1,4 @@
-"""The one road: calls, edits, ends of turns, undo."""
+"""`Session`: calls, edits, ends of turns, undo and redo."""
 
 import itertools
 from collections.abc import Iterator
@@ -27,8 +27,8 @@ def facts(session: Session) -> list[str]:
     return [type(event.fact).__name__ for event in session.store.events(session.name)]
 
 
-def test_a_call_changes_the_plan_and_is_remembered_as_it_was_made() -> None:
-    """The event holds the whole plan, who asked, and the call."""
+def test_a_call_changes_the_plan_and_is_recorded() -> None:
+    """The event holds the whole plan, the actor, and the call."""
     session = session_on()
 
     reply = session.call("write_todos", ADD_TWO)
@@ -40,8 +40,8 @@ def test_a_call_changes_the_plan_and_is_remembered_as_it_was_made() -> None:
     assert (event.actor, event.parent) == (Actor.AGENT, None)
 
 
-def test_a_call_that_changes_nothing_leaves_no_trace() -> None:
-    """Reading, being refused, and doing what is done already."""
+def test_a_call_that_changes_nothing_is_not_recorded() -> None:
+    """Reading, a refused call, and a write of the same plan."""
     session = session_on()
     session.call("write_todos", {"mode": "replace", "todos": [{"text": "a"}]})
 
@@ -53,7 +53,7 @@ def test_a_call_that_changes_nothing_leaves_no_trace() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
+    ("tool", "arguments", "message"),
     [
         ("no_such", {}, "unknown tool 'no_such'; known are write_todos, list_todos, edit_todos"),
         ("write_todos", "{", "expected JSON: Expecting property name"),
@@ -76,22 +76,21 @@ def test_a_call_that_changes_nothing_leaves_no_trace() -> None:
         ("edit_todos", {"action": "start", "indices": [True]}, "indices[0]: expected an integer, got true"),
     ],
 )
-def test_a_bad_call_gets_a_reply_that_names_the_field_and_changes_nothing(
-    tool: str, arguments: str | dict[str, Any], said: str
+def test_an_invalid_call_gets_an_error_that_names_the_field_and_changes_nothing(
+    tool: str, arguments: str | dict[str, Any], message: str
 ) -> None:
     """Unknown tools, malformed JSON, wrong types, missing fields, huge input."""
     session = session_on()
 
     reply = session.call(tool, arguments)
 
-    assert said in reply.text
+    assert message in reply.text
     assert reply.text.startswith("Error: ")
     assert (reply.is_error, reply.details) == (True, {})
     assert facts(session) == []
 
 
-def test_arguments_may_come_as_json_text() -> None:
-    """As a model wrote them."""
+def test_arguments_may_be_json_text() -> None:
     session = session_on()
 
     session.call("write_todos", '{"mode": "append", "todos": [{"text": "a"}], "extra": 1}')
@@ -100,7 +99,7 @@ def test_arguments_may_come_as_json_text() -> None:
 
 
 def test_a_person_edits_under_the_same_rules() -> None:
-    """Refused where a model would be; remembered as the person's."""
+    """The change is recorded as the person's."""
     session = session_on()
 
     outcome = session.change([FREE, Mark(At((0,)), COMPLETED)])
@@ -114,7 +113,6 @@ def test_a_person_edits_under_the_same_rules() -> None:
 
 
 def test_two_sessions_in_one_store_do_not_share_a_plan() -> None:
-    """State belongs to a session, never to a module."""
     store = MemoryStore()
     one, other = session_on(store, name="one"), session_on(store, name="other")
 
@@ -123,8 +121,8 @@ def test_two_sessions_in_one_store_do_not_share_a_plan() -> None:
     assert other.plan == Plan()
 
 
-def test_two_processes_on_one_session_see_each_other_and_lose_nothing() -> None:
-    """A session that thought on an old plan thinks again on the new one."""
+def test_two_processes_on_one_session_lose_no_changes() -> None:
+    """A decision on a stale plan is repeated on the new one."""
     store = MemoryStore()
     one, other = session_on(store, prefix="a"), session_on(store, prefix="b")
 
@@ -135,7 +133,7 @@ def test_two_processes_on_one_session_see_each_other_and_lose_nothing() -> None:
 
 
 class Contended(MemoryStore):
-    """A store in which somebody else writes first, a few times."""
+    """A store in which another writer is faster, a few times."""
 
     def __init__(self, times: int) -> None:
         super().__init__()
@@ -145,9 +143,9 @@ class Contended(MemoryStore):
     def append(self, session: str, event: Event) -> None:
         if self.times:
             self.times -= 1
-            place = self.session_head(session)
+            current = self.session_head(session)
             fact = PlanChanged(flat(*(Task(f"theirs {i}") for i in range(self.times + 1))))
-            super().append(session, Event(f"x{next(self.theirs)}", place.head, 0, Actor.USER, fact))
+            super().append(session, Event(f"x{next(self.theirs)}", current.head, 0, Actor.USER, fact))
             raise HeadMoved(session)
         super().append(session, event)
 
@@ -158,8 +156,8 @@ class Contended(MemoryStore):
         super().move_head(session, to, expected=expected)
 
 
-def test_whoever_comes_second_thinks_again() -> None:
-    """A change is made to the plan as it is when it is written down."""
+def test_a_slower_writer_decides_again() -> None:
+    """The change is applied to the plan that is current when it is written."""
     session = session_on(Contended(3))
 
     session.call("write_todos", {"mode": "append", "todos": [{"text": "mine"}]})
@@ -167,8 +165,8 @@ def test_whoever_comes_second_thinks_again() -> None:
     assert session.plan == plan_of("theirs 0", "mine")
 
 
-def test_a_nudge_and_a_label_wait_their_turn_too() -> None:
-    """Each is hung under the head that it finds in the end."""
+def test_nudges_and_labels_are_retried_too() -> None:
+    """Each follows the head that is current in the end."""
     session = session_on(Contended(1))
     session.call("write_todos", ADD_TWO)
     session.store.times = 2  # type: ignore[attr-defined]  # the Contended store above
@@ -180,8 +178,8 @@ def test_a_nudge_and_a_label_wait_their_turn_too() -> None:
     assert facts(session)[-1] == "Labelled"
 
 
-def test_the_end_of_a_turn_with_open_tasks_is_a_nudge() -> None:
-    """The agent is told what is left, and that it was told is remembered."""
+def test_the_end_of_a_turn_with_open_tasks_causes_a_nudge() -> None:
+    """The agent is told what is left, and the nudge is recorded."""
     session = session_on()
     session.call("write_todos", ADD_TWO)
 
@@ -194,8 +192,8 @@ def test_the_end_of_a_turn_with_open_tasks_is_a_nudge() -> None:
     assert facts(session) == ["PlanChanged", "Nudged"]
 
 
-def test_an_agent_that_never_progresses_is_nudged_twenty_times_and_let_go_once() -> None:
-    """The breaker trips once, and says so in the log."""
+def test_an_agent_without_progress_is_nudged_twenty_times() -> None:
+    """Reaching the bound is recorded once."""
     session = session_on()
     session.call("write_todos", ADD_TWO)
 
@@ -207,7 +205,7 @@ def test_an_agent_that_never_progresses_is_nudged_twenty_times_and_let_go_once()
     assert tripped == Tripped(Bound.NUDGES, 20)
 
 
-def test_a_change_of_the_plan_starts_the_count_again() -> None:
+def test_a_change_of_the_plan_resets_the_nudge_count() -> None:
     """Rewriting the same plan does not."""
     session = session_on()
     session.call("write_todos", {"mode": "replace", "todos": [{"text": "a"}]})
@@ -222,7 +220,7 @@ def test_a_change_of_the_plan_starts_the_count_again() -> None:
 
 
 def test_counts_can_be_reset_under_any_directive() -> None:
-    """A person chose where the agent continues. Without a nudge there is nothing to reset."""
+    """Without a nudge, there is nothing to reset."""
     session = session_on()
     session.call("write_todos", {"mode": "replace", "todos": [{"text": "a"}]})
     session.reset_counts()
@@ -236,7 +234,7 @@ def test_counts_can_be_reset_under_any_directive() -> None:
     assert (session.state.nudges, session.state.drift, session.state.directive) == (0, 0, Directive.PAUSE)
 
 
-def test_a_bound_reached_is_forgotten_when_counts_are_reset() -> None:
+def test_resetting_the_counts_resets_tripped() -> None:
     """The agent is nudged again."""
     session = session_on(patience=Patience(nudges=1))
     session.call("write_todos", {"mode": "replace", "todos": [{"text": "a"}]})
@@ -248,8 +246,8 @@ def test_a_bound_reached_is_forgotten_when_counts_are_reset() -> None:
     assert isinstance(session.turn_ended().decision, GoOn)
 
 
-def test_an_agent_that_toggles_for_ever_is_let_go_by_the_second_bound() -> None:
-    """Each toggle resets the first count, none resets the second."""
+def test_an_agent_that_keeps_toggling_a_status_reaches_the_drift_bound() -> None:
+    """Each change resets the nudge count, but not the drift."""
     session = session_on(patience=Patience(nudges=20, drift=30))
     session.call("write_todos", ADD_TWO)
 
@@ -263,8 +261,8 @@ def test_an_agent_that_toggles_for_ever_is_let_go_by_the_second_bound() -> None:
     assert decisions[-1] == GiveUp(Bound.DRIFT, 30)
 
 
-def test_a_turn_that_was_interrupted_or_failed_or_finished_leaves_no_trace() -> None:
-    """The agent rests, and the count stays where it was."""
+def test_resting_is_not_recorded() -> None:
+    """After an interrupted or failed turn, or when the plan is finished."""
     session = session_on()
     session.call("write_todos", ADD_TWO)
 
@@ -277,7 +275,7 @@ def test_a_turn_that_was_interrupted_or_failed_or_finished_leaves_no_trace() -> 
 
 
 def test_a_new_process_knows_how_often_the_agent_was_nudged() -> None:
-    """The count comes from the log, not from memory."""
+    """The count comes from the log."""
     store = MemoryStore()
     session_on(store).call("write_todos", ADD_TWO)
     for prefix in "xyz":
@@ -286,8 +284,8 @@ def test_a_new_process_knows_how_often_the_agent_was_nudged() -> None:
     assert session_on(store).state.nudges == 3
 
 
-def test_context_is_the_plan_while_something_is_open() -> None:
-    """And nothing otherwise."""
+def test_the_context_is_the_plan_while_tasks_are_open() -> None:
+    """Otherwise, there is none."""
     session = session_on()
     assert session.context() is None
 
@@ -300,8 +298,8 @@ def test_context_is_the_plan_while_something_is_open() -> None:
     )
 
 
-def test_undo_goes_back_and_redo_goes_forward() -> None:
-    """Each as often as there is somewhere to go; nudges on the way count for nothing."""
+def test_undo_and_redo_move_over_changes() -> None:
+    """Nudges in between do not count as changes."""
     session = session_on()
     session.call("write_todos", ADD_TWO)
     session.turn_ended()
@@ -319,8 +317,8 @@ def test_undo_goes_back_and_redo_goes_forward() -> None:
         session.redo()
 
 
-def test_a_change_after_undo_begins_a_branch_and_closes_the_way_forward() -> None:
-    """What was undone is still in the log, on its own branch."""
+def test_a_change_after_undo_begins_a_branch_and_clears_the_redo_stack() -> None:
+    """The undone change is still in the log, on its own branch."""
     session = session_on()
     session.call("write_todos", ADD_TWO)
     session.undo()
@@ -332,8 +330,7 @@ def test_a_change_after_undo_begins_a_branch_and_closes_the_way_forward() -> Non
     assert session.store.leaves("s") == ["e0", "e1"]
 
 
-def test_checkout_shows_the_plan_of_that_event() -> None:
-    """And what follows hangs under it."""
+def test_checkout_restores_the_plan_of_an_event() -> None:
     session = session_on()
     session.call("write_todos", ADD_TWO)
     session.call("edit_todos", {"action": "start", "indices": [0]})
@@ -343,8 +340,8 @@ def test_checkout_shows_the_plan_of_that_event() -> None:
         session.checkout("nowhere")
 
 
-def test_moving_waits_for_its_turn() -> None:
-    """Somebody else moved the head first."""
+def test_moving_the_head_is_retried() -> None:
+    """Another writer moved the head first."""
     store = Contended(0)
     session = session_on(store)
     session.call("write_todos", ADD_TWO)
@@ -355,8 +352,8 @@ def test_moving_waits_for_its_turn() -> None:
     assert session.plan == Plan()
 
 
-def test_a_session_knows_what_its_plan_has_been() -> None:
-    """On this branch, and not what was undone."""
+def test_recently_had_finds_former_plans_of_the_branch() -> None:
+    """Undone plans are not found."""
     session = session_on()
     session.call("write_todos", ADD_TWO)
     session.call("edit_todos", {"action": "start", "indices": [0]})
@@ -367,8 +364,7 @@ def test_a_session_knows_what_its_plan_has_been() -> None:
     assert not session.recently_had(flat(Task("a", IN_PROGRESS), Task("b")))
 
 
-def test_a_label_names_an_event_of_the_session() -> None:
-    """And no other."""
+def test_only_events_of_the_session_can_be_labelled() -> None:
     session = session_on()
     session.call("write_todos", ADD_TWO)
 
@@ -380,8 +376,7 @@ def test_a_label_names_an_event_of_the_session() -> None:
         session.label("e9", "x")
 
 
-def test_nudges_are_the_timers() -> None:
-    """The log tells who did what."""
+def test_nudges_are_recorded_as_the_timers() -> None:
     session = session_on()
     session.call("write_todos", ADD_TWO)
     session.turn_ended()
@@ -392,20 +387,20 @@ def test_nudges_are_the_timers() -> None:
 
 @settings(max_examples=60)
 @given(st.lists(plans.ops, max_size=6))
-def test_undo_gives_back_every_plan_there_was(program: list[Op]) -> None:
-    """All the way to the beginning, and redo all the way back."""
+def test_undo_and_redo_restore_every_plan(program: list[Op]) -> None:
+    """Undo back to the beginning, and redo to the end."""
     session = session_on()
     outcomes = [session.change([op]) for op in program]
     seen = [Plan(), *(outcome.after for outcome in outcomes if outcome.changed)]
 
-    back = list(_walk(session.undo))
-    forth = list(_walk(session.redo))
+    back = list(_repeat(session.undo))
+    forth = list(_repeat(session.redo))
 
     assert back == seen[-2::-1]
     assert forth == seen[1:]
 
 
-def _walk(step: Any) -> Iterator[Plan]:
+def _repeat(step: Any) -> Iterator[Plan]:
     while True:
         try:
             yield step().after
@@ -413,7 +408,7 @@ def _walk(step: Any) -> Iterator[Plan]:
             return
 
 
-def test_a_started_task_is_what_the_agent_is_told_to_finish() -> None:
+def test_the_prompt_tells_the_agent_to_complete_a_started_task() -> None:
     """The prompt names the action and the position, never the text."""
     session = session_on()
     session.call("write_todos", ADD_TWO)

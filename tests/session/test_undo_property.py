@@ -1,4 +1,4 @@
-"""Whatever was done, undone, made again and gone back to: every plan comes back, and nothing is ever lost."""
+"""Undo, redo and checkout restore every plan in any order, and no event is ever lost."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -23,7 +23,7 @@ from tildone.stores.memory import MemoryStore
 from tildone.stores.pi.store import JsonlStore
 from tildone.stores.sqlite.store import SqliteStore
 
-Keeper = Callable[[], AbstractContextManager[Store]]
+OpenStore = Callable[[], AbstractContextManager[Store]]
 
 counts = st.integers(1, 4)
 additions = st.builds(Append, st.builds(Task, st.sampled_from("abcdefgh")).map(lambda task: (task,)))
@@ -63,11 +63,11 @@ def jsonl() -> Iterator[Store]:
         store.close()
 
 
-stores = pytest.mark.parametrize("keeper", [memory, sqlite, jsonl])
+stores = pytest.mark.parametrize("open_store", [memory, sqlite, jsonl])
 
 
 class Walker:
-    """Someone who goes about in a session, and writes down on paper what the plan should be."""
+    """Executes commands on a session and computes the expected plan independently."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -79,7 +79,7 @@ class Walker:
     def go(self, command: str, given: object) -> None:
         getattr(self, command)(given)
         assert self.session.plan == self.plan
-        self.see_that_nothing_is_lost()
+        self.check_that_no_event_is_lost()
 
     def change(self, op: Op) -> None:
         outcome = self.session.change([op])
@@ -109,9 +109,9 @@ class Walker:
     def checkout(self, number: int) -> None:
         target = self.session.store.session_head("s").head if number >= len(self.events) else self.events[number].id
         self.session.checkout(target)
-        way = [event.fact.plan for event in self.branch(target) if isinstance(event.fact, PlanChanged)]
-        self.back = [Plan(), *way][:-1]
-        self.plan = [Plan(), *way][-1]
+        path = [event.fact.plan for event in self.branch(target) if isinstance(event.fact, PlanChanged)]
+        self.back = [Plan(), *path][:-1]
+        self.plan = [Plan(), *path][-1]
         self.ahead = []
 
     def label(self, number: int) -> None:
@@ -121,8 +121,8 @@ class Walker:
     def nudge(self, _: None) -> None:
         self.session.turn_ended()
 
-    def set_directive(self, course: Directive) -> None:
-        self.session.set_directive(course)
+    def set_directive(self, directive: Directive) -> None:
+        self.session.set_directive(directive)
 
     def branch(self, head: str | None) -> list[Event]:
         return list(self.session.store.history("s", head))[::-1] if head is not None else []
@@ -133,7 +133,7 @@ class Walker:
             step(count)
         assert self.session.store.session_head("s") == before
 
-    def see_that_nothing_is_lost(self) -> None:
+    def check_that_no_event_is_lost(self) -> None:
         events = list(self.session.store.events("s"))
         assert events[: len(self.events)] == self.events
         self.events = events
@@ -142,12 +142,12 @@ class Walker:
 @stores
 @settings(max_examples=120, derandomize=True)
 @given(commands)
-def test_every_plan_comes_back_and_nothing_is_lost(keeper: Keeper, program: list[tuple[str, object]]) -> None:
+def test_every_plan_is_restored_and_no_event_is_lost(open_store: OpenStore, program: list[tuple[str, object]]) -> None:
     """Undoing k changes gives the plan of k changes ago, redoing them the plans that followed, in any order of both.
 
     What cannot be done changes nothing, and every event that was ever written is still there.
     """
-    with keeper() as store:
+    with open_store() as store:
         walker = Walker(session_on(store))
         for command, given_ in program:
             walker.go(command, given_)
@@ -156,11 +156,11 @@ def test_every_plan_comes_back_and_nothing_is_lost(keeper: Keeper, program: list
 @stores
 @settings(max_examples=60, derandomize=True)
 @given(st.lists(additions | plans.ops, min_size=1, max_size=10), st.data())
-def test_k_changes_undone_at_once_are_the_same_as_one_by_one(
-    keeper: Keeper, program: list[Op], data: st.DataObject
+def test_undoing_k_changes_at_once_equals_undoing_them_one_by_one(
+    open_store: OpenStore, program: list[Op], data: st.DataObject
 ) -> None:
-    """And the way back to the plan of k changes ago has a name."""
-    with keeper() as store:
+    """The event before them can be named `head~k`."""
+    with open_store() as store:
         session = session_on(store)
         outcomes = [session.change([op]) for op in program]
         seen = [Plan(), *(outcome.after for outcome in outcomes if outcome.changed)]
@@ -191,10 +191,9 @@ def test_k_changes_undone_at_once_are_the_same_as_one_by_one(
         lambda session: session.set_directive(Directive.PAUSE),
         lambda session: session.turn_ended(),
     ],
-    ids=["a name", "a course", "a nudge"],
+    ids=["a label", "a directive", "a nudge"],
 )
-def test_what_is_no_change_of_the_plan_leaves_the_way_forward_open(step: Callable[[Session], object]) -> None:
-    """Only a change closes it."""
+def test_events_that_do_not_change_the_plan_keep_the_redo_stack(step: Callable[[Session], object]) -> None:
     session = session_on()
     for text in ("a", "b"):
         session.change([Append((Task(text),))])
@@ -208,7 +207,7 @@ def test_what_is_no_change_of_the_plan_leaves_the_way_forward_open(step: Callabl
 
 
 class Overtaken(MemoryStore):
-    """A store in which somebody else changes the plan right after a name was given."""
+    """A store in which another writer changes the plan right after an event was labelled."""
 
     def append(self, session: str, event: Event) -> None:
         super().append(session, event)
@@ -216,8 +215,8 @@ class Overtaken(MemoryStore):
             super().append(session, Event("theirs", event.id, 1, Actor.AGENT, PlanChanged(plan_of("new"))))
 
 
-def test_a_way_forward_that_somebody_closed_meanwhile_stays_closed() -> None:
-    """What they changed is not passed over by a redo."""
+def test_a_redo_stack_that_another_writer_cleared_is_not_restored() -> None:
+    """Redo does not skip the other writer's change."""
     session = session_on(Overtaken())
     session.change([Append((Task("a"),))])
     session.undo()
@@ -229,8 +228,7 @@ def test_a_way_forward_that_somebody_closed_meanwhile_stays_closed() -> None:
         session.redo()
 
 
-def test_what_a_person_wants_of_the_agent_does_not_go_back_with_the_plan() -> None:
-    """And the way forward stays open all the same."""
+def test_undo_keeps_the_directive_and_the_redo_stack() -> None:
     session = session_on()
     session.change([Append((Task("a"),))])
     session.set_directive(Directive.PAUSE)

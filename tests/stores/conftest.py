@@ -1,4 +1,4 @@
-"""The stores there are, each as something that can be opened more than once on the same place."""
+"""Fixtures for every kind of store, each of which can be opened several times."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ def postgres(request: pytest.FixtureRequest) -> Opener:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    """A PostgreSQL server, and on it a database with a store's tables to copy."""
+    """A PostgreSQL server, with a template database that contains the schema."""
     from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
 
     with pytest.MonkeyPatch.context() as patch, running_server("max_connections=200") as server:
@@ -54,14 +54,14 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def url(server: Server) -> str:
-    """A database with no sessions yet, and with nobody in it. Making a new one each time would take longer."""
+    """An empty database without other connections. It is reused, because creating one takes long."""
     server.run(*EMPTIED, database=TEMPLATE)
     return server.url(TEMPLATE)
 
 
 @pytest.fixture
 def own_url(server: Server, url: str) -> Iterator[str]:
-    """A database with no sessions yet that the test may break."""
+    """A new database that the test may damage."""
     with server.database(TEMPLATE) as own:
         assert own != url
         yield own
@@ -71,7 +71,7 @@ def own_url(server: Server, url: str) -> Iterator[str]:
     params=[memory, sqlite, jsonl, pytest.param(postgres, marks=needs_server)], ids=lambda kind: str(kind.__name__)
 )
 def open_store(request: pytest.FixtureRequest) -> Iterator[Opener]:
-    """Opens the store under test: the same sessions each time, through an object of its own where there can be one."""
+    """Open the store under test: the same sessions each time, through a new object where possible."""
     opened: list[Store] = []
     opener = request.param(request)
 

@@ -1,4 +1,4 @@
-"""What every store promises, whatever it is made of. A new kind of store is done when it passes this."""
+"""The contract of every store, as tests. A new kind of store has to pass them."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +26,7 @@ def planned(event_id: str, parent: str | None, *texts: str, at: int = 1) -> Even
 
 
 def chain(store: Store, session: str, *ids: str) -> list[Event]:
-    """Events written one after the other under the head."""
+    """Append events one after the other."""
     events = []
     for event_id in ids:
         events.append(planned(event_id, store.session_head(session).head, event_id))
@@ -39,10 +39,10 @@ def ids(events: Iterable[Event]) -> list[str]:
 
 
 class StoreContract:
-    """Tests of a `store`, and of several at one place by way of `open_store`."""
+    """Tests of a `store`, and of several objects for the same store by way of `open_store`."""
 
     def test_a_session_that_was_never_written_is_empty(self, store: Store) -> None:
-        """Reading one neither fails nor begins it."""
+        """Reading it does not create it."""
         assert store.session_head("s") == SessionHead()
         assert list(store.history("s")) == []
         assert list(store.events("s")) == []
@@ -50,7 +50,7 @@ class StoreContract:
         assert store.sessions() == []
 
     def test_an_event_becomes_the_head(self, store: Store) -> None:
-        """And comes back equal to what was written, whichever way it is read."""
+        """And every way of reading returns it unchanged."""
         first = planned("a", None, "one")
         second = planned("b", "a", "one", "two")
 
@@ -62,8 +62,8 @@ class StoreContract:
         assert list(store.events("s")) == [first, second]
 
     @pytest.mark.parametrize("parent", [None, "a", "never written"])
-    def test_a_writer_who_was_overtaken_is_told_and_changes_nothing(self, store: Store, parent: str | None) -> None:
-        """The event names the head it was thought of under, and that is not the head any more."""
+    def test_an_append_to_an_outdated_head_changes_nothing(self, store: Store, parent: str | None) -> None:
+        """It raises HeadMoved."""
         written = chain(store, "s", "a", "b")
 
         with pytest.raises(HeadMoved):
@@ -74,14 +74,14 @@ class StoreContract:
         assert store.sessions() == [SessionInfo("s", 2, 1, 1)]
 
     def test_the_first_event_has_no_parent(self, store: Store) -> None:
-        """One that names a parent was thought of in another place."""
+        """One that has a parent is refused."""
         with pytest.raises(HeadMoved):
             store.append("s", planned("b", "a", "one"))
 
         assert store.sessions() == []
 
-    def test_an_id_is_used_once_in_a_session(self, store: Store) -> None:
-        """A second event of that name would hide the first; other sessions are free to use it."""
+    def test_an_id_is_unique_in_a_session(self, store: Store) -> None:
+        """Other sessions may use it."""
         written = chain(store, "s", "a", "b")
 
         with pytest.raises(StoreError, match="already"):
@@ -91,8 +91,7 @@ class StoreContract:
         assert list(store.events("s")) == written
         assert store.session_head("s") == SessionHead("b")
 
-    def test_every_kind_of_fact_comes_back(self, store: Store) -> None:
-        """Nothing about an event is lost."""
+    def test_every_kind_of_fact_is_stored(self, store: Store) -> None:
         facts: list[Fact] = [
             PlanChanged(plan_of("x"), Call("edit_todos", '{"action": "start"}'), 3),
             Nudged(4, 5),
@@ -109,8 +108,8 @@ class StoreContract:
 
         assert list(store.events("s")) == events
 
-    def test_names_are_events_like_others(self, store: Store) -> None:
-        """A label is found in the log, and taken away by a later one."""
+    def test_labels_are_events(self, store: Store) -> None:
+        """A later event removes one."""
         session = session_on(store)
         session.call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
         root = store.session_head("s").head or ""
@@ -122,8 +121,8 @@ class StoreContract:
         assert named == {root: "start"}
         assert labels(store.events("s")) == {}
 
-    def test_what_follows_a_moved_head_is_another_branch(self, store: Store) -> None:
-        """Both are kept; the history is that of the head."""
+    def test_appending_after_a_move_creates_a_branch(self, store: Store) -> None:
+        """Both branches are stored; the history follows the head."""
         chain(store, "s", "a", "b", "c")
 
         store.move_head("s", SessionHead("a"), expected="c")
@@ -142,7 +141,7 @@ class StoreContract:
 
     @pytest.mark.parametrize("wanted", ["x", *WILD])
     def test_a_history_of_an_unknown_event_is_refused(self, store: Store, wanted: str) -> None:
-        """Before anything is read; an event of another session is as unknown as one of none."""
+        """At once, before it is iterated; events of other sessions are unknown, too."""
         chain(store, "s", "a")
         chain(store, "other", "x")
 
@@ -151,8 +150,8 @@ class StoreContract:
         with pytest.raises(UnknownEvent):
             store.history("never written", wanted)
 
-    def test_a_history_is_read_as_far_as_it_is_wanted(self, store: Store) -> None:
-        """And goes on from where it was, whatever is written meanwhile."""
+    def test_a_history_is_read_lazily(self, store: Store) -> None:
+        """Concurrent writes do not affect it."""
         chain(store, "s", "a", "b", "c")
         history = store.history("s")
         newest = next(history)
@@ -162,8 +161,8 @@ class StoreContract:
         assert newest.id == "c"
         assert ids(history) == ["b", "a"]
 
-    def test_events_are_those_there_were(self, store: Store) -> None:
-        """What is written while they are read is not among them."""
+    def test_events_do_not_include_later_ones(self, store: Store) -> None:
+        """Events that are written during the iteration are not returned."""
         chain(store, "s", "a", "b")
         events = store.events("s")
         first = next(events)
@@ -173,8 +172,8 @@ class StoreContract:
         assert first.id == "a"
         assert ids(events) == ["b"]
 
-    def test_the_way_forward_is_kept_until_something_is_written(self, store: Store) -> None:
-        """A move brings it along, an event ends it."""
+    def test_the_redo_list_is_kept_until_an_event_is_written(self, store: Store) -> None:
+        """A move sets it, an append clears it."""
         chain(store, "s", "a", "b", "c")
 
         store.move_head("s", SessionHead("a", ("b", "c")), expected="c")
@@ -184,8 +183,8 @@ class StoreContract:
         assert moved == SessionHead("a", ("b", "c"))
         assert store.session_head("s") == SessionHead("d")
 
-    def test_the_head_can_go_to_before_the_first_event(self, store: Store) -> None:
-        """There a new root is written, beside the old one."""
+    def test_the_head_can_be_before_the_first_event(self, store: Store) -> None:
+        """An append there creates a second root."""
         chain(store, "s", "a")
 
         store.move_head("s", SessionHead(None, ("a",)), expected="a")
@@ -196,8 +195,8 @@ class StoreContract:
         assert ids(store.history("s")) == ["b"]
         assert store.leaves("s") == ["a", "b"]
 
-    def test_a_mover_who_was_overtaken_is_told_and_changes_nothing(self, store: Store) -> None:
-        """As for an event, the head must be where the mover saw it."""
+    def test_a_move_from_an_outdated_head_changes_nothing(self, store: Store) -> None:
+        """It raises HeadMoved."""
         chain(store, "s", "a", "b")
 
         with pytest.raises(HeadMoved):
@@ -208,8 +207,8 @@ class StoreContract:
         assert store.session_head("s") == SessionHead("b")
 
     @pytest.mark.parametrize("wanted", ["x", *WILD])
-    def test_the_head_goes_to_no_event_of_another_session(self, store: Store, wanted: str) -> None:
-        """Nor to one that nobody wrote."""
+    def test_the_head_cannot_be_an_event_of_another_session(self, store: Store, wanted: str) -> None:
+        """Nor an unknown one."""
         chain(store, "s", "a")
         chain(store, "other", "x")
 
@@ -220,15 +219,14 @@ class StoreContract:
 
         assert store.session_head("s") == SessionHead("a")
 
-    def test_a_move_does_not_begin_a_session(self, store: Store) -> None:
-        """Only an event does."""
+    def test_a_move_does_not_create_a_session(self, store: Store) -> None:
         store.move_head("s", SessionHead(None, ("a",)), expected=None)
 
         assert store.session_head("s") == SessionHead()
         assert store.sessions() == []
 
-    def test_events_of_another_store_are_taken_over_as_they_are(self, store: Store) -> None:
-        """With their branches and their order, and the session stands where it stood there."""
+    def test_imported_events_are_unchanged(self, store: Store) -> None:
+        """With their branches, their order and the head."""
         theirs = [
             planned("a", None, "one"),
             planned("b", "a", "two", at=7),
@@ -246,8 +244,8 @@ class StoreContract:
         assert store.leaves("s") == ["c", "z", "d"]
         assert store.sessions() == [SessionInfo("s", 5, 1, 1)]
 
-    def test_what_was_taken_over_can_be_taken_over_again(self, store: Store) -> None:
-        """What is here already is left as it is; only what is new counts, and the place is the one given."""
+    def test_an_import_can_be_repeated(self, store: Store) -> None:
+        """Known events are not changed, only new ones are counted, and the head is set."""
         written = chain(store, "s", "a", "b")
         more = planned("c", "a", "another way")
 
@@ -267,10 +265,10 @@ class StoreContract:
             (planned("a", None, "another text"), SessionHead("b"), StoreError),
         ],
     )
-    def test_what_does_not_fit_is_not_taken_over_by_half(
+    def test_an_import_with_an_error_changes_nothing(
         self, store: Store, second: Event, to: SessionHead, wrong: type[Exception]
     ) -> None:
-        """A parent that is nowhere, a place that is nowhere, another event of the same id: nothing changes."""
+        """An unknown parent, an unknown head, a different event with the same id."""
         written = chain(store, "s", "a")
 
         with pytest.raises(wrong):
@@ -280,14 +278,13 @@ class StoreContract:
         assert store.session_head("s") == SessionHead("a")
         assert store.sessions() == [SessionInfo("s", 1, 1, 1)]
 
-    def test_nothing_taken_over_begins_no_session(self, store: Store) -> None:
-        """As a move does not."""
+    def test_an_empty_import_does_not_create_a_session(self, store: Store) -> None:
         assert store.import_events("s", [], SessionHead()) == 0
 
         assert store.sessions() == []
 
-    def test_a_forgotten_session_is_as_if_it_had_never_been(self, store: Store) -> None:
-        """Others are not touched, and one of its name can begin anew."""
+    def test_a_deleted_session_is_as_if_it_never_existed(self, store: Store) -> None:
+        """Others are unchanged, and its name can be used again."""
         chain(store, "s", "a", "b")
         others = chain(store, "other", "a")
 
@@ -299,8 +296,7 @@ class StoreContract:
         assert list(store.events("other")) == others
         assert ids(chain(store, "s", "a")) == ids(store.events("s"))
 
-    def test_a_session_that_somebody_works_on_is_not_forgotten(self, store: Store) -> None:
-        """The head must be where it was when it was decided."""
+    def test_a_session_whose_head_moved_is_not_deleted(self, store: Store) -> None:
         written = chain(store, "s", "a", "b")
 
         with pytest.raises(HeadMoved):
@@ -309,15 +305,15 @@ class StoreContract:
 
         assert list(store.events("s")) == written
 
-    def test_nothing_is_found_wrong_with_a_healthy_store(self, store: Store) -> None:
-        """Whatever was done to it."""
+    def test_the_check_of_a_healthy_store_finds_no_error(self, store: Store) -> None:
+        """After every kind of change."""
         chain(store, "s", "a", "b")
         store.move_head("s", SessionHead("a", ("b",)), expected="b")
         store.append("\ud800 wild \x00", planned("\udfff", None, "x"))
 
         assert [finding for finding in store.check() if finding.severity is not Severity.OK] == []
 
-    def test_leaves_stand_in_the_order_they_were_written(self, store: Store) -> None:
+    def test_leaves_are_in_the_order_they_were_written(self, store: Store) -> None:
         """Whatever their ids, and wherever the head is."""
         chain(store, "s", "m", "z")
         for leaf in ("b", "y", "a"):
@@ -328,7 +324,7 @@ class StoreContract:
         assert store.leaves("s") == ["z", "b", "y", "a"]
 
     def test_the_session_written_to_last_comes_first(self, store: Store) -> None:
-        """By the order of writing, not by what clocks said; with how many events, since when, until when."""
+        """By the order of writes, not by clocks; with the number of events and the times of the first and the last."""
         for session, event_id, parent, at in [
             ("one", "a", None, 500),
             ("two", "a", None, 400),
@@ -345,8 +341,8 @@ class StoreContract:
         ]
 
     @pytest.mark.parametrize("name", WILD)
-    def test_names_ids_and_texts_are_any_text(self, open_store: Opener, name: str) -> None:
-        """Half a surrogate pair, a NUL and the empty text included: none is mistaken for another."""
+    def test_names_ids_and_texts_may_be_any_text(self, open_store: Opener, name: str) -> None:
+        """Including lone surrogates, NUL and the empty string: different texts stay different."""
         store = open_store()
         for session in WILD:
             store.append(session, planned(f"{name}root", None, session, name))
@@ -362,7 +358,7 @@ class StoreContract:
         assert {info.name: info.events for info in again.sessions()} == dict.fromkeys(WILD, 1) | {name: 2}
 
     def test_a_plan_may_be_large(self, open_store: Opener) -> None:
-        """Five thousand tasks with long notes are one event like any other."""
+        """Five thousand tasks with long notes are one event."""
         tasks = (Task(f"task {i} \ud800", notes=("why " * 100, "ünï")) for i in range(5000))
         event = Event("a", None, 1, Actor.IMPORT, PlanChanged(flat(*tasks)))
 
@@ -370,8 +366,7 @@ class StoreContract:
 
         assert next(open_store().history("s")) == event
 
-    def test_two_objects_at_one_place_see_each_other_at_once(self, open_store: Opener) -> None:
-        """A reader is never behind a writer who has been answered."""
+    def test_acknowledged_changes_are_visible_to_other_objects_at_once(self, open_store: Opener) -> None:
         one, other = open_store(), open_store()
 
         for number in range(20):
@@ -382,8 +377,8 @@ class StoreContract:
 
         assert ids(one.events("s")) == ids(other.events("s")) == [str(number) for number in range(20)]
 
-    def test_of_writers_at_once_each_is_kept_or_told(self, open_store: Opener) -> None:
-        """Threads that think again when they are told lose nothing."""
+    def test_concurrent_writers_lose_no_change(self, open_store: Opener) -> None:
+        """Threads that retry after HeadMoved lose nothing."""
         stores = [open_store(), open_store()]
 
         def write(worker: int) -> None:
@@ -398,15 +393,14 @@ class StoreContract:
         assert {task.text for task in session_on(stores[0]).plan.tasks} == wanted
         assert len(list(stores[1].history("s"))) == len(wanted)
 
-    def test_waiting_for_what_has_happened_takes_no_time(self, store: Store) -> None:
-        """The head is compared before anything else."""
+    def test_waiting_for_an_earlier_change_returns_at_once(self, store: Store) -> None:
         chain(store, "s", "a")
 
         assert store.wait("s", None, 0)
         assert store.wait("s", "elsewhere", 0)
 
-    def test_waiting_ends_with_its_time(self, store: Store) -> None:
-        """Nothing happened; in another session something may have."""
+    def test_waiting_ends_after_the_timeout(self, store: Store) -> None:
+        """Changes of other sessions do not matter."""
         chain(store, "s", "a")
         chain(store, "other", "b")
 
@@ -415,7 +409,7 @@ class StoreContract:
         assert not store.wait("never written", None, 0)
 
     def test_every_waiter_wakes_at_every_change(self, open_store: Opener) -> None:
-        """All of them, on this object and on another, time after time."""
+        """On this object and on another, repeatedly."""
         stores = [open_store(), open_store()]
         heads = ["a", "b", "a", "b"] * 4
         chain(stores[0], "s", "a", "b")
@@ -436,8 +430,8 @@ class StoreContract:
 
         assert [follower.result() for follower in following] == [[True] * len(heads)] * 6
 
-    def test_a_follower_gets_to_the_end_and_never_back(self, open_store: Opener) -> None:
-        """Waiting from head to head may skip some, but none twice and never the last."""
+    def test_a_follower_reaches_the_last_head_and_never_goes_back(self, open_store: Opener) -> None:
+        """It may skip heads, but sees none twice and never misses the last."""
         writer, follower = open_store(), open_store()
 
         def follow() -> list[str]:

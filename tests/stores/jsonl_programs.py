@@ -1,6 +1,6 @@
-"""Programs that tests run beside a folder of session files: `python -m tests.stores.jsonl_programs NAME ARGUMENT…`.
+"""Programs that tests run on a folder of session files: `python -m tests.stores.jsonl_programs NAME ARGUMENT…`.
 
-They import as little as they can, because a test may start many of them; and none outlives the one who started it.
+They import little, because a test may start many of them; and each ends with the test that started it.
 """
 
 import subprocess
@@ -27,7 +27,7 @@ BATCH = 20
 
 @contextmanager
 def started(program: str, *arguments: object) -> Iterator["subprocess.Popen[str]"]:
-    """One of the programs here, running. It ends with the block, whatever happens in it."""
+    """Start one of these programs; it is killed at the end of the block."""
     command = [sys.executable, "-m", "tests.stores.jsonl_programs", program, *map(str, arguments)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ROOT, text=True, stdin=pipe, stdout=pipe, stderr=pipe) as process:
@@ -38,7 +38,7 @@ def started(program: str, *arguments: object) -> Iterator["subprocess.Popen[str]
 
 
 def ended(process: "subprocess.Popen[str]") -> str:
-    """What a program has said when it has come to its end, which is a good one."""
+    """Wait until a program ends successfully, and return its output."""
     out, err = process.communicate(timeout=LONG_ENOUGH)
     assert process.returncode == 0, err or out
     return out
@@ -49,7 +49,7 @@ def toggle(folder: str, worker: str, times: str) -> None:
 
 
 def make(folder: str, name: str) -> None:
-    """Be ready to begin a session, and do so when the input ends, unless somebody else has."""
+    """Report readiness, and create a session when the input ends, unless another process has."""
     store = opened(folder)
     say("ready")
     sys.stdin.read()
@@ -57,7 +57,7 @@ def make(folder: str, name: str) -> None:
 
 
 def hold(folder: str) -> None:
-    """Keep every other writer out until the input ends."""
+    """Hold the write lock until the input ends."""
     with FolderLock(folder, 0):
         say("held")
         sys.stdin.read()
@@ -68,7 +68,7 @@ def cramped(folder: str) -> None:
 
 
 def examined(folder: str) -> None:
-    """Tell what is found of the store's health by somebody whom permissions bind."""
+    """Print the findings of a check by an unprivileged user."""
     store = opened(folder)
     become_nobody()
     for finding in store.check():
@@ -76,7 +76,7 @@ def examined(folder: str) -> None:
 
 
 def unprivileged(folder: str) -> None:
-    """Read and write as somebody whom permissions bind, and tell how far that went."""
+    """Read and write as an unprivileged user, and print how far that succeeded."""
     become_nobody()
     try:
         store = opened(folder)
@@ -92,7 +92,7 @@ def killed(folder: str, work: str, kills: str, seed: str) -> None:
 
 
 def adopt_on(store: Store, prefix: str) -> None:
-    """Take over events by the batch, and tell of each batch once it is acknowledged."""
+    """Import batches of events, and print each batch once it is acknowledged."""
     for number in range(sys.maxsize):
         ids = [f"{prefix}-{number}-{each}" for each in range(BATCH)]
         events = [Event(new, old, 1, Actor.IMPORT, Nudged(1, 1)) for old, new in zip([None, *ids], ids, strict=False)]

@@ -1,4 +1,4 @@
-"""A PostgreSQL server for tests, and databases on it. It ends with the test's process, however that ends."""
+"""A PostgreSQL server for tests, and databases on it. It ends with the test process, even if that is killed."""
 
 import itertools
 import os
@@ -30,7 +30,7 @@ needs_server = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running server: the folder of its socket, the folder of its programs, and the process that keeps it."""
+    """A running server: the folder of its socket, the folder of its programs, and its keeper process."""
 
     folder: str
     programs: str
@@ -42,7 +42,7 @@ class Server:
 
     @contextmanager
     def database(self, template: str = "template0", *more: str) -> Iterator[str]:
-        """The URL of a new database."""
+        """Create a database and return its URL."""
         name = f"plans{next(self.numbers)}"
         self.run(f"CREATE DATABASE {name} TEMPLATE {template} {' '.join(more)}")
         try:
@@ -51,23 +51,23 @@ class Server:
             self.run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
     def run(self, *statements: str, database: str = "postgres") -> list[tuple[Any, ...]]:
-        """Run statements one after the other, and give what the last of them found."""
+        """Run statements one after the other, and return the rows of the last one."""
         return execute(self.url(database), *statements)
 
     def order(self, *words: str) -> None:
-        """Have the keeper do something to the server: stop, crash, start, standby."""
+        """Send the keeper a command: stop, crash, start, standby."""
         for word in words:
             print(word, file=self.keeper.stdin, flush=True)
             assert next_line(self.keeper) == "done"
 
 
 def database_of(url: str) -> str:
-    """The name of the database that a URL leads to."""
+    """Return the name of the database in a URL."""
     return url.partition("?")[0].rpartition("/")[2]
 
 
 def execute(url: str, *statements: str) -> list[tuple[Any, ...]]:
-    """Run statements on a connection of their own, and give what the last of them found."""
+    """Run statements on a new connection, and return the rows of the last one."""
     import psycopg  # noqa: PLC0415  where it is missing, the tests that need it are skipped
 
     with psycopg.connect(url, autocommit=True, client_encoding="utf8") as connection:
@@ -76,7 +76,7 @@ def execute(url: str, *statements: str) -> list[tuple[Any, ...]]:
 
 
 def until(happened: Callable[[], bool]) -> None:
-    """Look again and again, each time by asking a server, until something has happened."""
+    """Repeat a query until its result is true."""
     giving_up = monotonic() + TOO_LONG
     while not happened():
         assert monotonic() < giving_up, "it did not happen"
@@ -84,7 +84,7 @@ def until(happened: Callable[[], bool]) -> None:
 
 @contextmanager
 def running_server(*settings: str) -> Iterator[Server]:
-    """A server of one's own, with settings such as `fsync=off`."""
+    """A dedicated server with settings such as `fsync=off`."""
     command = [sys.executable, "-m", "tests.stores.postgres_keeper", *settings]
     # In a session of its own, so that a Ctrl-C at the tests does not reach the server before they are done with it.
     keeper = subprocess.Popen(
@@ -107,7 +107,7 @@ def running_server(*settings: str) -> Iterator[Server]:
 
 @contextmanager
 def program(name: str, *arguments: object) -> Iterator["subprocess.Popen[str]"]:
-    """One of the programs in `postgres_programs.py`, at work beside the test and never after it."""
+    """Start one of the programs in `postgres_programs.py`; it is killed at the end of the block."""
     command = [sys.executable, "-W", "error", "-m", "tests.stores.postgres_programs", name, *map(str, arguments)]
     process = subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -120,7 +120,7 @@ def program(name: str, *arguments: object) -> Iterator["subprocess.Popen[str]"]:
 
 
 def next_line(process: "subprocess.Popen[str]") -> str:
-    """The next thing that a program says."""
+    """Return the next line of a program's output."""
     assert process.stdout is not None
     return process.stdout.readline().rstrip("\n")
 
@@ -131,7 +131,7 @@ def end_input(process: "subprocess.Popen[str]") -> None:
 
 
 def ended(process: "subprocess.Popen[str]") -> str:
-    """What a program said until it came to a good end by itself; its input is left open."""
+    """Return the output of a program that ends successfully by itself; its input stays open."""
     assert process.stdout is not None
     assert process.stderr is not None
     giving_up = Timer(TOO_LONG, process.kill)

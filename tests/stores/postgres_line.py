@@ -1,4 +1,4 @@
-"""A line between a client and a PostgreSQL server that can be cut, at a moment of the test's choosing."""
+"""A proxy between a client and a PostgreSQL server that can cut connections at a chosen moment."""
 
 import os
 import selectors
@@ -19,14 +19,14 @@ CHUNK = 1 << 20
 
 
 class Cut(Enum):
-    """Where the line breaks: before what is asked gets to the server, or before the answer gets back."""
+    """Where the connection is cut: before a statement reaches the server, or before its result reaches the client."""
 
     REQUEST = auto()
     ANSWER = auto()
 
 
 class Line:
-    """A Unix socket that stands for the server's own."""
+    """A proxy with a Unix socket in place of the server's."""
 
     def __init__(self, folder: str, server: Server) -> None:
         self.connections = 0
@@ -38,25 +38,25 @@ class Line:
         self.open()
 
     def url(self, url: str) -> str:
-        """The way to a database over this line."""
+        """Return the URL of a database through this proxy."""
         return f"{url.partition('?')[0]}?host={self._folder}"
 
     def break_next(self, cut: Cut, meanwhile: Callable[[], object] = lambda: None, *, word: bytes = b"") -> None:
-        """Cut the line at the next thing that is asked with that word in it.
+        """Cut the connection at the next statement that contains a word.
 
-        Something may happen before anybody notices.
+        An action may run before the client notices.
         """
         self._cut, self._meanwhile, self._word = cut, meanwhile, word
 
     def open(self) -> None:
-        """Whoever comes gets through."""
+        """Accept connections."""
         self._door = socket.socket(socket.AF_UNIX)
         self._door.bind(f"{self._folder}/{SOCKET}")
         self._door.listen()
         Thread(target=self._admit, args=(self._door,), daemon=True).start()
 
     def close(self) -> None:
-        """Nobody gets through any more."""
+        """Refuse connections."""
         if self._door.fileno() >= 0:
             os.unlink(f"{self._folder}/{SOCKET}")
             self._door.shutdown(socket.SHUT_RDWR)
@@ -84,7 +84,7 @@ class Line:
                         return
 
     def _passed(self, source: socket.socket, other: socket.socket, *, is_asked: bool) -> bool:
-        """Whether something was carried over, and the line holds."""
+        """Return whether data were forwarded and the connection is still open."""
         try:
             said = source.recv(CHUNK)
             cut = self._cut if is_asked and said and self._word in said else None
@@ -101,7 +101,7 @@ class Line:
 
 
 def _hear_out(server: socket.socket) -> None:
-    """Wait until the server has done what it was asked."""
+    """Wait until the server has executed the statement."""
     heard = b""
     while not heard[:-1].endswith(READY):
         heard += server.recv(CHUNK)
@@ -109,7 +109,7 @@ def _hear_out(server: socket.socket) -> None:
 
 @contextmanager
 def line_to(server: Server) -> Iterator[Line]:
-    """A line to the server."""
+    """A proxy in front of the server."""
     folder = f"{server.folder}/line{next(server.numbers)}"
     os.mkdir(folder)
     with ExitStack() as cleaning:

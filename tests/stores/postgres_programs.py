@@ -1,6 +1,6 @@
-"""Programs that tests run beside a PostgreSQL store: `python -m tests.stores.postgres_programs NAME URL ARGUMENT…`.
+"""Programs that tests run on a PostgreSQL store: `python -m tests.stores.postgres_programs NAME URL ARGUMENT…`.
 
-None of them outlives the one who started it.
+Each ends with the test that started it.
 """
 
 import os
@@ -19,7 +19,7 @@ OURS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND 
 
 
 def make(url: str) -> None:
-    """Be ready to make a store, and do so when the input ends."""
+    """Report readiness, and create a store when the input ends."""
     say("ready")
     sys.stdin.read()
     PostgresStore(url).close()
@@ -30,7 +30,7 @@ def toggle(url: str, worker: str, times: str) -> None:
 
 
 def write(url: str, prefix: str, times: str) -> None:
-    """Write so many plans, and tell of each that was acknowledged."""
+    """Write a number of plans, and print each one that was acknowledged."""
     Thread(target=end_with_input, daemon=True).start()
     store = PostgresStore(url)
     write_on(store, prefix, int(times))
@@ -38,7 +38,7 @@ def write(url: str, prefix: str, times: str) -> None:
 
 
 def follow(url: str) -> None:
-    """Tell of each head that is seen, from change to change, until the last."""
+    """Print each head from change to change, up to the last."""
     Thread(target=end_with_input, daemon=True).start()
     store = PostgresStore(url)
     head = None
@@ -51,7 +51,7 @@ def follow(url: str) -> None:
 
 
 def leave(url: str, how: str) -> None:
-    """End without closing the store: with nothing else done, while a thread waits, or with the store forgotten."""
+    """End without closing the store: at once, while a thread waits, or after it was garbage collected."""
     store = PostgresStore(url)
     if how == "waiting":
         Thread(target=store.wait, args=("s", None, LONG_ENOUGH), daemon=True).start()
@@ -61,7 +61,7 @@ def leave(url: str, how: str) -> None:
 
 
 def fork(url: str) -> None:
-    """Use a store in a forked process, tell what came of it, and go on in the one that opened it."""
+    """Use a store in a forked process, print the result, and continue in the parent."""
     store = PostgresStore(url)
     store.wait("s", None, 0.01)
     before = backends(url)

@@ -1,4 +1,4 @@
-"""Other processes for tests to work beside."""
+"""Running the programs in `programs.py` in other processes."""
 
 import subprocess
 import sys
@@ -16,19 +16,19 @@ def start(program: str, *arguments: object) -> subprocess.Popen[str]:
 
 
 def run(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run one of the programs to its end."""
+    """Run one of the programs and return its output."""
     [done] = finish([start(program, *arguments)])
     return done
 
 
 def wait_for(line: str, process: subprocess.Popen[str]) -> None:
-    """Wait until a program has got so far as to say this."""
+    """Wait until a program prints this line."""
     assert process.stdout is not None
     assert process.stdout.readline() == f"{line}\n"
 
 
 def finish(processes: list[subprocess.Popen[str]]) -> list[subprocess.CompletedProcess[str]]:
-    """End the input of programs, let them come to their end, and see that none failed."""
+    """Close the input of programs, wait until they end, and check that none failed."""
     for process in processes:
         assert process.stdin is not None
         process.stdin.close()

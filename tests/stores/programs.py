@@ -1,6 +1,6 @@
-"""Programs that tests run in processes of their own: `python -m tests.stores.programs NAME ARGUMENT…`.
+"""Programs that tests run in other processes: `python -m tests.stores.programs NAME ARGUMENT…`.
 
-They import as little as they can, because a test may start many of them.
+They import little, because a test may start many of them.
 """
 
 import select
@@ -27,14 +27,14 @@ def toggle(path: str, worker: str, times: str) -> None:
 
 
 def make(path: str) -> None:
-    """Be ready to make a store, and do so when the input ends."""
+    """Report readiness, and create a store when the input ends."""
     say("ready")
     sys.stdin.read()
     SqliteStore(path)
 
 
 def hold(path: str) -> None:
-    """Keep every other writer out until the input ends."""
+    """Hold the write lock until the input ends."""
     connection = apsw.Connection(path)
     connection.execute("BEGIN EXCLUSIVE")
     say("held")
@@ -43,14 +43,14 @@ def hold(path: str) -> None:
 
 
 def keep_open(path: str) -> None:
-    """Have written to a store, and hold on to it until the input ends."""
+    """Write to a store, and keep it open until the input ends."""
     store = SqliteStore(path)
     write_on(store, "held", 1)
     sys.stdin.read()
 
 
 def busy(path: str) -> None:
-    """Write on and on until the input ends; tell of all that was written."""
+    """Write until the input ends; print everything that was written."""
     store = SqliteStore(path)
     number = 0
     while not select.select([sys.stdin], [], [], 0)[0]:
@@ -63,7 +63,7 @@ def cramped(path: str) -> None:
 
 
 def packed(path: str) -> None:
-    """Pack a store anew when files may not grow; tell what came of it."""
+    """Compact a store under a file size limit; print the result."""
     import resource  # noqa: PLC0415  see above
 
     store = SqliteStore(path)
@@ -79,7 +79,7 @@ def packed(path: str) -> None:
 
 
 def unprivileged(path: str) -> None:
-    """Read and write as somebody whom permissions bind, and tell how far that went."""
+    """Read and write as an unprivileged user, and print how far that succeeded."""
     become_nobody()
     try:
         store = SqliteStore(path)

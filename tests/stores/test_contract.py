@@ -1,7 +1,7 @@
-"""Every store, under the one contract."""
+"""Every kind of store satisfies the contract."""
 
 from tests.stores.contract import StoreContract
 
 
 class TestEveryStore(StoreContract):
-    """Run once for each kind of store that the fixtures know."""
+    """Runs once for each kind of store."""

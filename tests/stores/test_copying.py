@@ -1,4 +1,4 @@
-"""Copies are whole, or are said not to be; and nothing is lost by making one."""
+"""Copying sessions between stores: a copy is complete or reported as incomplete, and nothing is lost."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
@@ -18,7 +18,7 @@ from tildone.stores.memory import MemoryStore
 
 @pytest.fixture
 def source() -> MemoryStore:
-    """Sessions with branches, labels and odd names; one was undone, one stands before its first event."""
+    """Sessions with branches, labels and unusual names; one has a redo list, one is before its first event."""
     store = MemoryStore()
     chain(store, "branched", "a", "b", "c")
     store.move_head("branched", SessionHead("a"), expected="c")
@@ -35,7 +35,7 @@ def source() -> MemoryStore:
 
 
 def quiet(_what: str, _done: int, _total: int) -> None:
-    """Nobody listens."""
+    """Ignores progress."""
 
 
 def everything(store: Store) -> object:
@@ -43,8 +43,8 @@ def everything(store: Store) -> object:
     return [(name, store.session_head(name), list(store.events(name)), store.leaves(name)) for name in names]
 
 
-def test_everything_arrives_whatever_the_store_is_made_of(source: MemoryStore, store: Store) -> None:
-    """Every event of every branch, every place, in the same order; there and back again."""
+def test_a_copy_is_complete_between_any_two_stores(source: MemoryStore, store: Store) -> None:
+    """Every event of every branch, every head, in the same order; and back again."""
     back = MemoryStore()
 
     there_copied = copy(source, store, quiet)
@@ -56,8 +56,8 @@ def test_everything_arrives_whatever_the_store_is_made_of(source: MemoryStore, s
     assert (there_copied.sessions, there_copied.events, there_copied.new) == (11, 26, 26)
 
 
-def test_a_copy_made_again_finds_nothing_new(source: MemoryStore, store: Store) -> None:
-    """And says the same of what is there, with the same digest."""
+def test_a_repeated_copy_copies_nothing(source: MemoryStore, store: Store) -> None:
+    """And reports the same totals and digest."""
     first = copy(source, store, quiet)
     before = everything(store)
 
@@ -67,8 +67,8 @@ def test_a_copy_made_again_finds_nothing_new(source: MemoryStore, store: Store) 
     assert everything(store) == before
 
 
-def test_what_came_meanwhile_is_all_that_a_second_copy_brings(source: MemoryStore, store: Store) -> None:
-    """And the session it came to is the newest then."""
+def test_a_second_copy_copies_only_new_events(source: MemoryStore, store: Store) -> None:
+    """The session they belong to is the newest then."""
     first = copy(source, store, quiet)
     chain(source, "branched", "new")
 
@@ -79,8 +79,7 @@ def test_what_came_meanwhile_is_all_that_a_second_copy_brings(source: MemoryStor
     assert everything(store) == everything(source)
 
 
-def test_the_digest_knows_where_a_session_stands(source: MemoryStore) -> None:
-    """Two stores with the same events are not the same if a head was moved."""
+def test_the_digest_depends_on_the_head(source: MemoryStore) -> None:
     before = copy(source, MemoryStore(), quiet)
     source.move_head("undone", SessionHead("b", ("c",)), expected="a")
 
@@ -91,7 +90,7 @@ def test_the_digest_knows_where_a_session_stands(source: MemoryStore) -> None:
 
 
 class Interrupted(MemoryStore):
-    """A target that a person loses patience with after a while."""
+    """A target that raises KeyboardInterrupt after some calls."""
 
     def __init__(self, patience: int) -> None:
         super().__init__()
@@ -107,8 +106,8 @@ class Interrupted(MemoryStore):
 
 
 @pytest.mark.parametrize("patience", range(9))
-def test_a_copy_is_gone_on_with_wherever_it_was_interrupted(patience: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until all of a session is there, it stands where it stood before: here, before its first event."""
+def test_an_interrupted_copy_can_be_resumed(patience: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until a session is complete, its head is unchanged: here, before the first event."""
     monkeypatch.setattr(copying, "MAX_BATCH_EVENTS", 3)
     source = MemoryStore()
     chain(source, "short", "a")
@@ -127,8 +126,8 @@ def test_a_copy_is_gone_on_with_wherever_it_was_interrupted(patience: int, monke
     assert copied.events == 23
 
 
-def test_a_long_session_is_never_held_whole() -> None:
-    """It is taken over a few hundred events at a time."""
+def test_a_long_session_is_copied_in_batches() -> None:
+    """Of a few hundred events."""
     source, target = MemoryStore(), Interrupted(-1)
     chain(source, "s", *map(str, range(2 * MAX_BATCH_EVENTS + 7)))
 
@@ -137,8 +136,8 @@ def test_a_long_session_is_never_held_whole() -> None:
     assert target.sizes == [MAX_BATCH_EVENTS, MAX_BATCH_EVENTS, 7]
 
 
-def test_large_plans_are_taken_over_one_by_one() -> None:
-    """What counts is how much there is to hold, not only how many events."""
+def test_large_plans_are_copied_one_by_one() -> None:
+    """The size of a batch is limited, not only the number of its events."""
     source, target = MemoryStore(), Interrupted(-1)
     for number in range(3):
         event = planned(str(number), str(number - 1) if number else None, *map(str, range(copying.MAX_BATCH_TASKS)))
@@ -150,7 +149,7 @@ def test_large_plans_are_taken_over_one_by_one() -> None:
 
 
 class Busy(MemoryStore):
-    """A source on which an agent is at work: it writes whenever somebody has read so much of it."""
+    """A source that an agent writes to during the copy."""
 
     def __init__(self, writes: int) -> None:
         super().__init__()
@@ -166,8 +165,8 @@ class Busy(MemoryStore):
             yield event
 
 
-def test_what_an_agent_writes_meanwhile_is_gone_after(store: Store) -> None:
-    """A little more is copied a little later."""
+def test_events_written_during_a_copy_are_copied(store: Store) -> None:
+    """In another round."""
     source = Busy(writes=1)
     chain(source, "s", "a", "b", "c")
 
@@ -178,8 +177,8 @@ def test_what_an_agent_writes_meanwhile_is_gone_after(store: Store) -> None:
     assert everything(store) == everything(source)
 
 
-def test_an_agent_that_never_rests_is_named_and_what_is_there_is_whole(store: Store) -> None:
-    """Each round gets the session as it was at one moment, and does not claim more."""
+def test_a_session_that_changes_all_the_time_is_reported(store: Store) -> None:
+    """Each round copies the session as of one moment, and claims no more."""
     source = Busy(writes=-1)
     chain(source, "quiet", "a")
     chain(source, "s", "a", "b", "c")
@@ -193,8 +192,8 @@ def test_an_agent_that_never_rests_is_named_and_what_is_there_is_whole(store: St
     assert copied.events == 1 + len(there) < 1 + len(ids(MemoryStore.events(source, "s")))
 
 
-def test_a_session_is_copied_as_it_was_at_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it stands and what it holds belong together, though they are asked for one after the other."""
+def test_head_and_events_of_a_copy_are_consistent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although they are read one after the other."""
     monkeypatch.setattr(copying, "MAX_ROUNDS", 1)
 
     class Quick(MemoryStore):
@@ -212,8 +211,8 @@ def test_a_session_is_copied_as_it_was_at_one_moment(monkeypatch: pytest.MonkeyP
     assert target.session_head("s") == SessionHead("in between")
 
 
-def test_what_the_target_has_besides_stays(source: MemoryStore, store: Store) -> None:
-    """What came there after the copy is a branch of its own, and the session stands where the source stands."""
+def test_other_events_of_the_target_stay(source: MemoryStore, store: Store) -> None:
+    """They become a branch, and the head is the source's."""
     copy(source, store, quiet)
     chain(store, "branched", "later", "last")
     chain(store, "of its own", "a")
@@ -226,8 +225,8 @@ def test_what_the_target_has_besides_stays(source: MemoryStore, store: Store) ->
     assert ids(store.events("of its own")) == ["a"]
 
 
-def test_two_stores_that_went_their_own_ways_come_to_hold_the_same(source: MemoryStore, store: Store) -> None:
-    """In whichever order they have it."""
+def test_diverged_stores_can_be_merged_by_copying_both_ways(source: MemoryStore, store: Store) -> None:
+    """The order of events may differ."""
     copy(source, store, quiet)
     chain(source, "undone", "here")
     chain(store, "undone", "there")
@@ -241,8 +240,8 @@ def test_two_stores_that_went_their_own_ways_come_to_hold_the_same(source: Memor
     assert copied.new == 1
 
 
-def test_another_event_of_the_same_id_ends_a_copy(source: MemoryStore, store: Store) -> None:
-    """The session is named, and nothing of it is touched."""
+def test_a_different_event_with_the_same_id_is_an_error(source: MemoryStore, store: Store) -> None:
+    """The session is named and unchanged."""
     chain(store, "undone", "a")
     store.append("undone", planned("b", "a", "something else"))
 
@@ -253,7 +252,7 @@ def test_another_event_of_the_same_id_ends_a_copy(source: MemoryStore, store: St
 
 
 class Forgetful(MemoryStore):
-    """A target that loses the first event of a session, or changes its words."""
+    """A target that loses the first event of a session, or changes its text."""
 
     def __init__(self, instead: tuple[Event, ...]) -> None:
         super().__init__()
@@ -267,8 +266,8 @@ class Forgetful(MemoryStore):
         return iter((*found[:-1], *self.instead) if found[-1].parent is None else found)
 
 
-def test_what_arrives_changed_is_not_called_a_copy() -> None:
-    """Both sides are read again when all is written, and compared to the letter."""
+def test_an_unfaithful_copy_is_an_error() -> None:
+    """Both stores are read again after the copy and compared."""
     source, target = MemoryStore(), Forgetful((planned("a", None, "another word"),))
     chain(source, "s", "a", "b")
 
@@ -278,7 +277,7 @@ def test_what_arrives_changed_is_not_called_a_copy() -> None:
 
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
-    """What somebody else does between the writing of a session and its comparison."""
+    """A change by another process between the copy of a session and its verification."""
     acts: list[Callable[[], object]] = []
     comparing = copying._verified_digest  # noqa: SLF001  that moment
 
@@ -291,8 +290,8 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
     return acts
 
 
-def test_who_goes_on_in_the_target_is_not_overruled(meanwhile: list[Callable[[], object]], store: Store) -> None:
-    """An agent may be at work there: what it adds to what was copied stays, and the copy is one."""
+def test_changes_in_the_target_during_a_copy_are_kept(meanwhile: list[Callable[[], object]], store: Store) -> None:
+    """An agent may be using it; the copy succeeds."""
     source = MemoryStore()
     chain(source, "s", "a", "b")
     meanwhile.append(lambda: chain(store, "s", "from elsewhere"))
@@ -305,8 +304,9 @@ def test_who_goes_on_in_the_target_is_not_overruled(meanwhile: list[Callable[[],
     assert set(ids(store.events("s"))) >= {"a", "b", "from elsewhere"}
 
 
-def test_a_session_that_is_moved_in_the_target_is_named(meanwhile: list[Callable[[], object]], store: Store) -> None:
-    """It does not stand where it should, and that is not called a copy."""
+def test_a_head_moved_in_the_target_during_a_copy_is_an_error(
+    meanwhile: list[Callable[[], object]], store: Store
+) -> None:
     source = MemoryStore()
     chain(source, "s", "a", "b")
     meanwhile.append(lambda: store.move_head("s", SessionHead("a"), expected="b"))
@@ -315,8 +315,8 @@ def test_a_session_that_is_moved_in_the_target_is_named(meanwhile: list[Callable
         copy(source, store, quiet)
 
 
-def test_damage_is_passed_on_as_such() -> None:
-    """Whoever restores a backup has to know that it is the store that is broken."""
+def test_damage_is_reported_as_damage() -> None:
+    """A user who restores a backup has to know that it is damaged."""
 
     class Damaged(MemoryStore):
         def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
@@ -331,7 +331,7 @@ def test_damage_is_passed_on_as_such() -> None:
 
 
 def test_one_session_can_be_copied_alone(source: MemoryStore, store: Store) -> None:
-    """Others are not touched; one that is not there is named."""
+    """Others are unchanged; an unknown one is an error."""
     copied = copy(source, store, quiet, only="undone")
 
     assert [info.name for info in store.sessions()] == ["undone"]
@@ -340,12 +340,12 @@ def test_one_session_can_be_copied_alone(source: MemoryStore, store: Store) -> N
         copy(source, store, quiet, only="nowhere")
 
 
-def test_a_copy_of_nothing_is_nothing(store: Store) -> None:
+def test_copying_an_empty_store_copies_nothing(store: Store) -> None:
     assert copy(MemoryStore(), store, quiet) == CopyResult(0, 0, 0, copy(store, MemoryStore(), quiet).digest)
 
 
-def test_progress_is_told_up_to_the_end(source: MemoryStore) -> None:
-    """Every event is copied and compared; how far it is never goes back."""
+def test_progress_is_monotonic_and_reaches_the_total(source: MemoryStore) -> None:
+    """Every event is counted when it is copied and when it is compared."""
     told: list[tuple[str, int, int]] = []
 
     copy(source, MemoryStore(), lambda *said: told.append(said))
@@ -355,8 +355,7 @@ def test_progress_is_told_up_to_the_end(source: MemoryStore) -> None:
     assert told[-1][1:] == (52, 52)
 
 
-def test_what_a_copy_would_do_can_be_known_before(source: MemoryStore, store: Store) -> None:
-    """Nothing is changed by asking."""
+def test_a_dry_run_changes_nothing(source: MemoryStore, store: Store) -> None:
     copy(source, store, quiet)
     chain(store, "branched", "later")
     chain(source, "undone", "here")
@@ -373,8 +372,8 @@ def test_what_a_copy_would_do_can_be_known_before(source: MemoryStore, store: St
     assert everything(store) == before
 
 
-def test_an_agent_at_work_is_told_that_its_session_was_put_back(source: MemoryStore, store: Store) -> None:
-    """It thinks again, under the head that was put back; what it had written is still there."""
+def test_restoring_a_session_interrupts_its_writer(source: MemoryStore, store: Store) -> None:
+    """The agent gets HeadMoved and decides again; its events are still stored."""
     copy(source, store, quiet)
     chain(store, "branched", "later")
 

@@ -1,4 +1,4 @@
-"""A folder of session files answers every program of writes, moves, takeovers and forgetting as memory does."""
+"""The jsonl store gives the same results as the memory store, whatever the sequence of operations."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from tildone.stores.pi.store import JsonlStore
 
 
 class JsonlAnswers(SameAnswers):
-    """The same orders to both, while pi talks on in the files: that is no order, and changes no answer."""
+    """Runs the same operations on both stores while pi appends messages, which must change no answer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class JsonlAnswers(SameAnswers):
 
     @rule(name=names, of=names, fact=facts, luck=luck, many=st.integers(0, 3))
     def adopt(self, name: str, of: str, fact: Fact, luck: int, many: int) -> None:
-        """Events of another session, and new ones under any of them; the place need not be among them."""
+        """Import events of another session, and new ones below any of them; the head need not be among them."""
         theirs = list(self.memory.events(of))[: luck % 7]
         for _ in range(many):
             parent = theirs[luck % len(theirs)].id if theirs and luck % 5 else None
@@ -44,13 +44,13 @@ class JsonlAnswers(SameAnswers):
 
     @rule(name=names, overtaken=st.booleans())
     def forget(self, name: str, *, overtaken: bool) -> None:
-        """As if it had never been, also where pi's messages stay behind."""
+        """Delete a session, also where pi's messages stay in its file."""
         expected = "elsewhere" if overtaken else self.memory.session_head(name).head
         self.both(lambda store: store.delete(name, expected=expected))
 
     @rule(name=names)
     def pi_talks(self, name: str) -> None:
-        """Under the last entry, as it does."""
+        """Append a message after the last entry, as pi does."""
         for path in self.session_head.glob("*.jsonl"):
             header, *entries = map(json.loads, path.read_text(encoding="utf-8").splitlines())
             if header["id"] == name:

@@ -1,4 +1,4 @@
-"""`jsonl:FOLDER` as a store: said anywhere a store is said, and used by every command."""
+"""`jsonl:FOLDER` as the address of a store, in every place that takes one and with every command."""
 
 import json
 import os
@@ -24,8 +24,8 @@ def home(tmp_path: Path) -> dict[str, str]:
     return {"XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_DATA_HOME": str(tmp_path / "data")}
 
 
-def test_a_folder_begins_where_it_was_written_down(tmp_path: Path, home: dict[str, str]) -> None:
-    """A tilde is home; a path is the folder's it stands in, or the one that somebody is in."""
+def test_a_relative_folder_is_resolved_where_it_was_set(tmp_path: Path, home: dict[str, str]) -> None:
+    """Against the folder of the settings file, else against the working folder; a tilde is the home folder."""
     deep = tmp_path / "deep"
     deep.mkdir()
     (tmp_path / ".git").mkdir()
@@ -39,13 +39,13 @@ def test_a_folder_begins_where_it_was_written_down(tmp_path: Path, home: dict[st
 
 
 def test_a_store_without_a_folder_is_refused(tmp_path: Path, home: dict[str, str]) -> None:
-    """Plans are not strewn over the folder that somebody happens to be in."""
+    """Session files are not created in whatever the working folder is."""
     with pytest.raises(UsageError, match="jsonl: needs a path after the colon"):
         load({"store": "jsonl:"}, home, str(tmp_path))
 
 
-def test_the_store_that_was_settled_is_opened(tmp_path: Path) -> None:
-    """With plans that any dialect has written in it."""
+def test_the_configured_store_is_opened(tmp_path: Path) -> None:
+    """It can read the plans of every dialect."""
     settings = Settings(store=parse_address(f"jsonl:{tmp_path}"), session="s", project="/p")
     header = {"type": "session", "version": 3, "id": "s"}
     told = {"role": "toolResult", "toolName": "todo_write", "details": {"phases": [{"name": "A", "tasks": []}]}}
@@ -59,15 +59,15 @@ def test_the_store_that_was_settled_is_opened(tmp_path: Path) -> None:
     assert [phase.name for phase in open_session(settings, BY_HAND, store).plan.phases] == ["A"]
 
 
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
+def test_a_file_instead_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
 
     with pytest.raises(StoreError, match="cannot open"):
         open_store(Settings(store=parse_address(f"jsonl:{tmp_path / 'file'}"), session="s", project="/p"))
 
 
-def test_conversations_are_not_held_in_the_files_of_plans(tmp_path: Path) -> None:
-    """Each would take what the other adds for a branch that was left."""
+def test_conversations_are_not_stored_in_the_folder_of_plans(tmp_path: Path) -> None:
+    """Each would take the entries of the other for an abandoned branch."""
     settings = Settings(store=parse_address(f"jsonl:{tmp_path}"), session="s", project="/p", session_dir=str(tmp_path))
 
     with pytest.raises(UsageError, match="can't be both the store and the session-dir"):
@@ -76,7 +76,7 @@ def test_conversations_are_not_held_in_the_files_of_plans(tmp_path: Path) -> Non
 
 
 def test_a_command_loads_no_other_kind_of_store(tmp_path: Path) -> None:
-    """And nothing that takes long, as for every command."""
+    """Nor any module that is slow to import."""
     run = """
 import atexit, sys
 atexit.register(lambda: print(*sorted(sys.modules), sep='\\n', file=sys.stderr))
@@ -94,8 +94,8 @@ sys.exit(main())
     assert len(list(tmp_path.glob("*.jsonl"))) == 1
 
 
-def test_commands_work_on_a_session_of_pis(tmp_path: Path) -> None:
-    """The plan that an agent in pi wrote is shown, changed by hand, and undone; the conversation stays."""
+def test_commands_work_on_a_session_of_pi(tmp_path: Path) -> None:
+    """The plan that an agent in pi wrote is shown, edited and undone; the conversation stays."""
     trace = Path(__file__).parents[1] / "traces" / "early-stop.json"
     [recorded] = json.loads(trace.read_text(encoding="utf-8"))["session_files"]
     text = "".join(f"{json.dumps(entry)}\n" for entry in recorded["entries"])

@@ -1,4 +1,4 @@
-"""The history of a plan, read from one session file and written as another."""
+"""Importing the history of a plan from a session file of pi, and exporting it to one."""
 
 import json
 import os
@@ -29,8 +29,8 @@ def path(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
-def test_a_recorded_session_goes_through_unharmed(trace: Path, tmp_path: Path) -> None:
-    """Opened, added to, exported and read again: every entry of it, and every event, is what it was."""
+def test_a_recorded_session_survives_a_round_trip(trace: Path, tmp_path: Path) -> None:
+    """Opened, appended to, exported and read again, every entry and event is unchanged."""
     recordings = json.loads(trace.read_text(encoding="utf-8"))["session_files"]
     assert recordings
     for number, recorded in enumerate(recordings):
@@ -58,15 +58,15 @@ def test_a_recorded_session_goes_through_unharmed(trace: Path, tmp_path: Path) -
         )
 
 
-def test_what_is_not_of_the_plan_is_counted(path: str) -> None:
-    """By its kind, the most first; moves of the head are of the plan."""
+def test_skipped_entries_are_counted_by_type(path: str) -> None:
+    """The most frequent first; entries that move the head are not counted."""
     trace = json.loads((TRACES[0].parent / "resume.json").read_text(encoding="utf-8"))
     entries = trace["session_files"][0]["entries"]
     Path(path).write_text(lines(*entries), encoding="utf-8")
 
     history = read_history(path, plan_in_entry)
 
-    assert history.left_out == (
+    assert history.skipped_entries == (
         ("message", 11),
         ("custom_message", 2),
         ("model_change", 1),
@@ -78,8 +78,8 @@ def test_what_is_not_of_the_plan_is_counted(path: str) -> None:
     assert history.cwd == entries[0]["cwd"]
 
 
-def test_a_call_is_the_one_that_the_result_answers(path: str) -> None:
-    """Also of several that were made at once."""
+def test_a_result_is_matched_with_its_call(path: str) -> None:
+    """Even among parallel calls."""
     trace = json.loads((TRACES[0].parent / "parallel-calls.json").read_text(encoding="utf-8"))
     entries = trace["session_files"][0]["entries"]
     Path(path).write_text(lines(*entries), encoding="utf-8")
@@ -100,14 +100,13 @@ def test_a_call_is_the_one_that_the_result_answers(path: str) -> None:
 
 
 @pytest.mark.parametrize(("version", "left_out"), [(1, 4), (2, 2)])
-def test_older_versions_are_read(version: int, left_out: int) -> None:
-    """And left as they are."""
+def test_older_versions_are_read_and_unchanged(version: int, left_out: int) -> None:
     file = OLD / f"version-{version}.jsonl"
     before = file.read_bytes()
 
     history = read_history(str(file), plan_in_entry)
 
-    assert [len(history.events), len(history.left_out)] == [2, left_out]
+    assert [len(history.events), len(history.skipped_entries)] == [2, left_out]
     assert history.cwd == "/home/me/project"
     assert history.session_head == SessionHead(history.events[-1].id)
     assert isinstance(history.events[0].fact, PlanChanged)
@@ -115,8 +114,8 @@ def test_older_versions_are_read(version: int, left_out: int) -> None:
     assert file.read_bytes() == before
 
 
-def test_every_event_comes_back_as_it_was(path: str) -> None:
-    """Of every kind, on every branch, whatever it is called; and the session stands where it stood."""
+def test_every_event_survives_a_round_trip(path: str) -> None:
+    """Of every kind, on every branch, with any id; the head is the same."""
     events = [
         planned("a", None, "one \ud800"),
         Event("b", "a", -5, Actor.TIMER, Nudged(4, 5)),
@@ -135,8 +134,8 @@ def test_every_event_comes_back_as_it_was(path: str) -> None:
 
 
 @pytest.mark.parametrize("place", [SessionHead(), SessionHead("a"), SessionHead("b"), SessionHead(None, ("b", "a"))])
-def test_an_exported_session_opens_where_it_stood(path: str, tmp_path: Path, place: SessionHead) -> None:
-    """In a store, too, where it can be gone on with."""
+def test_an_exported_session_opens_at_the_same_head(path: str, tmp_path: Path, place: SessionHead) -> None:
+    """It can be continued in a store."""
     write_history(path, "s", "/p", [planned("a", None, "x"), planned("b", "a", "y")], place)
 
     store = JsonlStore(tmp_path, plan_in_entry)
@@ -146,16 +145,14 @@ def test_an_exported_session_opens_where_it_stood(path: str, tmp_path: Path, pla
     assert ids(store.events("s")) == ["a", "b", "c"]
 
 
-def test_nothing_is_a_history_too(path: str) -> None:
-    """A session that was never written."""
+def test_an_empty_history_can_be_written_and_read(path: str) -> None:
     write_history(path, "s", "/p", [], SessionHead())
 
     assert read_history(path, plan_in_entry) == PiHistory("s", "/p", (), SessionHead(), ())
     assert as_json(Path(path)) == [{**HEADER, "timestamp": "1970-01-01T00:00:00.000Z"}]
 
 
-def test_a_file_that_is_there_is_left_alone(path: str) -> None:
-    """Whatever it is."""
+def test_an_existing_file_is_not_overwritten(path: str) -> None:
     Path(path).write_text("precious", encoding="utf-8")
 
     with pytest.raises(StoreError, match=r"s\.jsonl exists already"):
@@ -173,18 +170,15 @@ def test_a_file_that_is_there_is_left_alone(path: str) -> None:
         ([], SessionHead("a")),
     ],
 )
-def test_a_history_that_does_not_fit_together_is_not_written(
-    path: str, events: list[Event], place: SessionHead
-) -> None:
-    """A parent that is not there, a place that is not there."""
+def test_an_inconsistent_history_is_not_written(path: str, events: list[Event], place: SessionHead) -> None:
+    """A parent or a head is missing."""
     with pytest.raises(UnknownEvent):
         write_history(path, "s", "/p", events, place)
 
     assert not Path(path).exists()
 
 
-def test_a_folder_is_made_for_it(tmp_path: Path) -> None:
-    """Where one can be."""
+def test_missing_folders_are_created(tmp_path: Path) -> None:
     write_history(str(tmp_path / "new" / "s.jsonl"), "s", "/p", [], SessionHead())
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
 
@@ -204,7 +198,9 @@ def test_a_folder_is_made_for_it(tmp_path: Path) -> None:
         (json.dumps({**HEADER, "version": 0}), StoreDamaged, "0 is not a format version"),
     ],
 )
-def test_what_is_no_session_file_is_named(path: str, text: str | None, wrong: type[Exception], said: str) -> None:
+def test_a_file_that_is_not_a_session_file_is_an_error(
+    path: str, text: str | None, wrong: type[Exception], said: str
+) -> None:
     if text is not None:
         Path(path).write_text(text, encoding="utf-8")
 
@@ -212,18 +208,18 @@ def test_what_is_no_session_file_is_named(path: str, text: str | None, wrong: ty
         read_history(path, plan_in_entry)
 
 
-def test_a_folder_is_no_session_file(tmp_path: Path) -> None:
+def test_a_folder_instead_of_a_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot read"):
         read_history(str(tmp_path), plan_in_entry)
 
 
-def test_an_event_that_hangs_under_garbage_is_named(path: str) -> None:
-    """With its line."""
+def test_an_event_below_an_unparsable_line_is_an_error(path: str) -> None:
+    """The error names the line."""
     write_history(path, "s", "/p", [planned("a", None, "x"), planned("b", "a", "y")], SessionHead("b"))
     text = Path(path).read_text(encoding="utf-8").splitlines()
     Path(path).write_text("\n".join([text[0], "garbage", text[2], ""]), encoding="utf-8")
 
-    with pytest.raises(StoreDamaged, match=r"s\.jsonl, line 2 cannot be read, and line 3 hangs on it"):
+    with pytest.raises(StoreDamaged, match=r"s\.jsonl, line 2 cannot be read, and line 3 depends on it"):
         read_history(path, plan_in_entry)
 
 

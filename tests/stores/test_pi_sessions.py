@@ -24,8 +24,8 @@ def lines(*records: object) -> str:
     return "".join(f"{json.dumps(record)}\n" for record in records)
 
 
-def test_a_file_is_made_with_its_header_when_the_first_entry_comes(tmp_path: Path) -> None:
-    """Folders included; a session in which nothing was said leaves no file."""
+def test_a_file_is_created_with_the_first_entry(tmp_path: Path) -> None:
+    """With missing folders; a session without entries leaves no file."""
     path = tmp_path / "new" / "s.jsonl"
     file = SessionFile(str(path), HEADER)
     assert not path.exists()
@@ -40,8 +40,8 @@ def test_a_file_is_made_with_its_header_when_the_first_entry_comes(tmp_path: Pat
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
-def test_what_pi_wrote_is_read_entry_by_entry(trace: Path, tmp_path: Path) -> None:
-    """Unknown entries and fields included."""
+def test_entries_of_pi_are_read_unchanged(trace: Path, tmp_path: Path) -> None:
+    """Including unknown entries and fields."""
     for number, recorded in enumerate(json.loads(trace.read_text(encoding="utf-8"))["session_files"]):
         path = tmp_path / f"{number}.jsonl"
         path.write_text(lines(*recorded["entries"]), encoding="utf-8")
@@ -51,8 +51,8 @@ def test_what_pi_wrote_is_read_entry_by_entry(trace: Path, tmp_path: Path) -> No
         assert [header, *entries] == recorded["entries"]
 
 
-def test_a_line_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
-    """As pi does: one that was cut off at the end, or garbage that nothing hangs on."""
+def test_an_unparsable_line_is_skipped(tmp_path: Path) -> None:
+    """As in pi: an incomplete last line, or garbage without children."""
     path = tmp_path / "s.jsonl"
     text = lines(HEADER, custom("a", None)) + "garbage\nNaN\n" + lines(custom("b", "a")) + '{"type": "cus'
     path.write_text(text, encoding="utf-8")
@@ -63,14 +63,12 @@ def test_a_line_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("bad", "why"),
     [
-        ("garbage\n", "line 2 cannot be read, and line 3 hangs on it"),
-        ("", "line 2 hangs under 'lost', which is not in the file"),
+        ("garbage\n", "line 2 cannot be read, and line 3 depends on it"),
+        ("", "line 2 has parent 'lost', which is not in the file"),
     ],
 )
-def test_a_conversation_that_goes_through_a_line_that_cannot_be_read_is_refused(
-    tmp_path: Path, bad: str, why: str
-) -> None:
-    """Rather than gone on with as if what was said there had never been. Other branches may be broken."""
+def test_a_conversation_with_an_unparsable_ancestor_is_refused(tmp_path: Path, bad: str, why: str) -> None:
+    """It is not continued as if that entry had never existed. Other branches may be broken."""
     path = tmp_path / "s.jsonl"
     path.write_text(lines(HEADER) + bad + lines(custom("a", "lost"), custom("b", "a")), encoding="utf-8")
 
@@ -82,8 +80,7 @@ def test_a_conversation_that_goes_through_a_line_that_cannot_be_read_is_refused(
 
 
 @pytest.mark.parametrize("above", ["b", "a"])
-def test_a_conversation_that_leads_back_to_itself_is_refused(tmp_path: Path, above: str) -> None:
-    """It would never come to its beginning."""
+def test_a_cycle_of_parents_is_refused(tmp_path: Path, above: str) -> None:
     path = tmp_path / "s.jsonl"
     path.write_text(lines(HEADER, custom("a", above), custom("b", "a")), encoding="utf-8")
 
@@ -92,8 +89,8 @@ def test_a_conversation_that_leads_back_to_itself_is_refused(tmp_path: Path, abo
 
 
 @pytest.mark.parametrize("torn", ["", '{"type": "message", "id": "x", "par', "garbage"])
-def test_going_on_after_a_line_that_was_cut_off_begins_a_new_one(tmp_path: Path, torn: str) -> None:
-    """And what was cut off stays: it may be of use to somebody."""
+def test_an_append_after_an_incomplete_line_begins_a_new_line(tmp_path: Path, torn: str) -> None:
+    """The incomplete line is preserved."""
     path = tmp_path / "s.jsonl"
     path.write_text(lines(HEADER, custom("a", None)) + torn, encoding="utf-8")
 
@@ -103,7 +100,7 @@ def test_going_on_after_a_line_that_was_cut_off_begins_a_new_one(tmp_path: Path,
     assert torn in path.read_text(encoding="utf-8")
 
 
-def test_a_last_line_that_lacks_only_its_end_is_read(tmp_path: Path) -> None:
+def test_a_last_line_without_a_newline_is_read(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_text(lines(HEADER, custom("a", None)).rstrip(), encoding="utf-8")
 
@@ -113,8 +110,8 @@ def test_a_last_line_that_lacks_only_its_end_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_an_older_file_is_raised_before_it_grows(tmp_path: Path, version: int) -> None:
-    """Once; what it was is kept beside it. Until then it is left as it is."""
+def test_an_older_file_is_upgraded_once_before_an_append(tmp_path: Path, version: int) -> None:
+    """A copy of it is kept. Reading does not change it."""
     path = tmp_path / "s.jsonl"
     old = (OLD / f"version-{version}.jsonl").read_bytes()
     path.write_bytes(old)
@@ -131,8 +128,7 @@ def test_an_older_file_is_raised_before_it_grows(tmp_path: Path, version: int) -
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_file_that_is_there_is_not_begun_again(tmp_path: Path) -> None:
-    """Two conversations of one name would be one that makes no sense."""
+def test_a_new_session_does_not_overwrite_a_file(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_text("precious", encoding="utf-8")
 
@@ -142,8 +138,8 @@ def test_a_file_that_is_there_is_not_begun_again(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == "precious"
 
 
-def test_older_versions_are_raised(tmp_path: Path) -> None:
-    """A line of entries becomes a chain, and a hook's message a custom one."""
+def test_older_versions_are_upgraded_in_memory(tmp_path: Path) -> None:
+    """Entries without parents become a chain, and a hook's message a custom one."""
     path = tmp_path / "s.jsonl"
     old = {"type": "message", "message": {"role": "hookMessage", "content": "x"}}
     path.write_text(lines({"type": "session", "id": "s"}, old, {"type": "custom"}, [1], ""), encoding="utf-8")
@@ -156,8 +152,8 @@ def test_older_versions_are_raised(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n", lines({"type": "message", "id": "a"}), "[]\n"])
-def test_what_is_no_session_file_is_refused(text: str, tmp_path: Path) -> None:
-    """With a word about its first line."""
+def test_a_file_that_is_not_a_session_file_is_refused(text: str, tmp_path: Path) -> None:
+    """The error mentions its first line."""
     path = tmp_path / "s.jsonl"
     path.write_text(text, encoding="utf-8")
 
@@ -166,7 +162,7 @@ def test_what_is_no_session_file_is_refused(text: str, tmp_path: Path) -> None:
 
 
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:
-    """Rather than read wrongly."""
+    """It is not misread."""
     path = tmp_path / "s.jsonl"
     path.write_text(lines({**HEADER, "version": 4}), encoding="utf-8")
 
@@ -174,8 +170,8 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
         load(str(path))
 
 
-def test_what_cannot_be_read_or_written_says_so(tmp_path: Path) -> None:
-    """A missing file, a folder in the way of a file, a file in the way of a folder."""
+def test_unreadable_and_unwritable_files_are_errors(tmp_path: Path) -> None:
+    """A missing file, a folder instead of a file, a file instead of a folder."""
     with pytest.raises(NotFound, match="no session file"):
         load(str(tmp_path / "none.jsonl"))
     with pytest.raises(StoreError, match="cannot read"):
@@ -186,7 +182,7 @@ def test_what_cannot_be_read_or_written_says_so(tmp_path: Path) -> None:
 
 
 def test_the_newest_file_is_the_one_written_to_last(tmp_path: Path) -> None:
-    """Other files do not count; no folder, no file."""
+    """Other files are ignored; without a folder there is none."""
     assert newest_file(str(tmp_path / "none")) is None
     assert newest_file(str(tmp_path)) is None
     for age, name in enumerate(["b.jsonl", "a.jsonl", "c.txt"]):
@@ -207,27 +203,27 @@ def test_the_newest_file_is_the_one_written_to_last(tmp_path: Path) -> None:
         (32535215999999, "3000-12-31T23:59:59.999Z"),
     ],
 )
-def test_moments_are_written_and_read_as_pi_writes_them(at: int, written: str) -> None:
+def test_timestamps_have_pis_format(at: int, written: str) -> None:
     assert (format_timestamp(at), parse_timestamp(written)) == (written, at)
 
 
-def test_a_moment_that_not_every_calendar_has_is_the_nearest_that_it_has() -> None:
-    """Entries have to have one."""
+def test_a_timestamp_out_of_range_is_clamped() -> None:
+    """Every entry needs one."""
     assert (format_timestamp(-1), format_timestamp(10**18)) == ("1970-01-01T00:00:00.000Z", "3000-12-31T23:59:59.999Z")
 
 
 @pytest.mark.parametrize(
     ("written", "at"), [("2026-01-02T03:04:05Z", 1767323045000), ("2026-01-02T03:04:05.1234567Z", 1767323045123)]
 )
-def test_moments_that_others_write_are_read_as_far_as_they_go(written: str, at: int) -> None:
+def test_timestamps_of_other_precisions_are_read(written: str, at: int) -> None:
     assert parse_timestamp(written) == at
 
 
 @pytest.mark.parametrize("written", [None, 7, "", "yesterday", "2026-01-02", "2026-01-02T03:04:05+01:00"])
-def test_what_is_no_moment_is_none(written: object) -> None:
+def test_an_invalid_timestamp_is_none(written: object) -> None:
     assert parse_timestamp(written) is None
 
 
 def test_files_are_named_as_pi_names_them() -> None:
-    """The moment, then the id."""
+    """The timestamp, then the id."""
     assert file_name("s", "2026-01-02T03:04:05.006Z") == "2026-01-02T03-04-05-006Z_s.jsonl"

@@ -1,4 +1,4 @@
-"""PostgreSQL answers every program of changes as memory does."""
+"""The PostgreSQL store gives the same results as the memory store, whatever the sequence of operations."""
 
 from collections.abc import Callable
 from itertools import count
@@ -27,7 +27,7 @@ names = st.sampled_from(NAMES)
 
 
 class SameAnswers(RuleBasedStateMachine):
-    """Two stores given the same orders; after each, everything that can be read of them is equal."""
+    """Runs the same operations on two stores; after each, everything that can be read from them is equal."""
 
     url = ""
 
@@ -43,21 +43,21 @@ class SameAnswers(RuleBasedStateMachine):
 
     @rule(name=names, fact=facts, elsewhere=st.none() | luck)
     def append(self, name: str, fact: Fact, elsewhere: int | None) -> None:
-        """Under the head, or under an event that need not be it."""
+        """Append below the head, or below an event that need not be the head."""
         parent = self.memory.session_head(name).head if elsewhere is None else self.some_event(name, elsewhere)
         event = self.new_event(parent, fact)
         self.both(lambda store: store.append(name, event))
 
     @rule(name=names, other=names, luck=luck)
     def append_again(self, name: str, other: str, luck: int) -> None:
-        """Under the head, with an id that may be used up."""
+        """Append below the head, with an id that may be taken."""
         used = self.some_event(other, luck)
         event = Event(used or NOWHERE, self.memory.session_head(name).head, luck, Actor.USER, Nudged(1, 1))
         self.both(lambda store: store.append(name, event))
 
     @rule(name=names, other=names, luck=luck, overtaken=st.booleans())
     def move(self, name: str, other: str, luck: int, *, overtaken: bool) -> None:
-        """To an event that need not be of that session, by somebody who need not know where the head is."""
+        """Move to an event that need not exist, with an expected head that need not be right."""
         place = self.memory.session_head(name)
         ahead = (place.head, *place.redo) if place.head is not None else ()
         to = SessionHead(self.some_event(other, luck), ahead)
@@ -65,7 +65,7 @@ class SameAnswers(RuleBasedStateMachine):
 
     @rule(name=names, other=names, many=st.lists(st.tuples(facts, luck), max_size=4), luck=luck)
     def adopt(self, name: str, other: str, many: list[tuple[Fact, int]], luck: int) -> None:
-        """New events among those of a session, under parents and to a place that need not be there."""
+        """Import new events among those of a session, with parents and a head that need not exist."""
         events = list(self.memory.events(other))
         for fact, chance in many:
             parents = [None, NOWHERE, *(event.id for event in events)]
@@ -97,7 +97,7 @@ class SameAnswers(RuleBasedStateMachine):
         return Event(f"{prefix}{number}", parent, number, Actor.AGENT, fact)
 
     def some_event(self, name: str, luck: int) -> str | None:
-        """An event of the session, or nothing, or nowhere."""
+        """Return an event of the session, None, or an unknown id."""
         choices = [None, NOWHERE, *(event.id for event in self.memory.events(name))]
         return choices[luck % len(choices)]
 
@@ -110,8 +110,8 @@ def everything(store: Store) -> object:
 
 
 @needs_server
-def test_the_same_orders_get_the_same_answers(url: str) -> None:
-    """Whatever was changed, taken over, forgotten or refused before."""
+def test_the_same_operations_give_the_same_results(url: str) -> None:
+    """After any sequence of changes, imports, deletions and refused operations."""
     machine = type("SameAnswersHere", (SameAnswers,), {"url": url})
 
     run_state_machine_as_test(machine, settings=settings(max_examples=15, stateful_step_count=25, derandomize=True))

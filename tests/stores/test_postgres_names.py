@@ -1,4 +1,4 @@
-"""Names and ids as PostgreSQL keeps them: any text, none mistaken for another, readable where it can be."""
+"""Names and ids as PostgreSQL text: any text can be stored, different texts stay different, most stay readable."""
 
 import pytest
 from hypothesis import given
@@ -22,8 +22,8 @@ long_texts = st.builds(lambda text, times: text * times, texts, st.integers(1, 2
 
 
 @given(texts)
-def test_every_text_comes_back(text: str) -> None:
-    """And in between it is something that PostgreSQL can hold."""
+def test_every_text_survives_a_round_trip(text: str) -> None:
+    """And its escaped form is valid in PostgreSQL."""
     written = to_sql(text)
 
     assert from_sql(written) == text
@@ -32,21 +32,20 @@ def test_every_text_comes_back(text: str) -> None:
 
 
 @given(long_texts, long_texts)
-def test_no_text_is_taken_for_another(one: str, other: str) -> None:
-    """However long they are, what they are looked up by fits an index and is not the same."""
+def test_keys_are_unique_and_fit_an_index(one: str, other: str) -> None:
+    """However long the texts are."""
     assert (key(one) == key(other)) is (one == other)
     assert len(key(one).encode()) <= MAX_KEY_BYTES
 
 
 @pytest.mark.parametrize("text", ["", "/home/ünï/cödé 😀", "line\nbreak", "'; DROP TABLE --", "x" * 250])
-def test_most_texts_are_kept_as_they_are(text: str) -> None:
-    """So that a person at `psql` can read them."""
+def test_most_texts_are_stored_unchanged(text: str) -> None:
+    """A person can read them in `psql`."""
     assert to_sql(text) == key(text) == text
 
 
 @needs_server
-def test_what_postgresql_can_not_hold_is_an_escape(url: str) -> None:
-    """A backslash, then what it stands for."""
+def test_characters_that_postgresql_rejects_are_escaped(url: str) -> None:
     store = PostgresStore(url)
     store.append("nul \0 half \ud83d back\\slash", planned("\udfff", None, "x"))
     store.close()
@@ -57,7 +56,7 @@ def test_what_postgresql_can_not_hold_is_an_escape(url: str) -> None:
 @needs_server
 @pytest.mark.parametrize("long", ["ü" * 5000, "\ud800" * 5000, "x" * 100_000], ids=["wide", "escaped", "very long"])
 def test_names_and_ids_may_be_longer_than_an_index_allows(url: str, long: str) -> None:
-    """They are the same in every answer, and one that differs at its end is another."""
+    """They are returned in full, and those that differ only at the end are different."""
     store = PostgresStore(url)
     chain(store, long, long + "1", long + "2")
     chain(store, long + "!", "a")

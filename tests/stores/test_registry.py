@@ -1,4 +1,4 @@
-"""The registry of stores: every line works, and what other parts derive from it."""
+"""The registry of stores, and the functions that use it."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def test_every_line_names_a_module_with_a_store(name: str) -> None:
     assert form.summary
 
 
-def test_no_two_stores_answer_to_the_same_scheme() -> None:
+def test_no_two_stores_have_the_same_scheme() -> None:
     schemes = [scheme for form in STORES.entries.values() for scheme in form.schemes]
 
     assert len(set(schemes)) == len(schemes)
@@ -34,13 +34,13 @@ def test_an_address_names_its_store(address: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(("address", "shown"), [("mysql://h/d", "mysql://"), ("notes:2024.db", "notes:")])
-def test_an_unknown_scheme_is_refused_with_the_forms_that_there_are(address: str, shown: str) -> None:
+def test_an_unknown_scheme_is_refused_with_the_supported_forms(address: str, shown: str) -> None:
     with pytest.raises(UsageError, match=f"there are no {shown} stores; a store is {placeholders()}"):
         store_kind(parse_address(address))
 
 
-def test_a_missing_module_that_is_no_driver_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a store that names an extra blames a missing module on it."""
+def test_a_missing_module_that_is_not_a_driver_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only for a store with an extra is it a usage error."""
 
     def broken(*_: object) -> Store:
         raise ImportError("typo")
@@ -53,8 +53,8 @@ def test_a_missing_module_that_is_no_driver_is_an_error_of_ours(monkeypatch: pyt
         open_store(parse_address("toy:x"), OpenOptions())
 
 
-def test_the_files_of_a_store_are_its_own_and_those_of_its_engine() -> None:
-    """Doctor checks the permissions of these."""
+def test_the_files_of_a_store_include_those_of_its_engine() -> None:
+    """Doctor checks their permissions."""
     sqlite, pi, postgres = map(parse_address, ("/p.db", "jsonl:/s", "postgresql://h/d"))
 
     assert store_kind(sqlite).files(sqlite) == ("/p.db", "/p.db-wal", "/p.db-shm", "/p.db-journal")

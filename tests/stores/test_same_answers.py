@@ -1,4 +1,4 @@
-"""SQLite answers every program of writes and moves as memory does."""
+"""The SQLite store gives the same results as the memory store, whatever the sequence of operations."""
 
 import tempfile
 from collections.abc import Callable
@@ -26,7 +26,7 @@ luck = st.integers(0, 10**6)
 
 
 class SameAnswers(RuleBasedStateMachine):
-    """Two stores given the same orders; after each, everything that can be read of them is equal."""
+    """Runs the same operations on two stores; after each, everything that can be read from them is equal."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,19 +45,19 @@ class SameAnswers(RuleBasedStateMachine):
 
     @rule(name=names, fact=facts, luck=luck)
     def append_elsewhere(self, name: str, fact: Fact, luck: int) -> None:
-        """Under an event that need not be the head."""
+        """Append below an event that need not be the head."""
         self.both_append(name, self.some_event(name, luck), fact)
 
     @rule(name=names, other=names, luck=luck)
     def append_again(self, name: str, other: str, luck: int) -> None:
-        """Under the head, with an id that may be used up."""
+        """Append below the head, with an id that may be taken."""
         used = self.some_event(other, luck)
         event = Event(used or NOWHERE, self.memory.session_head(name).head, luck, Actor.USER, Nudged(1, 1))
         self.both(lambda store: store.append(name, event))
 
     @rule(name=names, other=names, luck=luck, overtaken=st.booleans())
     def move(self, name: str, other: str, luck: int, *, overtaken: bool) -> None:
-        """To an event that need not be of that session, by somebody who need not know where the head is."""
+        """Move to an event that need not exist, with an expected head that need not be right."""
         place = self.memory.session_head(name)
         ahead = (place.head, *place.redo) if place.head is not None else ()
         to = SessionHead(self.some_event(other, luck), ahead)
@@ -87,7 +87,7 @@ class SameAnswers(RuleBasedStateMachine):
         assert answer(order, self.sqlite) == answer(order, self.memory)
 
     def some_event(self, name: str, luck: int) -> str | None:
-        """An event of the session, or nothing, or nowhere."""
+        """Return an event of the session, None, or an unknown id."""
         choices = [None, NOWHERE, *(event.id for event in self.memory.events(name))]
         return choices[luck % len(choices)]
 

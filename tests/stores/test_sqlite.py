@@ -1,4 +1,4 @@
-"""What a SQLite store promises beyond what every store does: its file, its cost, and other processes."""
+"""Properties of the SQLite store beyond the contract: its file, its costs, and other processes."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -36,14 +36,14 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[apsw.Connection]:
 
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
-    """Every statement that is run during the test, with what it cost SQLite."""
+    """Every statement that is executed during the test, with its cost."""
     done: Work = []
     watch = [lambda connection: connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, done.append)]
     monkeypatch.setattr(apsw, "connection_hooks", watch)
     return done
 
 
-def test_what_is_acknowledged_is_on_disk(path: Path, connections: list[apsw.Connection]) -> None:
+def test_acknowledged_changes_are_on_disk(path: Path, connections: list[apsw.Connection]) -> None:
     """Every commit is synced; readers and writers do not wait for each other."""
     SqliteStore(path).close()
     store = SqliteStore(path)
@@ -54,8 +54,8 @@ def test_what_is_acknowledged_is_on_disk(path: Path, connections: list[apsw.Conn
     assert connection.pragma("journal_mode") == "wal"
 
 
-def test_a_store_is_known_by_its_marks(path: Path) -> None:
-    """Other programs can tell what the file is, and which version of it."""
+def test_a_store_is_identified_by_its_header(path: Path) -> None:
+    """Other programs can recognise the file and its version."""
     SqliteStore(path).close()
 
     connection = apsw.Connection(str(path))
@@ -64,7 +64,7 @@ def test_a_store_is_known_by_its_marks(path: Path) -> None:
 
 
 def test_opening_a_store_writes_nothing(path: Path, work: Work) -> None:
-    """A command opens it once, and pays for it each time."""
+    """Every command opens it."""
     chain(SqliteStore(path), "s", "a")
     work.clear()
 
@@ -75,7 +75,7 @@ def test_opening_a_store_writes_nothing(path: Path, work: Work) -> None:
 
 
 def test_a_closed_store_is_one_file(path: Path) -> None:
-    """That can be copied, or mailed."""
+    """It can be copied or mailed."""
     store = SqliteStore(path)
     chain(store, "s", "a")
 
@@ -84,8 +84,7 @@ def test_a_closed_store_is_one_file(path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_folders_on_the_way_are_made(tmp_path: Path) -> None:
-    """For their owner only: plans are nobody else's business."""
+def test_missing_folders_are_created_for_the_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "not" / "there" / "plans.db"
 
     chain(SqliteStore(path), "s", "a")
@@ -95,8 +94,8 @@ def test_folders_on_the_way_are_made(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [":memory:", "file:plans?mode=memory", "with space ünï 😀.db", "%41?x#y", "-"])
-def test_a_path_is_a_path_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """SQLite would read some of these as something that is no file, or as another file."""
+def test_special_names_of_sqlite_are_plain_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """SQLite would read some of these as in-memory databases or URIs."""
     monkeypatch.chdir(tmp_path)
 
     chain(SqliteStore(name), "s", "a")
@@ -105,8 +104,7 @@ def test_a_path_is_a_path_and_nothing_else(tmp_path: Path, monkeypatch: pytest.M
     assert ids(SqliteStore(name).history("s")) == ["a"]
 
 
-def test_a_store_stays_where_it_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever folder the process goes to."""
+def test_a_store_survives_a_change_of_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     store = SqliteStore("plans.db")
     (tmp_path / "elsewhere").mkdir()
@@ -129,8 +127,10 @@ def test_a_store_stays_where_it_was_opened(tmp_path: Path, monkeypatch: pytest.M
         pytest.param(lambda store: session_on(store, name="s", prefix="new").undo(), id="undo"),
     ],
 )
-def test_the_length_of_a_session_costs_nothing(tmp_path: Path, work: Work, read: Callable[[Store], object]) -> None:
-    """SQLite takes as many steps with a long history as with a short one."""
+def test_costs_do_not_grow_with_the_length_of_a_session(
+    tmp_path: Path, work: Work, read: Callable[[Store], object]
+) -> None:
+    """SQLite takes as many steps for a long history as for a short one."""
     stores = [SqliteStore(tmp_path / name) for name in ("short", "long")]
     for store, length in zip(stores, (5, 300), strict=True):
         chain(store, "other", "0", "1", "2")
@@ -156,10 +156,8 @@ def test_the_length_of_a_session_costs_nothing(tmp_path: Path, work: Work, read:
         ),
     ],
 )
-def test_what_reads_a_whole_session_costs_as_much_as_there_is(
-    tmp_path: Path, work: Work, read: Callable[[Store], object]
-) -> None:
-    """Four times as many events take four times as many steps, not sixteen times."""
+def test_reading_a_whole_session_takes_linear_time(tmp_path: Path, work: Work, read: Callable[[Store], object]) -> None:
+    """Four times as many events take four times as many steps."""
     costs = []
     for length in (500, 2000):
         store = SqliteStore(tmp_path / f"{length}.db")
@@ -173,8 +171,8 @@ def test_what_reads_a_whole_session_costs_as_much_as_there_is(
     assert costs[1] < 5 * costs[0]
 
 
-def test_many_who_make_the_same_store_make_one(path: Path) -> None:
-    """The first to come makes it, the others wait for that; none is refused."""
+def test_processes_that_create_the_same_store_wait_for_each_other(path: Path) -> None:
+    """The first creates it; none fails."""
     chain(SqliteStore(path.with_name("model.db")), "s", "a")
 
     makers = [start("make", path) for _ in range(8)]
@@ -185,8 +183,8 @@ def test_many_who_make_the_same_store_make_one(path: Path) -> None:
     assert tables(path) == tables(path.with_name("model.db"))
 
 
-def test_a_waiter_hears_of_other_processes(path: Path) -> None:
-    """As soon as it looks again."""
+def test_a_waiter_notices_changes_of_other_processes(path: Path) -> None:
+    """By polling."""
     store = SqliteStore(path)
     session_on(store).call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
 
@@ -198,10 +196,10 @@ def test_a_waiter_hears_of_other_processes(path: Path) -> None:
     assert store.session_head("s").head == "0-0"
 
 
-def test_a_waiter_hears_at_once_of_its_own_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It need not look again by itself."""
+def test_a_waiter_is_notified_at_once_by_its_own_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not have to poll."""
     monkeypatch.setattr(sqlite, "FIRST_POLL_SECONDS", LONG_ENOUGH)
-    monkeypatch.setattr(sqlite, "LONGEST_POLL_SECONDS", LONG_ENOUGH)
+    monkeypatch.setattr(sqlite, "MAX_POLL_SECONDS", LONG_ENOUGH)
     store = SqliteStore(path)
     chain(store, "s", "a", "b")
     in_step = Barrier(2, timeout=LONG_ENOUGH)

@@ -1,4 +1,4 @@
-"""What becomes of a SQLite store when things go wrong around it: nothing that was acknowledged is lost."""
+"""Faults around a SQLite store, such as killed processes, locks and full disks: no acknowledged change is lost."""
 
 import os
 import shutil
@@ -37,7 +37,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that everybody may enter, which pytest's own are not."""
+    """A folder that every user may enter, unlike pytest's own."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -45,8 +45,8 @@ def open_folder() -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_eight_processes_at_once_lose_nothing(path: Path, record_property: Record) -> None:
-    """Each makes 500 changes to one plan, as an agent or as a person. None fails, and none undoes another's."""
+def test_eight_concurrent_processes_lose_no_change(path: Path, record_property: Record) -> None:
+    """Each makes 500 changes to one plan, as an agent or as a user. None fails, and none undoes another's."""
     store = SqliteStore(path)
     todos = [{"text": f"of worker {worker}"} for worker in range(WRITERS)]
     session_on(store).call("write_todos", {"mode": "replace", "todos": todos})
@@ -66,8 +66,8 @@ def test_eight_processes_at_once_lose_nothing(path: Path, record_property: Recor
 
 @pytest.mark.slow
 @unix_only
-def test_a_writer_may_be_killed_at_any_moment(path: Path, record_property: Record) -> None:
-    """Two hundred times over: the file is whole, and holds every change that a writer was told was written."""
+def test_a_killed_writer_loses_no_acknowledged_change(path: Path, record_property: Record) -> None:
+    """200 writers are killed. The file is intact, and contains every acknowledged change."""
     told = run("killed", path, KILLS, 20261115).stdout.split()
 
     store = SqliteStore(path)
@@ -82,8 +82,7 @@ def test_a_writer_may_be_killed_at_any_moment(path: Path, record_property: Recor
     assert check(path) == "ok"
 
 
-def test_a_file_that_is_something_else_is_left_alone(path: Path) -> None:
-    """It may be anything; it is named, and nothing is written to it."""
+def test_a_file_that_is_not_a_store_is_refused_and_unchanged(path: Path) -> None:
     path.write_bytes(b"Dear diary,\n" * 1000)
 
     with pytest.raises(StoreDamaged, match=r"plans\.db is not a tildone store") as caught:
@@ -94,8 +93,8 @@ def test_a_file_that_is_something_else_is_left_alone(path: Path) -> None:
 
 
 @pytest.mark.parametrize("marks", ["PRAGMA user_version = 1", "PRAGMA application_id = 7", ""])
-def test_a_database_of_somebody_else_is_left_alone(path: Path, marks: str) -> None:
-    """However it is marked, or not marked at all."""
+def test_a_foreign_database_is_refused_and_unchanged(path: Path, marks: str) -> None:
+    """Whatever its header says."""
     with_sqlite(path, f"CREATE TABLE theirs (x); {marks}")
     before = path.read_bytes()
 
@@ -105,8 +104,7 @@ def test_a_database_of_somebody_else_is_left_alone(path: Path, marks: str) -> No
     assert path.read_bytes() == before
 
 
-def test_a_store_of_a_newer_tildone_is_left_alone(path: Path) -> None:
-    """This one can't know what it would break."""
+def test_a_store_of_a_newer_tildone_is_refused_and_unchanged(path: Path) -> None:
     chain(SqliteStore(path), "s", "a")
     with_sqlite(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
 
@@ -117,8 +115,8 @@ def test_a_store_of_a_newer_tildone_is_left_alone(path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [10, 100, 4096, 30_000, -1])
-def test_a_file_cut_short_is_not_believed(path: Path, kept: int) -> None:
-    """It is refused when it is opened or when it is read, never read as less than it was."""
+def test_a_truncated_file_is_an_error(path: Path, kept: int) -> None:
+    """On opening or on reading; it is never read as a shorter history."""
     filled(path)
     size = path.stat().st_size
     os.truncate(path, kept if kept > 0 else size + kept)
@@ -128,8 +126,8 @@ def test_a_file_cut_short_is_not_believed(path: Path, kept: int) -> None:
 
 
 @pytest.mark.parametrize("body", ["{", "null", '{"v": 99}'])
-def test_an_event_that_can_not_be_read_is_named(path: Path, body: str) -> None:
-    """Whichever way it is come across."""
+def test_an_undecodable_event_is_an_error(path: Path, body: str) -> None:
+    """In every operation that reads it."""
     store = SqliteStore(path)
     chain(store, "s", "a")
     with_sqlite(path, "UPDATE events SET body = ?", body)
@@ -141,7 +139,6 @@ def test_an_event_that_can_not_be_read_is_named(path: Path, body: str) -> None:
 
 
 def test_a_store_without_its_tables_is_damaged(path: Path) -> None:
-    """Whatever somebody did to it by hand."""
     store = SqliteStore(path)
     with_sqlite(path, "DROP TABLE sessions")
 
@@ -149,7 +146,7 @@ def test_a_store_without_its_tables_is_damaged(path: Path) -> None:
         store.sessions()
 
 
-def test_a_folder_in_the_place_of_the_file_is_named(path: Path) -> None:
+def test_a_folder_instead_of_the_file_is_an_error(path: Path) -> None:
     path.mkdir()
 
     with pytest.raises(StoreError, match=r"cannot open .*plans\.db: it is a directory"):
@@ -157,8 +154,8 @@ def test_a_folder_in_the_place_of_the_file_is_named(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["file/plans.db", "nul\0/plans.db", "half \ud800/plans.db"])
-def test_a_path_that_can_not_be_is_named(tmp_path: Path, name: str) -> None:
-    """A file where a folder would have to be, or a name that no file can have."""
+def test_an_impossible_path_is_an_error(tmp_path: Path, name: str) -> None:
+    """A file where a folder is needed, or an invalid name."""
     (tmp_path / "file").write_text("in the way")
 
     with pytest.raises(StoreError, match="cannot open"):
@@ -166,8 +163,8 @@ def test_a_path_that_can_not_be_is_named(tmp_path: Path, name: str) -> None:
 
 
 @unix_only
-def test_a_file_that_may_only_be_read_is_read(open_folder: Path) -> None:
-    """Writing says why it can't be done."""
+def test_a_read_only_file_can_be_read(open_folder: Path) -> None:
+    """Writing raises an error with the reason."""
     path = filled(open_folder / "plans.db")
     open_folder.chmod(0o777)
     path.chmod(0o444)
@@ -178,7 +175,7 @@ def test_a_file_that_may_only_be_read_is_read(open_folder: Path) -> None:
 
 
 @unix_only
-def test_a_file_that_may_not_be_read_is_named(open_folder: Path) -> None:
+def test_an_unreadable_file_is_an_error(open_folder: Path) -> None:
     path = filled(open_folder / "plans.db")
     path.chmod(0)
 
@@ -188,7 +185,7 @@ def test_a_file_that_may_not_be_read_is_named(open_folder: Path) -> None:
 
 
 @unix_only
-def test_a_folder_that_can_not_be_made_is_named(open_folder: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_an_error(open_folder: Path) -> None:
     path = open_folder / "below" / "plans.db"
 
     [answer] = run("unprivileged", path).stdout.splitlines()
@@ -197,8 +194,8 @@ def test_a_folder_that_can_not_be_made_is_named(open_folder: Path) -> None:
     assert "Permission denied" in answer
 
 
-def test_a_lock_is_waited_for_and_then_named(path: Path) -> None:
-    """Reading goes on beside it, and writing after it."""
+def test_a_lock_held_too_long_is_reported(path: Path) -> None:
+    """Reading continues meanwhile, and writing after the lock is released."""
     store = SqliteStore(path, timeout=0.05)
     chain(store, "s", "a")
 
@@ -217,8 +214,8 @@ def test_a_lock_is_waited_for_and_then_named(path: Path) -> None:
     assert ids(store.history("s")) == ["b", "a"]
 
 
-def test_a_writer_has_the_patience_to_outlast_a_lock(path: Path) -> None:
-    """Nobody is told of it, and other threads go on meanwhile: one of them ends the lock."""
+def test_a_writer_waits_for_a_lock(path: Path) -> None:
+    """Without an error, and other threads continue meanwhile: one of them releases the lock."""
     store = SqliteStore(path)
 
     with start("hold", path) as holder, ThreadPoolExecutor(1) as pool:
@@ -230,8 +227,8 @@ def test_a_writer_has_the_patience_to_outlast_a_lock(path: Path) -> None:
     assert ids(store.history("s")) == ["a"]
 
 
-def test_who_makes_a_store_has_patience_too(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SQLite itself does not wait at that point, so the store looks again."""
+def test_creating_a_store_waits_for_a_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite does not apply its timeout there, so the store polls."""
     other = apsw.Connection(str(path))
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreBusy):
@@ -243,8 +240,8 @@ def test_who_makes_a_store_has_patience_too(path: Path, monkeypatch: pytest.Monk
     assert store.sessions() == []
 
 
-def test_a_full_disk_is_named(path: Path, on_connection: Callable[[str], None]) -> None:
-    """What was written before stays, and writing goes on when there is room."""
+def test_a_full_disk_is_an_error(path: Path, on_connection: Callable[[str], None]) -> None:
+    """Earlier changes stay, and writing continues when there is space again."""
     filled(path)
     before = path.stat().st_size // 4096
     on_connection(f"PRAGMA max_page_count = {before + 2}")
@@ -263,15 +260,14 @@ def test_a_full_disk_is_named(path: Path, on_connection: Callable[[str], None]) 
 
 @pytest.fixture
 def on_connection(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Gives orders to every connection that is opened from now on."""
+    """Run statements on every connection that is opened from now on."""
     hooks: list[Callable[[apsw.Connection], object]] = []
     monkeypatch.setattr(apsw, "connection_hooks", hooks)
     return lambda sql: hooks.append(lambda connection: connection.execute(sql))
 
 
 @unix_only
-def test_a_file_that_may_not_grow_is_named(path: Path) -> None:
-    """A quota, or a limit on the size of files."""
+def test_a_file_size_limit_is_an_error(path: Path) -> None:
     answer = run("cramped", path)
 
     told = answer.stdout.split()
@@ -282,8 +278,8 @@ def test_a_file_that_may_not_grow_is_named(path: Path) -> None:
 
 
 @pytest.mark.parametrize("left_behind", [("-wal", "-shm"), ()])
-def test_a_store_that_was_deleted_begins_anew(path: Path, left_behind: tuple[str, ...]) -> None:
-    """Writing on to a file that nobody can find again would lose what it acknowledges."""
+def test_a_deleted_store_is_created_again(path: Path, left_behind: tuple[str, ...]) -> None:
+    """Changes written to the deleted file would be lost although they were acknowledged."""
     store = SqliteStore(path)
     chain(store, "s", "a", "b")
     path.unlink()
@@ -299,8 +295,8 @@ def test_a_store_that_was_deleted_begins_anew(path: Path, left_behind: tuple[str
     assert check(path) == "ok"
 
 
-def test_a_store_that_was_replaced_is_the_new_one(path: Path) -> None:
-    """As when a backup is put back while an agent runs."""
+def test_a_replaced_store_is_opened_again(path: Path) -> None:
+    """As when a backup is restored while an agent runs."""
     backup = path.with_name("backup.db")
     filled(backup)
     store = SqliteStore(path)
@@ -315,8 +311,8 @@ def test_a_store_that_was_replaced_is_the_new_one(path: Path) -> None:
     assert ids(SqliteStore(path).history("s"))[:2] == ["next", "49"]
 
 
-def test_a_store_that_can_not_be_opened_again_can_be_later(path: Path) -> None:
-    """The error is told, and is not for ever."""
+def test_a_store_that_cannot_be_reopened_can_be_later(path: Path) -> None:
+    """The error is not permanent."""
     store = SqliteStore(path)
     chain(store, "s", "a")
     path.unlink()
@@ -330,7 +326,7 @@ def test_a_store_that_can_not_be_opened_again_can_be_later(path: Path) -> None:
 
 
 def filled(path: Path) -> Path:
-    """A store of fifty long events, closed: one file."""
+    """A closed store of fifty long events: one file."""
     store = SqliteStore(path)
     for number in range(50):
         store.append("s", planned(str(number), str(number - 1) if number else None, "x" * 1000))
@@ -357,5 +353,5 @@ def with_sqlite(path: Path, sql: str, *values: str) -> object:
 
 
 def check(path: Path) -> object:
-    """What SQLite itself says of the file."""
+    """Return the result of SQLite's own check of the file."""
     return with_sqlite(path, "PRAGMA integrity_check")

@@ -1,4 +1,4 @@
-"""What is found wrong with a SQLite store, and what becomes of the space of what was forgotten."""
+"""The integrity check of a SQLite store, and compaction."""
 
 import os
 import random
@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def filled(path: Path) -> Path:
-    """A closed store of a few sessions, with branches and odd names."""
+    """A closed store of a few sessions, with branches and unusual names."""
     store = SqliteStore(path)
     chain(store, "s", *map(str, range(40)))
     store.move_head("s", SessionHead("20", ("21", "22")), expected="39")
@@ -45,7 +45,7 @@ def by_hand(path: Path, sql: str) -> None:
 
 
 def found_in(path: Path) -> list[str]:
-    """What is bad about the store, told by somebody who only looks."""
+    """Return the errors that a check of the store, opened read-only, finds."""
     store = SqliteStore(path, read_only=True)
     try:
         return [finding.what for finding in store.check() if finding.severity is Severity.ERROR]
@@ -53,14 +53,14 @@ def found_in(path: Path) -> list[str]:
         store.close()
 
 
-def test_a_healthy_store_is_said_to_be_whole(path: Path) -> None:
+def test_the_check_reports_a_healthy_store_as_intact(path: Path) -> None:
     filled(path)
 
     said = [(finding.severity, finding.what) for finding in SqliteStore(path).check()]
 
     assert said == [
         (Severity.OK, f"SQLite {apsw.sqlite_lib_version()}, schema 2"),
-        (Severity.OK, "9 sessions and 57 events, all of them whole"),
+        (Severity.OK, "9 sessions and 57 events, all intact"),
     ]
 
 
@@ -68,8 +68,8 @@ def test_a_healthy_store_is_said_to_be_whole(path: Path) -> None:
     ("damage", "finding"),
     [
         ("DELETE FROM events WHERE id = '7'", "event '8' of session 's' has parent '7', which is missing"),
-        ("DELETE FROM events WHERE id = '39'", "session 's' should have 41 events, and 40 are there"),
-        ("DELETE FROM sessions WHERE name = 's'", "events of session 's' are there, the session is not"),
+        ("DELETE FROM events WHERE id = '39'", "session 's' should have 41 events, but has 40"),
+        ("DELETE FROM sessions WHERE name = 's'", "events of session 's' exist, the session does not"),
         (
             "UPDATE events SET parent = 'x' WHERE id = '7'",
             "event '7' of session 's' has parent 'x', which is missing",
@@ -83,13 +83,13 @@ def test_a_healthy_store_is_said_to_be_whole(path: Path) -> None:
             "UPDATE events SET id = 'y' WHERE id = '39'",
             "event 'y' of session 's' does not match its columns",
         ),
-        ("UPDATE events SET body = '{' WHERE id = '7'", "event '7' of session 's' can't be read"),
+        ("UPDATE events SET body = '{' WHERE id = '7'", "event '7' of session 's' cannot be decoded"),
         (
             'UPDATE events SET body = replace(body, \'"text":"7"\', \'"text":"8"\') WHERE id = \'7\'',
             "event '7' of session 's' does not match its checksum",
         ),
         ("UPDATE sessions SET head = 'x' WHERE name = 's'", "session 's' has head 'x', which is missing"),
-        ("UPDATE sessions SET events = 7 WHERE name = 's'", "session 's' should have 7 events, and 41 are there"),
+        ("UPDATE sessions SET events = 7 WHERE name = 's'", "session 's' should have 7 events, but has 41"),
         ("UPDATE sessions SET updated = 7 WHERE name = 's'", "session 's' has wrong creation or update times"),
         ("UPDATE sessions SET newest = 7 WHERE name = 's'", "session 's' has wrong creation or update times"),
         (
@@ -102,16 +102,16 @@ def test_a_healthy_store_is_said_to_be_whole(path: Path) -> None:
         ),
     ],
 )
-def test_every_kind_of_damage_is_found_and_named(path: Path, damage: str, finding: str) -> None:
-    """By somebody with a tool for databases, or by a mistake of ours."""
+def test_the_check_finds_every_kind_of_damage(path: Path, damage: str, finding: str) -> None:
+    """By a user with a database tool, or by a bug."""
     by_hand(filled(path), damage)
 
     assert finding in found_in(path)
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_changed_byte_is_found_or_is_of_no_account(path: Path, seed: int) -> None:
-    """Wherever it is: either it is found, or all that can be read is as it was."""
+def test_a_changed_byte_is_found_or_changes_nothing(path: Path, seed: int) -> None:
+    """Wherever it is: either the check finds it, or everything that can be read is unchanged."""
     filled(path)
     healthy = everything(SqliteStore(path))
     luck = random.Random(seed)  # noqa: S311  cases, not secrets
@@ -124,7 +124,7 @@ def test_a_changed_byte_is_found_or_is_of_no_account(path: Path, seed: int) -> N
         assert everything(SqliteStore(path)) == healthy
 
 
-def test_bytes_of_another_file_in_a_page_are_found(path: Path) -> None:
+def test_the_check_finds_an_overwritten_page(path: Path) -> None:
     """As after a fault of the disk."""
     filled(path)
     data = bytearray(path.read_bytes())
@@ -133,11 +133,11 @@ def test_bytes_of_another_file_in_a_page_are_found(path: Path) -> None:
 
     found = found_in(path)
 
-    assert any(what.startswith("SQLite finds: ") for what in found)
+    assert any(what.startswith("SQLite reports: ") for what in found)
 
 
-def test_a_changed_letter_is_noticed_when_it_is_read(path: Path) -> None:
-    """Not only by who looks for it: an agent is not told of a task that nobody wrote."""
+def test_a_changed_letter_is_an_error_on_reading(path: Path) -> None:
+    """Not only in the check: no agent gets a task that nobody wrote."""
     by_hand(filled(path), "UPDATE events SET body = replace(body, 'another way', 'some other way')")
     store = SqliteStore(path)
 
@@ -147,34 +147,34 @@ def test_a_changed_letter_is_noticed_when_it_is_read(path: Path) -> None:
         list(store.events("s"))
 
 
-def test_what_is_no_text_is_damage(path: Path) -> None:
-    """SQLite does not mind; whoever reads it should be told."""
+def test_text_that_is_not_utf8_is_damage(path: Path) -> None:
+    """SQLite does not check it."""
     by_hand(filled(path), "UPDATE events SET body = CAST(x'ff00' AS TEXT) WHERE id = '7'")
 
-    assert "the rest can't be read" in found_in(path)[0]
+    assert "the rest cannot be read" in found_in(path)[0]
     with pytest.raises(StoreDamaged, match="it contains text that is not UTF-8"):
         list(SqliteStore(path).history("s", "7"))
 
 
-def test_a_way_forward_that_can_not_be_read_is_damage(path: Path) -> None:
+def test_an_undecodable_redo_list_is_damage(path: Path) -> None:
     by_hand(filled(path), "UPDATE sessions SET ahead = '[' WHERE name = '1'")
 
     with pytest.raises(StoreDamaged, match=r"plans\.db is damaged"):
         SqliteStore(path).session_head("1")
 
 
-def test_of_much_damage_enough_is_told(path: Path) -> None:
-    """What is to be done is the same."""
+def test_only_the_first_errors_are_reported(path: Path) -> None:
+    """More would not change the remedy."""
     by_hand(filled(path), "UPDATE events SET body = '{'")
 
     found = found_in(path)
 
     assert len(found) == 21
-    assert found[-1] == "there is more of that"
+    assert found[-1] == "there are more errors"
 
 
-def test_who_writes_meanwhile_is_not_mistaken_for_damage(path: Path) -> None:
-    """Everything is read as it was at one moment."""
+def test_writing_during_a_check_is_not_reported_as_damage(path: Path) -> None:
+    """The check reads one snapshot."""
     store = SqliteStore(path)
     chain(store, "s", *map(str, range(200)))
     findings = store.check()
@@ -184,10 +184,10 @@ def test_who_writes_meanwhile_is_not_mistaken_for_damage(path: Path) -> None:
     store.move_head("s", SessionHead("3"), expected="later")
     store.delete("s", expected="3")
 
-    assert [finding.what for finding in findings] == ["1 session and 200 events, all of them whole"]
+    assert [finding.what for finding in findings] == ["1 session and 200 events, all intact"]
 
 
-def test_how_far_an_examination_is_can_be_told(path: Path) -> None:
+def test_a_check_reports_its_progress(path: Path) -> None:
     chain(SqliteStore(path), "s", "a", "b")
     told: list[tuple[int, int]] = []
 
@@ -196,15 +196,15 @@ def test_how_far_an_examination_is_can_be_told(path: Path) -> None:
     assert told == [(1, 2), (2, 2)]
 
 
-def test_looking_for_a_store_makes_none(path: Path) -> None:
+def test_opening_read_only_does_not_create_a_store(path: Path) -> None:
     with pytest.raises(NotFound, match=r"there is no store at .*plans\.db"):
         SqliteStore(path, read_only=True)
 
     assert os.listdir(path.parent) == []
 
 
-def test_a_store_in_use_can_be_looked_at(path: Path) -> None:
-    """What is in the log counts, and stays there; who goes on is not disturbed."""
+def test_a_store_in_use_can_be_opened_read_only(path: Path) -> None:
+    """The log is read and not checkpointed; writers are not disturbed."""
     store = SqliteStore(path)
     chain(store, "s", "a")
     before = path.read_bytes(), os.stat(f"{path}-wal").st_size
@@ -222,8 +222,8 @@ def test_a_store_in_use_can_be_looked_at(path: Path) -> None:
     assert ids(store.history("s")) == ["b", "a"]
 
 
-def test_forgotten_sessions_give_their_space_back(path: Path) -> None:
-    """What is left is as it was."""
+def test_compacting_returns_the_space_of_deleted_sessions(path: Path) -> None:
+    """Other sessions are unchanged."""
     store = SqliteStore(path)
     kept = chain(store, "s", "a", "b")
     for number in range(50):
@@ -241,7 +241,7 @@ def test_forgotten_sessions_give_their_space_back(path: Path) -> None:
     assert found_in(path) == []
 
 
-def test_a_store_is_not_packed_for_little(path: Path) -> None:
+def test_a_store_with_little_unused_space_is_not_compacted(path: Path) -> None:
     store = SqliteStore(path)
     chain(store, "s", *map(str, range(30)))
 
@@ -249,8 +249,8 @@ def test_a_store_is_not_packed_for_little(path: Path) -> None:
 
 
 @unix_only
-def test_packing_without_room_loses_nothing(path: Path) -> None:
-    """It is said, and everything goes on; the space is used again by and by."""
+def test_compacting_without_disk_space_loses_nothing(path: Path) -> None:
+    """It is an error, and the store can still be used."""
     store = SqliteStore(path)
     for number in range(60):
         store.append("old", planned(str(number), str(number - 1) if number else None, "x" * 5000))
@@ -265,8 +265,8 @@ def test_packing_without_room_loses_nothing(path: Path) -> None:
     assert found_in(path) == []
 
 
-def test_long_events_are_read_a_few_at_a_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many there are, and however long: each comes once, in order."""
+def test_long_events_are_read_in_small_batches(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is returned once, in order."""
     monkeypatch.setattr("tildone.stores.sqlite.store.BATCH_CHARACTERS", 5000)
     store = SqliteStore(path)
     events = [
@@ -278,8 +278,8 @@ def test_long_events_are_read_a_few_at_a_time(path: Path, monkeypatch: pytest.Mo
     assert list(store.events("s")) == events
 
 
-def test_events_of_a_session_that_is_forgotten_meanwhile_come_to_an_end(path: Path) -> None:
-    """Nor do those of another session that takes their place come instead."""
+def test_reading_ends_when_the_session_is_deleted(path: Path) -> None:
+    """Events of another session that reuse its row numbers are not returned."""
     store = SqliteStore(path)
     chain(store, "s", *map(str, range(10)))
     events = store.events("s")
@@ -292,8 +292,8 @@ def test_events_of_a_session_that_is_forgotten_meanwhile_come_to_an_end(path: Pa
     assert list(events) == []
 
 
-def test_a_database_of_somebody_else_is_told_from_a_broken_store(path: Path) -> None:
-    """One is never touched, the other may be moved aside."""
+def test_a_foreign_database_is_distinguished_from_a_damaged_store(path: Path) -> None:
+    """The first is never touched, the second may be moved away."""
     theirs, broken, ours = (path.with_name(name) for name in ("theirs.db", "broken.db", "ours.db"))
     by_hand(theirs, "CREATE TABLE theirs (x)")
     broken.write_bytes(b"\0" * 5000)

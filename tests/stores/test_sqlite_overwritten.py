@@ -1,4 +1,4 @@
-"""A store that something else has written to while it was in use: it is believed only where all of it fits together."""
+"""A SQLite store that is overwritten or replaced while it is in use: inconsistent data are never read."""
 
 import os
 import random
@@ -26,13 +26,13 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody else is at work here who would have to be waited for."""
+    """No other process is in a checkpoint that would have to be waited for."""
     monkeypatch.setattr(file, "SETTLE_SECONDS", 0.01)
 
 
 @pytest.fixture
 def never_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is known to be as it should be is not read from beginning to end."""
+    """Fails the test if the whole store is checked."""
 
     def flaws(*_: object) -> Iterator[str]:
         raise AssertionError
@@ -41,21 +41,21 @@ def never_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def grown(store: SqliteStore, *texts: str) -> None:
-    """Events under the head, numbered from the first."""
+    """Append numbered events."""
     begin = len(ids(store.events("s")))
     for number, text in enumerate(texts, begin):
         store.append("s", planned(str(number), str(number - 1) if number else None, text))
 
 
 def overwrite(path: Path, backup: Path) -> None:
-    """As `cp` does it: the same file, with other bytes in it."""
+    """Overwrite the file in place, as `cp` does."""
     with path.open("r+b") as file:
         file.truncate(0)
         file.write(backup.read_bytes())
 
 
 def outdated(path: Path) -> tuple[Path, SqliteStore]:
-    """A backup of a store, which has gone on since: a part of it is in the file, another in the log."""
+    """A backup of a store that has changed since: some changes are in the file, others in the log."""
     store = SqliteStore(path)
     grown(store, *["long " * 400] * 10)
     store.close()
@@ -67,8 +67,8 @@ def outdated(path: Path) -> tuple[Path, SqliteStore]:
     return backup, store
 
 
-def test_a_backup_copied_over_an_open_store_is_not_believed(path: Path) -> None:
-    """Neither by whoever has it open nor by who opens it then: half of it is in a log that fits another file."""
+def test_a_backup_copied_over_an_open_store_is_an_error(path: Path) -> None:
+    """For processes that have it open and for those that open it: the log belongs to another file."""
     backup, store = outdated(path)
 
     overwrite(path, backup)
@@ -81,8 +81,8 @@ def test_a_backup_copied_over_an_open_store_is_not_believed(path: Path) -> None:
         SqliteStore(path)
 
 
-def test_who_lets_go_of_an_overwritten_store_writes_nothing_into_it(path: Path) -> None:
-    """SQLite by itself would bring the log home, into a file that it does not fit."""
+def test_closing_an_overwritten_store_writes_nothing(path: Path) -> None:
+    """SQLite by itself would checkpoint the log into a file that it does not belong to."""
     backup, store = outdated(path)
     overwrite(path, backup)
 
@@ -93,8 +93,8 @@ def test_who_lets_go_of_an_overwritten_store_writes_nothing_into_it(path: Path) 
         SqliteStore(path)
 
 
-def test_a_process_that_ends_without_noticing_writes_nothing_either(path: Path) -> None:
-    """It had the store open, and never looked at it again."""
+def test_a_process_that_ends_writes_nothing_into_an_overwritten_store(path: Path) -> None:
+    """It had the store open and did not use it again."""
     SqliteStore(path).close()
     backup = shutil.copyfile(path, path.with_name("backup.db"))
 
@@ -106,8 +106,8 @@ def test_a_process_that_ends_without_noticing_writes_nothing_either(path: Path) 
     assert path.read_bytes() == backup.read_bytes()
 
 
-def test_without_its_log_an_overwritten_store_is_the_backup(path: Path) -> None:
-    """Whoever copies a backup over a store, and removes the log, means that; who has it open goes over to it."""
+def test_an_overwritten_store_without_a_log_is_the_backup(path: Path) -> None:
+    """Removing the log makes the copy valid; open stores switch to it."""
     backup, store = outdated(path)
     overwrite(path, backup)
 
@@ -119,8 +119,8 @@ def test_without_its_log_an_overwritten_store_is_the_backup(path: Path) -> None:
     assert ids(SqliteStore(path).history("s"))[:2] == ["next", "9"]
 
 
-def test_a_store_that_was_not_written_to_goes_over_to_the_backup(path: Path) -> None:
-    """There is no log then, and nothing of before is left in memory."""
+def test_an_unchanged_open_store_switches_to_the_backup(path: Path) -> None:
+    """There is no log, and cached pages are discarded."""
     store = SqliteStore(path)
     grown(store, *["x" * 1000] * 20)
     store.close()
@@ -139,8 +139,8 @@ def test_a_store_that_was_not_written_to_goes_over_to_the_backup(path: Path) -> 
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_whatever_is_copied_over_a_store_is_read_whole_or_not_at_all(tmp_path: Path, seed: int) -> None:
-    """At whatever point of its life: it is the backup, or it is all there was, or it is refused."""
+def test_an_overwritten_store_is_never_a_mixture(tmp_path: Path, seed: int) -> None:
+    """At any point it is the backup, or the complete store, or an error."""
     luck = random.Random(seed)  # noqa: S311  cases, not secrets
     path = tmp_path / "plans.db"
     store = SqliteStore(path)
@@ -167,8 +167,8 @@ def test_whatever_is_copied_over_a_store_is_read_whole_or_not_at_all(tmp_path: P
             assert len(everything) > len(old)
 
 
-def test_a_store_that_was_copied_with_its_log_is_believed(path: Path, tmp_path: Path) -> None:
-    """It looks different from what was written down, but all of it fits together; that is found out once."""
+def test_a_store_copied_with_its_log_is_valid(path: Path, tmp_path: Path) -> None:
+    """Its stamp differs from the recorded one, so it is checked once."""
     store = SqliteStore(path)
     chain(store, "s", "a", "b")
     elsewhere = tmp_path / "elsewhere" / "plans.db"
@@ -184,8 +184,8 @@ def test_a_store_that_was_copied_with_its_log_is_believed(path: Path, tmp_path: 
 
 
 @pytest.mark.usefixtures("never_looked_through")
-def test_a_log_that_others_brought_home_is_believed(path: Path) -> None:
-    """They write down how the file looks then, so that nobody has to look through it."""
+def test_a_checkpoint_of_another_process_is_valid(path: Path) -> None:
+    """It records the new stamp, so no check is needed."""
     one, other = SqliteStore(path), SqliteStore(path)
 
     for number in range(6):
@@ -201,8 +201,8 @@ def test_a_log_that_others_brought_home_is_believed(path: Path) -> None:
 
 
 @pytest.mark.usefixtures("never_looked_through")
-def test_a_long_log_is_brought_home_by_who_wrote_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It does not grow for ever, and others notice nothing of it."""
+def test_a_long_log_is_checkpointed_by_its_writer(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not grow without bound, and other processes are not affected."""
     monkeypatch.setattr(file, "CHECKPOINT_PAGES", 20)
     store, reader = SqliteStore(path), SqliteStore(path)
 
@@ -215,8 +215,7 @@ def test_a_long_log_is_brought_home_by_who_wrote_it(path: Path, monkeypatch: pyt
 
 @pytest.mark.usefixtures("never_looked_through")
 @pytest.mark.parametrize("before", [[], ["a", "b"]], ids=["a new store", "an old one"])
-def test_what_is_left_by_a_killed_process_is_believed(path: Path, before: list[str]) -> None:
-    """Its log is beside the file that it belongs to."""
+def test_the_log_of_a_killed_process_is_valid(path: Path, before: list[str]) -> None:
     store = SqliteStore(path)
     chain(store, "s", *before)
     store.close()
@@ -228,8 +227,8 @@ def test_what_is_left_by_a_killed_process_is_believed(path: Path, before: list[s
     assert ids(SqliteStore(path).history("s")) == ["held-0", *before[::-1]]
 
 
-def test_a_log_that_could_not_be_written_down_is_no_trouble(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who brought the log home may be killed before writing that down: the next one looks through the store."""
+def test_a_checkpoint_without_a_recorded_stamp_is_valid(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process may have been killed in between: the next one checks the store."""
     store = SqliteStore(path)
     chain(store, "s", "a")
     monkeypatch.setattr(file.SqliteFile, "_record_stamp", lambda _: None)
@@ -243,8 +242,8 @@ def test_a_log_that_could_not_be_written_down_is_no_trouble(path: Path, monkeypa
     assert ids(store.history("s")) == ids(other.history("s")) == ["b", "a"]
 
 
-def test_a_replaced_store_beside_the_log_of_another_is_not_believed(path: Path) -> None:
-    """As by `mv` with a backup, when nobody thinks of the log."""
+def test_a_replaced_store_with_a_foreign_log_is_an_error(path: Path) -> None:
+    """As after `mv` of a backup without removing the log."""
     backup, store = outdated(path)
 
     backup.replace(path)
@@ -255,8 +254,8 @@ def test_a_replaced_store_beside_the_log_of_another_is_not_believed(path: Path) 
         SqliteStore(path)
 
 
-def test_an_agent_whose_store_was_replaced_is_told_to_think_again(path: Path) -> None:
-    """It is not answered from a file that is not there any more, and lets the log of the new one be."""
+def test_a_writer_whose_store_was_replaced_gets_head_moved(path: Path) -> None:
+    """It does not read the deleted file, and does not touch the new one's log."""
     new = path.with_name("new.db")
     chain(SqliteStore(new), "s", "x")
     store = SqliteStore(path)
@@ -274,8 +273,8 @@ def test_an_agent_whose_store_was_replaced_is_told_to_think_again(path: Path) ->
     assert ids(SqliteStore(path).history("s")) == ids(store.history("s")) == ["z", "y", "x"]
 
 
-def test_a_store_that_can_not_say_how_it_looked_is_damaged(path: Path) -> None:
-    """Whatever somebody did to it by hand, whoever has it open is told in our words."""
+def test_a_store_without_a_recorded_stamp_is_damaged(path: Path) -> None:
+    """The error is a StoreError."""
     store = SqliteStore(path)
     chain(store, "s", "a")
     by_hand = apsw.Connection(str(path))
@@ -285,7 +284,7 @@ def test_a_store_that_can_not_say_how_it_looked_is_damaged(path: Path) -> None:
         store.session_head("s")
 
 
-def test_a_closed_store_is_not_used_again(path: Path) -> None:
+def test_a_closed_store_cannot_be_used(path: Path) -> None:
     store = SqliteStore(path)
     store.close()
     store.close()

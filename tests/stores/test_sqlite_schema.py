@@ -1,4 +1,4 @@
-"""Schemas: an older store is brought up to date when it is opened, a newer one is left alone."""
+"""Schemas of the SQLite store: an older one is migrated on opening, a newer one is refused."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def first_schema(path: Path) -> Path:
-    """A store as the first tildone left it, with a session of two events."""
+    """A store of the first schema, with a session of two events."""
     connection = apsw.Connection(str(path))
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(migrations()[0])
@@ -43,15 +43,15 @@ def schema_of(path: Path) -> object:
     return tables, connection.pragma("user_version"), connection.pragma("application_id")
 
 
-def test_there_is_a_step_to_every_schema() -> None:
-    """Numbered in the order they are taken."""
+def test_there_is_a_migration_to_every_schema() -> None:
+    """Numbered in order."""
     assert [name.split("_")[0] for name in sorted(os.listdir(MIGRATIONS))] == [
         f"{n:04}" for n in range(1, SCHEMA_VERSION + 1)
     ]
 
 
-def test_an_older_store_is_brought_up_to_date(path: Path) -> None:
-    """It becomes what a new one is, and nothing in it is lost."""
+def test_an_older_store_is_migrated(path: Path) -> None:
+    """Its schema becomes that of a new one, and nothing is lost."""
     first_schema(path)
     SqliteStore(path.with_name("new.db"))
 
@@ -59,12 +59,12 @@ def test_an_older_store_is_brought_up_to_date(path: Path) -> None:
     chain(store, "s", "c")
 
     assert ids(store.history("s")) == ["c", "b", "a"]
-    assert list(store.check())[-1].what == "1 session and 3 events, all of them whole"
+    assert list(store.check())[-1].what == "1 session and 3 events, all intact"
     assert schema_of(path) == schema_of(path.with_name("new.db"))
 
 
-def test_what_an_older_tildone_wrote_counts_as_the_same(path: Path) -> None:
-    """Whether it has a sum or not, a copy finds it there."""
+def test_events_of_an_older_tildone_are_recognised_by_a_copy(path: Path) -> None:
+    """With or without a checksum."""
     first_schema(path)
 
     new = SqliteStore(path).import_events(
@@ -76,7 +76,7 @@ def test_what_an_older_tildone_wrote_counts_as_the_same(path: Path) -> None:
 
 @pytest.fixture
 def next_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A tildone of some day, which knows one schema more; the file of the step to it."""
+    """A future tildone with one more migration; returns the file of that migration."""
     folder = tmp_path / "steps"
     shutil.copytree(MIGRATIONS, folder)
     monkeypatch.setattr(schema, "MIGRATIONS", str(folder))
@@ -87,8 +87,8 @@ def next_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("next_schema")
-def test_a_step_is_taken_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the first who opens the store; this tildone then leaves it alone."""
+def test_a_migration_runs_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the store is first opened; this tildone then refuses the store."""
     with monkeypatch.context() as today:
         today.setattr(schema, "SCHEMA_VERSION", SCHEMA_VERSION)
         chain(SqliteStore(path), "s", "a")
@@ -98,12 +98,14 @@ def test_a_step_is_taken_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
     assert [ids(store.history("s")) for store in stores] == [["a"], ["a"]]
     monkeypatch.undo()
-    with pytest.raises(StoreTooNew, match=rf"it has schema {SCHEMA_VERSION + 1}, this one knows {SCHEMA_VERSION}"):
+    with pytest.raises(
+        StoreTooNew, match=rf"it has schema {SCHEMA_VERSION + 1}, this one supports up to {SCHEMA_VERSION}"
+    ):
         SqliteStore(path)
 
 
-def test_a_step_that_fails_leaves_the_store_as_it_was(path: Path, next_schema: Path) -> None:
-    """All steps are taken, or none."""
+def test_a_failed_migration_leaves_the_store_unchanged(path: Path, next_schema: Path) -> None:
+    """All migrations run, or none."""
     first_schema(path)
     next_schema.write_text("CREATE TABLE colours (x);\nTHIS IS NOT SQL;\n")
     before = schema_of(path)
@@ -114,8 +116,8 @@ def test_a_step_that_fails_leaves_the_store_as_it_was(path: Path, next_schema: P
     assert schema_of(path) == before
 
 
-def test_many_who_open_an_older_store_bring_it_up_to_date_once(path: Path) -> None:
-    """The first to come does it, the others wait for that; none is refused."""
+def test_processes_that_open_an_older_store_migrate_it_once(path: Path) -> None:
+    """The first does, the others wait; none fails."""
     first_schema(path)
 
     makers = [start("make", path) for _ in range(6)]
@@ -126,8 +128,8 @@ def test_many_who_open_an_older_store_bring_it_up_to_date_once(path: Path) -> No
     assert ids(SqliteStore(path).history("s")) == ["b", "a"]
 
 
-def test_who_only_looks_changes_nothing(path: Path) -> None:
-    """An older store stays an older one, and no file is left beside it."""
+def test_opening_an_older_store_read_only_changes_nothing(path: Path) -> None:
+    """It is not migrated, and no other file is created."""
     first_schema(path)
     before = path.read_bytes()
 
@@ -139,14 +141,14 @@ def test_who_only_looks_changes_nothing(path: Path) -> None:
 
     assert said[:2] == [
         f"SQLite {apsw.sqlite_lib_version()}, schema 1",
-        "the store has yet to be brought up to schema 2",
+        "the store has not been migrated to schema 2",
     ]
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == ["plans.db"]
 
 
-def test_an_older_backup_is_read_and_left_as_it_is(path: Path, tmp_path: Path) -> None:
-    """It is brought up to date in a copy of its own."""
+def test_an_older_backup_is_read_and_unchanged(path: Path, tmp_path: Path) -> None:
+    """A copy of it is migrated."""
     first_schema(path)
     before = path.read_bytes()
 
@@ -157,8 +159,8 @@ def test_an_older_backup_is_read_and_left_as_it_is(path: Path, tmp_path: Path) -
     assert path.read_bytes() == before
 
 
-def test_a_backup_that_is_put_in_the_place_of_a_store_becomes_one(path: Path) -> None:
-    """Readers and writers do not wait for each other then."""
+def test_a_backup_in_the_place_of_a_store_is_switched_to_wal(path: Path) -> None:
+    """Readers and writers then do not wait for each other."""
     chain(SqliteStore(path), "s", "a")
     connection = apsw.Connection(str(path))
     connection.execute("PRAGMA journal_mode = DELETE")

@@ -1,4 +1,4 @@
-"""The summary of a session, read from a SQLite file, says what opening the store would say."""
+"""The summary of a session, read directly from a SQLite file, agrees with the store."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def session_at(path: Path) -> Session:
 def test_a_summary_agrees_with_the_decoded_state(
     tmp_path_factory: pytest.TempPathFactory, tasks: list[Task], directive: Directive
 ) -> None:
-    """Whatever the texts hold: quotation marks in them are escaped, so they can't imitate a status."""
+    """Whatever the texts contain: quotation marks are escaped and cannot imitate a status."""
     path = tmp_path_factory.mktemp("summary") / "plans.db"
     session = session_at(path)
     call = Call("x", '{"status":"pending","course":"stop"}')

@@ -1,4 +1,4 @@
-"""What programs beside a store do to it, whatever it is made of: write on and on, be killed, run out of room."""
+"""Concurrent writers for tests of any kind of store: they write continuously, are killed, or reach file size limits."""
 
 import os
 import random
@@ -20,7 +20,7 @@ CRAMPED = 100_000
 
 
 def toggle_on(store: Store, worker: str, times: str) -> None:
-    """Start and complete the task of this worker in turn, as an agent or as a person."""
+    """Start and complete this worker's task in turn, as an agent or as a user."""
     position = int(worker)
     for number in range(int(times)):
         session = session_of(store, f"{worker}-{number}")
@@ -32,7 +32,7 @@ def toggle_on(store: Store, worker: str, times: str) -> None:
 
 
 def write_cramped(store: Store) -> None:
-    """Write until files may not grow any more, then a little when they may again; tell of all that was written."""
+    """Write until the file size limit is reached, then after it is raised; print everything that was written."""
     import resource  # noqa: PLC0415  only Unix has it, and other programs here run elsewhere, too
 
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -46,7 +46,7 @@ def write_cramped(store: Store) -> None:
 
 
 def become_nobody() -> None:
-    """Be somebody whom permissions bind."""
+    """Drop root privileges."""
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)
@@ -54,9 +54,9 @@ def become_nobody() -> None:
 
 
 def kill_writers(work: Callable[[str], None], kills: str, seed: str) -> None:
-    """Start writers two at a time and kill each at a moment of its own; tell of all that they were told was written.
+    """Start writers in pairs, kill each at a random moment, and print every event that was acknowledged.
 
-    The second of each pair comes when the first has begun to write, and may be killed before it does.
+    The second of a pair starts when the first has begun to write, and may be killed before it writes.
     """
     luck = random.Random(int(seed))  # noqa: S311  moments, not secrets
     for number in range(0, int(kills), 2):
@@ -72,7 +72,7 @@ def kill_writers(work: Callable[[str], None], kills: str, seed: str) -> None:
 
 
 def forked(work: Callable[[str], None], prefix: str) -> tuple[int, TextIO]:
-    """A process that works until nobody listens any more, and what it tells of each event that was acknowledged."""
+    """Fork a process that works until nobody reads its output, and return what it prints of each acknowledged event."""
     sys.stdout.flush()
     read, write = os.pipe()
     process = os.fork()
@@ -88,22 +88,22 @@ def forked(work: Callable[[str], None], prefix: str) -> tuple[int, TextIO]:
 
 
 def write_on(store: Store, prefix: str, times: int = sys.maxsize) -> None:
-    """Write plans, each under an id of its own, and tell of each once it is acknowledged."""
+    """Write plans with unique ids, and print each one once it is acknowledged."""
     for number in range(times):
         write_one(store, f"{prefix}-{number}")
 
 
 def write_one(store: Store, event_id: str) -> None:
-    """Write a plan, and tell of it once it is acknowledged."""
+    """Write a plan, and print it once it is acknowledged."""
     session_of(store, event_id).change([Write((Phase("", (Task(event_id),)),))])
     say(event_id)
 
 
 def session_of(store: Store, event_id: str) -> Session:
-    """A session that will make one event."""
+    """Return a session that will write one event."""
     return Session(store, "s", INDEXED, now=lambda: 1, new_id=lambda: event_id)
 
 
 def say(line: str) -> None:
-    """In one write, so that a line is told whole or not at all."""
+    """Print a line in one write, so that it is never torn."""
     os.write(sys.stdout.fileno(), f"{line}\n".encode())

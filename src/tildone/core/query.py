@@ -7,7 +7,7 @@ from tildone.value import value
 
 
 @value
-class Progress:
+class PlanProgress:
     """The number of closed tasks and of all tasks. Abandoned tasks count as closed."""
 
     closed: int
@@ -27,10 +27,10 @@ class TaskInPhase:
     task: Task
 
 
-def progress(plan: Plan) -> Progress:
+def progress(plan: Plan) -> PlanProgress:
     """Return the progress of a plan."""
     tasks = plan.tasks
-    return Progress(sum(not task.status.is_open for task in tasks), len(tasks))
+    return PlanProgress(sum(not task.status.is_open for task in tasks), len(tasks))
 
 
 def open_tasks(plan: Plan) -> list[tuple[int, Task]]:

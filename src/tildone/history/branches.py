@@ -14,7 +14,7 @@ from tildone.value import value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from tildone.core.query import Progress
+    from tildone.core.query import PlanProgress
     from tildone.log.events import Event
 
     Known = dict[str, Event]
@@ -30,7 +30,7 @@ class Branch:
     """
 
     end: Event | None
-    progress: Progress
+    progress: PlanProgress
     label: str | None = None
     since: int = 0
     fork_point: str | None = None

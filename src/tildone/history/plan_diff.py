@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tildone.core.plan import Task
-    from tildone.core.query import Progress
+    from tildone.core.query import PlanProgress
     from tildone.history.matching import Location, PlanMatch
 
     ChangesByLocation = dict[Location, list[Change]]
@@ -61,7 +61,7 @@ class PhaseDiff:
     sign: DiffSign | None = None
     was: str | None = None
     moved: bool = False
-    progress: Progress | None = None
+    progress: PlanProgress | None = None
 
 
 def diff_plans(before: Plan, after: Plan) -> list[PhaseDiff]:

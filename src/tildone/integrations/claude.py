@@ -96,9 +96,7 @@ INTEGRATION = Integration(
     list_tools={"TodoWrite": ("todos", "content")},
     task_tools={TaskAction.CREATE: "TaskCreate", TaskAction.UPDATE: "TaskUpdate", TaskAction.LIST: "TaskList"},
     notes={
-        "follows its own list": (
-            "`TaskCreate` and `TaskUpdate`; `TodoWrite` where `CLAUDE_CODE_ENABLE_TASKS=0` brings it back."
-        ),
-        "status line": "Drawn at a terminal only; the test calls the command that is installed.",
+        "follows its own list": "`TaskCreate` and `TaskUpdate`; `TodoWrite` if `CLAUDE_CODE_ENABLE_TASKS=0` is set.",
+        "status line": "Claude Code shows it only at a terminal; the test runs the installed command.",
     },
 )

@@ -64,9 +64,9 @@ INTEGRATION = Integration(
     list_tools={"update_plan": ("plan", "step")},
     notes={
         "tools": (
-            "`codex exec` may ask its model once before tool servers have answered; the tool is there from then on."
+            "`codex exec` may send its first request before the MCP servers have started; later requests have the tool."
         ),
-        "gate": "Once you trust the hooks: `/hooks`, or `--dangerously-bypass-hook-trust` for one run.",
-        "follows its own list": "`update_plan`, which Codex has where `tools.update_plan = {enabled = true}`.",
+        "gate": "After you trust the hooks: `/hooks`, or `--dangerously-bypass-hook-trust` for one run.",
+        "follows its own list": "`update_plan`, which is available with `tools.update_plan = {enabled = true}`.",
     },
 )

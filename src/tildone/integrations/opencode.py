@@ -70,8 +70,8 @@ INTEGRATION = Integration(
     list_tools={"todowrite": ("todos", "content")},
     notes={
         "gate": (
-            "In its terminal, desktop and web pages, and with `opencode serve`. `opencode run` ends at the first stop, "
-            "whatever a plugin wants."
+            "In the terminal, desktop and web interfaces and with `opencode serve`. `opencode run` always ends at the "
+            "first stop."
         ),
         "follows its own list": "`todowrite`.",
     },

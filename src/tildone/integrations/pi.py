@@ -44,5 +44,5 @@ INTEGRATION = Integration(
         halt_replies={HookPoint.BEFORE_TOOL: SHIM_HALT},
         notice_reply=SHIM_NOTICE,
     ),
-    notes={"tools": "An extension offers it: pi has no tool servers.", "gate": "From pi 0.87 on."},
+    notes={"tools": "Provided by an extension: pi does not support MCP.", "gate": "Since pi 0.87."},
 )

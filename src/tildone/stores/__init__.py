@@ -1,7 +1,7 @@
-"""Stores: where sessions are kept. To add one, add a module or folder here and a line to `STORES`.
+"""Stores of sessions. To add one, add a module or folder here and a line to `STORES`.
 
 Each module has a global `STORE`, a `StoreKind`. Help texts, `tildone doctor`, `tildone migrate` and the documentation
-are derived from the line here and from that record. `memory` has no line: what ends with the process has no address.
+are derived from the line here and from that record. `memory` has no line: a store in memory has no address.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ STORES: Registry[StoreKind, AddressForm] = Registry(
 
 
 def store_name(address: StoreAddress) -> str:
-    """The registered name of the store that answers to an address.
+    """Return the registered name of the kind of store that an address names.
 
     Raises:
-        UsageError: none does.
+        UsageError: no store has the scheme of the address.
     """
     for name, form in STORES.entries.items():
         if address.scheme in form.schemes:
@@ -43,10 +43,10 @@ def store_name(address: StoreAddress) -> str:
 
 
 def store_kind(address: StoreAddress) -> StoreKind:
-    """The kind of store that answers to an address.
+    """Return the kind of store that an address names.
 
     Raises:
-        UsageError: none does.
+        UsageError: no store has the scheme of the address.
     """
     return STORES[store_name(address)]
 
@@ -55,7 +55,7 @@ def open_store(address: StoreAddress, options: OpenOptions) -> Store:
     """Open the store at an address.
 
     Raises:
-        UsageError: no store answers to the address, or its driver is not installed.
+        UsageError: no store has the scheme of the address, or its driver is not installed.
         StoreError: it cannot be opened.
     """
     kind = store_kind(address)
@@ -69,6 +69,6 @@ def open_store(address: StoreAddress, options: OpenOptions) -> Store:
 
 
 def placeholders() -> str:
-    """The forms of address that there are, as a help text lists them."""
-    *first, last = (form.placeholder for form in STORES.entries.values())
-    return f"{', '.join(first)} or {last}"
+    """Return the supported forms of addresses, as help texts list them."""
+    *others, last = (form.placeholder for form in STORES.entries.values())
+    return f"{', '.join(others)} or {last}"

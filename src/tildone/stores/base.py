@@ -1,4 +1,4 @@
-"""What each store states of itself: how its addresses look, how it is opened, which files it consists of."""
+"""Types that describe a store: the form of its addresses, the options to open it, the files it consists of."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     PlanInEntry = Callable[[Mapping[str, Any]], Plan | None]
 
 TIMEOUT_SECONDS = 30.0
-"""How long a store waits for other processes, or for a server, unless its opener says otherwise."""
+"""How long an operation waits for other processes or for a server by default."""
 
 
 @value
@@ -30,11 +30,11 @@ class AddressForm:
 
 @value
 class OpenOptions:
-    """How a store is to be opened. A store ignores the options that mean nothing to it.
+    """Options to open a store. A store ignores those that do not apply to it.
 
-    `timeout` bounds, in seconds, how long an operation waits for other processes or for a server. `read_only` asks that
-    opening create, migrate and repair nothing. `plan_in_entry` finds the plan that another program wrote to an entry of
-    a pi session: dialects know that, and stores may not know dialects.
+    `timeout` bounds, in seconds, how long an operation waits for other processes or for a server. With `read_only`,
+    opening creates, migrates and repairs nothing. `plan_in_entry` returns the plan that another program wrote to an
+    entry of a pi session; it is passed in because it depends on dialects, which stores must not import.
     """
 
     timeout: float = TIMEOUT_SECONDS
@@ -43,7 +43,7 @@ class OpenOptions:
 
 
 def path_only(address: StoreAddress) -> tuple[str, ...]:
-    """The files of a store that is one file or one folder, or is not in the file system."""
+    """Return the path of a store that is one file or folder; nothing for one that is not in the file system."""
     return () if address.path is None else (address.path,)
 
 
@@ -51,9 +51,9 @@ def path_only(address: StoreAddress) -> tuple[str, ...]:
 class StoreKind:
     """One kind of store: the global `STORE` of its module.
 
-    `open` may raise ImportError where the driver is missing, which `pip install 'tildone[EXTRA]'` brings. `files` lists
-    the paths that the store at an address consists of, its own first: doctor checks their permissions. `replaceable`
-    says whether restore may move these files aside and begin anew when the store is damaged.
+    `open` raises ImportError if the driver is not installed; `extra` is the optional dependency that installs it.
+    `files` returns the paths of the store at an address, the main one first: doctor checks their permissions.
+    `replaceable` returns whether restore may move these files away and create a new store when this one is damaged.
     """
 
     open: Callable[[StoreAddress, OpenOptions], Store]

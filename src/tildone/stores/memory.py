@@ -1,4 +1,4 @@
-"""Sessions kept in memory, until the process ends."""
+"""A store in memory, which ends with the process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class MemoryStore:
-    """A store for tests, experiments and agents without memory. It keeps the same contract as the durable ones."""
+    """A store for tests, experiments and agents that need no persistence. It has the contract of the durable ones."""
 
     durable = False
 
@@ -28,11 +28,11 @@ class MemoryStore:
         self._by_last_write: dict[str, None] = {}
 
     def session_head(self, session: str) -> SessionHead:
-        """The head of the session and its redo list."""
+        """Return the head of the session and its redo list."""
         return self._heads.get(session, SessionHead())
 
     def history(self, session: str, head: str | None = None) -> Iterator[Event]:
-        """The events from `head`, by default the session's own, to the root, newest first.
+        """Return the events from `head`, by default the session's own, to the root, newest first.
 
         Raises:
             UnknownEvent: `head` is not in this session.
@@ -44,7 +44,7 @@ class MemoryStore:
         return _ancestors(events, newest)
 
     def events(self, session: str) -> Iterator[Event]:
-        """Every event of every branch, in the order they were written."""
+        """Return every event of every branch, in the order they were written."""
         return iter(tuple(self._events.get(session, {}).values()))
 
     def append(self, session: str, event: Event) -> None:
@@ -80,26 +80,26 @@ class MemoryStore:
             self._changed.notify_all()
 
     def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
-        """Insert events of another store wherever the head is, then set the head: all of it or nothing.
+        """Insert events of another store, whatever the current head, then set the head: all of it or nothing.
 
         Raises:
-            UnknownEvent: the parent of an event, or the new head, is neither here nor among them.
-            StoreError: a different event with the same id is here.
+            UnknownEvent: the parent of an event, or the new head, is neither in this session nor among `events`.
+            StoreError: this session has a different event with the same id.
         """
         with self._changed:
-            here = self._events.get(session, {})
+            known = self._events.get(session, {})
             new: dict[str, Event] = {}
             for event in events:
-                if event.parent is not None and event.parent not in here and event.parent not in new:
+                if event.parent is not None and event.parent not in known and event.parent not in new:
                     raise UnknownEvent(event.parent)
-                if (here.get(event.id) or new.setdefault(event.id, event)) != event:
-                    raise StoreError(f"{session!r} has another event {event.id!r}")
-            if to.head is not None and to.head not in here and to.head not in new:
+                if (known.get(event.id) or new.setdefault(event.id, event)) != event:
+                    raise StoreError(f"{session!r} has a different event {event.id!r}")
+            if to.head is not None and to.head not in known and to.head not in new:
                 raise UnknownEvent(to.head)
             if new:
                 self._events.setdefault(session, {}).update(new)
                 self._written(session, to)
-            elif here:
+            elif known:
                 self._heads[session] = to
                 self._changed.notify_all()
             return len(new)
@@ -108,38 +108,38 @@ class MemoryStore:
         """Delete the session and all its events.
 
         Raises:
-            HeadMoved: the head is not `expected`: somebody is at work on it.
+            HeadMoved: the head is not `expected`: another writer is using the session.
         """
         with self._changed:
             if self.session_head(session).head != expected:
                 raise HeadMoved(session)
-            for kept in (self._events, self._heads, self._by_last_write):
-                kept.pop(session, None)
+            for table in (self._events, self._heads, self._by_last_write):
+                table.pop(session, None)
             self._changed.notify_all()
 
     def leaves(self, session: str) -> list[str]:
-        """The newest event of each branch, in the order they were written."""
+        """Return the newest event of each branch, in the order they were written."""
         return leaves(self.events(session))
 
     def sessions(self) -> list[SessionInfo]:
-        """Every session, the one written to last first."""
+        """Return every session, the most recently written first."""
         with self._changed:
             return [_info(name, self._events[name]) for name in reversed(self._by_last_write)]
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
-        """Wait until the head is not `head`; False when `timeout` seconds passed first."""
+        """Wait until the head is not `head`; return False if `timeout` seconds pass first."""
         with self._changed:
             return self._changed.wait_for(lambda: self.session_head(session).head != head, timeout)
 
     def check(self, _progress: ProgressCallback | None = None) -> Iterator[Finding]:
-        """No findings: memory is not damaged by what damages files."""
+        """Return no findings: there is no file that could be damaged."""
         return iter(())
 
     def compact(self) -> None:
-        """Nothing: there is no space to return."""
+        """Do nothing: there is no file to compact."""
 
     def close(self) -> None:
-        """Nothing: there is nothing to close."""
+        """Do nothing: there is nothing to close."""
 
     def _written(self, session: str, to: SessionHead) -> None:
         self._heads[session] = to

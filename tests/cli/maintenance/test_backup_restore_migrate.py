@@ -384,7 +384,7 @@ def test_a_backup_can_be_made_and_put_back_while_somebody_writes(person: Person,
     told = ["busy-0", *done.stdout.split()]
     store = SqliteStore(plans)
     assert set(told) <= set(ids(store.events("s")))
-    assert [finding.what for finding in store.check()][-1].endswith("all of them whole")
+    assert [finding.what for finding in store.check()][-1].endswith("all intact")
     in_backup = ids(SqliteStore(person.folder / "copy.db").history("s"))
     assert in_backup[-1] == "busy-0"
 

@@ -55,7 +55,7 @@ def test_all_is_well_is_said_with_what_was_looked_at(person: Person, plans: Path
     assert titles[:6] == ["Versions", "Settings", "Store", "Permissions", "Space", "In use"]
     assert titles[-1] == "No problems found."
     assert all(line.startswith("  ✓ ") for line in said.splitlines() if line not in titles)
-    assert "  ✓ 1 session and 3 events, all of them whole\n" in said
+    assert "  ✓ 1 session and 3 events, all intact\n" in said
     assert f"  ✓ store: {plans} (from $TILDONE_STORE)\n" in said
 
 
@@ -97,7 +97,7 @@ def test_an_older_store_is_not_brought_up_to_date(person: Person) -> None:
     answer = person.run("doctor", "--store", "old.db", "--json")
 
     assert answer.code == 0
-    assert ("odd", f"the store has yet to be brought up to schema {SCHEMA_VERSION}") in findings(answer, "store")
+    assert ("odd", f"the store has not been migrated to schema {SCHEMA_VERSION}") in findings(answer, "store")
     assert state_of(person.folder) == before
 
 
@@ -112,7 +112,7 @@ def test_damage_is_named_with_a_remedy(person: Person, plans: Path) -> None:
     assert (
         "  ✗ event 'c' of session 'one' has parent 'b', which is missing\n"
         "    → restore a backup: tildone restore FILE\n"
-        "  ✗ session 'one' should have 3 events, and 2 are there\n"
+        "  ✗ session 'one' should have 3 events, but has 2\n"
         "  ✗ session 'one' has head 'x', which is missing\n"
     ) in answer.out
 
@@ -162,9 +162,8 @@ def test_a_newer_store_is_refused_in_clear_words_by_every_verb(person: Person, p
 
     answer = person.run(*shlex.split(words))
 
-    newer = (
-        f"{plans} was written by a newer tildone: it has schema {SCHEMA_VERSION + 1}, this one knows {SCHEMA_VERSION}"
-    )
+    schemas = f"it has schema {SCHEMA_VERSION + 1}, this one supports up to {SCHEMA_VERSION}"
+    newer = f"{plans} was written by a newer tildone: {schemas}"
     assert answer.code == 5
     assert newer in answer.out + answer.err
     assert plans.read_bytes() == before

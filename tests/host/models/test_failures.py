@@ -8,7 +8,15 @@ import threading
 import pytest
 
 from tests.host import records as messages
-from tests.host.models.talk import ANTHROPIC, CHAT, answer, asking, both_formats, heard, talk
+from tests.host.models.scripted_model import (
+    ANTHROPIC,
+    CHAT,
+    answer_record,
+    both_formats,
+    chat_request,
+    open_scripted,
+    stream_records,
+)
 from tildone.host.host import Host
 from tildone.host.model import Model, ModelFailure
 from tildone.host.providers import open_model
@@ -24,18 +32,21 @@ SOON = 5.0
 @both_formats
 async def test_what_may_pass_is_transient(spec: str) -> None:
     statuses = [408, 429, 500, 502, 503, 504, 529]
-    async with talk(spec, *({"error": status, "message": "not now"} for status in statuses)) as (model, wire):
+    async with open_scripted(spec, *({"error": status, "message": "not now"} for status in statuses)) as (
+        model,
+        server,
+    ):
         failures = [await failure(model) for _ in statuses]
 
     assert [str(each) for each in failures] == [f"{status} not now" for status in statuses]
     assert all(each.transient for each in failures)
-    assert len(wire.asked) == len(statuses), "asking again is for whoever asked"
+    assert len(server.requests) == len(statuses), "asking again is for whoever asked"
 
 
 @both_formats
 async def test_what_will_be_refused_again_is_not_transient(spec: str) -> None:
     statuses = [400, 401, 403, 404, 413, 422]
-    async with talk(spec, *({"error": status, "message": "never"} for status in statuses)) as (model, _):
+    async with open_scripted(spec, *({"error": status, "message": "never"} for status in statuses)) as (model, _):
         failures = [await failure(model) for _ in statuses]
 
     assert [str(each) for each in failures] == [f"{status} never" for status in statuses]
@@ -44,7 +55,7 @@ async def test_what_will_be_refused_again_is_not_transient(spec: str) -> None:
 
 @both_formats
 async def test_a_rate_limit_says_how_long_to_wait(spec: str) -> None:
-    async with talk(spec, {"error": 429, "retry_after": 7}) as (model, _):
+    async with open_scripted(spec, {"error": 429, "retry_after": 7}) as (model, _):
         failed = await failure(model)
 
     assert failed.retry_after == 7
@@ -57,7 +68,10 @@ async def test_a_rate_limit_passes_when_it_is_waited_for(spec: str) -> None:
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
-    async with talk(spec, {"error": 429, "retry_after": 7}, {"error": 500}, {"text": "Here"}) as (model, wire):
+    async with open_scripted(spec, {"error": 429, "retry_after": 7}, {"error": 500}, {"text": "Here"}) as (
+        model,
+        server,
+    ):
         transcript = Transcript(header("s", ".", 0), now=lambda: 0, new_id=lambda: os.urandom(4).hex())
         host = Host(model=model, transcript=transcript, cwd=".", now=lambda: 0, retry=RetryPolicy(sleep=sleep))
         await host.prompt("Where?")
@@ -65,13 +79,13 @@ async def test_a_rate_limit_passes_when_it_is_waited_for(spec: str) -> None:
 
     assert messages.text_of(messages.said_in(transcript)[-1]) == "Here"
     assert pauses == [7, 4]
-    assert len(wire.asked) == 3
+    assert len(server.requests) == 3
 
 
 @both_formats
 async def test_a_connection_that_breaks_is_a_failure_that_may_pass(spec: str) -> None:
     cuts = [0, 1, 3]
-    async with talk(spec, *({"text": "one two three", "cut": after} for after in cuts)) as (model, _):
+    async with open_scripted(spec, *({"text": "one two three", "cut": after} for after in cuts)) as (model, _):
         failures = [await failure(model) for _ in cuts]
 
     assert all(each.transient for each in failures)
@@ -93,18 +107,18 @@ async def test_an_address_where_nobody_listens_is_named(monkeypatch: pytest.Monk
 
 async def test_an_account_without_credit_is_not_asked_again() -> None:
     """It comes with the status of a rate limit, but no waiting helps."""
-    async with talk(CHAT, {"error": 429, "kind": "insufficient_quota", "message": "pay first"}) as (model, _):
+    async with open_scripted(CHAT, {"error": 429, "kind": "insufficient_quota", "message": "pay first"}) as (model, _):
         with pytest.raises(ModelFailure, match="pay first") as caught:
-            await heard(model)
+            await stream_records(model)
 
     assert not caught.value.transient
 
 
 @both_formats
 async def test_an_error_in_mid_stream_keeps_what_it_says(spec: str) -> None:
-    async with talk(spec, {"text": "one two", "breaks": "overloaded_error"}) as (model, _):
+    async with open_scripted(spec, {"text": "one two", "breaks": "overloaded_error"}) as (model, _):
         with pytest.raises(ModelFailure, match="overloaded") as caught:
-            await heard(model)
+            await stream_records(model)
 
     assert caught.value.transient
 
@@ -117,7 +131,7 @@ async def test_a_message_that_cannot_be_encoded_is_a_model_failure(monkeypatch: 
     damaged = {"type": "image", "data": "abc", "mimeType": "image/png"}
 
     with pytest.raises(ModelFailure, match="padding") as caught:
-        await heard(model, asking({"role": "user", "content": [damaged]}))
+        await stream_records(model, chat_request({"role": "user", "content": [damaged]}))
 
     assert not caught.value.transient
     await model.close()
@@ -127,84 +141,84 @@ async def test_a_message_that_cannot_be_encoded_is_a_model_failure(monkeypatch: 
 async def test_an_abort_in_mid_stream_closes_the_connection(spec: str) -> None:
     """At once, and not when the next word comes."""
     controller = AbortController()
-    async with talk(spec, {"text": "one two", "hold": {CHAT: 2, ANTHROPIC: 3}[spec]}) as (model, wire):
-        stream = model.stream(asking(), controller.signal)
+    async with open_scripted(spec, {"text": "one two", "hold": {CHAT: 2, ANTHROPIC: 3}[spec]}) as (model, server):
+        stream = model.stream(chat_request(), controller.signal)
         assert [messages.delta(await anext(stream)).get("delta") for _ in range(2)] == [None, "one"]
-        assert await happened(wire.held)
+        assert await happened(server.held)
 
         controller.abort("enough")
 
         with pytest.raises(Aborted, match="enough"):
             await asyncio.wait_for(anext(stream), SOON)
-        assert await happened(wire.asked[0].left)
+        assert await happened(server.requests[0].left)
 
 
 @both_formats
 async def test_an_abort_before_the_first_word_closes_the_connection(spec: str) -> None:
     controller = AbortController()
-    async with talk(spec, {"text": "one", "hold": 0}) as (model, wire):
-        asked = asyncio.create_task(heard(model, signal=controller.signal))
-        assert await happened(wire.held)
+    async with open_scripted(spec, {"text": "one", "hold": 0}) as (model, server):
+        asked = asyncio.create_task(stream_records(model, signal=controller.signal))
+        assert await happened(server.held)
 
         controller.abort()
 
         with pytest.raises(Aborted):
             await asyncio.wait_for(asked, SOON)
-        assert await happened(wire.asked[0].left)
+        assert await happened(server.requests[0].left)
 
 
 async def test_after_an_abort_nothing_is_asked() -> None:
     controller = AbortController()
     controller.abort()
-    async with talk(CHAT) as (model, wire):
+    async with open_scripted(CHAT) as (model, server):
         with pytest.raises(Aborted):
-            await heard(model, signal=controller.signal)
+            await stream_records(model, signal=controller.signal)
 
-    assert wire.asked == []
+    assert server.requests == []
 
 
 @both_formats
 async def test_a_stream_that_is_closed_closes_its_connection(spec: str) -> None:
-    async with talk(spec, {"text": "one two three", "hold": 3}) as (model, wire):
-        stream = model.stream(asking())
+    async with open_scripted(spec, {"text": "one two three", "hold": 3}) as (model, server):
+        stream = model.stream(chat_request())
         await anext(stream)
-        assert await happened(wire.held)
+        assert await happened(server.held)
 
         await stream.aclose()
 
-        assert await happened(wire.asked[0].left)
+        assert await happened(server.requests[0].left)
 
 
 @both_formats
 async def test_a_task_that_is_cancelled_closes_its_connection(spec: str) -> None:
-    async with talk(spec, {"text": "one two three", "hold": 3}) as (model, wire):
-        listening = asyncio.create_task(heard(model))
-        assert await happened(wire.held)
+    async with open_scripted(spec, {"text": "one two three", "hold": 3}) as (model, server):
+        listening = asyncio.create_task(stream_records(model))
+        assert await happened(server.held)
 
         listening.cancel()
 
         with pytest.raises(asyncio.CancelledError):
             await listening
-        assert await happened(wire.asked[0].left)
+        assert await happened(server.requests[0].left)
 
 
 async def test_a_model_goes_on_after_an_abort() -> None:
     controller = AbortController()
-    async with talk(CHAT, {"text": "one two three", "hold": 3}, {"text": "Hello"}) as (model, wire):
-        stream = model.stream(asking(), controller.signal)
+    async with open_scripted(CHAT, {"text": "one two three", "hold": 3}, {"text": "Hello"}) as (model, server):
+        stream = model.stream(chat_request(), controller.signal)
         await anext(stream)
-        assert await happened(wire.held)
+        assert await happened(server.held)
         controller.abort()
         with pytest.raises(Aborted):
             [_ async for _ in stream]
 
-        assert messages.text_of(await answer(model)) == "Hello"
+        assert messages.text_of(await answer_record(model)) == "Hello"
 
 
 async def failure(model: Model) -> ModelFailure:
     """How a model fails."""
     with pytest.raises(ModelFailure) as caught:
-        await heard(model)
+        await stream_records(model)
     return caught.value
 
 

@@ -7,8 +7,17 @@ from typing import Any
 import pytest
 
 from tests.host import records as messages
-from tests.host.models.talk import ANTHROPIC, CHAT, LOOK, answer, asking, both_formats, heard, talk
-from tests.host.models.wire import Wire
+from tests.host.models.model_server import ModelServer
+from tests.host.models.scripted_model import (
+    ANTHROPIC,
+    CHAT,
+    LOOK,
+    answer_record,
+    both_formats,
+    chat_request,
+    open_scripted,
+    stream_records,
+)
 from tests.host.records import Message
 from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.dialects.indexed import DIALECT as INDEXED
@@ -23,44 +32,46 @@ IMAGE = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
 @both_formats
 async def test_messages_in_a_row_stay_messages(spec: str) -> None:
     """A prompt and the context that an extension adds to it are two things said."""
-    async with talk(spec) as (model, wire):
-        await heard(model, asking("Continue.", {"role": "user", "content": "List: none"}, system="Be brief."))
+    async with open_scripted(spec) as (model, server):
+        await stream_records(
+            model, chat_request("Continue.", {"role": "user", "content": "List: none"}, system="Be brief.")
+        )
 
-    assert seen(wire) == [("user", "Continue."), ("user", "List: none")]
-    assert system(wire) == "Be brief."
+    assert seen(server) == [("user", "Continue."), ("user", "List: none")]
+    assert system(server) == "Be brief."
 
 
 @both_formats
 async def test_no_system_prompt_is_no_message(spec: str) -> None:
-    async with talk(spec) as (model, wire):
-        await heard(model, asking("Go", system="", tools=()))
+    async with open_scripted(spec) as (model, server):
+        await stream_records(model, chat_request("Go", system="", tools=()))
 
-    assert seen(wire) == [("user", "Go")]
-    assert system(wire) is None
-    assert "tools" not in wire.asked[0].body
+    assert seen(server) == [("user", "Go")]
+    assert system(server) is None
+    assert "tools" not in server.requests[0].body
 
 
 @both_formats
 async def test_results_follow_the_calls_in_order_and_by_id(spec: str) -> None:
-    async with talk(spec, {"text": "Both", "tools": [["look", {"path": "a"}], ["look", {"path": "b"}]]}) as (
+    async with open_scripted(spec, {"text": "Both", "tools": [["look", {"path": "a"}], ["look", {"path": "b"}]]}) as (
         model,
-        wire,
+        server,
     ):
-        asked = await answer(model)
+        asked = await answer_record(model)
         first, second = messages.tool_calls(asked)
         results = [result(first, "1"), result(second, "2", is_error=True)]
 
-        await heard(model, asking("Go", asked, *results, "And now?"))
+        await stream_records(model, chat_request("Go", asked, *results, "And now?"))
 
     if spec == CHAT:
-        _, told, one, two, last = wire.asked[1].messages
+        _, told, one, two, last = server.requests[1].messages
         assert [call["id"] for call in told["tool_calls"]] == [first["id"], second["id"]]
         assert told["content"] == "Both"
         assert [call["function"]["arguments"] for call in told["tool_calls"]] == ['{"path":"a"}', '{"path":"b"}']
         assert one == {"role": "tool", "tool_call_id": first["id"], "content": "1"}
         assert two == {"role": "tool", "tool_call_id": second["id"], "content": "2"}
     else:
-        _, told, both, last = wire.asked[1].messages
+        _, told, both, last = server.requests[1].messages
         assert [block["type"] for block in told["content"]] == ["text", "tool_use", "tool_use"]
         assert [block["tool_use_id"] for block in both["content"]] == [first["id"], second["id"]]
         assert [block["is_error"] for block in both["content"]] == [False, True]
@@ -73,10 +84,10 @@ async def test_results_follow_the_calls_in_order_and_by_id(spec: str) -> None:
 async def test_schemas_go_out_untouched(spec: str, dialect: Any) -> None:
     """A schema is a prompt: not a key is added, dropped or moved, and no strict mode rewrites it."""
     tools = [ToolSpec(tool.name, tool.description, tool.parameters) for tool in dialect.tools]
-    async with talk(spec) as (model, wire):
-        await heard(model, asking(tools=(LOOK, *tools)))
+    async with open_scripted(spec) as (model, server):
+        await stream_records(model, chat_request(tools=(LOOK, *tools)))
 
-    sent = [tool.get("function", tool) for tool in wire.asked[0].body["tools"]]
+    sent = [tool.get("function", tool) for tool in server.requests[0].body["tools"]]
     assert [(tool["name"], tool["description"]) for tool in sent] == [(t.name, t.description) for t in (LOOK, *tools)]
     for tool, meant in zip(sent, (LOOK, *tools), strict=True):
         schema = tool["parameters" if spec == CHAT else "input_schema"]
@@ -87,15 +98,15 @@ async def test_schemas_go_out_untouched(spec: str, dialect: Any) -> None:
 
 def test_strictness_is_switched_off_where_it_would_be_on() -> None:
     """OpenAI's responses are strict unless they are told not to be."""
-    assert [tool.strict for tool in parameters(asking()).function_tools] == [False]
+    assert [tool.strict for tool in parameters(chat_request()).function_tools] == [False]
 
 
 @both_formats
 async def test_a_person_can_show_an_image(spec: str) -> None:
-    async with talk(spec) as (model, wire):
-        await heard(model, asking(messages.user("What is it?", 0, [IMAGE])))
+    async with open_scripted(spec) as (model, server):
+        await stream_records(model, chat_request(messages.user("What is it?", 0, [IMAGE])))
 
-    told, shown = wire.asked[0].messages[0]["content"]
+    told, shown = server.requests[0].messages[0]["content"]
     assert told["text"] == "What is it?"
     assert PIXEL in str(shown)
     assert "image/png" in str(shown)
@@ -103,25 +114,25 @@ async def test_a_person_can_show_an_image(spec: str) -> None:
 
 @both_formats
 async def test_a_tool_can_show_an_image(spec: str) -> None:
-    async with talk(spec, {"tool": "look", "args": {"path": "a.png"}}) as (model, wire):
-        asked = await answer(model)
+    async with open_scripted(spec, {"tool": "look", "args": {"path": "a.png"}}) as (model, server):
+        asked = await answer_record(model)
         [call] = messages.tool_calls(asked)
         shown = messages.tool_result(call["id"], "look", [messages.text("Seen"), IMAGE], is_error=False, at=0)
 
-        await heard(model, asking("Go", asked, shown))
+        await stream_records(model, chat_request("Go", asked, shown))
 
-    assert "Seen" in str(wire.asked[1].messages)
-    assert PIXEL in str(wire.asked[1].messages)
+    assert "Seen" in str(server.requests[1].messages)
+    assert PIXEL in str(server.requests[1].messages)
 
 
 @both_formats
 async def test_thinking_goes_back_to_the_model_that_thought_it(spec: str) -> None:
-    async with talk(spec, {"thinking": "Hm", "tool": "look", "args": {"path": "a"}}) as (model, wire):
-        asked = await answer(model)
+    async with open_scripted(spec, {"thinking": "Hm", "tool": "look", "args": {"path": "a"}}) as (model, server):
+        asked = await answer_record(model)
 
-        await heard(model, asking("Go", asked, result(messages.tool_calls(asked)[0], "1")))
+        await stream_records(model, chat_request("Go", asked, result(messages.tool_calls(asked)[0], "1")))
 
-    told = wire.asked[1].messages[1]
+    told = server.requests[1].messages[1]
     if spec == CHAT:
         assert told["reasoning_content"] == "Hm"
     else:
@@ -134,10 +145,10 @@ async def test_another_models_answer_is_told_without_its_thinking_and_marks(spec
     call = messages.tool_call("call_1|fc_2", "look", {"path": "a"}) | {"thoughtSignature": "opaque"}
     thought = {"type": "thinking", "thinking": "Hm", "thinkingSignature": "c2ln"}
     said = messages.text("Looking") | {"textSignature": "msg_1"}
-    async with talk(spec) as (model, wire):
-        await heard(model, asking("Go", by_another([thought, said, call]), result(call, "1")))
+    async with open_scripted(spec) as (model, server):
+        await stream_records(model, chat_request("Go", by_another([thought, said, call]), result(call, "1")))
 
-    sent = str(wire.asked[0].messages)
+    sent = str(server.requests[0].messages)
     assert "Hm" not in sent
     assert "Looking" in sent
     assert "opaque" not in sent
@@ -146,37 +157,39 @@ async def test_another_models_answer_is_told_without_its_thinking_and_marks(spec
 
 @both_formats
 async def test_an_answer_of_nothing_but_another_models_thinking_is_left_out(spec: str) -> None:
-    async with talk(spec) as (model, wire):
-        await heard(model, asking("Go", by_another([{"type": "thinking", "thinking": "Hm"}]), "Well?"))
+    async with open_scripted(spec) as (model, server):
+        await stream_records(model, chat_request("Go", by_another([{"type": "thinking", "thinking": "Hm"}]), "Well?"))
 
-    assert seen(wire) == [("user", "Go"), ("user", "Well?")]
+    assert seen(server) == [("user", "Go"), ("user", "Well?")]
 
 
 async def test_thinking_that_came_encrypted_goes_back_encrypted() -> None:
     hidden = {"type": "thinking", "thinking": "", "thinkingSignature": "c2VjcmV0", "redacted": True}
-    async with talk(ANTHROPIC) as (model, wire):
-        await heard(model, asking("Go", by(model, [hidden, messages.text("Yes")]), "Why?"))
+    async with open_scripted(ANTHROPIC) as (model, server):
+        await stream_records(model, chat_request("Go", by(model, [hidden, messages.text("Yes")]), "Why?"))
 
-    assert wire.asked[0].messages[1]["content"][0] == {"type": "redacted_thinking", "data": "c2VjcmV0"}
+    assert server.requests[0].messages[1]["content"][0] == {"type": "redacted_thinking", "data": "c2VjcmV0"}
 
 
 async def test_thinking_that_was_interrupted_is_not_sent() -> None:
     """It has no signature yet, without which it is refused."""
-    async with talk(ANTHROPIC) as (model, wire):
-        await heard(model, asking("Go", by(model, [{"type": "thinking", "thinking": "Hm"}]), "Well?"))
+    async with open_scripted(ANTHROPIC) as (model, server):
+        await stream_records(model, chat_request("Go", by(model, [{"type": "thinking", "thinking": "Hm"}]), "Well?"))
 
-    assert seen(wire) == [("user", "Go"), ("user", "Well?")]
+    assert seen(server) == [("user", "Go"), ("user", "Well?")]
 
 
 @both_formats
 async def test_a_call_that_was_no_json_can_be_told_again(spec: str) -> None:
     """Neither format takes anything but an object; the model still sees what it wrote."""
-    async with talk(spec, {"tool": "look", "args": '{"path": '}) as (model, wire):
-        asked = await answer(model)
+    async with open_scripted(spec, {"tool": "look", "args": '{"path": '}) as (model, server):
+        asked = await answer_record(model)
 
-        await heard(model, asking("Go", asked, result(messages.tool_calls(asked)[0], "no", is_error=True)))
+        await stream_records(
+            model, chat_request("Go", asked, result(messages.tool_calls(asked)[0], "no", is_error=True))
+        )
 
-    told = wire.asked[1].messages[1]
+    told = server.requests[1].messages[1]
     sent = json.loads(told["tool_calls"][0]["function"]["arguments"]) if spec == CHAT else told["content"][0]["input"]
     assert list(sent.values()) == ['{"path": ']
 
@@ -185,18 +198,18 @@ async def test_a_call_that_was_no_json_can_be_told_again(spec: str) -> None:
 async def test_half_a_surrogate_pair_does_not_end_the_conversation(spec: str) -> None:
     """It cannot be written as UTF-8; every later request would hold it, too."""
     call = messages.tool_call("call_1", "look", {"path": "\ud83d"})
-    async with talk(spec) as (model, wire):
-        await heard(model, asking("a\ud83d", by(model, [call]), result(call, "\udc4db")))
+    async with open_scripted(spec) as (model, server):
+        await stream_records(model, chat_request("a\ud83d", by(model, [call]), result(call, "\udc4db")))
 
-    assert "a\ufffd" in str(wire.asked[0].messages)
-    assert "\ufffdb" in str(wire.asked[0].messages)
+    assert "a\ufffd" in str(server.requests[0].messages)
+    assert "\ufffdb" in str(server.requests[0].messages)
 
 
 async def test_a_conversation_is_cached_where_the_provider_has_to_be_asked_to() -> None:
-    async with talk(ANTHROPIC) as (model, wire):
-        await heard(model, asking("Go", system="Be brief."))
+    async with open_scripted(ANTHROPIC) as (model, server):
+        await stream_records(model, chat_request("Go", system="Be brief."))
 
-    body = wire.asked[0].body
+    body = server.requests[0].body
     assert body["cache_control"]["type"] == "ephemeral"
     assert body["system"][0]["cache_control"]["type"] == "ephemeral"
 
@@ -218,8 +231,8 @@ def by_another(content: list[dict[str, Any]]) -> Message:
     return messages.assistant(content, Another(), messages.empty_usage(), "toolUse", 0)
 
 
-def seen(wire: Wire) -> list[tuple[str, str]]:
-    shown = wire.asked[-1].messages
+def seen(server: ModelServer) -> list[tuple[str, str]]:
+    shown = server.requests[-1].messages
     return [(message["role"], words(message)) for message in shown if message["role"] not in {"system", "developer"}]
 
 
@@ -228,8 +241,8 @@ def words(message: dict[str, Any]) -> str:
     return content if isinstance(content, str) else "".join(block["text"] for block in content)
 
 
-def system(wire: Wire) -> str | None:
-    body = wire.asked[-1].body
+def system(server: ModelServer) -> str | None:
+    body = server.requests[-1].body
     if isinstance(body.get("system"), list):
         return "".join(block["text"] for block in body["system"])
     found = [words(message) for message in body["messages"] if message["role"] in {"system", "developer"}]

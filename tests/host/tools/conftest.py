@@ -1,22 +1,22 @@
-"""A desk for every test that needs no other."""
+"""Fixtures of the tool tests: a working directory and the tools in it."""
 
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from tests.host.tools.desk import Desk
+from tests.host.tools.tool_bench import ToolBench
 
 
 @pytest.fixture(autouse=True)
-def _kept_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long output is kept where it goes away with the test."""
+def _temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Create temporary files in the folder of the test."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The working directory, with something beside it that is outside."""
+    """The working directory, with a file beside it that is outside."""
     folder = tmp_path / "wörk ✓"
     folder.mkdir()
     (tmp_path / "outside.txt").write_text("secret\n", encoding="utf-8")
@@ -24,5 +24,5 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def desk(folder: Path) -> Desk:
-    return Desk(folder)
+def bench(folder: Path) -> ToolBench:
+    return ToolBench(folder)

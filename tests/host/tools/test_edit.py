@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.tools.desk import Desk
+from tests.host.tools.tool_bench import ToolBench
 from tildone.host.tools.tool_failure import ToolFailure
 
 
-def put(desk: Desk, data: str | bytes, name: str = "a.py") -> Path:
-    path = desk.folder / name
+def put(bench: ToolBench, data: str | bytes, name: str = "a.py") -> Path:
+    path = bench.folder / name
     path.write_bytes(data if isinstance(data, bytes) else data.encode())
     return path
 
 
-async def test_text_is_replaced_and_the_difference_told(desk: Desk) -> None:
-    path = put(desk, "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
+async def test_text_is_replaced_and_the_difference_told(bench: ToolBench) -> None:
+    path = put(bench, "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
     path.chmod(0o640)
 
-    result = await desk.call("edit", path="a.py", old_text="five\n", new_text="5\n5½\n")
+    result = await bench.call("edit", path="a.py", old_text="five\n", new_text="5\n5½\n")
 
     assert path.read_text(encoding="utf-8") == "one\ntwo\nthree\nfour\n5\n5½\nsix\nseven\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
@@ -34,24 +34,24 @@ async def test_text_is_replaced_and_the_difference_told(desk: Desk) -> None:
     }
 
 
-async def test_text_that_is_not_there_names_the_nearest_line(desk: Desk) -> None:
-    path = put(desk, "import os\n\ndef greet(name):\n    return name\n")
+async def test_text_that_is_not_there_names_the_nearest_line(bench: ToolBench) -> None:
+    path = put(bench, "import os\n\ndef greet(name):\n    return name\n")
 
     with pytest.raises(ToolFailure, match=r"^old_text is not in a\.py\. Most like it is line 3: def greet\(name\):$"):
-        await desk.call("edit", path="a.py", old_text="def great(name):\n    pass", new_text="")
+        await bench.call("edit", path="a.py", old_text="def great(name):\n    pass", new_text="")
     with pytest.raises(ToolFailure, match="Only its white space differs from what begins on line 3"):
-        await desk.call("edit", path="a.py", old_text="  def greet(name):\n\treturn name", new_text="")
+        await bench.call("edit", path="a.py", old_text="  def greet(name):\n\treturn name", new_text="")
     with pytest.raises(ToolFailure, match="Read the file"):
-        await desk.call("edit", path="a.py", old_text="@@@@", new_text="")
+        await bench.call("edit", path="a.py", old_text="@@@@", new_text="")
 
     assert path.read_text(encoding="utf-8").count("greet") == 1
 
 
-async def test_text_that_stands_there_more_than_once_is_left(desk: Desk) -> None:
-    path = put(desk, "x = 1\ny = 2\nx = 1\n" + "x = 1\n" * 10)
+async def test_text_that_stands_there_more_than_once_is_left(bench: ToolBench) -> None:
+    path = put(bench, "x = 1\ny = 2\nx = 1\n" + "x = 1\n" * 10)
 
     with pytest.raises(ToolFailure) as failed:
-        await desk.call("edit", path="a.py", old_text="x = 1", new_text="x = 2")
+        await bench.call("edit", path="a.py", old_text="x = 1", new_text="x = 2")
 
     assert str(failed.value) == (
         "old_text stands 12 times in a.py, on lines 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, …. "
@@ -60,10 +60,10 @@ async def test_text_that_stands_there_more_than_once_is_left(desk: Desk) -> None
     assert "x = 2" not in path.read_text(encoding="utf-8")
 
 
-async def test_all_of_them_can_be_replaced(desk: Desk) -> None:
-    path = put(desk, "x = 1\ny = 2\nx = 1")
+async def test_all_of_them_can_be_replaced(bench: ToolBench) -> None:
+    path = put(bench, "x = 1\ny = 2\nx = 1")
 
-    result = await desk.call("edit", path="a.py", old_text="x = 1", new_text="x = 3", all=True)
+    result = await bench.call("edit", path="a.py", old_text="x = 1", new_text="x = 3", all=True)
 
     assert path.read_text(encoding="utf-8") == "x = 3\ny = 2\nx = 3"
     assert result.details["summary"] == "2 places, +2 -2"
@@ -82,11 +82,11 @@ async def test_all_of_them_can_be_replaced(desk: Desk) -> None:
         ("a\r\n", "\n", "", "a"),
     ],
 )
-async def test_line_ends_stay_those_of_the_place(desk: Desk, before: str, old: str, new: str, after: str) -> None:
+async def test_line_ends_stay_those_of_the_place(bench: ToolBench, before: str, old: str, new: str, after: str) -> None:
     """Models write line feeds, also into files from Windows."""
-    path = put(desk, before)
+    path = put(bench, before)
 
-    await desk.call("edit", path="a.py", old_text=old, new_text=new)
+    await bench.call("edit", path="a.py", old_text=old, new_text=new)
 
     assert path.read_bytes() == after.encode()
 
@@ -99,11 +99,11 @@ async def test_line_ends_stay_those_of_the_place(desk: Desk, before: str, old: s
         (b"caf\xe9 old \xff\xfe\n", b"caf\xe9 new \xff\xfe\n"),
     ],
 )
-async def test_the_encoding_stays_that_of_the_file(desk: Desk, before: bytes, after: bytes) -> None:
+async def test_the_encoding_stays_that_of_the_file(bench: ToolBench, before: bytes, after: bytes) -> None:
     """Also bytes that are no text in any."""
-    path = put(desk, before)
+    path = put(bench, before)
 
-    result = await desk.call("edit", path="a.py", old_text="old", new_text="new")
+    result = await bench.call("edit", path="a.py", old_text="old", new_text="new")
 
     assert path.read_bytes() == after
     assert result.details["diff"].encode()
@@ -118,11 +118,11 @@ async def test_the_encoding_stays_that_of_the_file(desk: Desk, before: bytes, af
         ("one", "\udc41", "half a character"),
     ],
 )
-async def test_an_edit_that_makes_no_sense_is_refused(desk: Desk, old: str, new: str, said: str) -> None:
-    path = put(desk, "one\ntwo\n")
+async def test_an_edit_that_makes_no_sense_is_refused(bench: ToolBench, old: str, new: str, said: str) -> None:
+    path = put(bench, "one\ntwo\n")
 
     with pytest.raises(ToolFailure, match=said):
-        await desk.call("edit", path="a.py", old_text=old, new_text=new)
+        await bench.call("edit", path="a.py", old_text=old, new_text=new)
 
     assert path.read_bytes() == b"one\ntwo\n"
 
@@ -135,31 +135,31 @@ async def test_an_edit_that_makes_no_sense_is_refused(desk: Desk, old: str, new:
         (b"\xff\xfeo", r"a\.py is not the UTF-16-LE that its first bytes say it is"),
     ],
 )
-async def test_what_cannot_be_edited_says_why(desk: Desk, data: bytes | None, said: str) -> None:
+async def test_what_cannot_be_edited_says_why(bench: ToolBench, data: bytes | None, said: str) -> None:
     if data is not None:
-        put(desk, data)
+        put(bench, data)
 
     with pytest.raises(ToolFailure, match=said):
-        await desk.call("edit", path="a.py", old_text="one", new_text="two")
+        await bench.call("edit", path="a.py", old_text="one", new_text="two")
 
 
-async def test_old_text_is_no_pattern(desk: Desk) -> None:
-    path = put(desk, "a.b axb (c)\\1")
+async def test_old_text_is_no_pattern(bench: ToolBench) -> None:
+    path = put(bench, "a.b axb (c)\\1")
 
-    await desk.call("edit", path="a.py", old_text="a.b", new_text="\\1\\g<0>")
+    await bench.call("edit", path="a.py", old_text="a.b", new_text="\\1\\g<0>")
 
     assert path.read_text(encoding="utf-8") == "\\1\\g<0> axb (c)\\1"
 
 
-async def test_edits_at_the_same_time_all_arrive(desk: Desk) -> None:
+async def test_edits_at_the_same_time_all_arrive(bench: ToolBench) -> None:
     """Each reads, changes and writes the file before the next one reads it."""
     names = [f"<{number}>" for number in range(40)]
-    path = put(desk, "\n".join(names))
-    (desk.folder / "link.py").symlink_to("a.py")
+    path = put(bench, "\n".join(names))
+    (bench.folder / "link.py").symlink_to("a.py")
 
     await asyncio.gather(
         *(
-            desk.call("edit", path=("a.py", "./link.py")[number % 2], old_text=name, new_text=f"[{number}]")
+            bench.call("edit", path=("a.py", "./link.py")[number % 2], old_text=name, new_text=f"[{number}]")
             for number, name in enumerate(names)
         )
     )
@@ -167,11 +167,11 @@ async def test_edits_at_the_same_time_all_arrive(desk: Desk) -> None:
     assert path.read_text(encoding="utf-8") == "\n".join(f"[{number}]" for number in range(40))
 
 
-async def test_an_edit_in_a_large_file_takes_no_search(desk: Desk) -> None:
+async def test_an_edit_in_a_large_file_takes_no_search(bench: ToolBench) -> None:
     """A difference of every other line, where comparing all lines with all would take minutes."""
-    put(desk, "old\nsame\n" * 50_000)
+    put(bench, "old\nsame\n" * 50_000)
 
-    result = await desk.call("edit", path="a.py", old_text="old", new_text="new", all=True)
+    result = await bench.call("edit", path="a.py", old_text="old", new_text="new", all=True)
 
     assert result.details["summary"] == "50,000 places, +50000 -50000"
     assert len(result.details["diff"]) <= 50_000

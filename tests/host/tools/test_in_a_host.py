@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
-from tests.host.tools.desk import Desk, mark, sleepers, until
+from tests.host.tools.tool_bench import ToolBench, sleeping_processes, unique_duration, wait_until
 from tildone.host.content import TextBlock, ToolCallBlock
 from tildone.host.host import Host
 from tildone.host.messages import StopReason, ToolResultMessage, assistant_message, text_of
@@ -93,15 +93,15 @@ async def test_an_agent_can_work(folder: Path) -> None:
 
 
 async def test_aborting_a_turn_ends_its_command(folder: Path) -> None:
-    seconds = mark()
+    seconds = unique_duration()
     host = host_in(folder, PermissionPolicy(allow=("bash",)), [("bash", {"command": f"sleep {seconds} & wait"})])
     await host.prompt("Go")
-    await until(lambda: sleepers(seconds))
+    await wait_until(lambda: sleeping_processes(seconds))
 
     host.request_abort("enough")
     await host.settled()
 
-    assert sleepers(seconds) == []
+    assert sleeping_processes(seconds) == []
     assert results(host) == [(True, "(no output)\n\n[Aborted]")]
 
 
@@ -114,4 +114,4 @@ async def test_the_tools_are_told_of_in_the_prompt(folder: Path) -> None:
     model = host.model
     assert isinstance(model, Scripted)
     told = model.requests[0].system
-    assert all(f"- {name}: " in told for name in Desk(folder).tools)
+    assert all(f"- {name}: " in told for name in ToolBench(folder).tools)

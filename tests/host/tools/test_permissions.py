@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.host.tools.desk import ANY_COMMAND, Desk, Person
+from tests.host.tools.tool_bench import ANY_COMMAND, AnsweringUI, ToolBench
 from tildone.host.tools.permissions import PermissionAnswer, PermissionDenied, PermissionPolicy
 from tildone.host.tools.tool_failure import ToolFailure
 from tildone.kit.signal import AbortController, Aborted
@@ -29,87 +29,87 @@ def outside(folder: Path) -> Path:
 
 
 @each_file_tool
-async def test_a_file_outside_is_refused(desk: Desk, tool: str, params: dict[str, Any]) -> None:
+async def test_a_file_outside_is_refused(bench: ToolBench, tool: str, params: dict[str, Any]) -> None:
     with pytest.raises(PermissionDenied, match="outside the working directory\nStart with --outside to allow it"):
-        await desk.call(tool, path=BEYOND, **params)
+        await bench.call(tool, path=BEYOND, **params)
 
-    assert outside(desk.folder).read_text(encoding="utf-8") == "secret\n"
+    assert outside(bench.folder).read_text(encoding="utf-8") == "secret\n"
 
 
 @each_file_tool
-async def test_a_link_that_leads_outside_is_refused(desk: Desk, tool: str, params: dict[str, Any]) -> None:
+async def test_a_link_that_leads_outside_is_refused(bench: ToolBench, tool: str, params: dict[str, Any]) -> None:
     """Of a file, and of a folder on the way to one."""
-    (desk.folder / "link").symlink_to(outside(desk.folder))
-    (desk.folder / "up").symlink_to("..")
+    (bench.folder / "link").symlink_to(outside(bench.folder))
+    (bench.folder / "up").symlink_to("..")
 
     for path in ("link", "up/outside.txt"):
         with pytest.raises(
             PermissionDenied, match=f"{path}, which leads to .*outside.txt, is outside the working directory"
         ):
-            await desk.call(tool, path=path, **params)
+            await bench.call(tool, path=path, **params)
 
-    assert outside(desk.folder).read_text(encoding="utf-8") == "secret\n"
+    assert outside(bench.folder).read_text(encoding="utf-8") == "secret\n"
 
 
-async def test_nothing_is_made_outside_through_a_link(desk: Desk) -> None:
-    (desk.folder / "up").symlink_to("..")
+async def test_nothing_is_made_outside_through_a_link(bench: ToolBench) -> None:
+    (bench.folder / "up").symlink_to("..")
 
     with pytest.raises(PermissionDenied):
-        await desk.call("write", path="up/new/file.txt", content="x")
+        await bench.call("write", path="up/new/file.txt", content="x")
 
-    assert not (desk.folder.parent / "new").exists()
+    assert not (bench.folder.parent / "new").exists()
 
 
-async def test_a_folder_whose_name_only_begins_alike_is_outside(desk: Desk) -> None:
-    beside = desk.folder.with_name(desk.folder.name + "2")
+async def test_a_folder_whose_name_only_begins_alike_is_outside(bench: ToolBench) -> None:
+    beside = bench.folder.with_name(bench.folder.name + "2")
     beside.mkdir()
 
     with pytest.raises(PermissionDenied):
-        await desk.call("write", path=str(beside / "x"), content="x")
+        await bench.call("write", path=str(beside / "x"), content="x")
 
 
 @pytest.mark.parametrize("path", ["~/x", "/etc/passwd", "a/../../outside.txt"])
-async def test_there_are_many_ways_outside(desk: Desk, path: str) -> None:
+async def test_there_are_many_ways_outside(bench: ToolBench, path: str) -> None:
     with pytest.raises(PermissionDenied):
-        await desk.call("read", path=path)
+        await bench.call("read", path=path)
 
 
 @pytest.mark.parametrize(("path", "said"), [("", "empty"), (" ", "empty"), ("a\0b", "no path"), ("\ud800", "no path")])
-async def test_what_is_no_path_is_said_to_be_none(desk: Desk, path: str, said: str) -> None:
+async def test_what_is_no_path_is_said_to_be_none(bench: ToolBench, path: str, said: str) -> None:
     with pytest.raises(ToolFailure, match=said):
-        await desk.call("read", path=path)
+        await bench.call("read", path=path)
 
 
 async def test_a_policy_can_let_files_outside_be_touched(folder: Path) -> None:
-    desk = Desk(folder, PermissionPolicy(outside=True))
+    bench = ToolBench(folder, PermissionPolicy(outside=True))
 
-    await desk.call("edit", path=BEYOND, old_text="secret", new_text="mine")
+    await bench.call("edit", path=BEYOND, old_text="secret", new_text="mine")
 
-    assert (await desk.call("read", path=str(outside(folder)))).text == "mine\n"
+    assert (await bench.call("read", path=str(outside(folder)))).text == "mine\n"
 
 
-async def test_links_that_stay_inside_are_followed(desk: Desk) -> None:
+async def test_links_that_stay_inside_are_followed(bench: ToolBench) -> None:
     """Also when the working directory is itself reached by a link."""
-    (desk.folder / "real.txt").write_text("here\n", encoding="utf-8")
-    (desk.folder / "link").symlink_to("real.txt")
-    way = desk.folder.parent / "way"
-    way.symlink_to(desk.folder)
+    (bench.folder / "real.txt").write_text("here\n", encoding="utf-8")
+    (bench.folder / "link").symlink_to("real.txt")
+    way = bench.folder.parent / "way"
+    way.symlink_to(bench.folder)
 
-    result = await Desk(way).call("read", path="link")
+    result = await ToolBench(way).call("read", path="link")
 
     assert result.text == "here\n"
 
 
 async def test_a_person_is_asked_for_a_file_outside(folder: Path) -> None:
     """To read it is not to write it, and once is once."""
-    person = Person(PermissionAnswer.ONCE, PermissionAnswer.SESSION, PermissionAnswer.NO)
-    desk = Desk(folder, PermissionPolicy(), person)
+    person = AnsweringUI(PermissionAnswer.ONCE, PermissionAnswer.SESSION, PermissionAnswer.NO)
+    bench = ToolBench(folder, PermissionPolicy(), person)
 
-    first = await desk.call("read", path=BEYOND)
-    second = await desk.call("read", path=BEYOND)
-    third = await desk.call("read", path=BEYOND)
+    first = await bench.call("read", path=BEYOND)
+    second = await bench.call("read", path=BEYOND)
+    third = await bench.call("read", path=BEYOND)
     with pytest.raises(PermissionDenied, match="Denied by the person"):
-        await desk.call("write", path=BEYOND, content="x")
+        await bench.call("write", path=BEYOND, content="x")
 
     assert first.text == second.text == third.text == "secret\n"
     asked = outside(folder).resolve()
@@ -118,11 +118,11 @@ async def test_a_person_is_asked_for_a_file_outside(folder: Path) -> None:
 
 
 async def test_without_a_person_a_command_needs_a_pattern(folder: Path) -> None:
-    desk = Desk(folder, PermissionPolicy(allow=("echo *", "true")))
+    bench = ToolBench(folder, PermissionPolicy(allow=("echo *", "true")))
 
-    allowed = await desk.bash("echo one && echo two; true")
+    allowed = await bench.bash("echo one && echo two; true")
     with pytest.raises(PermissionDenied) as denied:
-        await desk.bash("echo one; touch 'a b'; touch c > d")
+        await bench.bash("echo one; touch 'a b'; touch c > d")
 
     assert allowed.text == "one\ntwo"
     assert str(denied.value) == (
@@ -133,56 +133,56 @@ async def test_without_a_person_a_command_needs_a_pattern(folder: Path) -> None:
 
 
 async def test_a_line_that_cannot_be_taken_apart_says_what_allows_it(folder: Path) -> None:
-    desk = Desk(folder, PermissionPolicy(allow=("echo *",)))
+    bench = ToolBench(folder, PermissionPolicy(allow=("echo *",)))
 
     with pytest.raises(PermissionDenied, match="not made of simple commands alone, so only --allow bash"):
-        await desk.bash("for x in 1; do echo $x; done")
+        await bench.bash("for x in 1; do echo $x; done")
 
 
 async def test_a_person_allows_a_command_once_or_for_the_session(folder: Path) -> None:
-    person = Person(PermissionAnswer.ONCE, PermissionAnswer.SESSION, None)
-    desk = Desk(folder, PermissionPolicy(), person)
+    person = AnsweringUI(PermissionAnswer.ONCE, PermissionAnswer.SESSION, None)
+    bench = ToolBench(folder, PermissionPolicy(), person)
 
     for _ in range(3):
-        assert (await desk.bash("echo hi")).text == "hi"
-    assert (await desk.bash("echo hi && echo hi")).text == "hi\nhi"
-    desk.sit("another session", person)
+        assert (await bench.bash("echo hi")).text == "hi"
+    assert (await bench.bash("echo hi && echo hi")).text == "hi\nhi"
+    bench.switch_conversation("another session", person)
     with pytest.raises(PermissionDenied, match="--allow 'echo \\*'"):
-        await desk.bash("echo hi")
+        await bench.bash("echo hi")
 
     assert person.questions == ["Run this command?\necho hi"] * 3
 
 
 async def test_what_was_allowed_together_is_not_allowed_apart(folder: Path) -> None:
     """Removing a folder here is not removing it there."""
-    person = Person(PermissionAnswer.SESSION, PermissionAnswer.NO)
-    desk = Desk(folder, PermissionPolicy(), person)
+    person = AnsweringUI(PermissionAnswer.SESSION, PermissionAnswer.NO)
+    bench = ToolBench(folder, PermissionPolicy(), person)
     line = "mkdir -p a/b && cd a && rmdir b"
 
-    await desk.bash(line)
-    await desk.bash(line)
+    await bench.bash(line)
+    await bench.bash(line)
     with pytest.raises(PermissionDenied):
-        await desk.bash("rmdir b")
+        await bench.bash("rmdir b")
 
     assert len(person.questions) == 2
 
 
 async def test_a_person_sees_what_a_command_would_hide(folder: Path) -> None:
-    person = Person(PermissionAnswer.NO)
-    desk = Desk(folder, PermissionPolicy(), person)
+    person = AnsweringUI(PermissionAnswer.NO)
+    bench = ToolBench(folder, PermissionPolicy(), person)
 
     with pytest.raises(PermissionDenied):
-        await desk.bash("rm -rf x\r\x1b[2K\u202eecho hi")
+        await bench.bash("rm -rf x\r\x1b[2K\u202eecho hi")
 
     assert person.questions == ["Run this command?\nrm -rf x⏎␛[2K<U+202E>echo hi"]
 
 
 async def test_one_answer_for_the_session_spares_the_same_question(folder: Path) -> None:
     """Calls that come together do not ask together."""
-    person = Person(PermissionAnswer.SESSION)
-    desk = Desk(folder, PermissionPolicy(), person)
+    person = AnsweringUI(PermissionAnswer.SESSION)
+    bench = ToolBench(folder, PermissionPolicy(), person)
 
-    results = await asyncio.gather(*(desk.bash("echo hi") for _ in range(3)))
+    results = await asyncio.gather(*(bench.bash("echo hi") for _ in range(3)))
 
     assert [result.text for result in results] == ["hi"] * 3
     assert len(person.questions) == 1
@@ -190,9 +190,9 @@ async def test_one_answer_for_the_session_spares_the_same_question(folder: Path)
 
 async def test_a_question_ends_with_the_turn(folder: Path) -> None:
     """Nobody has to answer what no longer matters, and the next question can be asked."""
-    person = Person()
-    desk, turn = Desk(folder, PermissionPolicy(), person), AbortController()
-    waiting = asyncio.create_task(desk.bash("echo hi", signal=turn.signal))
+    person = AnsweringUI()
+    bench, turn = ToolBench(folder, PermissionPolicy(), person), AbortController()
+    waiting = asyncio.create_task(bench.bash("echo hi", signal=turn.signal))
     await person.asked.wait()
 
     turn.abort()
@@ -200,7 +200,7 @@ async def test_a_question_ends_with_the_turn(folder: Path) -> None:
     with pytest.raises(Aborted):
         await waiting
     person.answers = [PermissionAnswer.ONCE]
-    assert (await desk.bash("echo hi")).text == "hi"
+    assert (await bench.bash("echo hi")).text == "hi"
 
 
 async def test_a_call_that_is_aborted_already_does_nothing(folder: Path) -> None:
@@ -208,7 +208,7 @@ async def test_a_call_that_is_aborted_already_does_nothing(folder: Path) -> None
     turn.abort()
 
     with pytest.raises(Aborted):
-        await Desk(folder, ANY_COMMAND).bash("touch made", signal=turn.signal)
+        await ToolBench(folder, ANY_COMMAND).bash("touch made", signal=turn.signal)
 
     assert os.listdir(folder) == []
 
@@ -219,6 +219,6 @@ async def test_who_is_asked_can_be_chosen(folder: Path) -> None:
     async def yes(_ctx: Any, _question: str) -> PermissionAnswer:
         return PermissionAnswer.ONCE
 
-    assert (await Desk(folder, PermissionPolicy(ask=yes)).bash("echo hi")).text == "hi"
+    assert (await ToolBench(folder, PermissionPolicy(ask=yes)).bash("echo hi")).text == "hi"
     with pytest.raises(PermissionDenied, match="Not allowed"):
-        await Desk(folder, PermissionPolicy(ask=None), Person(PermissionAnswer.ONCE)).bash("echo hi")
+        await ToolBench(folder, PermissionPolicy(ask=None), AnsweringUI(PermissionAnswer.ONCE)).bash("echo hi")

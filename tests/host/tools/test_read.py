@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.tools.desk import Desk
+from tests.host.tools.tool_bench import ToolBench
 from tildone.host.tools import files, read
 from tildone.host.tools.tool_failure import ToolFailure
 from tildone.kit.definition import ImageContent, TextContent
@@ -14,35 +14,35 @@ from tildone.kit.definition import ImageContent, TextContent
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=")
 
 
-def put(desk: Desk, name: str, data: str | bytes) -> Path:
-    path = desk.folder / name
+def put(bench: ToolBench, name: str, data: str | bytes) -> Path:
+    path = bench.folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data if isinstance(data, bytes) else data.encode())
     return path
 
 
 @pytest.mark.parametrize("text", ["one\ntwo\n", "no end", "\n", "a\r\nb\r\n", "mixed\r\nends\nhere\r", "größe ✓ 🎉\n"])
-async def test_text_is_read_as_it_is(desk: Desk, text: str) -> None:
+async def test_text_is_read_as_it_is(bench: ToolBench, text: str) -> None:
     """Line ends, too."""
-    put(desk, "ünï ✓.txt", text)
+    put(bench, "ünï ✓.txt", text)
 
-    assert (await desk.call("read", path="ünï ✓.txt")).text == text
-
-
-async def test_an_empty_file_is_said_to_be_empty(desk: Desk) -> None:
-    put(desk, "a", "")
-
-    assert (await desk.call("read", path="a")).text == "(empty)"
+    assert (await bench.call("read", path="ünï ✓.txt")).text == text
 
 
-async def test_long_text_comes_in_parts_that_make_the_whole(desk: Desk) -> None:
+async def test_an_empty_file_is_said_to_be_empty(bench: ToolBench) -> None:
+    put(bench, "a", "")
+
+    assert (await bench.call("read", path="a")).text == "(empty)"
+
+
+async def test_long_text_comes_in_parts_that_make_the_whole(bench: ToolBench) -> None:
     """The notice says how to go on, and going on as it says misses nothing."""
     lines = [f"{number}\n" if number % 7 else "\n" for number in range(1, 4501)]
-    put(desk, "long.txt", "".join(lines))
+    put(bench, "long.txt", "".join(lines))
 
-    first = await desk.call("read", path="long.txt")
-    second = await desk.call("read", path="long.txt", offset=2001)
-    third = await desk.call("read", path="long.txt", offset=4001)
+    first = await bench.call("read", path="long.txt")
+    second = await bench.call("read", path="long.txt", offset=2001)
+    third = await bench.call("read", path="long.txt", offset=4001)
 
     assert first.text == "".join(lines[:2000]) + "\n[Lines 1 to 2000 of 4500: go on with offset=2001]"
     assert second.text.endswith("\n\n[Lines 2001 to 4000 of 4500: go on with offset=4001]")
@@ -50,46 +50,46 @@ async def test_long_text_comes_in_parts_that_make_the_whole(desk: Desk) -> None:
     assert (first.details["truncated"], third.details["truncated"]) == (True, False)
 
 
-async def test_a_part_can_be_asked_for(desk: Desk) -> None:
+async def test_a_part_can_be_asked_for(bench: ToolBench) -> None:
     """Also one that holds nothing but an empty line."""
-    put(desk, "a.txt", "one\n\nthree\nfour")
+    put(bench, "a.txt", "one\n\nthree\nfour")
 
-    assert (await desk.call("read", path="a.txt", offset=2, limit=1)).text == (
+    assert (await bench.call("read", path="a.txt", offset=2, limit=1)).text == (
         "\n\n[Lines 2 to 2 of 4: go on with offset=3]"
     )
-    assert (await desk.call("read", path="a.txt", offset=3, limit=9)).text == "three\nfour"
+    assert (await bench.call("read", path="a.txt", offset=3, limit=9)).text == "three\nfour"
     with pytest.raises(ToolFailure, match=r"a\.txt has only 4 lines: there is no line 5"):
-        await desk.call("read", path="a.txt", offset=5)
+        await bench.call("read", path="a.txt", offset=5)
     with pytest.raises(ToolFailure, match="count from 1"):
-        await desk.call("read", path="a.txt", offset=0)
+        await bench.call("read", path="a.txt", offset=0)
 
 
-async def test_no_more_than_50_kb_come_at_once(desk: Desk) -> None:
-    put(desk, "wide.txt", ("x" * 999 + "\n") * 60)
+async def test_no_more_than_50_kb_come_at_once(bench: ToolBench) -> None:
+    put(bench, "wide.txt", ("x" * 999 + "\n") * 60)
 
-    result = await desk.call("read", path="wide.txt")
+    result = await bench.call("read", path="wide.txt")
 
     assert result.details["outputLines"] == 50
     assert result.text.endswith("[Lines 1 to 50 of 60: go on with offset=51]")
 
 
-async def test_a_line_that_is_too_long_is_cut_and_the_rest_is_within_reach(desk: Desk) -> None:
+async def test_a_line_that_is_too_long_is_cut_and_the_rest_is_within_reach(bench: ToolBench) -> None:
     """The command that the notice names shows it."""
-    put(desk, "it's one.json", "é" * 40_000 + "\nnext\n")
+    put(bench, "it's one.json", "é" * 40_000 + "\nnext\n")
 
-    result = await desk.call("read", path="it's one.json")
+    result = await bench.call("read", path="it's one.json")
 
     text, _, notes = result.text.partition("\n\n")
     assert text == "é" * 25_000
     assert "go on with offset=2]" in notes
     command = notes.partition("with bash, ")[2].partition("]\n")[0]
-    assert (await desk.bash(command)).text == "é" * 15_000
+    assert (await bench.bash(command)).text == "é" * 15_000
 
 
-async def test_what_is_not_utf_8_is_shown_as_well_as_can_be(desk: Desk) -> None:
-    put(desk, "latin.txt", "café\n".encode("latin-1"))
+async def test_what_is_not_utf_8_is_shown_as_well_as_can_be(bench: ToolBench) -> None:
+    put(bench, "latin.txt", "café\n".encode("latin-1"))
 
-    assert (await desk.call("read", path="latin.txt")).text == (
+    assert (await bench.call("read", path="latin.txt")).text == (
         "caf\ufffd\n\n[Not all of it is UTF-8: what is not is shown as \ufffd]"
     )
 
@@ -103,10 +103,10 @@ async def test_what_is_not_utf_8_is_shown_as_well_as_can_be(desk: Desk) -> None:
         ("hi\n".encode("utf-32"), "hi\n\n[The file is in UTF-32-LE]"),
     ],
 )
-async def test_a_mark_says_how_text_is_encoded(desk: Desk, data: bytes, said: str) -> None:
-    put(desk, "a.txt", data)
+async def test_a_mark_says_how_text_is_encoded(bench: ToolBench, data: bytes, said: str) -> None:
+    put(bench, "a.txt", data)
 
-    assert (await desk.call("read", path="a.txt")).text == said
+    assert (await bench.call("read", path="a.txt")).text == said
 
 
 @pytest.mark.parametrize(
@@ -118,10 +118,10 @@ async def test_a_mark_says_how_text_is_encoded(desk: Desk, data: bytes, said: st
         (b"RIFF\x24\x00\x00\x00WEBPVP8 ", "image/webp"),
     ],
 )
-async def test_images_are_known_by_what_they_hold(desk: Desk, data: bytes, mime_type: str) -> None:
-    put(desk, "picture.txt", data)
+async def test_images_are_known_by_what_they_hold(bench: ToolBench, data: bytes, mime_type: str) -> None:
+    put(bench, "picture.txt", data)
 
-    result = await desk.call("read", path="picture.txt")
+    result = await bench.call("read", path="picture.txt")
 
     note, image = result.content
     assert note == TextContent(f"[picture.txt: {mime_type}, {len(data)} B]")
@@ -129,68 +129,68 @@ async def test_images_are_known_by_what_they_hold(desk: Desk, data: bytes, mime_
     assert (base64.b64decode(image.data_base64), image.mime_type) == (data, mime_type)
 
 
-async def test_an_image_that_no_provider_takes_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_image_that_no_provider_takes_is_refused(bench: ToolBench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read, "MAX_IMAGE_BYTES", 10)
-    put(desk, "a.png", PNG)
+    put(bench, "a.png", PNG)
 
     with pytest.raises(ToolFailure, match=r"a\.png is an image of \d+ B; at most 10 B can be shown"):
-        await desk.call("read", path="a.png")
+        await bench.call("read", path="a.png")
 
 
 @pytest.mark.parametrize("data", [b"\x7fELF\0\0", b"text\0text", bytes(range(1, 32)) * 9])
-async def test_a_binary_file_is_refused(desk: Desk, data: bytes) -> None:
-    put(desk, "a.bin", data)
+async def test_a_binary_file_is_refused(bench: ToolBench, data: bytes) -> None:
+    put(bench, "a.bin", data)
 
     with pytest.raises(ToolFailure, match=r"a\.bin is a binary file \(\d+ B\); look into it with bash"):
-        await desk.call("read", path="a.bin")
+        await bench.call("read", path="a.bin")
 
 
-async def test_a_huge_file_is_left_to_better_tools(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_huge_file_is_left_to_better_tools(bench: ToolBench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_FILE_BYTES", 10)
-    put(desk, "log", "x" * 11)
+    put(bench, "log", "x" * 11)
 
     with pytest.raises(ToolFailure, match="log has 11 B; look at parts of it with bash"):
-        await desk.call("read", path="log")
+        await bench.call("read", path="log")
 
 
-async def test_a_missing_file_names_what_is_near(desk: Desk) -> None:
-    put(desk, "src/config.py", "")
-    put(desk, "tests/helpers.py", "")
-    put(desk, "node_modules/helpers.py", "")
+async def test_a_missing_file_names_what_is_near(bench: ToolBench) -> None:
+    put(bench, "src/config.py", "")
+    put(bench, "tests/helpers.py", "")
+    put(bench, "node_modules/helpers.py", "")
 
     with pytest.raises(ToolFailure, match=r"^src/confg\.py does not exist\. Did you mean src/config\.py\?$"):
-        await desk.call("read", path="src/confg.py")
+        await bench.call("read", path="src/confg.py")
     with pytest.raises(ToolFailure, match=r"Did you mean src/config\.py\?"):
-        await desk.call("read", path="src/CONFIG.PY")
+        await bench.call("read", path="src/CONFIG.PY")
     with pytest.raises(ToolFailure, match=r"Did you mean src\?"):
-        await desk.call("read", path="srcs/deep/down/main.py")
+        await bench.call("read", path="srcs/deep/down/main.py")
     with pytest.raises(ToolFailure, match=r"Did you mean tests/helpers\.py\?"):
-        await desk.call("read", path="src/helpers.py")
+        await bench.call("read", path="src/helpers.py")
     with pytest.raises(ToolFailure, match=r"^zzz does not exist$"):
-        await desk.call("read", path="zzz")
+        await bench.call("read", path="zzz")
 
 
-async def test_a_directory_is_listed(desk: Desk) -> None:
+async def test_a_directory_is_listed(bench: ToolBench) -> None:
     """Directories first; a name cannot pass for two, and any bytes make a name."""
-    put(desk, "b.txt", "")
-    put(desk, "a\nc.txt", "")
-    put(desk, "zoo/x", "")
-    (desk.folder / "loop").symlink_to("loop")
-    os.close(os.open(os.fsencode(desk.folder) + b"/\xff", os.O_CREAT))
+    put(bench, "b.txt", "")
+    put(bench, "a\nc.txt", "")
+    put(bench, "zoo/x", "")
+    (bench.folder / "loop").symlink_to("loop")
+    os.close(os.open(os.fsencode(bench.folder) + b"/\xff", os.O_CREAT))
 
-    assert (await desk.call("read", path=".")).text == "zoo/\na⏎c.txt\nb.txt\nloop\n\ufffd\n"
+    assert (await bench.call("read", path=".")).text == "zoo/\na⏎c.txt\nb.txt\nloop\n\ufffd\n"
 
 
-async def test_what_is_neither_file_nor_directory_is_not_opened(desk: Desk) -> None:
+async def test_what_is_neither_file_nor_directory_is_not_opened(bench: ToolBench) -> None:
     """A pipe would never end."""
-    os.mkfifo(desk.folder / "pipe")
+    os.mkfifo(bench.folder / "pipe")
 
     with pytest.raises(ToolFailure, match="pipe is not a regular file"):
-        await desk.call("read", path="pipe")
+        await bench.call("read", path="pipe")
 
 
-async def test_what_the_system_says_is_passed_on_without_numbers(desk: Desk) -> None:
-    (desk.folder / "loop").symlink_to("loop")
+async def test_what_the_system_says_is_passed_on_without_numbers(bench: ToolBench) -> None:
+    (bench.folder / "loop").symlink_to("loop")
 
     with pytest.raises(ToolFailure, match=r"^loop: Too many levels of symbolic links$"):
-        await desk.call("read", path="loop")
+        await bench.call("read", path="loop")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.host.tools.desk import Desk
+from tests.host.tools.tool_bench import ToolBench
 from tildone.host.tools import builtin_tools
 from tildone.host.tools.permissions import PermissionPolicy
 from tildone.kit.components import RenderOptions
@@ -22,8 +22,8 @@ def call(tool: str, args: Any) -> str:
     return markup(call_component(definition, args))
 
 
-def shown(desk: Desk, tool: str, result: ToolResult, options: RenderOptions | None = None) -> str:
-    return markup(result_component(desk.tools[tool], result, options or RenderOptions(is_error=result.is_error)))
+def shown(bench: ToolBench, tool: str, result: ToolResult, options: RenderOptions | None = None) -> str:
+    return markup(result_component(bench.tools[tool], result, options or RenderOptions(is_error=result.is_error)))
 
 
 def test_the_tools_can_be_registered() -> None:
@@ -71,24 +71,24 @@ def test_of_a_long_text_the_beginning_is_shown() -> None:
     ("tool", "words"),
     [("read", "reading"), ("write", "writing"), ("edit", "editing"), ("bash", "running")],
 )
-def test_while_it_is_coming_a_result_is_the_same_few_words(desk: Desk, tool: str, words: str) -> None:
+def test_while_it_is_coming_a_result_is_the_same_few_words(bench: ToolBench, tool: str, words: str) -> None:
     partial = RenderOptions(is_partial=True)
-    said = {shown(desk, tool, text_result(text), partial) for text in ("", "some", "more")}
+    said = {shown(bench, tool, text_result(text), partial) for text in ("", "some", "more")}
 
     assert said == {f"<muted>{tool.capitalize()}: {words}...</muted>"}
 
 
 @pytest.mark.parametrize("tool", ["read", "write", "edit", "bash"])
-def test_a_failure_says_why(desk: Desk, tool: str) -> None:
-    assert shown(desk, tool, error_result("It is gone")) == "<error>It is gone</error>"
+def test_a_failure_says_why(bench: ToolBench, tool: str) -> None:
+    assert shown(bench, tool, error_result("It is gone")) == "<error>It is gone</error>"
 
 
-async def test_what_was_read_is_shown_at_a_glance_or_in_full(desk: Desk) -> None:
-    (desk.folder / "a").write_text("".join(f"{number}\n" for number in range(20)), encoding="utf-8")
-    result = await desk.call("read", path="a")
+async def test_what_was_read_is_shown_at_a_glance_or_in_full(bench: ToolBench) -> None:
+    (bench.folder / "a").write_text("".join(f"{number}\n" for number in range(20)), encoding="utf-8")
+    result = await bench.call("read", path="a")
 
-    collapsed = shown(desk, "read", result).split("\n")
-    expanded = shown(desk, "read", result, EXPANDED).split("\n")
+    collapsed = shown(bench, "read", result).split("\n")
+    expanded = shown(bench, "read", result, EXPANDED).split("\n")
 
     assert (collapsed[0], collapsed[1], collapsed[8]) == ("20 lines", "<toolOutput>0", "7</toolOutput>")
     assert collapsed[9:] == [
@@ -98,24 +98,24 @@ async def test_what_was_read_is_shown_at_a_glance_or_in_full(desk: Desk) -> None
     assert expanded == ["20 lines", "<toolOutput>0", *map(str, range(1, 19)), "19</toolOutput>"]
 
 
-async def test_a_directory_and_an_image_have_summaries_of_their_own(desk: Desk) -> None:
-    (desk.folder / "a").touch()
-    (desk.folder / "b.gif").write_bytes(b"GIF89a")
+async def test_a_directory_and_an_image_have_summaries_of_their_own(bench: ToolBench) -> None:
+    (bench.folder / "a").touch()
+    (bench.folder / "b.gif").write_bytes(b"GIF89a")
 
-    assert shown(desk, "read", await desk.call("read", path=".")).startswith("2 entries\n")
-    assert shown(desk, "read", await desk.call("read", path="b.gif")).startswith("image/gif, 6 B\n")
-
-
-async def test_what_was_written_is_a_line(desk: Desk) -> None:
-    assert shown(desk, "write", await desk.call("write", path="a", content="x\n")) == "Created: 1 line, 2 B"
+    assert shown(bench, "read", await bench.call("read", path=".")).startswith("2 entries\n")
+    assert shown(bench, "read", await bench.call("read", path="b.gif")).startswith("image/gif, 6 B\n")
 
 
-async def test_an_edit_is_shown_as_its_difference(desk: Desk) -> None:
-    (desk.folder / "a").write_bytes(b"one\r\ntwo\r\n")
+async def test_what_was_written_is_a_line(bench: ToolBench) -> None:
+    assert shown(bench, "write", await bench.call("write", path="a", content="x\n")) == "Created: 1 line, 2 B"
 
-    result = await desk.call("edit", path="a", old_text="two", new_text="2")
 
-    assert shown(desk, "edit", result).split("\n") == [
+async def test_an_edit_is_shown_as_its_difference(bench: ToolBench) -> None:
+    (bench.folder / "a").write_bytes(b"one\r\ntwo\r\n")
+
+    result = await bench.call("edit", path="a", old_text="two", new_text="2")
+
+    assert shown(bench, "edit", result).split("\n") == [
         "1 place, +1 -1",
         "<error>--- a</error>",
         "<success>+++ a</success>",
@@ -126,26 +126,26 @@ async def test_an_edit_is_shown_as_its_difference(desk: Desk) -> None:
     ]
 
 
-async def test_of_a_command_the_end_is_shown(desk: Desk) -> None:
-    result = await desk.bash("seq 20")
+async def test_of_a_command_the_end_is_shown(bench: ToolBench) -> None:
+    result = await bench.bash("seq 20")
 
-    lines = shown(desk, "bash", result).split("\n")
+    lines = shown(bench, "bash", result).split("\n")
 
     assert (lines[0], lines[1], lines[8]) == ("Done: 20 lines", "<toolOutput>13", "20</toolOutput>")
     assert lines[10].startswith("<muted>took: </muted>")
     assert "12 more lines" in lines[10]
 
 
-async def test_a_command_that_failed_says_so_first(desk: Desk) -> None:
-    result = await desk.bash("echo no; exit 2")
+async def test_a_command_that_failed_says_so_first(bench: ToolBench) -> None:
+    result = await bench.bash("echo no; exit 2")
 
-    lines = shown(desk, "bash", result).split("\n")
+    lines = shown(bench, "bash", result).split("\n")
 
     assert lines[:4] == ["<error>Exit code 2</error>", "<toolOutput>no", "", "[Exit code 2]</toolOutput>"]
 
 
-async def test_a_command_that_said_too_much_names_its_file(desk: Desk) -> None:
-    result = await desk.bash("seq 3000")
+async def test_a_command_that_said_too_much_names_its_file(bench: ToolBench) -> None:
+    result = await bench.bash("seq 3000")
     path = result.details["fullOutputPath"]
 
-    assert f"<muted>all of it: </muted><muted>{path}</muted>" in shown(desk, "bash", result)
+    assert f"<muted>all of it: </muted><muted>{path}</muted>" in shown(bench, "bash", result)

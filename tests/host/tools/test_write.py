@@ -5,53 +5,53 @@ import stat
 
 import pytest
 
-from tests.host.tools.desk import Desk
+from tests.host.tools.tool_bench import ToolBench
 from tildone.host.tools.tool_failure import ToolFailure
 
 
-async def test_a_file_is_made_with_the_folders_it_is_in(desk: Desk) -> None:
-    result = await desk.call("write", path="näw/deep ✓/a.txt", content="one\r\ntwo ✓")
+async def test_a_file_is_made_with_the_folders_it_is_in(bench: ToolBench) -> None:
+    result = await bench.call("write", path="näw/deep ✓/a.txt", content="one\r\ntwo ✓")
 
-    assert (desk.folder / "näw/deep ✓/a.txt").read_bytes() == "one\r\ntwo ✓".encode()
+    assert (bench.folder / "näw/deep ✓/a.txt").read_bytes() == "one\r\ntwo ✓".encode()
     assert result.text == "Created näw/deep ✓/a.txt: 2 lines, 12 B"
     assert result.details == {"summary": "Created: 2 lines, 12 B", "lines": 2, "bytes": 12}
 
 
-async def test_a_file_is_replaced_and_keeps_its_mode(desk: Desk) -> None:
-    script = desk.folder / "run.sh"
+async def test_a_file_is_replaced_and_keeps_its_mode(bench: ToolBench) -> None:
+    script = bench.folder / "run.sh"
     script.write_text("old", encoding="utf-8")
     script.chmod(0o751)
 
-    result = await desk.call("write", path="run.sh", content="new\n")
+    result = await bench.call("write", path="run.sh", content="new\n")
 
     assert result.text == "Replaced run.sh: 1 line, 4 B"
     assert script.read_text(encoding="utf-8") == "new\n"
     assert stat.S_IMODE(script.stat().st_mode) == 0o751
 
 
-async def test_a_new_file_has_the_mode_that_files_have(desk: Desk) -> None:
+async def test_a_new_file_has_the_mode_that_files_have(bench: ToolBench) -> None:
     """That of any file the process makes, not that of a private one."""
-    (desk.folder / "other").touch()
+    (bench.folder / "other").touch()
 
-    await desk.call("write", path="mine", content="")
+    await bench.call("write", path="mine", content="")
 
-    assert (desk.folder / "mine").stat().st_mode == (desk.folder / "other").stat().st_mode
+    assert (bench.folder / "mine").stat().st_mode == (bench.folder / "other").stat().st_mode
 
 
-async def test_a_link_stays_a_link(desk: Desk) -> None:
-    (desk.folder / "real").write_text("old", encoding="utf-8")
-    (desk.folder / "link").symlink_to("real")
+async def test_a_link_stays_a_link(bench: ToolBench) -> None:
+    (bench.folder / "real").write_text("old", encoding="utf-8")
+    (bench.folder / "link").symlink_to("real")
 
-    await desk.call("write", path="link", content="new")
+    await bench.call("write", path="link", content="new")
 
-    assert (desk.folder / "link").is_symlink()
-    assert (desk.folder / "real").read_text(encoding="utf-8") == "new"
+    assert (bench.folder / "link").is_symlink()
+    assert (bench.folder / "real").read_text(encoding="utf-8") == "new"
 
 
 async def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    bench: ToolBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (desk.folder / "a").write_text("old", encoding="utf-8")
+    (bench.folder / "a").write_text("old", encoding="utf-8")
 
     def full(_descriptor: int) -> None:
         raise OSError(28, "No space left on device")
@@ -59,34 +59,34 @@ async def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     monkeypatch.setattr(os, "fsync", full)
 
     with pytest.raises(ToolFailure, match=r"^a: No space left on device$"):
-        await desk.call("write", path="a", content="new")
-    assert os.listdir(desk.folder) == ["a"]
-    assert (desk.folder / "a").read_text(encoding="utf-8") == "old"
+        await bench.call("write", path="a", content="new")
+    assert os.listdir(bench.folder) == ["a"]
+    assert (bench.folder / "a").read_text(encoding="utf-8") == "old"
 
 
 @pytest.mark.parametrize(
     ("path", "said"),
     [("folder", "folder is not a regular file"), ("file/x", "file/x: (Not a directory|File exists)")],
 )
-async def test_what_cannot_be_a_file_is_refused(desk: Desk, path: str, said: str) -> None:
-    (desk.folder / "folder").mkdir()
-    (desk.folder / "file").touch()
+async def test_what_cannot_be_a_file_is_refused(bench: ToolBench, path: str, said: str) -> None:
+    (bench.folder / "folder").mkdir()
+    (bench.folder / "file").touch()
 
     with pytest.raises(ToolFailure, match=said):
-        await desk.call("write", path=path, content="x")
+        await bench.call("write", path=path, content="x")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only to root")
-async def test_a_read_only_file_stays_as_it_is(desk: Desk) -> None:
-    (desk.folder / "a").touch(mode=0o444)
+async def test_a_read_only_file_stays_as_it_is(bench: ToolBench) -> None:
+    (bench.folder / "a").touch(mode=0o444)
 
     with pytest.raises(ToolFailure, match="a is read-only"):
-        await desk.call("write", path="a", content="x")
+        await bench.call("write", path="a", content="x")
 
 
-async def test_half_a_character_is_not_written(desk: Desk) -> None:
+async def test_half_a_character_is_not_written(bench: ToolBench) -> None:
     """Models do write halves of surrogate pairs, and no file can hold one."""
     with pytest.raises(ToolFailure, match=r"content holds half a character \(U\+D83D\) on line 2"):
-        await desk.call("write", path="a", content="ok\nbad \ud83d")
+        await bench.call("write", path="a", content="ok\nbad \ud83d")
 
-    assert not (desk.folder / "a").exists()
+    assert not (bench.folder / "a").exists()

@@ -14,7 +14,7 @@ from tildone.typing import TYPE_CHECKING
 from tildone.wiring import open_store
 
 if TYPE_CHECKING:
-    from tildone.core.query import Progress
+    from tildone.core.query import PlanProgress
     from tildone.log.tree import SessionInfo
 
 CURRENT_MARK = "●"
@@ -34,7 +34,7 @@ def run(args: ParsedArgs) -> int:
     return 0
 
 
-def _as_data(info: SessionInfo, far: Progress, *, here: bool) -> dict[str, object]:
+def _as_data(info: SessionInfo, far: PlanProgress, *, here: bool) -> dict[str, object]:
     return {
         "name": info.name,
         "current": here,
@@ -46,7 +46,7 @@ def _as_data(info: SessionInfo, far: Progress, *, here: bool) -> dict[str, objec
     }
 
 
-def _rows(found: list[tuple[SessionInfo, Progress]], current: str) -> list[tuple[Span, ...]]:
+def _rows(found: list[tuple[SessionInfo, PlanProgress]], current: str) -> list[tuple[Span, ...]]:
     """One line for each session. The name is last, because it may be long."""
     rows: list[tuple[Span, ...]] = []
     for info, far in found:

@@ -118,7 +118,7 @@ def _pi_session(path: str, raw: bytes) -> HistoryFile:
             with open(copy, "wb") as file:
                 file.write(raw)
             history = read_history(copy, plan_in_entry)
-    warnings = tuple(ConversionWarning(_not_imported(kind, count)) for kind, count in history.left_out)
+    warnings = tuple(ConversionWarning(_not_imported(kind, count)) for kind, count in history.skipped_entries)
     return HistoryFile(path, PI, history.session, history.events, history.session_head, warnings)
 
 

@@ -1,14 +1,14 @@
-"""Sessions kept in a folder of session files in pi's format.
+"""The store in a folder of session files in pi's format.
 
 Each module imports only modules above it in this list:
 
     session_file.py  the format: lines, header, versions, time stamps; writing one file
-    entries.py       events as entries, and what entries of other programs mean
+    entries.py       events as entries, and entries of other programs as events
     tree.py          the tree of a file's entries, by their positions
     outline.py       scanning a file into a tree, incrementally
     history.py       the events among the entries: the plan's own tree
     drafts.py        lines to append: new events, moves of the head
-    folder.py        which file holds which session
+    folder.py        finding the file of a session, naming new files
     listing.py       the sessions of a folder, cached
     examination.py   the integrity check
     interchange.py   reading and writing one file, for import and export

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Draft:
-    """What is to be appended to the file of `history`; without one, the content of a new file.
+    """The lines to append to the file of `history`; without one, the content of a new file.
 
-    The entry of an event that follows the head becomes a child of the last entry, whatever that is; any other becomes a
-    child of its parent's entry.
+    The entry of an event that follows the head becomes a child of the last entry, whichever program wrote that; any
+    other becomes a child of its parent's entry.
     """
 
     def __init__(self, history: History | None, batch: str = "") -> None:
@@ -36,14 +36,14 @@ class Draft:
 
     @property
     def text(self) -> bytes:
-        """The lines as one text."""
+        """The lines, joined."""
         return b"".join(self.lines)
 
     def filled(self, events: Iterable[Event], to: SessionHead, at: int) -> Draft:
         """Add these events and set the head."""
         for event in events:
             self.add(event)
-        self.stand(to, at)
+        self.set_head(to, at)
         return self
 
     def add(self, event: Event) -> None:
@@ -52,7 +52,7 @@ class Draft:
         Raises:
             UnknownEvent: its parent is neither in the file nor in the draft.
         """
-        parent = self._under(event.parent)
+        parent = self._parent_entry(event.parent)
         self.begun = self.begun if self.lines else event.at
         entry_id = event.id if event.id and not self._is_taken(event.id) else self._new_id()
         target = self._entry_of(event.fact.target) or event.fact.target if isinstance(event.fact, Labelled) else ""
@@ -60,28 +60,28 @@ class Draft:
         self._entries[event.id] = entry_id
         self._appended(entry_id, SessionHead(event.id))
 
-    def stand(self, to: SessionHead, at: int) -> None:
-        """Set the head, unless the last entry does so already; this also closes a batch.
+    def set_head(self, to: SessionHead, at: int) -> None:
+        """Set the head unless it is set already; this also closes a batch.
 
         Raises:
-            UnknownEvent: its head is neither in the file nor in the draft.
+            UnknownEvent: the new head is neither in the file nor in the draft.
         """
-        parent = self._under(to.head)
+        parent = self._parent_entry(to.head)
         if to != self.session_head or self._batch:
             entry_id = self._new_id()
             self.lines.append(head_line(to, entry_id, parent, at, self._batch))
             self._appended(entry_id, to)
 
-    def forget(self, at: int) -> None:
-        """Delete the plan."""
+    def delete_plan(self, at: int) -> None:
+        """Add the entry that deletes the plan."""
         self.lines.append(deletion_line(self._new_id(), self._leaf, at))
 
     def has(self, event_id: str) -> bool:
-        """Whether an event is in the file or in the draft."""
+        """Return whether an event is in the file or in the draft."""
         return self._entry_of(event_id) is not None
 
-    def _under(self, event_id: str | None) -> str | None:
-        """The id of the entry that becomes the parent of a child of this event."""
+    def _parent_entry(self, event_id: str | None) -> str | None:
+        """Return the id of the entry below which a child of this event is appended."""
         if event_id == self.session_head.head:
             return self._leaf
         if event_id is None:
@@ -97,9 +97,9 @@ class Draft:
         at = self._history.find(event_id) if self._history else None
         return self._history.outline.tree.name(at) if self._history and at is not None else None
 
-    def _appended(self, entry_id: str, place: SessionHead) -> None:
+    def _appended(self, entry_id: str, head: SessionHead) -> None:
         self._taken.add(entry_id)
-        self._leaf, self.session_head = entry_id, place
+        self._leaf, self.session_head = entry_id, head
 
     def _is_taken(self, entry_id: str) -> bool:
         return entry_id in self._taken or (
@@ -107,24 +107,24 @@ class Draft:
         )
 
     def _new_id(self) -> str:
-        """A new entry id that is not used in the file."""
+        """Return a new entry id that is used neither in the file nor in the draft."""
         while self._is_taken(entry_id := new_id()):
             pass
         return entry_id
 
 
-def unknown_events(session: str, history: History | None, theirs: Iterable[Event]) -> list[Event]:
-    """The events that are not in a file yet.
+def unknown_events(session: str, history: History | None, events: Iterable[Event]) -> list[Event]:
+    """Return those of `events` that are not in a file yet.
 
     Raises:
-        StoreError: a different event with the same id is there.
+        StoreError: the file has a different event with the same id.
     """
     new: dict[str, Event] = {}
-    for event in theirs:
+    for event in events:
         at = history.find(event.id) if history else None
-        here = new.setdefault(event.id, event) if history is None or at is None else history.event(at)
-        if here != event:
-            raise StoreError(f"{session!r} has another event {event.id!r}")
+        known = new.setdefault(event.id, event) if history is None or at is None else history.event(at)
+        if known != event:
+            raise StoreError(f"{session!r} has a different event {event.id!r}")
     return list(new.values())
 
 
@@ -135,11 +135,11 @@ def import_draft(history: History | None, new: Sequence[Event], to: SessionHead,
         UnknownEvent: the parent of an event, or the new head, is neither in the file nor among them.
     """
     draft = Draft(history).filled(new, to, at)
-    # A new file is created whole. Several appended lines could be torn between two of them, so they form a batch.
-    at_once = history is None or len(draft.lines) <= 1
-    return draft if at_once else Draft(history, new_id()).filled(new, to, at)
+    # A new file is created atomically, but a crash may tear an append of several lines apart, so they form a batch.
+    is_atomic = history is None or len(draft.lines) <= 1
+    return draft if is_atomic else Draft(history, new_id()).filled(new, to, at)
 
 
 def new_id() -> str:
-    """A random entry id in pi's form: eight hexadecimal digits."""
+    """Return a random entry id in pi's form: eight hexadecimal digits."""
     return os.urandom(4).hex()

@@ -1,8 +1,8 @@
 """Events as entries of a session file, and entries as events.
 
-An event is written as an entry that pi and oh-my-pi understand as far as possible, with the exact event in the key
-`tildone`: a change of the plan as oh-my-pi's `user_todo_edit`, a label as pi's `label`, anything else as a `custom`
-entry. An entry of another program is an event if a plan can be recovered from it, or if it labels an entry.
+An event is written as an entry that pi or oh-my-pi understands where possible: a change of the plan as oh-my-pi's
+`user_todo_edit`, a label as pi's `label`, anything else as a `custom` entry. The key `tildone` has the exact event. An
+entry of another program is an event if a plan can be recovered from it, or if it labels an entry.
 
 Several entries that must take effect together (an import) share a `batch`, which the entry that sets the head closes: a
 batch without its last entry is ignored.
@@ -42,49 +42,49 @@ WHOLE = ',"whole":true}}'
 _WORDS = {status: status.basic.value for status in Status}
 
 # Entries of tools and custom types with other names hold no plan.
-_OF_PLANS = re.compile(rb"(?i)todo|tildone")
+_PLAN_NAME = re.compile(rb"(?i)todo|tildone")
 
 
 def event_line(event: Event, entry_id: str, parent: str | None, target: str = "", batch: str = "") -> bytes:
-    """The entry of an event, as part of a `batch` if given. The `target` of a label is the entry that it names."""
+    """Return the entry of an event, as part of a `batch` if given. The `target` of a label is an entry id."""
     exact = codec.encode(event)
-    belongs = f'"batch":"{batch}",' if batch else ""
+    member = f'"batch":"{batch}",' if batch else ""
     match event.fact:
         case PlanChanged(plan):
-            data = f'{{{belongs}"{OWN}":{exact},"phases":{codec.dump(_phases(plan))}'
+            data = f'{{{member}"{OWN}":{exact},"phases":{codec.dump(_phases(plan))}'
             text = f'{_opening("custom", entry_id, parent, event.at)},"customType":"{EDIT}","data":{data}{WHOLE}'
         case Labelled(_, label):
             # An entry without a label removes the label.
             name = f',"label":{codec.dump(label)}' if label else ""
             opening = f'{_opening("label", entry_id, parent, event.at)},"targetId":{codec.dump(target)}{name}'
-            text = f'{opening},{belongs}"{OWN}":{exact}}}'
+            text = f'{opening},{member}"{OWN}":{exact}}}'
         case _:
-            data = f'{{{belongs}"{OWN}":{exact}'
+            data = f'{{{member}"{OWN}":{exact}'
             text = f'{_opening("custom", entry_id, parent, event.at)},"customType":"{OWN}","data":{data}{WHOLE}'
     return text.encode() + b"\n"
 
 
 def head_line(head: SessionHead, entry_id: str, parent: str | None, at: int, batch: str = "") -> bytes:
-    """The entry that sets the head, by being the last one, and closes the `batch`."""
-    belongs = f'"batch":"{batch}",' if batch else ""
-    stands = codec.dump({"head": head.head, "ahead": head.redo})
+    """Return the entry that sets the head, by being the last one, and closes the `batch`."""
+    member = f'"batch":"{batch}",' if batch else ""
+    place = codec.dump({"head": head.head, "ahead": head.redo})
     opening = _opening("custom", entry_id, parent, at)
-    return f'{opening},"customType":"{OWN}","data":{{{belongs}"place":{stands}}}}}\n'.encode()
+    return f'{opening},"customType":"{OWN}","data":{{{member}"place":{place}}}}}\n'.encode()
 
 
 def deletion_line(entry_id: str, parent: str | None, at: int) -> bytes:
-    """The entry that deletes the plan; to oh-my-pi it is an empty one."""
+    """Return the entry that deletes the plan; oh-my-pi reads it as an empty plan."""
     opening = _opening("custom", entry_id, parent, at)
     return f'{opening},"customType":"{EDIT}","data":{{"phases":[],"forgotten":true}}}}\n'.encode()
 
 
 def may_name_plan(name: bytes) -> bool:
-    """Whether entries of a tool or custom type of that name may hold a plan."""
-    return _OF_PLANS.search(name) is not None
+    """Return whether entries of a tool or custom type of that name may hold a plan."""
+    return _PLAN_NAME.search(name) is not None
 
 
 def may_be_event(entry: Entry) -> bool:
-    """Whether an entry may be an event."""
+    """Return whether an entry may be an event."""
     match entry:
         case {"type": "label"}:
             return True
@@ -97,7 +97,7 @@ def may_be_event(entry: Entry) -> bool:
 
 
 def exact_event(entry: Entry) -> Entry | None:
-    """The JSON of the event that tildone wrote to an entry; None if it is no such entry."""
+    """Return the JSON of the event that tildone wrote to an entry; None for any other entry."""
     match entry:
         case {"type": "custom", "customType": "tildone" | "user_todo_edit", "data": {"tildone": {"id": str()}}}:
             return dict(entry["data"][OWN])
@@ -108,7 +108,7 @@ def exact_event(entry: Entry) -> Entry | None:
 
 
 def redo_in(entry: Entry) -> tuple[str, ...] | None:
-    """The redo list in an entry that sets the head; None if it is no such entry."""
+    """Return the redo list in an entry that sets the head; None for any other entry."""
     match entry:
         case {"type": "custom", "customType": "tildone", "data": {"place": {"ahead": [*ahead]}}}:
             return tuple(map(str, ahead))
@@ -117,7 +117,7 @@ def redo_in(entry: Entry) -> tuple[str, ...] | None:
 
 
 def is_deletion(entry: Entry) -> bool:
-    """Whether the entry deletes the plan."""
+    """Return whether an entry deletes the plan."""
     match entry:
         case {"type": "custom", "customType": "user_todo_edit", "data": {"forgotten": True}}:
             return True
@@ -126,7 +126,7 @@ def is_deletion(entry: Entry) -> bool:
 
 
 def batch_of(entry: Entry) -> str | None:
-    """The batch that an entry belongs to; None if to none."""
+    """Return the batch that an entry belongs to, if any."""
     match entry:
         case {"type": "custom", "customType": "tildone" | "user_todo_edit", "data": {"batch": str(batch)}}:
             return batch
@@ -137,9 +137,9 @@ def batch_of(entry: Entry) -> str | None:
 
 
 def foreign_fact(entry: Entry, recover: PlanInEntry) -> Fact | None:
-    """The fact that an entry of another program states; None if it states none.
+    """Return the fact that an entry of another program states, if any.
 
-    The tool call is not filled in, and the target of a label is the entry that it names.
+    The tool call is not filled in, and the target of a label is an entry id, not an event id.
     """
     match entry:
         case {"type": "label", "targetId": str(target)}:
@@ -155,13 +155,13 @@ def foreign_fact(entry: Entry, recover: PlanInEntry) -> Fact | None:
 
 
 def foreign_event(entry: Entry, fact: Fact, parent: str | None) -> Event:
-    """The event of an entry of another program that states `fact`."""
+    """Return the event for an entry of another program that states `fact`."""
     edited = entry["type"] == "label" or entry.get("customType") == EDIT
     return Event(entry["id"], parent, _when(entry), Actor.USER if edited else Actor.AGENT, fact)
 
 
 def call_in(entry: Entry, call_id: object) -> Call | None:
-    """The tool call of that id in an assistant's message; None if the entry holds none."""
+    """Return the tool call of that id in an assistant's message; None if the entry contains none."""
     for part in assistant_parts(entry) or ():
         match part:
             case {"type": "toolCall", "name": str(name)} if part.get("id") == call_id:
@@ -172,7 +172,7 @@ def call_in(entry: Entry, call_id: object) -> Call | None:
 
 
 def assistant_parts(entry: Entry) -> list[Any] | None:
-    """The content parts of an assistant's message; None if the entry is no such message."""
+    """Return the content parts of an assistant's message; None for any other entry."""
     match entry:
         case {"type": "message", "message": {"role": "assistant", "content": [*parts]}}:
             return parts
@@ -181,13 +181,13 @@ def assistant_parts(entry: Entry) -> list[Any] | None:
 
 
 def _opening(kind: str, entry_id: str, parent: str | None, at: int) -> str:
-    """How every entry begins. `outline` relies on the order of these keys to avoid parsing the line."""
-    above = "null" if parent is None else codec.dump(parent)
-    return f'{{"type":"{kind}","id":{codec.dump(entry_id)},"parentId":{above},"timestamp":"{format_timestamp(at)}"'
+    """Return the beginning of an entry. `outline` relies on the order of these keys to avoid parsing the line."""
+    parent_id = "null" if parent is None else codec.dump(parent)
+    return f'{{"type":"{kind}","id":{codec.dump(entry_id)},"parentId":{parent_id},"timestamp":"{format_timestamp(at)}"'
 
 
 def _phases(plan: Plan) -> list[Entry]:
-    """A plan as oh-my-pi stores it."""
+    """Return a plan as oh-my-pi stores it."""
     return [
         {
             "name": phase.name,
@@ -201,10 +201,10 @@ def _phases(plan: Plan) -> list[Entry]:
 
 
 def _when(entry: Entry) -> int:
-    """The time of an entry in milliseconds; 0 if it states none."""
+    """Return the time of an entry in milliseconds; 0 if it states none."""
     written = parse_timestamp(entry.get("timestamp"))
     if written is not None:
         return written
     message = entry.get("message")
-    said = message.get("timestamp") if isinstance(message, dict) else None
-    return said if isinstance(said, int) else 0
+    timestamp = message.get("timestamp") if isinstance(message, dict) else None
+    return timestamp if isinstance(timestamp, int) else 0

@@ -23,33 +23,33 @@ if TYPE_CHECKING:
     Entry = dict[str, Any]
 
 MAX_REPORTED = 8
-"""How many line numbers, and how many errors of one file, are reported: with more, the remedy is the same."""
+"""How many line numbers, and how many errors of one file, are reported: more would not change the remedy."""
 
-_PUT_BACK = "put it back from a backup, or move it out of the folder: its session then begins anew"
+_RESTORE = "restore it from a backup, or move it out of the folder: its session then starts empty"
 _UPDATE = "use a newer tildone for it"
-_PERMIT = "see who may read and write there"
-_CHOOSE = "move the others out of the folder"
-_LEAVE = "nothing has to be done: it is passed over"
+_PERMIT = "check the permissions of the file or folder"
+_CHOOSE = "move the unused files out of the folder"
+_LEAVE = "nothing to do: it is skipped"
 
 
 def findings(folder: Folder, recover: PlanInEntry) -> Iterator[Finding]:
     """Check a folder, file by file."""
     if not os.path.isdir(folder.path):
-        yield Finding(Severity.OK, "there is no such folder yet; it is made when something is to be kept")
+        yield Finding(Severity.OK, "the folder does not exist yet; the first change creates it")
         return
     yield Finding(Severity.OK, f"a folder of session files, written in format version {VERSION}")
     if not os.access(folder.path, os.W_OK):
-        yield Finding(Severity.WARNING, "nothing can be added to the folder", _PERMIT)
+        yield Finding(Severity.WARNING, "the folder is not writable", _PERMIT)
     files = events = 0
     for path in sorted(folder.paths()):
         history = History(path, recover)
         yield from _file_findings(history)
-        found = _events(history)
-        files, events = files + bool(found), events + found
+        count = _event_count(history)
+        files, events = files + bool(count), events + count
     for session, paths in sorted(folder.files().items()):
         if len(paths) > 1:
             used, *others = map(os.path.basename, paths)
-            what = f"several files hold session {session!r}: {used} is used, and not {', '.join(others)}"
+            what = f"several files contain session {session!r}: {used} is used, {', '.join(others)} not"
             yield Finding(Severity.WARNING, what, _CHOOSE)
     yield Finding(Severity.OK, f"files with a plan: {files:,}; events in them: {events:,}")
 
@@ -63,33 +63,35 @@ def _file_findings(history: History) -> Iterator[Finding]:
             return
         flaws = _flaws(history)
     except (NotFound, FileReplaced):
-        # The file was removed or replaced meanwhile.
+        # The file was removed or replaced during the check.
         return
     except StoreTooNew as error:
         yield Finding(Severity.ERROR, _about(name, error), _UPDATE)
         return
     except StoreDamaged as error:
-        lost = has_session_file_name(path)
-        yield Finding(Severity.ERROR if lost else Severity.WARNING, _about(name, error), _PUT_BACK if lost else _LEAVE)
+        is_ours = has_session_file_name(path)
+        yield Finding(
+            Severity.ERROR if is_ours else Severity.WARNING, _about(name, error), _RESTORE if is_ours else _LEAVE
+        )
         return
     except StoreError as error:
         yield Finding(Severity.ERROR, _about(name, error), _PERMIT)
         return
     if history.outline.version < VERSION:
-        what = f"{name} has format version {history.outline.version}; it is raised to {VERSION} by the next change"
+        what = f"{name} has format version {history.outline.version}; the next change upgrades it to {VERSION}"
         yield Finding(Severity.OK, what)
     if not os.access(path, os.W_OK):
-        yield Finding(Severity.WARNING, f"{name} can be read and not be written", _PERMIT)
+        yield Finding(Severity.WARNING, f"{name} is not writable", _PERMIT)
     for flaw in flaws[:MAX_REPORTED]:
-        yield Finding(Severity.ERROR, _about(name, flaw), _PUT_BACK)
+        yield Finding(Severity.ERROR, _about(name, flaw), _RESTORE)
     if len(flaws) > MAX_REPORTED:
-        yield Finding(Severity.ERROR, f"{name}: there is more of that", _PUT_BACK)
-    for what in _oddities(history, text.split(b"\n"), hanging=not flaws):
+        yield Finding(Severity.ERROR, f"{name}: there are more errors", _RESTORE)
+    for what in _oddities(history, text.split(b"\n"), list_orphans=not flaws):
         yield Finding(Severity.WARNING, f"{name}: {what}", _LEAVE)
 
 
 def _flaws(history: History) -> list[StoreDamaged]:
-    """The errors that keep the plan, or a part of its history, from being read."""
+    """Return the errors that prevent reading the plan or a part of its history."""
     flaws: list[StoreDamaged] = []
     with history.outline:
         for ask in (history.session_head, *(_asking(history, at) for at in history.positions())):
@@ -105,25 +107,25 @@ def _asking(history: History, at: int) -> Any:
     return lambda: history.event(at)
 
 
-def _oddities(history: History, lines: list[bytes], *, hanging: bool) -> Iterator[str]:
-    """What is skipped on reading. Orphans are listed only if there is no error."""
+def _oddities(history: History, lines: list[bytes], *, list_orphans: bool) -> Iterator[str]:
+    """Describe the lines that are skipped on reading. Orphans are listed on request: an error names them already."""
     tree = history.outline.tree
     records = [parse_line(text) for text in lines]
     unreadable = [n for n, text in enumerate(lines, 1) if text.strip() and records[n - 1] is None]
     if lines[-1] and unreadable[-1:] == [len(lines)]:
-        yield f"its last line was cut off while it was written (line {unreadable.pop()})"
+        yield f"its last line is incomplete (line {unreadable.pop()})"
     if unreadable:
-        yield f"what can't be read: {_numbers(unreadable)}"
+        yield f"cannot be parsed: {_numbers(unreadable)}"
     entries = upgraded_entries(filter(None, records), history.outline.version)
     known = {entry["id"] for entry in entries}
     if len(known) < len(entries):
-        yield f"ids that are used more than once: {len(entries) - len(known)}"
-    half = [entry for entry in entries if pi.batch_of(entry) and tree.position(entry["id"]) is None]
-    if half:
-        yield f"changes that were written by half, and are not believed: {len(half)}"
-    if hanging and tree.orphans:
+        yield f"duplicate ids: {len(entries) - len(known)}"
+    incomplete = [entry for entry in entries if pi.batch_of(entry) and tree.position(entry["id"]) is None]
+    if incomplete:
+        yield f"entries of incomplete batches: {len(incomplete)}"
+    if list_orphans and tree.orphans:
         orphans = [n for n, record in enumerate(records, 1) if record and _is_orphan(history, record)]
-        yield f"what hangs under an entry that is not in the file: {_numbers(orphans)}"
+        yield f"entries whose parent is not in the file: {_numbers(orphans)}"
 
 
 def _is_orphan(history: History, record: Entry) -> bool:
@@ -131,7 +133,7 @@ def _is_orphan(history: History, record: Entry) -> bool:
     return isinstance(entry_id, str) and history.outline.tree.position(entry_id) in history.outline.tree.orphans
 
 
-def _events(history: History) -> int:
+def _event_count(history: History) -> int:
     try:
         return len(history.positions()) if history.outline.header else 0
     except (StoreError, FileReplaced):
@@ -139,13 +141,13 @@ def _events(history: History) -> int:
 
 
 def _about(name: str, error: StoreError) -> str:
-    """The message of an error, without the folder's path."""
+    """Return the message of an error without the folder's path."""
     text = str(error)
     start = text.find(name)
     return text[start:] if start >= 0 else f"{name}: {text}"
 
 
 def _numbers(lines: list[int]) -> str:
-    shown = ", ".join(map(str, lines[:MAX_REPORTED]))
+    numbers = ", ".join(map(str, lines[:MAX_REPORTED]))
     more = f" and {len(lines) - MAX_REPORTED:,} more" if len(lines) > MAX_REPORTED else ""
-    return f"line{'s' if len(lines) > 1 else ''} {shown}{more}"
+    return f"line{'s' if len(lines) > 1 else ''} {numbers}{more}"

@@ -1,4 +1,4 @@
-"""A folder of session files: which file holds which session, and the names of new files."""
+"""A folder of session files: finding the file of a session, and naming new files."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 ENDING = ".jsonl"
 
-# What pi accepts as an id in a file name, and the timestamp before it.
-_FIT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+# The ids that pi accepts in a file name, and the timestamp before them.
+_VALID_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z_")
-_UNFIT = re.compile(r"[^A-Za-z0-9]+")
+_NOT_ALPHANUMERIC = re.compile(r"[^A-Za-z0-9]+")
 _MAX_ID_CHARACTERS, _READABLE_CHARACTERS = 100, 60
 _MAX_HEADER_BYTES = 1 << 20
 
 
 class Folder:
-    """Finds sessions by the headers of their files; file names only make it faster. Headers are cached."""
+    """Finds sessions by the headers of their files; file names are only a shortcut. Headers are cached."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._headers: dict[str, tuple[tuple[int, int, int], str]] = {}
 
     def find(self, session: str) -> str | None:
-        """The file of a session.
+        """Return the file of a session; None if there is none.
 
         Raises:
             StoreDamaged: a file with the session's name has no header.
@@ -41,43 +41,43 @@ class Folder:
         """
         paths = self.paths()
         likely = [path for path in paths if is_named_for(path, session)]
-        found = [path for path in likely if self.session_in(path) == session]
-        found = found or [path for path in paths if path not in likely and self._session_or_none(path) == session]
-        return max(found, key=_mtime, default=None)
+        matching = [path for path in likely if self.session_in(path) == session]
+        matching = matching or [path for path in paths if path not in likely and self._session_or_none(path) == session]
+        return max(matching, key=_mtime, default=None)
 
     def files(self) -> dict[str, list[str]]:
-        """The files of every session, the one that `find` returns first."""
-        found: dict[str, list[str]] = {}
+        """Return the files of every session, the one that `find` returns first."""
+        files: dict[str, list[str]] = {}
         for path in self.paths():
             session = self._session_or_none(path)
             if session is not None:
-                found.setdefault(session, []).append(path)
-        for session, paths in found.items():
+                files.setdefault(session, []).append(path)
+        for session, paths in files.items():
             paths.sort(key=lambda path: (is_named_for(path, session), _mtime(path)), reverse=True)
-        return found
+        return files
 
     def paths(self) -> list[str]:
-        """All files that may hold a session."""
+        """Return all files that may contain a session."""
         try:
-            with os.scandir(self.path) as found:
-                return [entry.path for entry in found if entry.name.endswith(ENDING) and entry.is_file()]
+            with os.scandir(self.path) as entries:
+                return [entry.path for entry in entries if entry.name.endswith(ENDING) and entry.is_file()]
         except FileNotFoundError:
             return []
         except (OSError, ValueError) as error:
             raise StoreError(f"cannot open {self.path}: {error}") from error
 
     def session_in(self, path: str) -> str | None:
-        """The session that a file holds; None if the file does not exist any more.
+        """Return the session that a file contains; None if the file no longer exists.
 
         Raises:
             StoreDamaged: it has no header.
             StoreError: it cannot be read.
         """
         try:
-            found = os.stat(path)
-            marks = found.st_ino, found.st_size, found.st_mtime_ns
-            if self._headers.get(path, (None, ""))[0] != marks:
-                self._headers[path] = marks, _session_of(path)
+            status = os.stat(path)
+            fingerprint = status.st_ino, status.st_size, status.st_mtime_ns
+            if self._headers.get(path, (None, ""))[0] != fingerprint:
+                self._headers[path] = fingerprint, _session_of(path)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -86,11 +86,11 @@ class Folder:
 
     @property
     def draft_path(self) -> str:
-        """Where a file is written before it gets its name. Only the holder of the folder's lock uses it."""
+        """The path of the temporary file, which only the holder of the folder's lock uses."""
         return os.path.join(self.path, durable.DRAFT_FILE)
 
     def create(self, session: str, at: int, content: bytes, mtime: int | None) -> None:
-        """Create a file for a session whose first event is of the time `at`, under the first name that is free."""
+        """Create a file for a session, under the first unused name; `at` is the time of its first event."""
         for path in self.new_paths(session, at):
             try:
                 durable.create(path, content, self.draft_path, mtime)
@@ -99,7 +99,7 @@ class Folder:
             return
 
     def new_paths(self, session: str, at: int) -> Iterator[str]:
-        """Names for a new file of a session: pi's, then the same with a number."""
+        """Return names for a new file of a session: the name that pi gives it, then the same with a number."""
         first = os.path.join(self.path, file_name(file_safe(session), format_timestamp(at)))
         yield first
         for number in count(2):
@@ -113,32 +113,32 @@ class Folder:
 
 
 def file_safe(session: str) -> str:
-    """A session's name as part of a file name: unchanged if that is possible, else its readable part and a digest."""
-    if len(session) <= _MAX_ID_CHARACTERS and _FIT.fullmatch(session):
+    """Return a session's name as part of a file name: unchanged if possible, else its readable part and a digest."""
+    if len(session) <= _MAX_ID_CHARACTERS and _VALID_ID.fullmatch(session):
         return session
     digest = f"{crc32(session.encode('utf-8', 'surrogatepass')):08x}"
-    readable = _UNFIT.sub("-", session).strip("-")[:_READABLE_CHARACTERS].strip("-")
+    readable = _NOT_ALPHANUMERIC.sub("-", session).strip("-")[:_READABLE_CHARACTERS].strip("-")
     return f"{readable}-{digest}" if readable else digest
 
 
 def has_session_file_name(path: str) -> bool:
-    """Whether a file is named as session files are."""
+    """Return whether a file is named like a session file."""
     return _STAMP.match(os.path.basename(path)) is not None
 
 
 def is_named_for(path: str, session: str) -> bool:
-    """Whether a file has the name of a session's file."""
+    """Return whether a file is named for this session."""
     name = os.path.basename(path)
     stamp = _STAMP.match(name)
     return stamp is not None and name[stamp.end() :] == file_safe(session) + ENDING
 
 
 def _session_of(path: str) -> str:
-    """The session that a file's header names; unparsable lines before it are skipped, as in pi."""
-    first, left = None, _MAX_HEADER_BYTES
+    """Return the session that a file's header names; unparsable lines before it are skipped, as in pi."""
+    first, remaining = None, _MAX_HEADER_BYTES
     with open(path, "rb") as file:
-        while first is None and (line := file.readline(left)):
-            first, left = parse_line(line), left - len(line)
+        while first is None and (line := file.readline(remaining)):
+            first, remaining = parse_line(line), remaining - len(line)
     return str(checked_header(path, first)["id"])
 
 

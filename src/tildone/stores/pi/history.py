@@ -1,8 +1,8 @@
-"""The events in a session file: which entries they are, and their tree.
+"""The events in a session file, and their tree.
 
-Events are entries between entries of other programs, such as messages. The parent of an event is the nearest event
-among its entry's ancestors, and the head is the nearest one from the file's last entry on. So a branch switch in pi
-moves the head, and messages that pi appends after an event do not.
+The entries of events are interleaved with entries of other programs, such as messages. The parent of an event is the
+nearest event among its entry's ancestors, and the head is the event nearest to the file's last entry. So a branch
+switch in pi moves the head, and messages that pi appends after an event do not.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class History:
 
     Raises:
         StoreDamaged: a line that is needed cannot be parsed. Any method may raise it.
-        FileReplaced: the file was replaced meanwhile. Any method but `refresh` may raise it.
+        FileReplaced: the file was replaced since the last `refresh`. Any method but `refresh` may raise it.
     """
 
     def __init__(self, path: str, recover: PlanInEntry) -> None:
@@ -54,29 +54,29 @@ class History:
         return str(self.outline.header["id"])
 
     def refresh(self) -> bool:
-        """Read what was appended; False if the file does not exist any more."""
+        """Read what was appended; return False if the file no longer exists."""
         return self.outline.refresh()
 
     def session_head(self) -> SessionHead:
-        """The head of the session and its redo list."""
-        if self._cached_head[0] != self.outline.looks:
-            self._cached_head = self.outline.looks, self._find_head()
+        """Return the head of the session and its redo list."""
+        if self._cached_head[0] != self.outline.revision:
+            self._cached_head = self.outline.revision, self._find_head()
         return self._cached_head[1]
 
     def find(self, event_id: str) -> int | None:
-        """The position of the event of that id."""
-        renamed = (at for at, called in self._tree.called.items() if called == event_id)
+        """Return the position of the event of that id; None if there is none."""
+        renamed = (at for at, name in self._tree.event_ids.items() if name == event_id)
         at = next(renamed, self._tree.position(event_id))
         return at if at is not None and self.is_event(at) and self.name(at) == event_id else None
 
     def name(self, at: int) -> str:
-        """The id of the event at a position."""
-        return self._tree.called[at] if at in self._tree.called else self._tree.name(at)
+        """Return the id of the event at a position."""
+        return self._tree.event_ids[at] if at in self._tree.event_ids else self._tree.name(at)
 
     def is_event(self, at: int) -> bool:
-        """Whether the entry at a position is an event."""
+        """Return whether the entry at a position is an event."""
         tree = self._tree
-        if at in tree.own or at not in tree.maybe:
+        if at in tree.own or at not in tree.candidates:
             return at in tree.own
         if at not in tree.verdicts:
             entry = self.outline.entry(at)
@@ -84,105 +84,105 @@ class History:
         return bool(tree.verdicts[at])
 
     def positions(self) -> list[int]:
-        """The positions of all events, in the order they were written.
+        """Return the positions of all events, in the order they were written.
 
-        Of several entries of one id the last counts, as it does for pi.
+        If several entries have the same id, the last counts, as in pi.
         """
         tree = self._tree
         with self.outline:
-            return [at for at in tree.maybe if tree.positions[tree.ids[at]] == at and self.is_event(at)]
+            return [at for at in tree.candidates if tree.positions[tree.ids[at]] == at and self.is_event(at)]
 
     def names(self) -> list[str]:
-        """The ids of all events, in the order they were written."""
+        """Return the ids of all events, in the order they were written."""
         return [self.name(at) for at in self.positions()]
 
-    def told(self, names: Iterable[str]) -> list[Event]:
+    def read_events(self, names: Iterable[str]) -> list[Event]:
         """Read the events of these ids.
 
         Raises:
-            UnknownEvent: one of them is not here.
+            UnknownEvent: one of them is not in the file.
         """
         with self.outline:
             return [self.event(self._known(name)) for name in names]
 
-    def left_out(self) -> tuple[tuple[str, int], ...]:
-        """The types of entries that are no events, and how many there are of each; the most frequent first."""
+    def skipped_entries(self) -> tuple[tuple[str, int], ...]:
+        """Return the types of entries that are not events with their counts, the most frequent first."""
         outline = self.outline
-        counted = dict(self._tree.kinds)
+        counts = dict(self._tree.kinds)
         with outline:
-            for at, kind in self._tree.maybe.items():
+            for at, kind in self._tree.candidates.items():
                 if not self.is_event(at) and pi.redo_in(outline.entry(at) or {}) is None:
-                    counted[kind] = counted.get(kind, 0) + 1
-        most_first = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
-        return tuple((kind.decode("utf-8", "replace"), number) for kind, number in most_first)
+                    counts[kind] = counts.get(kind, 0) + 1
+        most_frequent_first = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        return tuple((kind.decode("utf-8", "replace"), number) for kind, number in most_frequent_first)
 
     def has_events(self) -> bool:
-        """Whether the file contains any event."""
+        """Return whether the file contains any event."""
         with self.outline:
-            return any(map(self.is_event, self._tree.maybe))
+            return any(map(self.is_event, self._tree.candidates))
 
     def is_all_ours(self) -> bool:
-        """Whether nobody but tildone has written to the file."""
+        """Return whether tildone alone has written to the file."""
         outline = self.outline
         with outline:
-            others = (at for at in self._tree.maybe if at not in self._tree.own)
+            others = (at for at in self._tree.candidates if at not in self._tree.own)
             return not self._tree.kinds and all(pi.redo_in(outline.entry(at) or {}) is not None for at in others)
 
     def leaves(self) -> list[str]:
-        """The newest event of each branch, in the order they were written."""
+        """Return the newest event of each branch, in the order they were written."""
         with self.outline:
             events = self.positions()
-            parents = {self.above(at) for at in events}
+            parents = {self.parent(at) for at in events}
         return [name for at in events if (name := self.name(at)) not in parents]
 
-    def above(self, at: int) -> str | None:
-        """The id of the parent of the event at a position."""
+    def parent(self, at: int) -> str | None:
+        """Return the id of the parent of the event at a position."""
         parent = self._nearest(self._tree.parents[at])
         if parent == MISSING:
-            raise self.outline.gap(at)
+            raise self.outline.missing_parent_error(at)
         return self.name(parent) if parent >= 0 else None
 
     def event(self, at: int) -> Event:
-        """The event at a position."""
+        """Return the event at a position."""
         with self.outline:
-            entry, parent = self.outline.entry(at), self.above(at)
+            entry, parent = self.outline.entry(at), self.parent(at)
             exact = pi.exact_event(entry or {})
             if entry is None or exact is None:
                 return self._foreign_event(at, entry, parent)
             try:
                 event = codec.event_from_json(exact)
             except codec.UndecodableEvent as error:
-                raise self.outline.damage(at, f"is damaged: {error}") from error
+                raise self.outline.line_error(at, f"is damaged: {error}") from error
         return event if event.parent == parent else replace(event, parent=parent)
 
-    def way(self, at: int, most: int) -> list[Event]:
-        """The event at a position and its ancestors, newest first: at most `most`, and as far as lines are readable."""
-        found: list[Event] = []
+    def newest_first(self, at: int, limit: int) -> list[Event]:
+        """Return the event at a position and its ancestors, up to `limit` events or the first that cannot be read."""
+        events: list[Event] = []
         with self.outline:
-            while at >= 0 and len(found) < most:
+            while at >= 0 and len(events) < limit:
                 try:
-                    found.append(self.event(at))
+                    events.append(self.event(at))
                 except StoreDamaged:
-                    if not found:
+                    if not events:
                         raise
                     break
                 at = self._nearest(self._tree.parents[at])
-        return found
+        return events
 
     def leaf(self) -> str | None:
-        """The id of the last entry, the parent of what is appended next."""
+        """Return the id of the last entry, the parent of the next one to be appended."""
         at = self.outline.leaf
         return self._tree.name(at) if at >= 0 else None
 
     def before_first(self) -> str | None:
-        """The nearest ancestor of the last entry that follows no event: the parent of a new root event."""
+        """Return the nearest ancestor of the last entry that has no event above it: the parent of a new root event."""
         outline = self.outline
         at = outline.leaf
         with outline:
             while (near := self._nearest(at)) >= 0:
                 at = self._tree.parents[near]
         if near == MISSING:
-            raise outline.gap(outline.leaf)
+            raise outline.missing_parent_error(outline.leaf)
         return self._tree.name(at) if at >= 0 else None
 
     def _known(self, event_id: str) -> int:
@@ -196,49 +196,49 @@ class History:
         with outline:
             head = self._nearest(outline.leaf)
             if head == MISSING:
-                raise outline.gap(outline.leaf)
-            return SessionHead(self.name(head) if head >= 0 else None, self._ahead(head))
+                raise outline.missing_parent_error(outline.leaf)
+            return SessionHead(self.name(head) if head >= 0 else None, self._redo(head))
 
-    def _ahead(self, head: int) -> tuple[str, ...]:
-        """The redo list of the newest entry that set the head, if no event follows it."""
+    def _redo(self, head: int) -> tuple[str, ...]:
+        """Return the redo list of the newest entry that set the head, unless an event follows it."""
         at = self._tree.nearest(self.outline.leaf)
         while at >= 0 and at != head:
-            ahead = pi.redo_in(self.outline.entry(at) or {})
-            if ahead is not None:
-                return ahead
+            redo = pi.redo_in(self.outline.entry(at) or {})
+            if redo is not None:
+                return redo
             at = self._tree.nearest(self._tree.parents[at])
         return ()
 
     def _nearest(self, at: int) -> int:
-        """The position of the nearest event, at a position or among its ancestors; ROOT or MISSING if there is none."""
+        """Return the position of the nearest event towards the root; ROOT or MISSING if there is none."""
         near = self._tree.nearest(at)
         while near >= 0 and not self.is_event(near):
             if self._tree.verdicts[near] is None:
-                raise self.outline.damage(near, "cannot be read, and later entries depend on it")
+                raise self.outline.line_error(near, "cannot be read, and later entries depend on it")
             near = self._tree.nearest(self._tree.parents[near])
         return near
 
     def _is_foreign_event(self, at: int, entry: Entry) -> bool:
         fact = pi.foreign_fact(entry, self._recover)
         if isinstance(fact, Labelled):
-            return self._labelled(at, fact.target) is not None
+            return self._labelled_event(at, fact.target) is not None
         return fact is not None
 
-    def _labelled(self, at: int, entry_id: str) -> str | None:
-        """The event that a label of an entry applies to: the nearest, from that entry on, that is no label itself."""
+    def _labelled_event(self, at: int, entry_id: str) -> str | None:
+        """Return the event that a label applies to: the nearest to the labelled entry that is not a label itself."""
         named = self._tree.position(entry_id)
         near = self._tree.nearest(named) if named is not None and named < at else ROOT
-        while near >= 0 and (self._tree.maybe[near] == b"label" or not self.is_event(near)):
+        while near >= 0 and (self._tree.candidates[near] == b"label" or not self.is_event(near)):
             near = self._tree.nearest(self._tree.parents[near])
         return self.name(near) if near >= 0 else None
 
     def _foreign_event(self, at: int, entry: Entry | None, parent: str | None) -> Event:
         fact = pi.foreign_fact(entry, self._recover) if entry else None
         if entry is None or fact is None:
-            raise self.outline.damage(at, "cannot be read")
+            raise self.outline.line_error(at, "cannot be read")
         match fact:
             case Labelled(target, label):
-                fact = Labelled(self._labelled(at, target) or target, label)
+                fact = Labelled(self._labelled_event(at, target) or target, label)
             case PlanChanged(plan) if entry["type"] == "message":
                 fact = PlanChanged(plan, self._call(at, entry["message"]))
             case _:
@@ -246,7 +246,7 @@ class History:
         return pi.foreign_event(entry, fact, parent)
 
     def _call(self, at: int, result: Entry) -> Call:
-        """The call that a result answers; without arguments if it is not found."""
+        """Return the call that a result answers; without arguments if it is not found."""
         for _ in range(MAX_CALL_DISTANCE):
             at = self._tree.parents[at]
             entry = self.outline.entry(at) if at >= 0 else None

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 @value
 class PiHistory:
-    """The events in a session file; `left_out` counts the other entries by type."""
+    """The events in a session file; `skipped_entries` counts the other entries by type."""
 
     session: str
     cwd: str
     events: tuple[Event, ...]
     session_head: SessionHead
-    left_out: tuple[tuple[str, int], ...]
+    skipped_entries: tuple[tuple[str, int], ...]
 
 
 def read_history(path: str, recover: PlanInEntry) -> PiHistory:
@@ -47,24 +47,24 @@ def read_history(path: str, recover: PlanInEntry) -> PiHistory:
     try:
         with history.outline:
             events = tuple(map(history.event, history.positions()))
-            place, left_out = history.session_head(), history.left_out()
+            head, skipped = history.session_head(), history.skipped_entries()
     except FileReplaced as error:
         raise StoreError(f"{path} was changed while it was read: try again") from error
     cwd = history.outline.header.get("cwd")
-    return PiHistory(history.session, cwd if isinstance(cwd, str) else "", events, place, left_out)
+    return PiHistory(history.session, cwd if isinstance(cwd, str) else "", events, head, skipped)
 
 
-def write_history(path: str, session: str, cwd: str, events: Sequence[Event], place: SessionHead) -> None:
-    """Write a new session file with these events and that head: whole or not at all.
+def write_history(path: str, session: str, cwd: str, events: Sequence[Event], head: SessionHead) -> None:
+    """Write a new session file with these events and that head, completely or not at all.
 
-    Each event comes after its parent.
+    Each event must follow its parent.
 
     Raises:
         UnknownEvent: the parent of an event, or the head, is not among the events before it.
         StoreError: the file exists already, or it cannot be written.
     """
     newest = max((event.at for event in events), default=0)
-    draft = Draft(None).filled(events, place, newest)
+    draft = Draft(None).filled(events, head, newest)
     content = format_line(header(session, cwd, draft.begun)) + draft.text
     durable.make_folder(os.path.dirname(path) or ".")
     try:

@@ -1,4 +1,4 @@
-"""The sessions of a folder, cached for as long as their files do not change."""
+"""The sessions of a folder, cached until their files change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Listing:
-    """A summary of each session in a folder. Files without events, or that cannot be read, are left out."""
+    """A summary of each session in a folder. Files without events and unreadable files are skipped."""
 
     def __init__(self, folder: Folder, recover: PlanInEntry) -> None:
         self._folder = folder
@@ -24,21 +24,21 @@ class Listing:
         self._known: dict[str, tuple[tuple[int, int, int], SessionInfo | None]] = {}
 
     def infos(self) -> list[SessionInfo]:
-        """Every session, the one written to last first."""
-        found = [self._info(paths[0]) for paths in self._folder.files().values()]
-        listed = [(written, info.updated, info) for written, info in found if info is not None]
-        return [info for *_, info in sorted(listed, key=lambda one: one[:2], reverse=True)]
+        """Return every session, the most recently written first."""
+        infos = [self._info(paths[0]) for paths in self._folder.files().values()]
+        listed = [(written, info.updated, info) for written, info in infos if info is not None]
+        return [info for *_, info in sorted(listed, key=lambda row: row[:2], reverse=True)]
 
     def _info(self, path: str) -> tuple[int, SessionInfo | None]:
-        """The modification time of a file, and its session."""
+        """Return the modification time of a file, and its session."""
         try:
-            found = os.stat(path)
+            status = os.stat(path)
         except OSError:
             return 0, None
-        marks = found.st_ino, found.st_size, found.st_mtime_ns
-        if self._known.get(path, (None, None))[0] != marks:
-            self._known[path] = marks, self._read(path)
-        return found.st_mtime_ns, self._known[path][1]
+        fingerprint = status.st_ino, status.st_size, status.st_mtime_ns
+        if self._known.get(path, (None, None))[0] != fingerprint:
+            self._known[path] = fingerprint, self._read(path)
+        return status.st_mtime_ns, self._known[path][1]
 
     def _read(self, path: str) -> SessionInfo | None:
         history = History(path, self._recover)

@@ -1,16 +1,16 @@
 """The entries of a session file, scanned incrementally.
 
 Theory of operation. Session files grow to many megabytes, most of it conversation. A scan matches the beginning of each
-line with a regular expression, which gives type, id and parent, and tells whether the line can hold a plan; only a line
-of another shape is parsed. An entry is read from its offset when it is asked for.
+line with a regular expression, which gives type, id and parent, and whether the line can contain a plan; only a line of
+another shape is parsed. An entry is read from its offset on demand.
 
-Files are append-only, so a `refresh` scans what was appended. It first makes sure that the file is the one that was
-read: the same device and inode, not shorter, and the same bytes in the first line and in the last that were scanned
+Files are append-only, so a `refresh` scans what was appended. It first checks that the file is the one that was
+read: the same device and inode, not shorter, the same first line, and the same bytes before the end of the last scan
 (`_ANCHOR_BYTES`). Otherwise everything is scanned again. If the file is replaced between a scan and the reading of an
 entry, `FileReplaced` is raised and the caller starts over.
 
 A line without a newline at the end is a write in progress or a torn one: it is left for the next scan. The entries of a
-batch are held back until the entry that closes it is read.
+batch are buffered until the entry that closes it is read.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Entry = dict[str, Any]
 
-# How pi's entries and ours begin. The last group matches if the rest of the line cannot hold a plan.
+# How pi's entries and ours begin. The last group matches if the rest of the line cannot contain a plan.
 _OPENING = re.compile(
     rb'\{"type": ?"([a-z_]+)", ?"id": ?"([^"\\\n]+)", ?"parentId": ?(?:null|"([^"\\\n]+)"), ?"timestamp": ?"[^"\\\n]*"'
     rb'(, ?"message": ?\{"role": ?"(?!toolResult)\w+"'
@@ -60,33 +60,33 @@ class FileReplaced(Exception):
 class Outline:
     """The tree of a file's entries, and each entry on demand.
 
-    `with outline` keeps the file open while many entries are read. `looks` counts how often the file was found changed.
+    `with outline` keeps the file open while many entries are read. `revision` increases whenever the file has changed.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.looks = 0
+        self.revision = 0
         self._file: BinaryIO | None = None
-        self._users = 0
-        self._newest: tuple[int, Entry | None] = (ROOT, None)
+        self._nesting = 0
+        self._cached_entry: tuple[int, Entry | None] = (ROOT, None)
         self._leaf: int | None = None
         self._reset()
 
     def __enter__(self) -> None:
         if self._file is None:
             self._file = self._opened()
-        self._users += 1
+        self._nesting += 1
 
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        self._users -= 1
-        if self._file is not None and not self._users:
+        self._nesting -= 1
+        if self._file is not None and not self._nesting:
             self._file.close()
             self._file = None
 
     def refresh(self) -> bool:
-        """Scan what was appended; False if the file does not exist any more.
+        """Scan what was appended; return False if the file no longer exists.
 
         Raises:
             StoreDamaged: it is not a session file.
@@ -94,7 +94,7 @@ class Outline:
             StoreError: it cannot be read.
         """
         try:
-            if self.seen == _stat_key(os.stat(self.path)):
+            if self._scanned_key == _stat_key(os.stat(self.path)):
                 return True
             with open(self.path, "rb", _BUFFER_BYTES) as file:
                 self._read(file)
@@ -106,21 +106,21 @@ class Outline:
         return True
 
     def entry(self, at: int) -> Entry | None:
-        """The entry at a position; None if the line cannot be parsed.
+        """Return the entry at a position; None if the line cannot be parsed.
 
         Raises:
             FileReplaced: the file was replaced.
         """
         if self._upgraded:
             return self._upgraded[at]
-        if self._newest[0] != at:
+        if self._cached_entry[0] != at:
             with self:
-                self._newest = at, self._parsed(at)
-        return self._newest[1]
+                self._cached_entry = at, self._parsed(at)
+        return self._cached_entry[1]
 
     @property
     def leaf(self) -> int:
-        """The position of the last entry that can be parsed: the current one to pi."""
+        """The position of the last entry that can be parsed, which is the current one to pi."""
         if self._leaf is None:
             at = len(self.tree.ids) - 1
             while at >= 0 and self.entry(at) is None:
@@ -131,33 +131,33 @@ class Outline:
     @property
     def written(self) -> int:
         """The file's modification time in nanoseconds."""
-        return self.seen[3] if self.seen else 0
+        return self._scanned_key[3] if self._scanned_key else 0
 
-    def gap(self, at: int) -> StoreDamaged:
-        """The error for an entry of which an ancestor is missing."""
+    def missing_parent_error(self, at: int) -> StoreDamaged:
+        """Return the error for an entry that has a missing ancestor."""
         return broken_path_error(self.path, *self.tree.orphan_above(at))
 
-    def damage(self, at: int, why: str) -> StoreDamaged:
-        """The error for the entry at a position, with its line number."""
+    def line_error(self, at: int, problem: str) -> StoreDamaged:
+        """Return the error for the entry at a position, with its line number."""
         with self:
-            number = self._counted(self.tree.offsets[at])
-        return StoreDamaged(f"{self.path}, line {number} {why}")
+            number = self._line_number(self.tree.offsets[at])
+        return StoreDamaged(f"{self.path}, line {number} {problem}")
 
     def _reset(self) -> None:
-        self.seen: tuple[int, int, int, int] | None = None
+        self._scanned_key: tuple[int, int, int, int] | None = None
         self.header: Entry = {}
         self.version = 0
         self.tree = Tree()
         self._upgraded: list[Entry] = []
-        self._held: list[tuple[Entry, int]] = []
+        self._batch: list[tuple[Entry, int]] = []
         self._end = 0
         self._first = self._anchor = b""
         self._invalidate()
 
     def _invalidate(self) -> None:
-        """Forget what was derived from single entries."""
-        self.looks += 1
-        self._newest = (ROOT, None)
+        """Clear what was cached from single entries."""
+        self.revision += 1
+        self._cached_entry = (ROOT, None)
         self._leaf = None
 
     def _read(self, file: BinaryIO) -> None:
@@ -169,11 +169,16 @@ class Outline:
         self._scan(file)
         if not self.header:
             checked_header(self.path, None)
-        self.seen = _stat_key(found)
+        self._scanned_key = _stat_key(found)
 
     def _has_only_grown(self, file: BinaryIO, found: os.stat_result) -> bool:
-        """Whether this is the file that was scanned, and has only grown since."""
-        if self.seen is None or self.version == 1 or self.seen[:2] != _stat_key(found)[:2] or found.st_size < self._end:
+        """Return whether this is the file that was scanned, and has only grown since."""
+        if (
+            self._scanned_key is None
+            or self.version == 1
+            or self._scanned_key[:2] != _stat_key(found)[:2]
+            or found.st_size < self._end
+        ):
             return False
         if file.read(len(self._first)) != self._first:
             return False
@@ -181,9 +186,9 @@ class Outline:
         return file.read(len(self._anchor)) == self._anchor
 
     def _scan(self, file: BinaryIO) -> None:
-        at, opening, held, tree, kinds = self._end, _OPENING.match, self._held, self.tree, self.tree.kinds
+        at, opening, batch, tree, kinds = self._end, _OPENING.match, self._batch, self.tree, self.tree.kinds
         for line in file:
-            found = None if held else opening(line)
+            found = None if batch else opening(line)
             if found is None or not line.endswith(_ENDS):
                 if not self._parse(line, at, file):
                     break
@@ -193,23 +198,23 @@ class Outline:
                     kinds[kind] = kinds.get(kind, 0) + 1
                     tree.add(entry_id, parent, at)
                 elif kind == b"message":
-                    tree.add_maybe(kind, entry_id, parent, at, own=False)
+                    tree.add_candidate(kind, entry_id, parent, at, own=False)
                 elif line.endswith(_WHOLE) and (own := _OWN_EVENT.match(line, found.end())) and own[1] == entry_id:
-                    tree.add_maybe(kind, entry_id, parent, at, own=True)
+                    tree.add_candidate(kind, entry_id, parent, at, own=True)
                 else:
                     self._parse(line, at, file)
             at += len(line)
-            if not held:
+            if not batch:
                 self._end, self._anchor = at, line[-_ANCHOR_BYTES:]
                 self._first = self._first or line
-        # An incomplete batch is scanned again when there is more of it.
-        held.clear()
+        # An incomplete batch is scanned again when more of the file is there.
+        batch.clear()
 
     def _parse(self, line: bytes, at: int, file: BinaryIO) -> bool:
-        """Parse a line; False for a torn one at the end of the file."""
+        """Parse a line; return False for an incomplete one at the end of the file."""
         record = parse_line(line)
         if record is None:
-            self._held.clear()
+            self._batch.clear()
             return line.endswith(b"\n")
         if not self.header:
             self.header = checked_header(self.path, None if self.tree.ids else record)
@@ -221,15 +226,15 @@ class Outline:
         return True
 
     def _add(self, record: Entry, at: int) -> None:
-        """Add an entry, or hold it back until its batch is complete."""
+        """Add an entry, or buffer it until its batch is complete."""
         batch = pi.batch_of(record)
-        if self._held and pi.batch_of(self._held[0][0]) != batch:
-            self._held.clear()
-        self._held.append((record, at))
+        if self._batch and pi.batch_of(self._batch[0][0]) != batch:
+            self._batch.clear()
+        self._batch.append((record, at))
         if batch is None or pi.redo_in(record) is not None:
-            for each in self._held:
-                self.tree.add_record(*each)
-            self._held.clear()
+            for entry, offset in self._batch:
+                self.tree.add_record(entry, offset)
+            self._batch.clear()
 
     def _scan_chain(self, file: BinaryIO) -> None:
         """Scan a file of version 1, whose entries have no ids."""
@@ -244,13 +249,13 @@ class Outline:
             raise FileReplaced from error
         except OSError as error:
             raise StoreError(f"cannot read {self.path}: {error.strerror}") from error
-        if self.seen is None or _stat_key(os.fstat(file.fileno()))[:2] != self.seen[:2]:
+        if self._scanned_key is None or _stat_key(os.fstat(file.fileno()))[:2] != self._scanned_key[:2]:
             file.close()
             raise FileReplaced
         return file
 
-    def _counted(self, offset: int) -> int:
-        """The number of the line that begins at an offset."""
+    def _line_number(self, offset: int) -> int:
+        """Return the number of the line that begins at an offset."""
         assert self._file is not None  # noqa: S101  only called while the file is open
         self._file.seek(0)
         return self._file.read(offset).count(b"\n") + 1
@@ -265,5 +270,5 @@ class Outline:
 
 
 def _stat_key(found: os.stat_result) -> tuple[int, int, int, int]:
-    """Device and inode, which identify a file, and size and modification time, which tell whether it changed."""
+    """Return device and inode, which identify a file, with size and modification time, which show a change."""
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -2,12 +2,12 @@
 
 A file is a sequence of lines, each a JSON object. The first is a header (`type: session`); every other is an entry with
 `id`, `parentId` and `timestamp`, so that the entries form a tree. The last entry is the current one: to switch
-branches, a program appends an entry with another parent. Files are only appended to. Lines that are no JSON (a torn
-write) and entries of unknown types are kept and skipped, as pi does.
+branches, a program appends an entry with another parent. Files are only appended to. Lines that are not JSON (a torn
+write) and entries of unknown types are skipped and preserved, as in pi.
 
-Version 1 has neither ids nor parents: its entries are a chain, and get their numbers as ids. Version 2 has another name
-for one role. Older versions are upgraded in memory when they are read, and in the file before it grows; the old file is
-kept beside it.
+Version 1 has neither ids nor parents: its entries form a chain, and their numbers become their ids. Version 2 has
+another name for one role. Older versions are upgraded in memory when they are read, and on disk before an entry is
+appended; a copy of the old file is kept.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TIMESTAMP = r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,3})\d*)?Z"
 class SessionFile:
     """A file that entries are appended to. It is created with the first entry, unless it `exists`.
 
-    An existing file of an older version is upgraded before it grows.
+    An existing file of an older version is upgraded before the first append.
     """
 
     def __init__(self, path: str, header: Entry, *, exists: bool = False) -> None:
@@ -69,7 +69,7 @@ class SessionFile:
 
 
 def header(session_id: str, cwd: str, at: int, parent: str | None = None) -> Entry:
-    """The header of a session file, for a conversation in the folder `cwd`."""
+    """Return the header of a session file, for a conversation in the folder `cwd`."""
     first: Entry = {
         "type": "session",
         "version": VERSION,
@@ -81,18 +81,18 @@ def header(session_id: str, cwd: str, at: int, parent: str | None = None) -> Ent
 
 
 def format_line(record: Entry) -> bytes:
-    """A header or an entry as a line of a file."""
+    """Return a header or an entry as a line of a file."""
     return codec.dump(record).encode() + b"\n"
 
 
 def format_timestamp(at: int) -> str:
-    """Milliseconds since 1970 as pi writes them, limited to what every platform's calendar supports."""
+    """Format milliseconds since 1970 as pi does, limited to the range that every platform supports."""
     seconds, rest = divmod(min(max(at, 0), _LATEST_MS), 1000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{rest:03d}Z"
 
 
 def parse_timestamp(written: object) -> int | None:
-    """The milliseconds since 1970 of a timestamp that pi wrote; None for anything else."""
+    """Return the milliseconds since 1970 of a timestamp that pi wrote; None for anything else."""
     found = re.fullmatch(_TIMESTAMP, written) if isinstance(written, str) else None
     if found is None:
         return None
@@ -104,7 +104,7 @@ def parse_timestamp(written: object) -> int | None:
 
 
 def file_name(session_id: str, timestamp: str) -> str:
-    """The name that pi would give the file."""
+    """Return the name that pi would give the file."""
     return f"{timestamp.replace(':', '-').replace('.', '-')}_{session_id}.jsonl"
 
 
@@ -140,7 +140,7 @@ def read_content(path: str) -> bytes:
 
 
 def parse_line(text: bytes) -> Entry | None:
-    """Parse a line; None if it is no record. Bytes that are not UTF-8 become U+FFFD, as in pi."""
+    """Parse a line; return None if it is not a record. Bytes that are not UTF-8 become U+FFFD, as in pi."""
     if not text.strip():
         return None
     try:
@@ -154,7 +154,7 @@ def checked_header(path: str, first: Entry | None) -> Entry:
     """Check that the first record of a file is a header.
 
     Raises:
-        StoreDamaged: it is none.
+        StoreDamaged: it is not.
     """
     if first is None or first["type"] != "session" or not isinstance(first.get("id"), str):
         raise StoreDamaged(f"{path} is not a session file: its first line is not a session header")
@@ -162,10 +162,10 @@ def checked_header(path: str, first: Entry | None) -> Entry:
 
 
 def format_version(path: str, first: Entry) -> int:
-    """The format version that a header states.
+    """Return the format version that a header states.
 
     Raises:
-        StoreDamaged: it states none.
+        StoreDamaged: the version is invalid.
         StoreTooNew: a newer pi wrote it.
     """
     version = first.get("version", 1)
@@ -177,17 +177,17 @@ def format_version(path: str, first: Entry) -> int:
 
 
 def upgraded_entries(records: Iterable[Entry], version: int) -> list[Entry]:
-    """Upgrade records of any version to version 3; what is no entry is left out."""
+    """Upgrade records of any version to version 3; records that are not entries are dropped."""
     entries = (record for record in records if record["type"] != "session")
     newer = [_upgraded_entry(entry, number, version) for number, entry in enumerate(entries)]
     return [entry for entry in newer if isinstance(entry.get("id"), str)]
 
 
 def upgrade_file(path: str, draft: str) -> None:
-    """Upgrade a session file in place; the old file is kept beside it.
+    """Upgrade a session file in place, through the temporary file `draft`; a copy of the old one is kept.
 
     Raises:
-        StoreError: it cannot be read or written; it is unchanged.
+        StoreError: it cannot be read or written, and is unchanged.
     """
     lines = read_content(path).split(b"\n")
     version = format_version(path, checked_header(path, next(filter(None, map(parse_line, lines)), None)))
@@ -197,19 +197,19 @@ def upgrade_file(path: str, draft: str) -> None:
 
 
 def broken_path_error(path: str, orphan: str, missing: str) -> StoreDamaged:
-    """The error for an entry, the `orphan`, whose parent is `missing`: it names the lines concerned."""
+    """Return the error for an entry, the `orphan`, whose parent is `missing`, with their line numbers."""
     lines = [(number, text, parse_line(text)) for number, text in enumerate(read_content(path).split(b"\n"), 1)]
-    here = next((number for number, _, record in lines if record is not None and record.get("id") == orphan), 0)
+    orphan_line = next((number for number, _, record in lines if record is not None and record.get("id") == orphan), 0)
     unreadable = [(number, text) for number, text, record in lines if record is None and text.strip()]
-    named = [number for number, text in unreadable if missing.encode("utf-8", "surrogatepass") in text]
-    before = [number for number, _ in unreadable if number < here]
-    for number in (*named[:1], *before[-1:]):
-        return StoreDamaged(f"{path}, line {number} cannot be read, and line {here} hangs on it")
-    return StoreDamaged(f"{path}, line {here} hangs under {missing!r}, which is not in the file")
+    candidates = [number for number, text in unreadable if missing.encode("utf-8", "surrogatepass") in text]
+    before = [number for number, _ in unreadable if number < orphan_line]
+    for number in (*candidates[:1], *before[-1:]):
+        return StoreDamaged(f"{path}, line {number} cannot be read, and line {orphan_line} depends on it")
+    return StoreDamaged(f"{path}, line {orphan_line} has parent {missing!r}, which is not in the file")
 
 
 def newest_file(folder: str) -> str | None:
-    """The session file in a folder that was modified last."""
+    """Return the most recently modified session file in a folder; None if there is none."""
     try:
         names = [name for name in os.listdir(folder) if name.endswith(".jsonl")]
     except FileNotFoundError:
@@ -219,14 +219,14 @@ def newest_file(folder: str) -> str | None:
 
 
 def _upgraded_entry(entry: Entry, number: int, version: int) -> Entry:
-    """Upgrade one entry. In version 1 its number becomes its id, so that it is the same whenever the file is read."""
+    """Upgrade one entry. In version 1 its number becomes its id, which is therefore the same on every read."""
     if version == 1:
-        kept = entry.get("firstKeptEntryIndex")
-        entry = {key: held for key, held in entry.items() if key != "firstKeptEntryIndex"}
+        first_kept = entry.get("firstKeptEntryIndex")
+        entry = {key: item for key, item in entry.items() if key != "firstKeptEntryIndex"}
         entry |= {"id": f"{number:08x}", "parentId": f"{number - 1:08x}" if number else None}
         # The index counts the header.
-        if isinstance(kept, int) and 0 < kept <= number:
-            entry["firstKeptEntryId"] = f"{kept - 1:08x}"
+        if isinstance(first_kept, int) and 0 < first_kept <= number:
+            entry["firstKeptEntryId"] = f"{first_kept - 1:08x}"
     message = entry.get("message")
     if version < VERSION and isinstance(message, dict) and message.get("role") == "hookMessage":
         entry = {**entry, "message": {**message, "role": "custom"}}
@@ -234,7 +234,7 @@ def _upgraded_entry(entry: Entry, number: int, version: int) -> Entry:
 
 
 def _upgraded_lines(lines: list[bytes], version: int) -> Iterator[bytes]:
-    """The lines of a file, upgraded where necessary; all others stay the same to the byte."""
+    """Return the lines of a file, upgraded where necessary; all others are unchanged to the byte."""
     number = 0
     for text in lines:
         record = parse_line(text)
@@ -253,10 +253,10 @@ def _check_ancestors(path: str, entries: list[Entry]) -> None:
     known = {entry["id"]: entry for entry in entries}
     at = entries[-1]["id"] if entries else ""
     while at:
-        # Removed, so that a cycle ends, too.
-        above = known.pop(at).get("parentId")
-        if not isinstance(above, str):
+        # Removed, so that a cycle ends as an error.
+        parent = known.pop(at).get("parentId")
+        if not isinstance(parent, str):
             return
-        if above and above not in known:
-            raise broken_path_error(path, at, above)
-        at = above
+        if parent and parent not in known:
+            raise broken_path_error(path, at, parent)
+        at = parent

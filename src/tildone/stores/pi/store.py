@@ -1,7 +1,7 @@
 """The store in a folder of session files in pi's format, one file per session.
 
-Theory of operation. Writers hold the folder's lock, read what was appended since they last looked, check the head, and
-append whole lines with one `write` and an fsync. Nothing in a file is ever changed, so pi, which knows no lock, may
+Theory of operation. Writers hold the folder's lock, read what was appended since their last read, check the head, and
+append whole lines with one `write` and an fsync. Nothing in a file is ever changed, so pi, which uses no lock, may
 append to the same file: an entry that it appends becomes an ancestor of the next event, or starts a branch.
 
 Readers take no lock. They see complete lines only: a line without its newline is a write in progress, or was torn by a
@@ -10,8 +10,8 @@ crash and is skipped. Several lines that belong together form a batch that is ig
 The modification time of a file orders sessions by their last event. The store sets it explicitly, to times that only
 grow (`FolderLock.next_mtime`), and an entry that only moves the head leaves it as it was.
 
-Deleting a session removes its file if tildone alone has written to it. Otherwise an entry is appended after which the
-events before it do not count, and the conversation stays.
+Deleting a session removes its file if tildone alone has written to it. Otherwise an entry is appended that cancels all
+events before it, and the conversation stays.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 FIRST_POLL_SECONDS = 0.005
-LONGEST_POLL_SECONDS = 0.05
+MAX_POLL_SECONDS = 0.05
 
-_MAX_BATCH = 64
+_MAX_BATCH_EVENTS = 64
 _MAX_CACHED_FILES = 32
-_MAX_ATTEMPTS = 5
+_MAX_READ_ATTEMPTS = 5
 
 
 class JsonlStore:
-    """A store in a folder of session files. What it has acknowledged is on disk.
+    """A store in a folder of session files. Acknowledged changes are on disk.
 
-    `recover` finds the plan in an entry of another program. Entries of others are never changed.
+    `recover` returns the plan in an entry of another program. Entries of other programs are never changed.
 
     Raises:
         StoreError: the folder or a file cannot be used; the subclass says why. Any method may raise it.
@@ -80,15 +80,15 @@ class JsonlStore:
         self._changed = Condition()
         self._cache: dict[str, History] = {}
         self._listing = Listing(self._folder, recover)
-        # List the folder at once, so that whoever opens the store learns what is wrong.
+        # List the folder at once, so that errors are raised on opening.
         self._folder.paths()
 
     def session_head(self, session: str) -> SessionHead:
-        """The head of the session and its redo list."""
+        """Return the head of the session and its redo list."""
         return self._read(session, History.session_head) or SessionHead()
 
     def history(self, session: str, head: str | None = None) -> Iterator[Event]:
-        """The events from `head`, by default the session's own, to the root, newest first.
+        """Return the events from `head`, by default the session's own, to the root, newest first.
 
         Raises:
             UnknownEvent: `head` is not in this session.
@@ -97,7 +97,7 @@ class JsonlStore:
         return iter(()) if newest is None else self._ancestors(session, self._path(session, newest, 1))
 
     def events(self, session: str) -> Iterator[Event]:
-        """Every event of every branch, in the order they were written."""
+        """Return every event of every branch, in the order they were written."""
         return self._in_order(session, self._read(session, History.names) or [])
 
     def append(self, session: str, event: Event) -> None:
@@ -126,27 +126,27 @@ class JsonlStore:
             UnknownEvent: `to` names an event that is not in this session.
         """
 
-        def go(history: History | None, _lock: FolderLock) -> None:
+        def set_head(history: History | None, _lock: FolderLock) -> None:
             draft = Draft(history)
             if draft.session_head.head != expected:
                 raise HeadMoved(session)
-            draft.stand(to, self._clock() // 1_000_000)
+            draft.set_head(to, self._clock() // 1_000_000)
             if history is not None and history.has_events():
                 self._write(session, history, draft)
 
-        self._change(session, go)
+        self._change(session, set_head)
 
     def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
-        """Insert events of another store wherever the head is, then set the head: all of it or nothing.
+        """Insert events of another store, whatever the current head, then set the head: all of it or nothing.
 
         Raises:
-            UnknownEvent: the parent of an event, or the new head, is neither here nor among them.
-            StoreError: a different event with the same id is here.
+            UnknownEvent: the parent of an event, or the new head, is neither in this session nor among `events`.
+            StoreError: this session has a different event with the same id.
         """
-        theirs = list(events)
+        imported = list(events)
 
-        def take_over(history: History | None, lock: FolderLock) -> int:
-            new = unknown_events(session, history, theirs)
+        def insert(history: History | None, lock: FolderLock) -> int:
+            new = unknown_events(session, history, imported)
             draft = import_draft(history, new, to, self._clock() // 1_000_000)
             if new:
                 self._write(session, history, draft, lock.next_mtime(self._clock()))
@@ -154,16 +154,16 @@ class JsonlStore:
                 self._write(session, history, draft)
             return len(new)
 
-        return self._change(session, take_over)
+        return self._change(session, insert)
 
     def delete(self, session: str, *, expected: str | None) -> None:
-        """Delete the session and all its events. What others have written to its file stays.
+        """Delete the session and all its events. Entries of other programs stay in its file.
 
         Raises:
-            HeadMoved: the head is not `expected`: somebody is at work on it.
+            HeadMoved: the head is not `expected`: another writer is using the session.
         """
 
-        def let_go(history: History | None, _lock: FolderLock) -> None:
+        def remove(history: History | None, _lock: FolderLock) -> None:
             draft = Draft(history)
             if draft.session_head.head != expected:
                 raise HeadMoved(session)
@@ -172,22 +172,22 @@ class JsonlStore:
             if history.is_all_ours():
                 durable.remove(history.outline.path)
             else:
-                draft.forget(self._clock() // 1_000_000)
+                draft.delete_plan(self._clock() // 1_000_000)
                 self._write(session, history, draft)
 
-        self._change(session, let_go)
+        self._change(session, remove)
 
     def leaves(self, session: str) -> list[str]:
-        """The newest event of each branch, in the order they were written."""
+        """Return the newest event of each branch, in the order they were written."""
         return self._read(session, History.leaves) or []
 
     def sessions(self) -> list[SessionInfo]:
-        """Every session, the one written to last first. Files that cannot be read are skipped."""
+        """Return every session, the most recently written first. Unreadable files are skipped."""
         with self._changed:
             return self._listing.infos()
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
-        """Wait until the head is not `head`; False when `timeout` seconds passed first.
+        """Wait until the head is not `head`; return False if `timeout` seconds pass first.
 
         A change made through this object is noticed at once, one made elsewhere by polling, within a twentieth of a
         second.
@@ -200,46 +200,48 @@ class JsonlStore:
                 if left <= 0:
                     return False
                 self._changed.wait(min(pause, left))
-                pause = min(pause * 1.5, LONGEST_POLL_SECONDS)
+                pause = min(pause * 1.5, MAX_POLL_SECONDS)
         return True
 
     def check(self, _progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Check the integrity of the folder and its files, file by file."""
-        # Late, because few ask.
+        # Late, because few commands need it.
         from tildone.stores.pi.examination import findings  # noqa: PLC0415  see above
 
         return findings(self._folder, self._recover)
 
     def compact(self) -> None:
-        """Nothing: a deleted session leaves no unused space in other files."""
+        """Do nothing: a deleted session leaves no unused space in other files."""
 
     def close(self) -> None:
-        """Drop the caches. A closed store is not used again."""
+        """Drop the caches. A closed store must not be used again."""
         self._cache.clear()
 
     def _read(self, session: str, ask: Callable[[History], T]) -> T | None:
-        """Ask the history of the session; None if it has no file."""
+        """Call `ask` with the history of the session; return None if it has no file."""
         with self._changed:
             return self._retry(session, lambda history: None if history is None else ask(history))
 
     def _change(self, session: str, work: Callable[[History | None, FolderLock], T]) -> T:
         """Run `work` on the session's file under the folder's lock, and wake waiters."""
-        # The folder's lock first: while it waits for another process, other threads of this one can read.
+        # The folder's lock comes first: other threads of this process can read while this one waits for it.
         with FolderLock(self._folder.path, self._timeout) as lock, self._changed:
-            done = self._retry(session, lambda history: work(history, lock))
+            result = self._retry(session, lambda history: work(history, lock))
             self._changed.notify_all()
-        return done
+        return result
 
     def _retry(self, session: str, work: Callable[[History | None], T]) -> T:
-        for _ in range(_MAX_ATTEMPTS):
+        for _ in range(_MAX_READ_ATTEMPTS):
             try:
                 return work(self._history(session))
             except FileReplaced:
                 self._cache.pop(session, None)
-        raise StoreError(f"{self._folder.path}: the file of {session!r} is replaced faster than it can be read")
+        raise StoreError(
+            f"{self._folder.path}: the file of {session!r} was replaced repeatedly while it was read; try again"
+        )
 
     def _history(self, session: str) -> History | None:
-        """The up-to-date history of the session's file. The last used ones are cached."""
+        """Return the up-to-date history of the session's file. The most recently used ones are cached."""
         known = self._cache.pop(session, None)
         if known is None or not known.refresh() or known.session != session:
             path = self._folder.find(session)
@@ -262,34 +264,36 @@ class JsonlStore:
                 upgrade_file(path, self._folder.draft_path)
             durable.append(path, draft.text, written if mtime is None else mtime)
 
-    def _path(self, session: str, head: str, most: int) -> list[Event]:
-        def events(history: History) -> list[Event]:
-            at = history.find(head)
-            return [] if at is None else history.way(at, most)
+    def _path(self, session: str, head: str, limit: int) -> list[Event]:
+        """Return up to `limit` events from `head` towards the root."""
 
-        found = self._read(session, events)
-        if not found:
+        def newest_first(history: History) -> list[Event]:
+            at = history.find(head)
+            return [] if at is None else history.newest_first(at, limit)
+
+        events = self._read(session, newest_first)
+        if not events:
             raise UnknownEvent(head)
-        return found
+        return events
 
     def _ancestors(self, session: str, newest: list[Event]) -> Iterator[Event]:
-        most = 1
+        limit = 1
         while True:
             yield from newest
-            above = newest[-1].parent
-            if above is None:
+            parent = newest[-1].parent
+            if parent is None:
                 return
-            most = min(2 * most, _MAX_BATCH)
-            newest = self._path(session, above, most)
+            limit = min(2 * limit, _MAX_BATCH_EVENTS)
+            newest = self._path(session, parent, limit)
 
     def _in_order(self, session: str, names: list[str]) -> Iterator[Event]:
-        for start in range(0, len(names), _MAX_BATCH):
-            some = names[start : start + _MAX_BATCH]
-            yield from self._read(session, partial(History.told, names=some)) or []
+        for start in range(0, len(names), _MAX_BATCH_EVENTS):
+            batch = names[start : start + _MAX_BATCH_EVENTS]
+            yield from self._read(session, partial(History.read_events, names=batch)) or []
 
 
 def _working_folder(session: str) -> str:
-    """The working folder for the header, which pi shows."""
+    """Return the working folder for the header; pi displays it."""
     if os.path.isabs(session):
         return session
     try:

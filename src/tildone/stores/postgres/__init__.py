@@ -1,12 +1,12 @@
-"""Sessions kept in a PostgreSQL database.
+"""The store in a PostgreSQL database.
 
 store.py        the store: reading, appending, moving the head
-connections.py  a pool of connections that outlives a restart of the server
-listener.py     LISTEN/NOTIFY for those who wait for a change
+connections.py  a pool of connections that survives a restart of the server
+listener.py     LISTEN/NOTIFY for waiters
 schema.py       the session settings of a connection, migrations; `migrations/*.sql`
 queries.py      the statements in `queries.sql`, by name
-rows.py, names.py   events and names as the database holds them
-address.py, failures.py   URLs for libpq, and the driver's errors as ours
+rows.py, names.py   events and names as the database stores them
+address.py, failures.py   URLs as libpq parameters, driver errors as store errors
 health.py       the integrity check
 """
 

@@ -1,4 +1,4 @@
-"""The URL of a database as libpq parameters, and as a name for messages that contains no secret."""
+"""The URL of a database as libpq parameters, and as a description for messages without secrets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DEFAULT_PORT = "5432"
 MAX_CONNECT_SECONDS = 10
 
-# Defaults where the URL says nothing. With these, a peer that vanished is noticed within a minute instead of hours.
+# Defaults that the URL may override. With these, a dead peer is detected within a minute instead of hours.
 DEFAULTS = {
     "fallback_application_name": "tildone",
     "keepalives_idle": 30,
@@ -38,49 +38,49 @@ ENVIRONMENT = {
 
 @value
 class Address:
-    """Where a database is: for libpq, and in words that name database and host and reveal no secret."""
+    """The address of a database: `conninfo` for libpq, `where` for messages, which contains no secret."""
 
     conninfo: str
     where: str
 
 
 def address_of(url: str, timeout: float) -> Address:
-    """Parse a libpq URL. What it leaves out comes from libpq's environment variables.
+    """Parse a libpq URL. Parameters that it omits come from libpq's environment variables.
 
     A connection attempt takes at most `timeout` seconds.
 
     Raises:
-        UsageError: it is no such URL.
+        UsageError: it is not such a URL.
     """
     try:
         given = conninfo_to_dict(url)
     except (psycopg.Error, ValueError):
         given = None
     # The driver's message is dropped: it may quote a part of the password.
-    if given is None or _misread(given):
+    if given is None or _is_misparsed(given):
         raise UsageError(
-            "the store's address can't be read; its form is postgresql://USER:PASSWORD@HOST/DATABASE, "
-            "and in a name or a password @ is written %40, / is %2F, : is %3A and % is %25"
+            "the store's address is not a valid URL; its form is postgresql://USER:PASSWORD@HOST/DATABASE, "
+            "with @ in a name or password written as %40, / as %2F, : as %3A and % as %25"
         ) from None
-    settled: dict[str, Any] = DEFAULTS | given
+    parameters: dict[str, Any] = DEFAULTS | given
     if not os.environ.get("PGCONNECT_TIMEOUT"):
-        settled.setdefault("connect_timeout", int(min(MAX_CONNECT_SECONDS, max(1, timeout))))
+        parameters.setdefault("connect_timeout", int(min(MAX_CONNECT_SECONDS, max(1, timeout))))
     # Overrides the environment: names are sent as UTF-8.
-    settled["client_encoding"] = "utf8"
-    return Address(make_conninfo("", **settled), _where(given))
+    parameters["client_encoding"] = "utf8"
+    return Address(make_conninfo("", **parameters), _where(given))
 
 
-def _misread(given: dict[str, Any]) -> bool:
-    """Whether an unescaped character of the password was taken for the separator before the host."""
+def _is_misparsed(given: dict[str, Any]) -> bool:
+    """Return whether an unescaped character of the password was parsed as the separator before the host."""
     host, port, database = (given.get(name) or "" for name in ("host", "port", "dbname"))
     return "@" in host or "@" in database or not f"0{port}".replace(",", "").isdecimal()
 
 
 def _where(given: dict[str, Any]) -> str:
-    said = {name: given.get(name) or os.environ.get(variable) for name, variable in ENVIRONMENT.items()}
-    if said["service"]:
-        return f"service {said['service']}"
-    database = said["dbname"] or said["user"] or "the user's own database"
-    host = said["host"] or said["hostaddr"] or "the local server"
-    port = said["port"]
+    parameters = {name: given.get(name) or os.environ.get(variable) for name, variable in ENVIRONMENT.items()}
+    if parameters["service"]:
+        return f"service {parameters['service']}"
+    database = parameters["dbname"] or parameters["user"] or "the user's own database"
+    host = parameters["host"] or parameters["hostaddr"] or "the local server"
+    port = parameters["port"]
     return f"{database} at {host}" if port in (None, DEFAULT_PORT) else f"{database} at {host}:{port}"

@@ -1,12 +1,13 @@
 """A pool of connections to one database.
 
 Theory of operation. Connections are opened on demand, up to `MAX_CONNECTIONS`, and reused last in, first out, so that
-the rest become idle and are closed. `ask` runs work on one. When the connection is lost in it, all idle ones are
-dropped too (they went the same way), and the work is repeated on a new connection with exponential back-off until the
-timeout. The work is told how often it was tried, because an earlier try may have committed without an answer.
+the rest become idle and are closed. `run` passes one to a function. If the connection is lost meanwhile, all idle ones
+are dropped too (they are probably lost as well), and the function is called again with a new connection, with
+exponential back-off until the timeout. It gets the number of earlier attempts, because one of them may have committed
+without an acknowledgement.
 
-A server that was never reached is an error at once: a wrong address should not take a timeout to be reported. One that
-was reached before, or says that it is starting up, is waited for.
+A server that was never reached is reported at once: a wrong address should not take a whole timeout. One that was
+reached before, or that reports that it is starting up, is waited for.
 
 psycopg_pool is not used: it starts four threads, and reports every server that it cannot reach as a timeout.
 """
@@ -44,17 +45,17 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 MAX_CONNECTIONS = 8
-IDLE_SECONDS = 60.0
+MAX_IDLE_SECONDS = 60.0
 
 FIRST_PAUSE_SECONDS = 0.01
-LONGEST_PAUSE_SECONDS = 1.0
+MAX_PAUSE_SECONDS = 1.0
 
 
-# psycopg logs a warning when it cannot roll back on a lost connection. It is of no interest: the work is repeated.
+# psycopg logs a warning when it cannot roll back on a lost connection. It is suppressed, since the work is repeated.
 _NULL_HANDLER = logging.NullHandler()
 
 
-class Connections:
+class ConnectionPool:
     """The connections of one store. Errors of the driver become `StoreError`, which never contains the password."""
 
     def __init__(self, address: Address, timeout: float) -> None:
@@ -74,37 +75,37 @@ class Connections:
         """Whether the pool was closed."""
         return self._closing.is_set()
 
-    def ask(self, work: Callable[[Connection, int], T]) -> T:
+    def run(self, work: Callable[[Connection, int], T]) -> T:
         """Run `work` on a connection and return its result; repeat it when the connection is lost, until the timeout.
 
-        Its second argument is how often it was tried before: an earlier try may have committed without an answer.
+        Its second argument is the number of earlier attempts: one may have committed without an acknowledgement.
         """
         until = monotonic() + self._timeout
-        pause, tries = FIRST_PAUSE_SECONDS, 0
+        pause, attempts = FIRST_PAUSE_SECONDS, 0
         while True:
             connection = self._borrow(until)
             try:
-                return work(connection, tries)
+                return work(connection, attempts)
             except psycopg.Error as error:
                 if not connection_lost(error, closed=connection.closed):
                     raise store_error(error, self.where) from error
                 connection.close()
                 if monotonic() + pause > until:
-                    why = f"{self.where} was lost, for longer than we wait: {reason_of(error)}"
-                    raise StoreError(why) from error
+                    message = f"lost the connection to {self.where}: {reason_of(error)}"
+                    raise StoreError(message) from error
             finally:
                 self._give_back(connection)
-            tries += 1
+            attempts += 1
             self._drop_idle()
-            self.rest(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            self.sleep(pause)
+            pause = min(2 * pause, MAX_PAUSE_SECONDS)
 
     def connect(self) -> Connection:
         """Open a connection outside the pool.
 
         Raises:
             psycopg.Error: the server cannot be reached, or refuses the connection.
-            StoreError: the database is no store and cannot become one.
+            StoreError: the database is not a store and cannot be made one.
         """
         connection = psycopg.connect(self._conninfo, autocommit=True)
         self._reached = True
@@ -115,12 +116,12 @@ class Connections:
             raise
         return connection
 
-    def rest(self, seconds: float) -> None:
-        """Sleep, but no longer than until the pool is closed."""
+    def sleep(self, seconds: float) -> None:
+        """Sleep, or return early when the pool is closed."""
         self._closing.wait(seconds)
 
     def close(self) -> None:
-        """Close every connection; those in use when their work ends."""
+        """Close every connection; those in use are closed when their work ends."""
         self._closing.set()
         with self._free:
             self._free.notify_all()
@@ -143,7 +144,7 @@ class Connections:
             while not self.closed and not self._idle and self._open >= MAX_CONNECTIONS:
                 if not self._free.wait(until - monotonic()):
                     raise StoreBusy(
-                        f"all {MAX_CONNECTIONS} connections to {self.where} are in use, for longer than we wait"
+                        f"all {MAX_CONNECTIONS} connections to {self.where} are in use: timed out waiting for one"
                     )
             self.check_usable()
             if self._idle:
@@ -152,11 +153,11 @@ class Connections:
         try:
             return self._connected(until)
         except BaseException:
-            self._gone()
+            self._decrement_open()
             raise
 
     def _connected(self, until: float) -> Connection:
-        """A new connection, waiting for a server that was reached before or is starting up."""
+        """Return a new connection; wait for a server that was reached before or is starting up."""
         pause = FIRST_PAUSE_SECONDS
         while True:
             try:
@@ -166,22 +167,22 @@ class Connections:
                     raise store_error(error, self.where) from error
                 if self.closed or monotonic() + pause > until or not (self._reached or is_temporary(error)):
                     raise connect_error(error, self.where) from error
-            self.rest(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            self.sleep(pause)
+            pause = min(2 * pause, MAX_PAUSE_SECONDS)
 
     def _give_back(self, connection: Connection) -> None:
         # A connection inside a transaction was interrupted; its state is unknown.
         if connection.pgconn.transaction_status != TransactionStatus.IDLE or self.closed:
             connection.close()
-            self._gone()
+            self._decrement_open()
             return
         now = monotonic()
         with self._free:
             self._idle.append((now, connection))
             self._free.notify()
-            longest = self._idle[0][0]
-        if longest < now - IDLE_SECONDS:
-            self._drop_idle(now - IDLE_SECONDS)
+            oldest = self._idle[0][0]
+        if oldest < now - MAX_IDLE_SECONDS:
+            self._drop_idle(now - MAX_IDLE_SECONDS)
 
     def _drop_idle(self, since: float = float("inf")) -> None:
         """Close the idle connections that were last used before `since`."""
@@ -190,9 +191,9 @@ class Connections:
             self._idle = self._idle[len(dropped) :]
         for connection in dropped:
             connection.close()
-            self._gone()
+            self._decrement_open()
 
-    def _gone(self) -> None:
+    def _decrement_open(self) -> None:
         with self._free:
             self._open -= 1
             self._free.notify()

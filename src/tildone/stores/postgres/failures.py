@@ -1,4 +1,4 @@
-"""Errors of the driver: which are temporary, and the `StoreError` for each of the others."""
+"""Errors of the driver: which are temporary, and which `StoreError` the others become."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ TEMPORARY_MESSAGES = (
     "connection slots are reserved",
     "too many connections",
 )
-"""Parts of the messages after which a new attempt may succeed, in the server's default language."""
+"""Substrings of error messages after which a new attempt may succeed, in the server's default language."""
 
 _SHUTDOWN_CLASS = "57P"
 _PREFIXES = ("failed: ", "is bad: ", "FATAL:  ")
 
 
 def is_temporary(error: Error) -> bool:
-    """Whether a connection attempt failed for a reason that passes soon."""
-    return any(sign in str(error) for sign in TEMPORARY_MESSAGES)
+    """Return whether a connection attempt failed for a temporary reason."""
+    return any(part in str(error) for part in TEMPORARY_MESSAGES)
 
 
 def connection_refused(error: Error) -> bool:
-    """Whether the error is about the connection; errors of statements have an SQLSTATE of another class."""
+    """Return whether the error is about the connection; errors of statements have an SQLSTATE of another class."""
     return isinstance(error, OperationalError) and (error.sqlstate or _SHUTDOWN_CLASS).startswith(_SHUTDOWN_CLASS)
 
 
 def connection_lost(error: Error, *, closed: bool) -> bool:
-    """Whether the connection was lost, so that it is unknown whether the statement was executed."""
+    """Return whether the connection was lost, which leaves open whether the statement was executed."""
     if not isinstance(error, (OperationalError, errors.InterfaceError)):
         return False
     # A server that shuts down reports that before it closes the connection.
@@ -41,19 +41,19 @@ def connection_lost(error: Error, *, closed: bool) -> bool:
 
 
 def connect_error(error: Error, where: str) -> StoreError:
-    """The `StoreError` for a connection attempt; libpq gives the reason only as text."""
+    """Return the `StoreError` for a failed connection attempt; libpq gives the reason only as text."""
     reason = reason_of(error)
     if "does not exist" in reason and "database" in reason:
         return StoreError(f"there is no {where}: create the database first")
     if "too many" in reason or "slots are reserved" in reason:
-        return StoreBusy(f"{where} has no connection left for us: {reason}")
+        return StoreBusy(f"{where} has no free connection: {reason}")
     if "Connection refused" in reason or "No such file" in reason or "timeout expired" in reason:
         return StoreError(f"cannot reach {where}: {reason}")
     return StoreError(f"cannot connect to {where}: {reason}")
 
 
 def store_error(error: Error, where: str) -> StoreError:
-    """The `StoreError` for a statement that failed."""
+    """Return the `StoreError` for a failed statement."""
     match error:
         case errors.LockNotAvailable():
             return StoreBusy(f"{where} is in use by another process, for longer than we wait")
@@ -62,7 +62,7 @@ def store_error(error: Error, where: str) -> StoreError:
         case errors.ReadOnlySqlTransaction():
             return StoreError(f"{where} can't be written: it is read-only")
         case errors.InsufficientPrivilege():
-            return StoreError(f"{where} does not allow that: {reason_of(error)}")
+            return StoreError(f"no access to {where}: {reason_of(error)}")
         case errors.UndefinedTable() | errors.UndefinedColumn() | errors.UndefinedFunction():
             return StoreDamaged(f"{where} is damaged: {reason_of(error)}")
         case errors.InvalidSchemaName() | errors.DataCorrupted() | errors.IndexCorrupted():
@@ -72,10 +72,10 @@ def store_error(error: Error, where: str) -> StoreError:
 
 
 def reason_of(error: Error) -> str:
-    """The reason of an error on one line, in the server's words if it gave one."""
+    """Return the reason of an error on one line, in the server's words if it gave one."""
     if error.diag.message_primary:
         return error.diag.message_primary
     reason = str(error).partition("\n")[0]
-    for words in _PREFIXES:
-        reason = reason.rpartition(words)[2]
+    for prefix in _PREFIXES:
+        reason = reason.rpartition(prefix)[2]
     return reason or type(error).__name__

@@ -1,4 +1,4 @@
-"""The integrity check of a store in a database."""
+"""The integrity check of a PostgreSQL store."""
 
 from __future__ import annotations
 
@@ -20,47 +20,51 @@ if TYPE_CHECKING:
     Rows = Callable[..., list[tuple[Any, ...]]]
 
 MAX_FINDINGS = 20
-"""How many errors are reported: with more, the remedy is the same."""
+"""How many errors are reported: more would not change the remedy."""
 
-AT_ONCE = 1000
-ABOUT_BYTES = 1_000_000
+BATCH_EVENTS = 1000
+BATCH_BYTES = 1_000_000
 
 _REMEDY = "restore the database from a backup"
-_UNSAFE = "what was acknowledged may be lost when the server's machine crashes: fsync or full_page_writes is off"
-_SAFELY = "turn both on in postgresql.conf"
-_READ_ONLY = "the database can be read, and not written"
-_WRITABLE = "if it is a standby, name its primary instead"
+_UNSAFE = "acknowledged changes may be lost if the server crashes: fsync or full_page_writes is off"
+_MAKE_SAFE = "turn both on in postgresql.conf"
+_READ_ONLY = "the database is read-only"
+_MAKE_WRITABLE = "if it is a standby, use its primary instead"
 
 
 @value
 class StoredEvent:
-    """A row of the table of events; `hanging` says that its parent was written before it."""
+    """A row of the table of events; `parent_precedes` is whether its parent was written before it."""
 
     session: str | None
     id: str
     parent: str | None
     at: int
     snapshot: bool
-    hanging: bool
+    parent_precedes: bool
     body: str
 
     @property
     def name(self) -> str:
-        """How messages name it."""
-        of = "no session" if self.session is None else f"session {from_sql(self.session)!r}"
-        return f"event {from_sql(self.id)!r} of {of}"
+        """A description for messages."""
+        session = "no session" if self.session is None else f"session {from_sql(self.session)!r}"
+        return f"event {from_sql(self.id)!r} of {session}"
 
 
 @value
-class SessionSummary:
-    """A row of the table of sessions: `found`, `dated` and `standing` compare it with its events."""
+class StoredSession:
+    """A row of the table of sessions, compared with its events.
+
+    `found` is the number of its events, to be equal to `events`; `times_match` is whether the events confirm the times
+    of creation and update, `head_exists` whether the head is one of them.
+    """
 
     name: str
     redo: str
     events: int
     found: int
-    dated: bool
-    standing: bool
+    times_match: bool
+    head_exists: bool
 
 
 def findings(rows: Rows) -> Iterator[Finding]:
@@ -68,72 +72,72 @@ def findings(rows: Rows) -> Iterator[Finding]:
     [(server, version, safe, read_only)] = rows("server")
     yield Finding(Severity.OK, f"PostgreSQL {server}, schema {version}")
     if not safe:
-        yield Finding(Severity.WARNING, _UNSAFE, _SAFELY)
+        yield Finding(Severity.WARNING, _UNSAFE, _MAKE_SAFE)
     if read_only:
-        yield Finding(Severity.WARNING, _READ_ONLY, _WRITABLE)
-    found = 0
+        yield Finding(Severity.WARNING, _READ_ONLY, _MAKE_WRITABLE)
+    count = 0
     try:
-        for flaw in islice(_integrity_errors(rows), MAX_FINDINGS + 1):
-            found += 1
-            yield Finding(Severity.ERROR, "there is more of that" if found > MAX_FINDINGS else flaw, _REMEDY)
+        for problem in islice(_integrity_errors(rows), MAX_FINDINGS + 1):
+            count += 1
+            yield Finding(Severity.ERROR, "there are more errors" if count > MAX_FINDINGS else problem, _REMEDY)
     except StoreError as error:
-        found += 1
-        yield Finding(Severity.ERROR, f"the rest can't be read: {error}", _REMEDY)
-    if not found:
+        count += 1
+        yield Finding(Severity.ERROR, f"the rest cannot be read: {error}", _REMEDY)
+    if not count:
         [(sessions, events)] = rows("totals")
-        yield Finding(Severity.OK, f"{_count(sessions, 'session')} and {_count(events, 'event')}, all of them whole")
+        yield Finding(Severity.OK, f"{_count(sessions, 'session')} and {_count(events, 'event')}, all intact")
 
 
 def _integrity_errors(rows: Rows) -> Iterator[str]:
-    """Every inconsistency, as a sentence."""
+    """Return every inconsistency, as a sentence."""
     session = number = 0
-    while some := rows("everything", session=session, number=number, most=AT_ONCE, bytes=ABOUT_BYTES):
-        for _, _, *event in some:
+    while batch := rows("all_events", session=session, number=number, limit=BATCH_EVENTS, bytes=BATCH_BYTES):
+        for _, _, *event in batch:
             yield from _event_errors(StoredEvent(*event))
-        session, number, *_ = some[-1]
-    for said in rows("standing"):
-        yield from _session_errors(rows, SessionSummary(*said))
+        session, number, *_ = batch[-1]
+    for row in rows("session_states"):
+        yield from _session_errors(rows, StoredSession(*row))
 
 
 def _event_errors(event: StoredEvent) -> Iterator[str]:
-    """An event that cannot be decoded, or whose columns or parent do not match."""
+    """Return errors of an event that cannot be decoded, or whose columns or parent do not match."""
     try:
-        found = codec.decode(event.body)
+        decoded = codec.decode(event.body)
     except codec.UndecodableEvent:
-        yield f"{event.name} can't be read"
+        yield f"{event.name} cannot be decoded"
         return
-    listed = key(found.id), key_or_none(found.parent), found.at, isinstance(found.fact, PlanChanged)
-    if listed != (event.id, event.parent, event.at, event.snapshot):
+    columns = key(decoded.id), key_or_none(decoded.parent), decoded.at, isinstance(decoded.fact, PlanChanged)
+    if columns != (event.id, event.parent, event.at, event.snapshot):
         yield f"{event.name} does not match its columns"
     if event.session is None:
-        yield f"{event.name} is there"
-    if event.parent is not None and not event.hanging:
+        yield f"{event.name} exists"
+    if event.parent is not None and not event.parent_precedes:
         yield f"{event.name} has parent {from_sql(event.parent)!r}, which is missing"
 
 
-def _session_errors(rows: Rows, session: SessionSummary) -> Iterator[str]:
-    """A session whose columns do not match its events."""
+def _session_errors(rows: Rows, session: StoredSession) -> Iterator[str]:
+    """Return errors of a session whose columns do not match its events."""
     name = f"session {from_sql(session.name)!r}"
     if session.found != session.events:
-        yield f"{name} should have {_count(session.events, 'event')}, and {session.found:,} are there"
-    elif not session.dated:
+        yield f"{name} should have {_count(session.events, 'event')}, but has {session.found:,}"
+    elif not session.times_match:
         yield f"{name} has wrong creation or update times"
-    if not session.standing:
+    if not session.head_exists:
         yield f"{name} has a head that is missing"
-    way = _redo_keys(session.redo)
-    if way is None or (way and rows("known", session=session.name, ids=[*way]) != [(len(way),)]):
+    keys = _redo_keys(session.redo)
+    if keys is None or (keys and rows("count_known", session=session.name, ids=[*keys]) != [(len(keys),)]):
         yield f"{name} has a damaged redo list"
 
 
-def _redo_keys(ahead: str) -> set[str] | None:
-    """The keys of the redo list; None if it cannot be decoded."""
+def _redo_keys(text: str) -> set[str] | None:
+    """Return the keys of the events in a redo list; None if it cannot be decoded."""
     try:
-        way = codec.parse(ahead)
+        redo = codec.parse(text)
     except ValueError:
         return None
-    readable = isinstance(way, list) and all(isinstance(step, str) for step in way)
-    return {key(step) for step in way} if readable else None
+    is_valid = isinstance(redo, list) and all(isinstance(event, str) for event in redo)
+    return {key(event) for event in redo} if is_valid else None
 
 
-def _count(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,10 +1,10 @@
 """One LISTEN connection shared by all waiters.
 
 Theory of operation. Each waiter subscribes with an `Event` of its own and then reads the head, in this order: a change
-after the subscription sets the event, a change before it is seen in the head. A daemon thread, started by the first
+after the subscription sets the event, a change before it is visible in the head. A daemon thread, started by the first
 waiter, holds the connection and sets the events of a session when the server notifies of a change. Notifications sent
 while the connection was down are lost, so whenever it is established all events are set: every waiter reads the head
-again. A waiter may therefore be woken for nothing, but misses no change.
+again. A waiter may therefore be woken without a change, but misses none.
 
 The thread blocks in a selector on two sockets: the server's, and one end of a pair whose other end is closed to stop
 it.
@@ -20,7 +20,7 @@ from threading import Event, Lock, Thread
 import psycopg
 
 from tildone.errors import StoreError
-from tildone.stores.postgres.connections import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS
+from tildone.stores.postgres.connections import FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS
 from tildone.stores.postgres.queries import query
 from tildone.typing import TYPE_CHECKING
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
-    from tildone.stores.postgres.connections import Connections
+    from tildone.stores.postgres.connections import ConnectionPool
 
 JOIN_TIMEOUT_SECONDS = 1.0
 
 
 class Listener:
-    """Sets the events of those who wait for a change of a session."""
+    """Sets the events of waiters when a session changes."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: ConnectionPool) -> None:
         self._connections = connections
         self._lock = Lock()
         self._subscribers: dict[str, set[Event]] = {}
@@ -46,7 +46,7 @@ class Listener:
 
     @contextmanager
     def subscribe(self, session: str) -> Iterator[Event]:
-        """An event that is set whenever the session of that key may have changed, while the context lasts."""
+        """Provide an event that is set whenever the session of that key may have changed."""
         notified = Event()
         with self._lock:
             self._subscribers.setdefault(session, set()).add(notified)
@@ -63,16 +63,16 @@ class Listener:
                     del self._subscribers[session]
 
     def wake(self, *sessions: str) -> None:
-        """Wake those who wait for one of the sessions; all waiters if none is named."""
+        """Wake the waiters of these sessions; all waiters if none is given."""
         with self._lock:
             for session in sessions or self._subscribers:
                 for notified in self._subscribers.get(session, ()):
                     notified.set()
 
     def close(self) -> None:
-        """Stop the thread. The connections are closed before."""
+        """Stop the thread. The pool must be closed first."""
         if self._thread and self._stop:
-            # The selector sees the other end become readable.
+            # The other end becomes readable, which ends `select`.
             self._stop.close()
             self._thread.join(JOIN_TIMEOUT_SECONDS)
 
@@ -87,17 +87,17 @@ class Listener:
                         pause = FIRST_PAUSE_SECONDS
                         self._forward(connection, stopped)
                 except (psycopg.Error, StoreError):
-                    # Waiters read the head now and then, and get the error there.
-                    self._connections.rest(pause)
-                    pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+                    # Waiters read the head regularly, and get the error there.
+                    self._connections.sleep(pause)
+                    pause = min(2 * pause, MAX_PAUSE_SECONDS)
 
     def _forward(self, connection: Connection, stopped: socket.socket) -> None:
         """Wake waiters as the server notifies, until the store is closed or the connection lost."""
-        with selectors.DefaultSelector() as either:
-            either.register(connection.fileno(), selectors.EVENT_READ)
-            either.register(stopped, selectors.EVENT_READ)
+        with selectors.DefaultSelector() as selector:
+            selector.register(connection.fileno(), selectors.EVENT_READ)
+            selector.register(stopped, selectors.EVENT_READ)
             while not self._connections.closed:
-                either.select()
+                selector.select()
                 connection.pgconn.consume_input()
                 while notification := connection.pgconn.notifies():
                     self.wake(notification.extra.decode())

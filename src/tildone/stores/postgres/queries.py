@@ -6,23 +6,23 @@ import os
 import re
 from functools import cache
 
-HERE = os.path.dirname(__file__)
+FOLDER = os.path.dirname(__file__)
 
 _NAMED = re.compile(rb"^-- name: (\w+)$", re.MULTILINE)
 _NUMBERED = re.compile(r"(\d{4})_(\w+)\.sql")
 
 
 def query(name: str) -> bytes:
-    """One of the queries in `queries.sql`."""
+    """Return one of the queries in `queries.sql`."""
     return _queries()[name]
 
 
 @cache
 def migrations() -> tuple[tuple[int, str, bytes], ...]:
-    """Every migration in order: number, name, statements."""
-    folder = os.path.join(HERE, "migrations")
-    found = [_NUMBERED.fullmatch(file) for file in sorted(os.listdir(folder))]
-    return tuple((int(name[1]), name[2], _read("migrations", name[0])) for name in found if name)
+    """Return every migration in order: number, name, statements."""
+    folder = os.path.join(FOLDER, "migrations")
+    names = [_NUMBERED.fullmatch(file) for file in sorted(os.listdir(folder))]
+    return tuple((int(name[1]), name[2], _read("migrations", name[0])) for name in names if name)
 
 
 @cache
@@ -32,5 +32,5 @@ def _queries() -> dict[str, bytes]:
 
 
 def _read(*names: str) -> bytes:
-    with open(os.path.join(HERE, *names), "rb") as file:
+    with open(os.path.join(FOLDER, *names), "rb") as file:
         return file.read().replace(b"\r\n", b"\n")

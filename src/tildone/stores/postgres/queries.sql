@@ -2,7 +2,7 @@
 
 -- name: prepare
 -- Returns the schema version and sets up the connection: a commit is on disk when it is acknowledged (a stronger setting
--- stays), a writer sees what others have committed, and no statement waits for a lock for ever.
+-- stays), a writer sees what others have committed, and no statement waits for a lock forever.
 SELECT
     (SELECT max(version) FROM tildone.migrations),
     set_config('lock_timeout', %(timeout)s, false),
@@ -28,7 +28,7 @@ SELECT max(version) FROM tildone.migrations
 -- name: record_migration
 INSERT INTO tildone.migrations (version, name) VALUES (%(version)s, %(name)s)
 
--- name: place
+-- name: session_head
 -- The full form of a shortened id is in the text of its event.
 SELECT
     s.head,
@@ -39,7 +39,7 @@ SELECT
 FROM tildone.sessions s WHERE s.name = %(session)s
 
 -- name: history
--- From an event (by default the session's head) towards the root: at most so many steps and about so many bytes, or, with
+-- From an event (by default the session's head) towards the root: limited to a number of steps and about a number of bytes, or, with
 -- to_snapshot, to the first snapshot of the plan. The LIMITs force one index lookup per step, whatever the statistics say.
 WITH RECURSIVE way (session, parent, snapshot, body, step, bytes) AS (
     SELECT e.session, e.parent, e.snapshot, e.body, 1, octet_length(e.body)
@@ -62,12 +62,12 @@ SELECT body, parent FROM way ORDER BY step
 SELECT id, events FROM tildone.sessions WHERE name = %(session)s
 
 -- name: events
--- In the order they were written: about so many bytes, and at least one event.
+-- In the order they were written, limited to about a number of bytes, but at least one event.
 SELECT number, body FROM (
     SELECT number, body, sum(octet_length(body)) OVER (ORDER BY number) - octet_length(body) AS before
     FROM tildone.events
     WHERE session = %(session)s AND number > %(after)s AND number <= %(last)s
-    ORDER BY number LIMIT %(most)s
+    ORDER BY number LIMIT %(limit)s
 ) AS e
 WHERE before < %(bytes)s ORDER BY number
 
@@ -91,19 +91,19 @@ SELECT tildone.append(
     %(session)s, %(long_name)s, %(id)s, %(parent)s, %(at)s, %(snapshot)s, %(body)s
 )
 
--- name: move
+-- name: move_head
 SELECT tildone.move(%(session)s, %(expected)s, %(head)s, %(ahead)s)
 
--- name: adopt
+-- name: import_events
 SELECT new, orphan, other FROM tildone.adopt(
     %(session)s, %(long_name)s,
     %(ids)s::text[], %(parents)s::text[], %(ats)s::bigint[], %(snapshots)s::boolean[], %(bodies)s::text[]
 )
 
--- name: stand
+-- name: set_head
 SELECT tildone.stand(%(session)s, %(head)s, %(ahead)s)
 
--- name: forget
+-- name: delete_session
 SELECT tildone.forget(%(session)s, %(expected)s)
 
 -- name: server
@@ -113,24 +113,24 @@ SELECT
     current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on',
     current_setting('transaction_read_only') = 'on'
 
--- name: everything
--- Events of every session, in parts, each with whether its parent was written before it.
-SELECT session, number, name, id, parent, at, snapshot, hanging, body FROM (
+-- name: all_events
+-- Events of every session, in batches, each with whether its parent was written before it.
+SELECT session, number, name, id, parent, at, snapshot, parent_precedes, body FROM (
     SELECT
         e.session, e.number, s.name, e.id, e.parent, e.at, e.snapshot, e.body,
         e.parent IS NULL OR EXISTS (
             SELECT FROM tildone.events p
             WHERE p.session = e.session AND p.id = e.parent AND p.number < e.number
-        ) AS hanging,
+        ) AS parent_precedes,
         sum(octet_length(e.body)) OVER (ORDER BY e.session, e.number) - octet_length(e.body) AS before
     FROM tildone.events e LEFT JOIN tildone.sessions s ON s.id = e.session
     WHERE (e.session, e.number) > (%(session)s, %(number)s)
-    ORDER BY e.session, e.number LIMIT %(most)s
+    ORDER BY e.session, e.number LIMIT %(limit)s
 ) AS e
 WHERE before < %(bytes)s ORDER BY session, number
 
--- name: standing
--- The columns of each session, and what its events say of them.
+-- name: session_states
+-- The columns of each session, and whether its events confirm them.
 SELECT
     s.name, s.ahead, s.events, count(e.number),
     s.events = coalesce(max(e.number), 0)
@@ -140,7 +140,7 @@ SELECT
 FROM tildone.sessions s LEFT JOIN tildone.events e ON e.session = s.id
 GROUP BY s.id ORDER BY s.id
 
--- name: known
+-- name: count_known
 SELECT count(*) FROM tildone.events e JOIN tildone.sessions s ON e.session = s.id
 WHERE s.name = %(session)s AND e.id = ANY(%(ids)s)
 

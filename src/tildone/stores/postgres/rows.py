@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
-MOST_EVENTS = 1000
+MAX_BATCH_EVENTS = 1000
 
 _COLUMNS = {"id": "ids", "parent": "parents", "at": "ats", "snapshot": "snapshots", "body": "bodies"}
 
 
-def named(session: str) -> Row:
-    """The parameters that name a session which may have to be created."""
+def session_row(session: str) -> Row:
+    """Return the parameters that name a session, which the query may create."""
     name = key(session)
     return {"session": name, "long_name": to_sql(session) if name.startswith(SHORTENED) else None}
 
 
 def row_of(event: Event) -> Row:
-    """The parameters of an event."""
+    """Return the parameters of an event."""
     return {
         "id": key(event.id),
         "parent": key_or_none(event.parent),
@@ -38,35 +38,35 @@ def row_of(event: Event) -> Row:
     }
 
 
-def batches(events: Iterable[Event], about_bytes: int) -> Iterator[tuple[list[Event], Row]]:
-    """Split events into batches of about so many bytes: the events, and their rows as one array per column."""
-    some: list[Event] = []
+def batches(events: Iterable[Event], batch_bytes: int) -> Iterator[tuple[list[Event], Row]]:
+    """Split events into batches of about `batch_bytes`; return each with its rows as one array per column."""
+    batch: list[Event] = []
     rows: list[Row] = []
     size = 0
     for event in events:
-        some.append(event)
+        batch.append(event)
         rows.append(row_of(event))
         size += len(rows[-1]["body"])
-        if size >= about_bytes or len(some) >= MOST_EVENTS:
-            yield some, _columns(rows)
-            some, rows, size = [], [], 0
-    if some:
-        yield some, _columns(rows)
+        if size >= batch_bytes or len(batch) >= MAX_BATCH_EVENTS:
+            yield batch, _columns(rows)
+            batch, rows, size = [], [], 0
+    if batch:
+        yield batch, _columns(rows)
 
 
 def head_row(to: SessionHead) -> Row:
-    """The parameters of a head to set."""
+    """Return the parameters of a head to set."""
     return {"head": key_or_none(to.head), "ahead": codec.dump(to.redo)}
 
 
 def key_or_none(text: str | None) -> str | None:
-    """The `key` of a text, or None."""
+    """Return the `key` of a text, or None for None."""
     return None if text is None else key(text)
 
 
-def event_id(written: str, body: str | None) -> str:
-    """An id as it was written; that of a shortened one is taken from the event's text."""
-    return from_sql(written) if body is None else codec.decode(body).id
+def event_id(stored: str, body: str | None) -> str:
+    """Return the id of an event from its key; if the key is shortened, `body` is the event, which contains it."""
+    return from_sql(stored) if body is None else codec.decode(body).id
 
 
 def _columns(rows: list[Row]) -> Row:

@@ -1,4 +1,4 @@
-"""The schema in a database: recognised, created and migrated; and the settings of a connection."""
+"""The schema of a PostgreSQL store: recognising, creating and migrating it, and setting up a connection."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from psycopg import Connection
 
-LOCK = 0x746C646E  # "tldn"
+MIGRATION_LOCK = 0x746C646E  # "tldn"
 ENCODING = "UTF8"
 MILLISECONDS = 1000
 MAX_TIMEOUT_MS = 2**31 - 1
 
 
 def prepare_connection(connection: Connection, where: str, timeout: float) -> None:
-    """Set up a new connection and make sure that its database is a store; an empty database becomes one.
+    """Set up a new connection and check that its database is a store; create the schema if there is none.
 
     Raises:
-        StoreTooNew: a newer tildone made it.
-        StoreDamaged: the schema `tildone` holds something else.
-        StoreError: the encoding of the database cannot hold every text.
+        StoreTooNew: a newer tildone wrote it.
+        StoreDamaged: the schema `tildone` is not a store.
+        StoreError: the encoding of the database is not UTF-8.
     """
     wait = f"{int(min(max(1, timeout * MILLISECONDS), MAX_TIMEOUT_MS))}ms"
     known = migrations()[-1][0]
@@ -33,13 +33,13 @@ def prepare_connection(connection: Connection, where: str, timeout: float) -> No
         version = _prepared_version(connection, wait)
     if version > known:
         raise StoreTooNew(
-            f"{where} was written by a newer tildone: it has schema {version}, this one knows {known}; "
-            "install the newer one here, too"
+            f"{where} was written by a newer tildone: it has schema {version}, this one supports up to {known}; "
+            "upgrade tildone"
         )
 
 
 def _prepared_version(connection: Connection, wait: str) -> int:
-    """Apply the settings; the schema version that the database has, 0 if none."""
+    """Apply the settings; return the version of the schema, 0 if there is none."""
     try:
         row = connection.execute(query("prepare"), {"timeout": wait}).fetchone()
     except (errors.UndefinedTable, errors.InvalidSchemaName):
@@ -48,22 +48,22 @@ def _prepared_version(connection: Connection, wait: str) -> int:
 
 
 def _migrate(connection: Connection, where: str, wait: str) -> None:
-    """Run the missing migrations in one transaction. Many may try at once; an advisory lock lets one do it."""
+    """Run the missing migrations in one transaction. Of several processes, an advisory lock admits one at a time."""
     with connection.transaction():
         connection.execute(query("lock_timeout"), {"timeout": wait})
-        connection.execute(query("migration_lock"), {"lock": LOCK})
-        here = _version(connection, where)
+        connection.execute(query("migration_lock"), {"lock": MIGRATION_LOCK})
+        current = _version(connection, where)
         for number, name, statements in migrations():
-            if number > here:
+            if number > current:
                 connection.execute(statements)
                 connection.execute(query("record_migration"), {"version": number, "name": name})
 
 
 def _version(connection: Connection, where: str) -> int:
-    """The version to migrate from, read under the lock."""
+    """Return the version to migrate from. The caller has the lock."""
     encoding, used, versioned = connection.execute(query("schema_state")).fetchone() or ("", False, False)
     if encoding != ENCODING:
-        raise StoreError(f"{where} keeps its text in {encoding}; tildone needs a database in {ENCODING}")
+        raise StoreError(f"{where} has the encoding {encoding}; tildone needs a database with the encoding {ENCODING}")
     if not used:
         return 0
     [version] = (versioned and connection.execute(query("version")).fetchone()) or (None,)

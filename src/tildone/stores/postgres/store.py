@@ -5,12 +5,12 @@ check and change of the head cannot be separated, and the lock orders writers of
 a verdict (`done`, `overtaken`, `unknown`, `there`) instead of raising, and sends NOTIFY, which is delivered on commit.
 
 A connection may be lost after a commit and before its acknowledgement. So every operation is repeated on a new
-connection until the timeout, and a repeated one first finds out whether the earlier try took effect: an appended event
-is already there with the same text, a moved head already stands where it should, a deleted session is gone. Nothing is
+connection until the timeout, and a repeated one first checks whether the earlier attempt took effect: an appended event
+is in the database with the same text, the head is already the new one, a deleted session does not exist. Nothing is
 lost and nothing is written twice.
 
-A history is read with recursive queries of bounded size: to the newest plan first, which most callers need, then in
-steps that grow.
+A history is read with recursive queries of bounded size: the first one stops at the newest plan, which is all that most
+callers need; the following ones return more and more events.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from tildone.log import codec
 from tildone.log.tree import SessionHead, SessionInfo
 from tildone.stores.base import TIMEOUT_SECONDS
 from tildone.stores.postgres.address import address_of
-from tildone.stores.postgres.connections import Connections
+from tildone.stores.postgres.connections import ConnectionPool
 from tildone.stores.postgres.health import findings
 from tildone.stores.postgres.listener import Listener
 from tildone.stores.postgres.names import from_sql, key
 from tildone.stores.postgres.queries import query
-from tildone.stores.postgres.rows import batches, event_id, head_row, key_or_none, named, row_of
+from tildone.stores.postgres.rows import batches, event_id, head_row, key_or_none, row_of, session_row
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -47,20 +47,21 @@ if TYPE_CHECKING:
 RECHECK_SECONDS = 10.0
 """A waiter reads the head itself this often, in case a notification was lost with its connection."""
 
-# How many events one query of a history returns at most: to the newest plan at first, then more each time.
-TO_THE_PLAN = 64
-FIRST_STEPS = 16
-GROWTH = 4
-MOST_STEPS = 1024
+# Limits on the number of events that one query of a history returns: the first stops at the newest plan, the limit of
+# the following ones grows.
+MAX_EVENTS_TO_PLAN = 64
+FIRST_BATCH_EVENTS = 16
+BATCH_GROWTH_FACTOR = 4
+MAX_BATCH_EVENTS = 1024
 
-ABOUT_BYTES = 1_000_000
-"""About how many bytes of events one query returns; one event more is possible."""
+BATCH_BYTES = 1_000_000
+"""A query returns no more events once it has this many bytes."""
 
 
 class PostgresStore:
-    """A store in a database, named by a URL. What it has acknowledged is on the server's disk.
+    """A store in a database, named by a URL. Acknowledged changes are on the server's disk.
 
-    Safe for many threads; a process that forks must open its own. Operations wait up to `timeout` seconds for a server
+    It is thread-safe; after a fork, a process must open its own. Operations wait up to `timeout` seconds for a server
     that restarts.
 
     Raises:
@@ -71,35 +72,35 @@ class PostgresStore:
     durable = True
 
     def __init__(self, url: str, *, timeout: float = TIMEOUT_SECONDS) -> None:
-        self._connections = Connections(address_of(url, timeout), timeout)
+        self._connections = ConnectionPool(address_of(url, timeout), timeout)
         self._listener = Listener(self._connections)
         # Also closes the connections of a store that is garbage collected or alive when the process ends.
         self._finalizer = weakref.finalize(self, _close, self._connections, self._listener, os.getpid())
-        # Connect at once, so that whoever opens the store learns what is wrong.
-        self._connections.ask(lambda _connection, _tries: None)
+        # Connect at once, so that errors are raised on opening.
+        self._connections.run(lambda _connection, _attempts: None)
 
     def session_head(self, session: str) -> SessionHead:
-        """The head of the session and its redo list."""
-        for head, ahead, body in self._rows("place", session=key(session)):
-            way = () if ahead == "[]" else tuple(codec.parse(ahead))
-            return SessionHead(None if head is None else event_id(head, body), way)
+        """Return the head of the session and its redo list."""
+        for head, redo, body in self._rows("session_head", session=key(session)):
+            events = () if redo == "[]" else tuple(codec.parse(redo))
+            return SessionHead(None if head is None else event_id(head, body), events)
         return SessionHead()
 
     def history(self, session: str, head: str | None = None) -> Iterator[Event]:
-        """The events from `head`, by default the session's own, to the root, newest first.
+        """Return the events from `head`, by default the session's own, to the root, newest first.
 
         Raises:
             UnknownEvent: `head` is not in this session.
         """
-        newest = self._path(session, key_or_none(head), TO_THE_PLAN, to_snapshot=True)
+        newest = self._path(session, key_or_none(head), MAX_EVENTS_TO_PLAN, to_snapshot=True)
         if not newest and head is not None:
             raise UnknownEvent(head)
         return self._ancestors(session, newest)
 
     def events(self, session: str) -> Iterator[Event]:
-        """Every event of every branch, in the order they were written."""
-        for number, many in self._rows("session", session=key(session)):
-            return self._in_order(session, number, many)
+        """Return every event of every branch, in the order they were written."""
+        for number, count in self._rows("session", session=key(session)):
+            return self._in_order(session, number, count)
         return iter(())
 
     def append(self, session: str, event: Event) -> None:
@@ -108,19 +109,19 @@ class PostgresStore:
         Raises:
             HeadMoved: `event.parent` is no longer the head.
         """
-        row = named(session) | row_of(event)
+        row = session_row(session) | row_of(event)
 
-        def write(connection: Connection, tries: int) -> str:
-            """Append; after a try without an answer, the event may be there already."""
+        def write(connection: Connection, attempts: int) -> str:
+            """Append; after an unacknowledged attempt, the event may already be in the database."""
             try:
-                verdict = _answer(connection, "append", row)
+                verdict = _scalar(connection, "append", row)
             except errors.UniqueViolation as error:
-                if tries and _answer(connection, "body", row) == row["body"]:
+                if attempts and _scalar(connection, "body", row) == row["body"]:
                     return "done"
                 raise StoreError(f"{session!r} has an event {event.id!r} already") from error
-            return "done" if tries and verdict == "there" else verdict
+            return "done" if attempts and verdict == "there" else verdict
 
-        if self._connections.ask(write) != "done":
+        if self._connections.run(write) != "done":
             raise HeadMoved(session)
 
     def move_head(self, session: str, to: SessionHead, *, expected: str | None) -> None:
@@ -132,60 +133,62 @@ class PostgresStore:
         """
         row = {"session": key(session), "expected": key_or_none(expected)} | head_row(to)
 
-        def go(connection: Connection, tries: int) -> str:
-            """Move; after a try without an answer, the head may be there already."""
-            verdict = _answer(connection, "move", row)
-            if tries and verdict == "overtaken":
-                here = connection.execute(query("place"), row).fetchone()
-                return "done" if here and here[:2] == (row["head"], row["ahead"]) else verdict
+        def move(connection: Connection, attempts: int) -> str:
+            """Move the head; after an unacknowledged attempt, it may already be the new one."""
+            verdict = _scalar(connection, "move_head", row)
+            if attempts and verdict == "overtaken":
+                current = connection.execute(query("session_head"), row).fetchone()
+                return "done" if current and current[:2] == (row["head"], row["ahead"]) else verdict
             return verdict
 
-        _raise_verdict(self._connections.ask(go), session, to)
+        _raise_verdict(self._connections.run(move), session, to)
 
     def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
-        """Insert events of another store wherever the head is, then set the head: all of it or nothing.
+        """Insert events of another store, whatever the current head, then set the head: all of it or nothing.
 
         Raises:
-            UnknownEvent: the parent of an event, or the new head, is neither here nor among them.
-            StoreError: a different event with the same id is here.
+            UnknownEvent: the parent of an event, or the new head, is neither in this session nor among `events`.
+            StoreError: this session has a different event with the same id.
         """
-        theirs = list(events)
-        new = []
+        imported = list(events)
+        counts = []
 
-        def take(connection: Connection, _tries: int) -> None:
+        def insert(connection: Connection, _attempts: int) -> None:
             with connection.transaction():
-                new.append(sum(_insert_unknown(connection, session, *some) for some in batches(theirs, ABOUT_BYTES)))
-                _raise_verdict(_answer(connection, "stand", {"session": key(session)} | head_row(to)), session, to)
+                counts.append(
+                    sum(_insert_unknown(connection, session, *batch) for batch in batches(imported, BATCH_BYTES))
+                )
+                _raise_verdict(_scalar(connection, "set_head", {"session": key(session)} | head_row(to)), session, to)
 
-        self._connections.ask(take)
-        # A try that committed without an answer leaves nothing new for the next one: the largest count is right.
-        return max(new)
+        self._connections.run(insert)
+        # After an attempt that committed without an acknowledgement, the next one inserts nothing.
+        return max(counts)
 
     def delete(self, session: str, *, expected: str | None) -> None:
         """Delete the session and all its events.
 
         Raises:
-            HeadMoved: the head is not `expected`: somebody is at work on it.
+            HeadMoved: the head is not `expected`: another writer is using the session.
         """
         row = {"session": key(session), "expected": key_or_none(expected)}
 
-        def remove(connection: Connection, tries: int) -> str:
-            """Delete; after a try without an answer, the session may be gone already."""
-            verdict = _answer(connection, "forget", row)
-            return "done" if tries and connection.execute(query("session"), row).fetchone() is None else verdict
+        def remove(connection: Connection, attempts: int) -> str:
+            """Delete; after an unacknowledged attempt, the session may already be deleted."""
+            verdict = _scalar(connection, "delete_session", row)
+            return "done" if attempts and connection.execute(query("session"), row).fetchone() is None else verdict
 
-        _raise_verdict(self._connections.ask(remove), session, SessionHead())
+        _raise_verdict(self._connections.run(remove), session, SessionHead())
 
     def leaves(self, session: str) -> list[str]:
-        """The newest event of each branch, in the order they were written."""
+        """Return the newest event of each branch, in the order they were written."""
         return [event_id(leaf, body) for leaf, body in self._rows("leaves", session=key(session))]
 
     def sessions(self) -> list[SessionInfo]:
-        """Every session, the one written to last first."""
+        """Return every session, the most recently written first."""
         return [SessionInfo(from_sql(name), *rest) for name, *rest in self._rows("sessions")]
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
-        """Wait until the head is not `head`; False when `timeout` seconds passed first.
+        """Wait until the head is not `head`; return False if `timeout` seconds pass first.
 
         All waiters of this object share one LISTEN connection.
         """
@@ -207,47 +210,49 @@ class PostgresStore:
         return findings(self._rows)
 
     def compact(self) -> None:
-        """Nothing: the server's autovacuum reuses space."""
+        """Do nothing: the server's autovacuum reuses space."""
 
     def close(self) -> None:
-        """Close all connections and wake waiters. A closed store is not used again."""
+        """Close all connections and wake waiters. A closed store must not be used again."""
         self._finalizer()
         self._listener.wake()
 
     def _rows(self, name: str, **parameters: Any) -> list[tuple[Any, ...]]:
-        return self._connections.ask(lambda connection, _tries: connection.execute(query(name), parameters).fetchall())
+        return self._connections.run(
+            lambda connection, _attempts: connection.execute(query(name), parameters).fetchall()
+        )
 
     def _path(
         self, session: str, head: str | None, steps: int, *, to_snapshot: bool = False
     ) -> list[tuple[str, str | None]]:
-        """Some events and the ids of their parents, from `head` towards the root."""
-        row = {"head": head, "steps": steps, "bytes": ABOUT_BYTES, "to_snapshot": to_snapshot}
+        """Return some events and the keys of their parents, from `head` towards the root."""
+        row = {"head": head, "steps": steps, "bytes": BATCH_BYTES, "to_snapshot": to_snapshot}
         return self._rows("history", session=key(session), **row)
 
-    def _ancestors(self, session: str, way: list[tuple[str, str | None]]) -> Iterator[Event]:
-        steps = FIRST_STEPS
-        while way:
-            for body, _ in way:
+    def _ancestors(self, session: str, rows: list[tuple[str, str | None]]) -> Iterator[Event]:
+        steps = FIRST_BATCH_EVENTS
+        while rows:
+            for body, _ in rows:
                 yield self._decoded(body)
-            _, parent = way[-1]
+            _, parent = rows[-1]
             if parent is None:
                 return
-            way = self._path(session, parent, steps)
-            if not way:
+            rows = self._path(session, parent, steps)
+            if not rows:
                 raise UnknownEvent(from_sql(parent))
-            steps = min(steps * GROWTH, MOST_STEPS)
+            steps = min(steps * BATCH_GROWTH_FACTOR, MAX_BATCH_EVENTS)
 
-    def _in_order(self, session: str, number: int, many: int) -> Iterator[Event]:
-        """The first `many` events of the session with that number in the database."""
+    def _in_order(self, session: str, number: int, count: int) -> Iterator[Event]:
+        """Return the first `count` events of the session with that number in the database."""
         last = 0
-        while last < many:
-            row = {"after": last, "last": many, "most": MOST_STEPS, "bytes": ABOUT_BYTES}
-            found = self._rows("events", session=number, **row)
-            if not found:
-                raise StoreError(f"{session!r} was removed while it was read")
-            for _, body in found:
+        while last < count:
+            row = {"after": last, "last": count, "limit": MAX_BATCH_EVENTS, "bytes": BATCH_BYTES}
+            rows = self._rows("events", session=number, **row)
+            if not rows:
+                raise StoreError(f"{session!r} was deleted while it was read")
+            for _, body in rows:
                 yield self._decoded(body)
-            last = found[-1][0]
+            last = rows[-1][0]
 
     def _decoded(self, body: str) -> Event:
         try:
@@ -256,14 +261,14 @@ class PostgresStore:
             raise StoreDamaged(f"{self._connections.where} is damaged: {error}") from error
 
 
-def _answer(connection: Connection, name: str, row: dict[str, Any]) -> str:
-    """The single value that a query returns; empty if it returns no row."""
-    found = connection.execute(query(name), row).fetchone()
-    return str(found[0]) if found else ""
+def _scalar(connection: Connection, name: str, row: dict[str, Any]) -> str:
+    """Return the single value that a query returns; empty if it returns no row."""
+    result = connection.execute(query(name), row).fetchone()
+    return str(result[0]) if result else ""
 
 
 def _raise_verdict(verdict: str, session: str, to: SessionHead) -> None:
-    """Raise the error that a verdict of the server stands for, if it is one."""
+    """Raise the error for a verdict of the server, unless it is `done`."""
     if verdict == "overtaken":
         raise HeadMoved(session)
     if verdict == "unknown":
@@ -271,17 +276,17 @@ def _raise_verdict(verdict: str, session: str, to: SessionHead) -> None:
 
 
 def _insert_unknown(connection: Connection, session: str, events: list[Event], columns: dict[str, Any]) -> int:
-    """Insert the events that are not in the database yet; how many."""
-    found = connection.execute(query("adopt"), named(session) | columns).fetchone()
-    new, orphan, other = found or (0, None, None)
+    """Insert the events that are not in the database yet and return how many."""
+    result = connection.execute(query("import_events"), session_row(session) | columns).fetchone()
+    new, orphan, other = result or (0, None, None)
     if orphan:
         raise UnknownEvent(events[orphan - 1].parent)
     if other:
-        raise StoreError(f"{session!r} has another event {events[other - 1].id!r}")
+        raise StoreError(f"{session!r} has a different event {events[other - 1].id!r}")
     return int(new)
 
 
-def _close(connections: Connections, listener: Listener, process: int) -> None:
+def _close(connections: ConnectionPool, listener: Listener, process: int) -> None:
     # Connections inherited through fork belong to the parent.
     if process == os.getpid():
         connections.close()

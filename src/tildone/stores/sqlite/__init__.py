@@ -1,7 +1,7 @@
-"""Sessions kept in one SQLite file.
+"""The store in one SQLite file.
 
     store.py    the store: reading, appending, moving the head
-    file.py     the open file: connection, write-ahead log, whether the file was replaced or overwritten
+    file.py     the open file: connection, write-ahead log, detection of a replaced or overwritten file
     schema.py   recognising and migrating a file; `migrations/*.sql`
     queries.py  every SQL statement
     health.py   the integrity check
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tildone.stores.base import OpenOptions
 
 SUFFIXES = ("", "-wal", "-shm", "-journal")
-"""Appended to a store's path, the files that SQLite keeps it in."""
+"""Suffixes of a store's path that give the files SQLite uses for it."""
 
 
 def _open(address: StoreAddress, options: OpenOptions) -> Store:
@@ -38,7 +38,7 @@ def _files(address: StoreAddress) -> tuple[str, ...]:
 
 
 def _is_replaceable(address: StoreAddress) -> bool:
-    # Late, because only restore asks.
+    # Late, because only restore needs it.
     from tildone.stores.sqlite.schema import is_foreign_database  # noqa: PLC0415  see above
 
     return os.path.isfile(address.location) and not is_foreign_database(address.location)

@@ -1,4 +1,4 @@
-"""Backups: a SQLite store as one plain file, which may be older than this tildone and on a read-only disk."""
+"""Backups: a SQLite store as one plain file, possibly of an older schema or on a read-only disk."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tildone.stores.sqlite.store import SqliteStore
 
 
 def finish_backup(path: str) -> None:
-    """Make a closed store one plain file without a log, readable by its owner alone.
+    """Convert a closed store to one plain file without a log, readable by its owner alone.
 
     Raises:
-        StoreError: there is no room for it.
+        StoreError: the disk is full.
     """
     try:
         connection = apsw.Connection(path)
@@ -32,7 +32,7 @@ def open_backup(path: str, scratch: str) -> SqliteStore:
 
     Raises:
         NotFound: there is no such file.
-        StoreError: it is no store, or a newer tildone wrote it.
+        StoreError: it is not a store, or a newer tildone wrote it.
     """
     file = SqliteFile(os.path.abspath(path), TIMEOUT_SECONDS, read_only=True)
     try:
@@ -40,8 +40,8 @@ def open_backup(path: str, scratch: str) -> SqliteStore:
             if schema_version(connection, path) == SCHEMA_VERSION:
                 return SqliteStore(path, read_only=True)
             copy = apsw.Connection(scratch)
-            with copy.backup("main", connection, "main") as work:
-                work.step()
+            with copy.backup("main", connection, "main") as backup:
+                backup.step()
             copy.close()
     finally:
         file.close()

@@ -1,26 +1,25 @@
 """The SQLite file behind a store: its connection, its write-ahead log, and whether it is still the same file.
 
 Theory of operation. In WAL mode a commit goes to the log (`FILE-wal`); a checkpoint copies the log into the file later.
-SQLite trusts that file and log belong together. People break that: they overwrite the file with a backup (`cp`) while a
-log lies beside it, or replace it while a process has it open. Applied to another file, the log would corrupt it, and a
-process that holds a deleted file would go on writing where nobody reads.
+SQLite assumes that file and log belong together. Users break this assumption: they overwrite the file with a backup
+(`cp`) while it has a log, or replace it while a process has it open. Applied to another file, the log would corrupt it,
+and a process with a deleted file open would continue to write to a file that nobody can read.
 
-Two facts are kept to notice this. The *stamp* is what `stat` says of the file (device, inode, size, modification time).
-With the log, every change of the file itself is a checkpoint, and checkpoints are done by this class alone (SQLite's
-automatic ones are off). So the stamp after each checkpoint is recorded in the table `mark`, in a transaction that goes
-to the log and leaves the file untouched.
+The *stamp* of a file detects this: its device, inode, size and modification time. In WAL mode only checkpoints change
+the file itself, and only this class makes checkpoints (SQLite's automatic ones are off). After each checkpoint the
+stamp is recorded in the table `mark`, in a transaction that goes to the log and leaves the file unchanged.
 
 - Before each use the stamp is compared with the remembered one: one `stat` call. A different inode means that the file
   was deleted or replaced: the connection is dropped without a checkpoint, and whatever is at the path is opened.
 - The same inode with another size or time was either checkpointed by another process, which then records the stamp
-  within `SETTLE_SECONDS`, or overwritten in place: then the file is opened anew, which discards cached pages.
+  within `SETTLE_SECONDS`, or overwritten in place: then the file is reopened, which discards cached pages.
 - When a file is opened with a log beside it and the recorded stamp does not match, the whole store is checked before
-  anything is believed or written. If it is damaged, `StoreDamaged` tells how to restore a backup.
-- On close, the log is checkpointed only if the file is known to be ours: SQLite would otherwise write it over whatever
-  somebody has put there.
+  anything is read or written. If it is damaged, `StoreDamaged` explains how to restore a backup.
+- On close, the log is checkpointed only if the file is known to be the same one: SQLite would otherwise write the log
+  into a file that it does not belong to.
 
 A process that dies between checkpoint and recording leaves a stamp that does not match: the next one to open the store
-checks it once, finds it sound, and records the stamp.
+checks it once, finds no damage, and records the stamp.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 CHECKPOINT_PAGES = 1000
-"""The log is checkpointed from this many pages on, SQLite's own default."""
+"""The log is checkpointed when it has this many pages, SQLite's own default."""
 
 SETTLE_SECONDS = 1.0
 """How long another process may take from the end of a checkpoint to recording the stamp."""
@@ -52,8 +51,8 @@ _RETRY_SECONDS = 0.005
 class SqliteFile:
     """An open file, for one thread at a time: `with file as connection`.
 
-    Errors of the driver inside the block leave it as `StoreError`. `changed` is notified by whoever makes a change. A
-    `read_only` file is neither created nor migrated nor written to.
+    Errors of the driver inside the block leave it as `StoreError`. Callers notify `changed` after each
+    change. A `read_only` file is neither created nor migrated nor written to.
     """
 
     def __init__(self, path: str, timeout: float, *, read_only: bool = False) -> None:
@@ -93,14 +92,14 @@ class SqliteFile:
             raise store_error(error, self.path) from error
 
     def __del__(self) -> None:
-        # Without this the log would stay beside the file whenever a store is dropped without closing it.
+        # Without this, the log would remain whenever a store is garbage collected without being closed.
         try:
             self.close()
-        except Exception:  # noqa: BLE001  an interpreter that is ending may have lost what this needs
+        except Exception:  # noqa: BLE001  names may be gone at interpreter exit
             return
 
     def record_stamp_once(self) -> None:
-        """Record the stamp unless it is known to be recorded. To be called before each change."""
+        """Record the stamp unless it is known to be recorded. Call this before each change."""
         if not self._recorded:
             self._record_stamp()
 
@@ -110,17 +109,17 @@ class SqliteFile:
             self._checkpoint()
 
     def close(self) -> None:
-        """Close the file. The last process to do so leaves one file and no log."""
+        """Close the file. When the last process closes it, the log is removed."""
         with self.changed:
             self._closed = True
             if self._connected:
                 self._checkpoint_and_drop()
 
     def _open(self) -> None:
-        """Open what is at the path.
+        """Open the file that is at the path now.
 
         Raises:
-            StoreDamaged: it is no store, or it and its log do not belong together.
+            StoreDamaged: it is not a store, or its log belongs to another file.
         """
         had_log = _has_log(self.path)
         try:
@@ -128,7 +127,7 @@ class SqliteFile:
         except OSError as error:
             raise StoreError(f"cannot open {self.path}: {error}") from error
         except ValueError as error:
-            raise StoreError(f"cannot open {self.path!r}, which is no valid file name: {error}") from error
+            raise StoreError(f"cannot open {self.path!r}, which is not a valid file name: {error}") from error
         self._stamp = stamp_of(self.path)
         self._recorded = False
         self._connected = True
@@ -157,14 +156,14 @@ class SqliteFile:
         return connection
 
     def _revalidate(self) -> None:
-        """The stamp has changed: find out whether by a checkpoint elsewhere, else open the file anew."""
+        """Accept a changed stamp if another process made a checkpoint, else reopen the file."""
         if self._closed:
             raise StoreError(f"{self.path} has been closed")
         if self._connected:
-            found = stamp_of(self.path)
-            if found is not None and self._stamp is not None and found[:2] == self._stamp[:2]:
+            stamp = stamp_of(self.path)
+            if stamp is not None and self._stamp is not None and stamp[:2] == self._stamp[:2]:
                 if self._read_only:
-                    self._stamp = found
+                    self._stamp = stamp
                     return
                 if self._matches_recorded_stamp():
                     return
@@ -172,7 +171,7 @@ class SqliteFile:
         self._open()
 
     def _check_log_belongs(self) -> None:
-        """Make sure that the file and the log beside it belong together."""
+        """Check the whole store if the file and its log may not belong together."""
         try:
             if _has_log(self.path) and not self._matches_recorded_stamp():
                 self._check_integrity()
@@ -185,29 +184,29 @@ class SqliteFile:
             raise
 
     def _check_integrity(self) -> None:
-        # Late, because it is needed once in the life of a store, if ever.
+        # Late, because it is hardly ever needed.
         from tildone.stores.sqlite.health import integrity_errors  # noqa: PLC0415  see above
 
-        for flaw in integrity_errors(self._connection):
+        for problem in integrity_errors(self._connection):
             raise StoreDamaged(
-                f"{self.path} was overwritten while it was in use, and does not fit its write-ahead log: {flaw}; "
-                "to begin again from a backup: tildone restore FILE"
+                f"{self.path} was overwritten while it was in use, and does not fit its write-ahead log: {problem}; "
+                "to restore a backup: tildone restore FILE"
             )
 
     def _matches_recorded_stamp(self) -> bool:
-        """Whether the file has the recorded stamp, or gets it soon: another process may be in a checkpoint."""
+        """Return whether the file has the recorded stamp; wait briefly for another process to record it."""
         until = monotonic() + SETTLE_SECONDS
-        before = None
+        previous = None
         while True:
-            found = stamp_of(self.path)
-            if found is None or not _has_log(self.path):
+            stamp = stamp_of(self.path)
+            if stamp is None or not _has_log(self.path):
                 return False
-            if self._connection.execute(queries.STAMP).get == found[2:]:
-                self._stamp = found
+            if self._connection.execute(queries.STAMP).get == stamp[2:]:
+                self._stamp = stamp
                 self._recorded = True
                 return True
-            if found != before:
-                before, until = found, monotonic() + SETTLE_SECONDS
+            if stamp != previous:
+                previous, until = stamp, monotonic() + SETTLE_SECONDS
             if monotonic() > until:
                 return False
             sleep(_RETRY_SECONDS)
@@ -228,23 +227,23 @@ class SqliteFile:
             self._recorded = False
 
     def _drop(self) -> None:
-        """Close the connection and leave the log as it is."""
+        """Close the connection without a checkpoint."""
         self._connected = False
         self._connection.close(force=True)
 
     def _checkpoint_and_drop(self) -> None:
-        """Close the connection; SQLite checkpoints the log, unless the file may have become another one."""
-        is_ours = not _has_log(self.path) if self._read_only else self._is_as_recorded()
-        if is_ours:
+        """Close the connection; SQLite checkpoints the log, unless the file may have been replaced."""
+        is_same = not _has_log(self.path) if self._read_only else self._is_as_recorded()
+        if is_same:
             self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         self._drop()
 
     def _is_as_recorded(self) -> bool:
-        found = stamp_of(self.path)
-        if found is None or found == self._stamp:
-            return found is not None
+        stamp = stamp_of(self.path)
+        if stamp is None or stamp == self._stamp:
+            return stamp is not None
         try:
-            return bool(self._connection.execute(queries.STAMP).get == found[2:])
+            return bool(self._connection.execute(queries.STAMP).get == stamp[2:])
         except apsw.Error:
             return False
 
@@ -258,7 +257,7 @@ def _opened(path: str, flags: int) -> apsw.Connection:
 
 
 def _page_counter(pages: list[int]) -> Callable[[apsw.Connection, str, int], int]:
-    """A WAL hook that keeps the log's page count in `pages`. It must not refer to the file: that would be a cycle."""
+    """Return a WAL hook that stores the log's page count in `pages`. A reference to the file would be a cycle."""
 
     def committed(_connection: apsw.Connection, _name: str, count: int) -> int:
         pages[0] = count
@@ -275,7 +274,7 @@ def _has_log(path: str) -> bool:
 
 
 def store_error(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
-    """The `StoreError` that an error of the driver means."""
+    """Convert an error of the driver to a `StoreError`."""
     match error:
         case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
             return StoreBusy(f"{path} is in use by another process, for longer than we wait")
@@ -290,7 +289,7 @@ def store_error(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError
         case apsw.ReadOnlyError():
             return StoreError(f"{path} can't be written: it is read-only")
         case apsw.CantOpenError():
-            why = "it is a directory" if os.path.isdir(path) else str(error)
-            return StoreError(f"cannot open {path}: {why}")
+            reason = "it is a directory" if os.path.isdir(path) else str(error)
+            return StoreError(f"cannot open {path}: {reason}")
         case _:
             return StoreError(f"{path}: {error}")

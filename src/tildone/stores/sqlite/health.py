@@ -20,36 +20,36 @@ if TYPE_CHECKING:
     from tildone.log.store import ProgressCallback
 
 MAX_FINDINGS = 20
-"""How many errors are reported: with more, the remedy is the same."""
+"""How many errors are reported: more would not change the remedy."""
 
 _REMEDY = "restore a backup: tildone restore FILE"
-_UPDATE = "any other command does that; a backup first can't hurt: tildone backup"
+_UPDATE = "any other command migrates it; to make a backup first: tildone backup"
 
 
 def findings(connection: apsw.Connection, path: str, progress: ProgressCallback | None = None) -> Iterator[Finding]:
-    """Check a store and report what is found."""
+    """Check a store and return the findings."""
     version = schema_version(connection, path)
     yield Finding(Severity.OK, f"SQLite {apsw.sqlite_lib_version()}, schema {version}")
     if version < SCHEMA_VERSION:
-        yield Finding(Severity.WARNING, f"the store has yet to be brought up to schema {SCHEMA_VERSION}", _UPDATE)
-    found = 0
+        yield Finding(Severity.WARNING, f"the store has not been migrated to schema {SCHEMA_VERSION}", _UPDATE)
+    count = 0
     try:
-        # The queries need the current schema; of an older one only the pages are checked.
+        # The queries need the current schema; in an older one only the pages are checked.
         current = version == SCHEMA_VERSION
         errors = integrity_errors(connection, progress) if current else _page_errors(connection)
         for error in islice(errors, MAX_FINDINGS + 1):
-            found += 1
-            yield Finding(Severity.ERROR, "there is more of that" if found > MAX_FINDINGS else error, _REMEDY)
+            count += 1
+            yield Finding(Severity.ERROR, "there are more errors" if count > MAX_FINDINGS else error, _REMEDY)
     except (apsw.Error, UnicodeDecodeError) as error:
-        found += 1
-        yield Finding(Severity.ERROR, f"the rest can't be read: {error}", _REMEDY)
-    if not found:
+        count += 1
+        yield Finding(Severity.ERROR, f"the rest cannot be read: {error}", _REMEDY)
+    if not count:
         sessions, events = connection.execute(queries.TOTALS).get
-        yield Finding(Severity.OK, f"{_count(sessions, 'session')} and {_count(events, 'event')}, all of them whole")
+        yield Finding(Severity.OK, f"{_count(sessions, 'session')} and {_count(events, 'event')}, all intact")
 
 
 def integrity_errors(connection: apsw.Connection, progress: ProgressCallback | None = None) -> Iterator[str]:
-    """Every inconsistency in the store, as a sentence."""
+    """Return every inconsistency in the store, as a sentence."""
     yield from _page_errors(connection)
     yield from _event_errors(connection, progress)
     yield from _orphan_errors(connection)
@@ -60,11 +60,11 @@ def integrity_errors(connection: apsw.Connection, progress: ProgressCallback | N
 def _page_errors(connection: apsw.Connection) -> Iterator[str]:
     for (message,) in connection.execute(f"PRAGMA integrity_check({MAX_FINDINGS})"):
         if message != "ok":
-            yield f"SQLite finds: {message}"
+            yield f"SQLite reports: {message}"
 
 
 def _event_errors(connection: apsw.Connection, progress: ProgressCallback | None) -> Iterator[str]:
-    """Events that cannot be decoded, or whose checksum or columns do not match their text."""
+    """Return errors of events that cannot be decoded, or whose checksum or columns do not match their text."""
     total = connection.execute(queries.COUNT_EVENTS).get
     for number, row in enumerate(connection.execute(queries.ALL_EVENTS), 1):
         if progress is not None:
@@ -78,7 +78,7 @@ def _event_error(_session: object, event_id: object, parent: object, at: object,
     try:
         event = codec.decode(body)
     except codec.UndecodableEvent:
-        return "can't be read"
+        return "cannot be decoded"
     if crc is not None and crc32(body.encode()) != crc:
         return "does not match its checksum"
     columns = from_sql(event_id), None if parent is None else from_sql(parent), at
@@ -90,28 +90,28 @@ def _orphan_errors(connection: apsw.Connection) -> Iterator[str]:
         name = f"event {from_sql(event_id)!r} of session {from_sql(session)!r}"
         yield f"{name} has parent {from_sql(parent)!r}, which is missing"
     for (session,) in connection.execute(queries.EVENTS_WITHOUT_SESSION):
-        yield f"events of session {from_sql(session)!r} are there, the session is not"
+        yield f"events of session {from_sql(session)!r} exist, the session does not"
 
 
 def _session_errors(connection: apsw.Connection, row: tuple[Any, ...]) -> Iterator[str]:
-    """Columns of a session that do not match its events."""
+    """Return errors of a session whose columns do not match its events."""
     name, head, redo, events, created, updated, newest = row
-    shown = f"session {from_sql(name)!r}"
+    label = f"session {from_sql(name)!r}"
     count, *ends = connection.execute(queries.EVENTS_OF_SESSION, (name,)).get
     if count != events:
-        yield f"{shown} should have {_count(events, 'event')}, and {count:,} are there"
+        yield f"{label} should have {_count(events, 'event')}, but has {count:,}"
     elif (created, updated, newest) != (*(connection.execute(queries.TIME_OF_EVENT, (n,)).get for n in ends), ends[1]):
-        yield f"{shown} has wrong creation or update times"
+        yield f"{label} has wrong creation or update times"
     if head is not None and connection.execute(queries.EVENT_EXISTS, (name, head)).get is None:
-        yield f"{shown} has head {from_sql(head)!r}, which is missing"
+        yield f"{label} has head {from_sql(head)!r}, which is missing"
     for event_id in _decoded_redo(redo):
         if event_id is None or connection.execute(queries.EVENT_EXISTS, (name, to_sql(event_id))).get is None:
-            yield f"{shown} has a damaged redo list"
+            yield f"{label} has a damaged redo list"
             return
 
 
 def _decoded_redo(redo: str) -> list[str | None]:
-    """The redo list of a session; [None] if it cannot be decoded."""
+    """Return the redo list of a session; [None] if it cannot be decoded."""
     try:
         events = codec.parse(redo)
     except ValueError:

@@ -1,6 +1,6 @@
-"""Every SQL statement that runs on a SQLite store, but for migrations and the fast path of hooks.
+"""Every SQL statement of the SQLite store, except migrations and the fast path of hooks.
 
-Constants rather than a file of SQL: reading and splitting one would take longer than a hook's query.
+They are constants, not a file of SQL: reading and splitting a file would take longer than a hook's query.
 """
 
 SESSION_HEAD = "SELECT head, ahead FROM sessions WHERE name = ?"

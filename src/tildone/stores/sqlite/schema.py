@@ -1,7 +1,8 @@
-"""The schema of a SQLite store: recognising a file as one, creating it, and migrating it.
+"""The schema of a SQLite store: recognising a file as a store, creating it, and migrating it.
 
-`application_id` says that a file is ours, `user_version` which schema it has. The migrations in `migrations/*.sql` run
-in one transaction, so many processes may try at once and the first does it. An older tildone refuses a newer schema.
+`application_id` identifies a file as a tildone store, `user_version` is the version of its schema. The migrations in
+`migrations/*.sql` run in one transaction: of several processes that try at once, the first one makes the changes. An
+older tildone refuses a newer schema.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _RETRY_SECONDS = 0.005
 
 
 class Transaction:
-    """`with Transaction(connection)`: a change that is made whole or not at all. Other writers wait until it ends.
+    """`with Transaction(connection)`: a write transaction. Other writers wait until it ends.
 
     apsw's own `with connection` would block every thread of the process while it waits for the lock.
     """
@@ -55,11 +56,11 @@ class Transaction:
 
 
 def schema_version(connection: apsw.Connection, path: str) -> int:
-    """The schema version of a file that is a store.
+    """Return the schema version of a store.
 
     Raises:
-        StoreDamaged: it is something else.
-        StoreTooNew: a newer tildone made it.
+        StoreDamaged: the file is not a store.
+        StoreTooNew: a newer tildone wrote it.
     """
     return _checked_version(*_version_and_application(connection), path)
 
@@ -67,17 +68,17 @@ def schema_version(connection: apsw.Connection, path: str) -> int:
 def migrate(connection: apsw.Connection, path: str, timeout: float, *, had_log: bool) -> None:
     """Make the file a store of the current schema: create one in an empty file, migrate an older one.
 
-    Without a log beside the file (`had_log`) its stamp can be recorded as it is.
+    If the file had no log when it was opened (`had_log`), its current stamp can be recorded.
 
     Raises:
-        StoreDamaged: it is something else.
-        StoreTooNew: a newer tildone made it.
+        StoreDamaged: the file is not a store.
+        StoreTooNew: a newer tildone wrote it.
     """
     version, application = _version_and_application(connection)
     if not version and not application:
         if _is_empty(connection):
             _create(connection, path, timeout)
-        # Read again in any case: another process may have created the store meanwhile.
+        # Read again even if not empty: another process may have created the store since.
         version, application = _version_and_application(connection)
     if _checked_version(version, application, path) < SCHEMA_VERSION:
         with Transaction(connection):
@@ -87,14 +88,14 @@ def migrate(connection: apsw.Connection, path: str, timeout: float, *, had_log: 
                 record_stamp(connection, path)
     if connection.execute("PRAGMA journal_mode").get != "wal":
         try:
-            # A backup was put in the place of the store; backups have no log.
+            # The store was replaced by a backup, and backups are not in WAL mode.
             _enable_wal(connection, timeout)
         except apsw.ReadOnlyError:
             return
 
 
 def to_sql(text: str | None) -> str | bytes | None:
-    """Text as SQLite can hold it: bytes if a lone surrogate keeps it from being UTF-8."""
+    """Return text as SQLite can store it: as bytes if a lone surrogate cannot be encoded in UTF-8."""
     if text is None or text.isascii():
         return text
     try:
@@ -105,29 +106,29 @@ def to_sql(text: str | None) -> str | bytes | None:
 
 
 def from_sql(stored: object) -> str:
-    """The text that `to_sql` was given. Any other value, which only a damaged store holds, becomes its `str`."""
+    """Reverse `to_sql`. A value of another type, which only a damaged store contains, becomes its `str`."""
     return stored.decode("utf-8", "surrogatepass") if isinstance(stored, bytes) else str(stored)
 
 
 def record_stamp(connection: apsw.Connection, path: str) -> Stamp | None:
     """Record the stamp of the file, inside a transaction, and return it."""
-    found = stamp_of(path)
-    if found is not None:
-        connection.execute(queries.RECORD_STAMP, {"size": found[2], "written": found[3]})
-    return found
+    stamp = stamp_of(path)
+    if stamp is not None:
+        connection.execute(queries.RECORD_STAMP, {"size": stamp[2], "written": stamp[3]})
+    return stamp
 
 
 def stamp_of(path: str) -> Stamp | None:
-    """Device, inode, size and modification time (ns) of the file at `path`; None if there is none."""
+    """Return device, inode, size and modification time (ns) of the file at `path`; None if there is none."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def is_foreign_database(path: str) -> bool:
-    """Whether the file is, by its header, a SQLite database of another program."""
+    """Return whether the header of a file identifies it as a SQLite database of another program."""
     try:
         with open(path, "rb") as file:
             header = file.read(72)
@@ -137,7 +138,7 @@ def is_foreign_database(path: str) -> bool:
 
 
 def migrations() -> list[str]:
-    """The SQL of every migration, in order; the first creates the schema."""
+    """Return the SQL of every migration, in order; the first creates the schema."""
     texts = []
     for name in sorted(os.listdir(MIGRATIONS)):
         with open(os.path.join(MIGRATIONS, name), encoding="utf-8") as file:
@@ -146,7 +147,7 @@ def migrations() -> list[str]:
 
 
 def _create(connection: apsw.Connection, path: str, timeout: float) -> None:
-    """Create a store in an empty file. Many processes may try at once."""
+    """Create a store in an empty file. Several processes may try at once."""
     _enable_wal(connection, timeout)
     with Transaction(connection):
         if _is_empty(connection):
@@ -162,9 +163,9 @@ def _run_migrations(connection: apsw.Connection, version: int) -> None:
 
 
 def _version_and_application(connection: apsw.Connection) -> tuple[int, int]:
-    """`user_version` and `application_id`.
+    """Return `user_version` and `application_id`.
 
-    In this order: read from before and after the creation of a store, they do not look like another program's file.
+    The order matters: if another process creates the store between the two reads, the file still looks like a store.
     """
     return connection.execute("PRAGMA user_version").get, connection.execute("PRAGMA application_id").get
 
@@ -174,8 +175,8 @@ def _checked_version(version: int, application: int, path: str) -> int:
         raise StoreDamaged(f"{path} is not a tildone store")
     if version > SCHEMA_VERSION:
         raise StoreTooNew(
-            f"{path} was written by a newer tildone: it has schema {version}, this one knows {SCHEMA_VERSION}; "
-            "install the newer one here, too"
+            f"{path} was written by a newer tildone: it has schema {version}, "
+            f"this one supports up to {SCHEMA_VERSION}; upgrade tildone"
         )
     return version
 
@@ -185,7 +186,7 @@ def _is_empty(connection: apsw.Connection) -> bool:
 
 
 def _enable_wal(connection: apsw.Connection, timeout: float) -> None:
-    """Switch to WAL mode. SQLite does not apply its busy timeout here, so this waits by itself."""
+    """Switch to WAL mode. SQLite does not apply its busy timeout here, so this polls."""
     until = monotonic() + timeout
     while True:
         try:

@@ -2,12 +2,12 @@
 
 Theory of operation. Concurrency is optimistic: an event names its parent, and an append succeeds only if that is still
 the session's head. Append is a single INSERT. A BEFORE trigger compares the parent with the head and aborts if they
-differ; an AFTER trigger moves the head, so no writer can bypass the check, whichever program it is. A single statement
+differ; an AFTER trigger moves the head, so no writer of any program can bypass the check. A single statement
 takes the write lock before it reads, as BEGIN IMMEDIATE would, so nothing happens between check and move. Changes of
 several statements run in such a transaction.
 
 Readers never wait for writers: the file is in WAL mode. An event is immutable, so a history may be read row by row
-without a transaction, while the head moves on. Every event carries a CRC, so that a changed letter is noticed.
+without a transaction, while the head moves on. Every event has a CRC, which detects changed bytes.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from tildone.log.store import ProgressCallback
 
 FIRST_POLL_SECONDS = 0.005
-LONGEST_POLL_SECONDS = 0.05
+MAX_POLL_SECONDS = 0.05
 
 COMPACT_FROM_FRACTION = 10
-"""The file is compacted when at least one page in so many is unused."""
+"""The file is compacted when at least one in this many pages is unused."""
 
 BATCH_CHARACTERS = 100_000
 """About how many characters of events are read at once; a single event may be longer."""
 
 
 class SqliteStore:
-    """A store in a SQLite file. What it has acknowledged is on disk. A process that forks must open its own.
+    """A store in a SQLite file. Acknowledged changes are on disk. After a fork, a process must open its own.
 
     Raises:
         StoreError: the file cannot be used; the subclass says why. Any method may raise it.
@@ -57,11 +57,11 @@ class SqliteStore:
     def __init__(
         self, path: str | os.PathLike[str], *, timeout: float = TIMEOUT_SECONDS, read_only: bool = False
     ) -> None:
-        # An absolute path is neither ":memory:" nor a URI to SQLite, and outlives a change of the working directory.
+        # To SQLite an absolute path is never ":memory:" or a URI, and it survives a change of the working directory.
         self._file = SqliteFile(os.path.abspath(path), timeout, read_only=read_only)
 
     def session_head(self, session: str) -> SessionHead:
-        """The head of the session and its redo list."""
+        """Return the head of the session and its redo list."""
         with self._file as connection:
             row = connection.execute(queries.SESSION_HEAD, (to_sql(session),)).get
         if row is None:
@@ -70,7 +70,7 @@ class SqliteStore:
         return SessionHead(None if head is None else from_sql(head), () if redo == "[]" else self._decoded_redo(redo))
 
     def history(self, session: str, head: str | None = None) -> Iterator[Event]:
-        """The events from `head`, by default the session's own, to the root, newest first.
+        """Return the events from `head`, by default the session's own, to the root, newest first.
 
         Raises:
             UnknownEvent: `head` is not in this session.
@@ -79,7 +79,7 @@ class SqliteStore:
         return iter(()) if newest is None else self._ancestors(session, self._event(session, newest))
 
     def events(self, session: str) -> Iterator[Event]:
-        """Every event of every branch, in the order they were written."""
+        """Return every event of every branch, in the order they were written."""
         # Late, because few callers read all events.
         from array import array  # noqa: PLC0415  see above
 
@@ -122,11 +122,11 @@ class SqliteStore:
             self._file.changed.notify_all()
 
     def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
-        """Insert events of another store wherever the head is, then set the head: all of it or nothing.
+        """Insert events of another store, whatever the current head, then set the head: all of it or nothing.
 
         Raises:
-            UnknownEvent: the parent of an event, or the new head, is neither here nor among them.
-            StoreError: a different event with the same id is here.
+            UnknownEvent: the parent of an event, or the new head, is neither in this session nor among `events`.
+            StoreError: this session has a different event with the same id.
         """
         name = to_sql(session)
         with self._file as connection:
@@ -141,7 +141,7 @@ class SqliteStore:
         """Delete the session and all its events.
 
         Raises:
-            HeadMoved: the head is not `expected`: somebody is at work on it.
+            HeadMoved: the head is not `expected`: another writer is using the session.
         """
         name = to_sql(session)
         with self._file as connection:
@@ -154,17 +154,17 @@ class SqliteStore:
             self._file.changed.notify_all()
 
     def leaves(self, session: str) -> list[str]:
-        """The newest event of each branch, in the order they were written."""
+        """Return the newest event of each branch, in the order they were written."""
         with self._file as connection:
             return [from_sql(leaf) for (leaf,) in connection.execute(queries.LEAVES, {"session": to_sql(session)})]
 
     def sessions(self) -> list[SessionInfo]:
-        """Every session, the one written to last first."""
+        """Return every session, the most recently written first."""
         with self._file as connection:
             return [SessionInfo(from_sql(name), *rest) for name, *rest in connection.execute(queries.SESSIONS)]
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
-        """Wait until the head is not `head`; False when `timeout` seconds passed first.
+        """Wait until the head is not `head`; return False if `timeout` seconds pass first.
 
         A change made through this object is noticed at once, one made elsewhere by polling, within a twentieth of a
         second.
@@ -177,12 +177,12 @@ class SqliteStore:
                 if left <= 0:
                     return False
                 self._file.changed.wait(min(pause, left))
-                pause = min(pause * 1.5, LONGEST_POLL_SECONDS)
+                pause = min(pause * 1.5, MAX_POLL_SECONDS)
         return True
 
     def check(self, progress: ProgressCallback | None = None) -> Iterator[Finding]:
-        """Check the integrity of one snapshot of the file, on a connection of its own so that nobody has to wait."""
-        # Late, because hardly any command asks.
+        """Check the integrity of one snapshot of the file, on a separate connection that blocks nobody."""
+        # Late, because few commands need it.
         from tildone.stores.sqlite.health import findings  # noqa: PLC0415  see above
 
         file = SqliteFile(self._file.path, TIMEOUT_SECONDS, read_only=True)
@@ -194,10 +194,10 @@ class SqliteStore:
             file.close()
 
     def compact(self) -> int:
-        """Return the space of deleted sessions to the system if there is enough of it: how many bytes.
+        """Return unused space to the file system if there is enough of it; return the number of bytes freed.
 
         Raises:
-            StoreError: the disk has no room for the copy that this takes. Nothing is lost.
+            StoreError: the disk has no room for a temporary copy. The store is unchanged.
         """
         # Late, because it loads a lot.
         from shutil import disk_usage  # noqa: PLC0415  see above
@@ -209,13 +209,13 @@ class SqliteStore:
             if unused * COMPACT_FROM_FRACTION < pages:
                 return 0
             if disk_usage(os.path.dirname(self._file.path)).free < 2 * before:
-                raise StoreError(f"there is not enough room on the disk to compact {self._file.path}")
+                raise StoreError(f"not enough disk space to compact {self._file.path}")
             connection.execute("VACUUM")
         self._file.checkpoint()
         return max(0, before - os.path.getsize(self._file.path))
 
     def close(self) -> None:
-        """Close the file. A closed store is not used again."""
+        """Close the file. A closed store must not be used again."""
         self._file.close()
 
     def _ancestors(self, session: str, event: Event) -> Iterator[Event]:
@@ -232,15 +232,15 @@ class SqliteStore:
         return self._decoded(*row)
 
     def _events_numbered(self, session: str, numbers: Sequence[int]) -> Iterator[Event]:
-        """The events of these row numbers, in batches of bounded size, however many and however long they are."""
+        """Return the events of these row numbers, read in batches of bounded size."""
         begin, count = 0, 1
         while begin < len(numbers):
-            wanted = codec.dump(list(numbers[begin : begin + count]))
+            batch = codec.dump(list(numbers[begin : begin + count]))
             with self._file as connection:
-                rows: list[Any] = connection.execute(queries.EVENTS_BY_NUMBER, (wanted, to_sql(session))).fetchall()
+                rows: list[Any] = connection.execute(queries.EVENTS_BY_NUMBER, (batch, to_sql(session))).fetchall()
             yield from (self._decoded(body, crc) for body, crc in rows)
             if not rows:
-                # The session was deleted meanwhile.
+                # The session was deleted while it was read.
                 return
             begin += count
             count = max(1, min(2 * count, BATCH_CHARACTERS * count // sum(len(body) for body, _ in rows)))
@@ -269,14 +269,14 @@ def _set_head(connection: apsw.Connection, name: str | bytes | None, to: Session
 
 
 def _insert_unknown(connection: apsw.Connection, name: str | bytes | None, events: Iterable[Event]) -> int:
-    """Insert the events that are not here yet; how many. The head is moved to each parent first, for the trigger."""
+    """Insert the new events and return how many. The head is moved to each parent first, as the trigger requires."""
     new = 0
     head: str | bytes | None = None
     for event in events:
         event_id, parent, body = to_sql(event.id), to_sql(event.parent), codec.encode(event)
-        here = connection.execute(queries.EVENT, (name, event_id)).get
-        if here is not None:
-            _check_same(here[0], body, event)
+        row = connection.execute(queries.EVENT, (name, event_id)).get
+        if row is not None:
+            _check_same(row[0], body, event)
             continue
         if parent is None or parent != head:
             if parent is not None and connection.execute(queries.EVENT_EXISTS, (name, parent)).get is None:
@@ -288,7 +288,7 @@ def _insert_unknown(connection: apsw.Connection, name: str | bytes | None, event
     return new
 
 
-def _check_same(here: str, body: str, event: Event) -> None:
-    """Compare two encodings of an event: an older tildone may have encoded the same event differently."""
-    if here != body and codec.decode(here) != event:
-        raise StoreError(f"another event {event.id!r} is here already")
+def _check_same(stored: str, body: str, event: Event) -> None:
+    """Compare the stored event with an imported one; an older tildone may have encoded the same event differently."""
+    if stored != body and codec.decode(stored) != event:
+        raise StoreError(f"the store has a different event {event.id!r}")

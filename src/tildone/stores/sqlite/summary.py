@@ -1,9 +1,8 @@
 """The summary of a session, read from a SQLite file without opening a store.
 
-Hooks ask at every stop and tool call of every agent whether there is anything to say; mostly there is not. The summary
-takes two indexed reads in the usual case, decodes no event and does not check the schema. It never writes, and waits
-for a lock only briefly. It is None where the file can't be read: then the caller opens the store, which also reports
-what is wrong with it.
+A hook runs at every stop and tool call of every agent, and usually has nothing to say. The summary usually takes two
+indexed reads, decodes no event and does not check the schema. Reading it never writes, and waits for a lock only
+briefly. If the file cannot be read, the summary is None: the caller then opens the store, which reports the error.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _SELECT_EVENT = "SELECT body, parent FROM events WHERE session = ? AND id = ?"
 
 
 def read_summary(path: str, session: str) -> SessionSummary | None:
-    """The summary of a session in the SQLite file at `path`; None where only opening the store can tell."""
+    """Return the summary of a session in the SQLite file at `path`; None if the store has to be opened instead."""
     try:
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
         connection.set_busy_timeout(LOCK_TIMEOUT_MS)

@@ -1,4 +1,4 @@
-"""A place to call the built-in tools at: a folder, a policy, and perhaps a person who is asked."""
+"""Calls the built-in tools in a folder, under a policy, with or without a UI that answers questions."""
 
 import asyncio
 import itertools
@@ -22,11 +22,11 @@ from tildone.stores.pi.session_file import header
 
 ANY_COMMAND = PermissionPolicy(allow=("bash",))
 
-_marks = itertools.count(1)
+_durations = itertools.count(1)
 
 
-class Person(NoUI):
-    """Somebody who watches, and answers what they are asked; when out of answers, they never do."""
+class AnsweringUI(NoUI):
+    """A UI that gives these answers in turn; questions after the last one stay open."""
 
     has_ui = True
 
@@ -48,7 +48,7 @@ class Person(NoUI):
 
 
 class NoModel:
-    """A model that is never asked."""
+    """A model that must not be called."""
 
     api = provider = id = "none"
 
@@ -59,16 +59,16 @@ class NoModel:
         """Nothing is open."""
 
 
-class Desk:
+class ToolBench:
     """The built-in tools in a folder."""
 
     def __init__(self, folder: Path, policy: PermissionPolicy = ANY_COMMAND, ui: UI | None = None) -> None:
         self.folder = folder
         self.tools = {tool.name: tool for tool in builtin_tools(policy)}
-        self.sit("session", ui)
+        self.switch_conversation("session", ui)
 
-    def sit(self, session: str, ui: UI | None = None) -> None:
-        """Go on in a session."""
+    def switch_conversation(self, session: str, ui: UI | None = None) -> None:
+        """Continue in another conversation."""
         transcript = Transcript(header(session, str(self.folder), 0), now=lambda: 0, new_id=lambda: "e")
         runtime = Runtime(
             model=NoModel(),
@@ -94,25 +94,25 @@ class Desk:
         return await self.call("bash", command=command, **more)
 
 
-def mark() -> str:
-    """A number of seconds to sleep that no other process sleeps, so that one who does can be found."""
-    return f"7777.{os.getpid()}{next(_marks):04d}"
+def unique_duration() -> str:
+    """Return a number of seconds that no other process sleeps, so that a sleeping process can be identified."""
+    return f"7777.{os.getpid()}{next(_durations):04d}"
 
 
-def sleepers(marked: str) -> list[int]:
-    """The processes that sleep so long."""
-    return [pid for pid in _processes() if marked in _facts(pid, "cmdline")]
+def sleeping_processes(duration: str) -> list[int]:
+    """Return the processes that sleep for this duration."""
+    return [pid for pid in _processes() if duration in _proc_strings(pid, "cmdline")]
 
 
-def marked_processes(marked: str) -> list[int]:
-    """The processes that were started with `MARK` in their environment."""
-    return [pid for pid in _processes() if f"MARK={marked}" in _facts(pid, "environ")]
+def marked_processes(duration: str) -> list[int]:
+    """Return the processes that have `MARK` with this value in their environment."""
+    return [pid for pid in _processes() if f"MARK={duration}" in _proc_strings(pid, "environ")]
 
 
-async def until(true: Callable[[], object], seconds: float = 5) -> None:
-    """Wait for something to be so."""
+async def wait_until(condition: Callable[[], object], seconds: float = 5) -> None:
+    """Wait until the condition is true."""
     async with asyncio.timeout(seconds):
-        while not true():  # noqa: ASYNC110  other processes set no events
+        while not condition():  # noqa: ASYNC110  other processes set no events
             await asyncio.sleep(0.01)
 
 
@@ -124,7 +124,7 @@ def _processes() -> list[int]:
     return [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
 
 
-def _facts(pid: int, kind: str) -> list[str]:
+def _proc_strings(pid: int, kind: str) -> list[str]:
     try:
         return Path(f"/proc/{pid}/{kind}").read_text(encoding="utf-8", errors="replace").split("\0")
     except OSError:

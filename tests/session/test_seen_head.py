@@ -1,4 +1,4 @@
-"""What a model knows of its plan, and what it can't know."""
+"""Which plan the model last saw."""
 
 import itertools
 
@@ -14,24 +14,24 @@ from tildone.value import replace
 ADD = {"mode": "append", "todos": [{"text": "a"}]}
 
 
-def listening(store: MemoryStore, knew: list[Plan | None], prefix: str = "e") -> Session:
-    """A session whose tools tell what the model knew before each call."""
+def recording_session(store: MemoryStore, knew: list[Plan | None], prefix: str = "e") -> Session:
+    """A session whose tools record which plan the model knew before each call."""
 
-    def telling(tool: Tool) -> Tool:
+    def recording(tool: Tool) -> Tool:
         def reply(done: CompletedCall) -> Reply:
             knew.append(done.known)
             return tool.reply(done)
 
         return replace(tool, reply=reply)
 
-    dialect: Dialect = replace(INDEXED, tools=tuple(map(telling, INDEXED.tools)))
+    dialect: Dialect = replace(INDEXED, tools=tuple(map(recording, INDEXED.tools)))
     return session_on(store, dialect, prefix=prefix)
 
 
-def test_a_model_knows_what_its_calls_came_to() -> None:
-    """And nothing before its first."""
+def test_a_model_knows_the_plan_after_its_calls() -> None:
+    """Before its first call, it knows none."""
     knew: list[Plan | None] = []
-    session = listening(MemoryStore(), knew)
+    session = recording_session(MemoryStore(), knew)
 
     session.call("write_todos", ADD)
     session.call("list_todos", {})
@@ -40,10 +40,10 @@ def test_a_model_knows_what_its_calls_came_to() -> None:
     assert session.seen_head == "e0"
 
 
-def test_what_a_person_did_meanwhile_the_model_can_not_know() -> None:
+def test_a_model_does_not_know_a_persons_edit_until_its_next_call() -> None:
     """It knows the plan as it was; after its call it knows the plan as it is."""
     knew: list[Plan | None] = []
-    session = listening(MemoryStore(), knew)
+    session = recording_session(MemoryStore(), knew)
     session.call("write_todos", ADD)
 
     session.change([Append((Task("by hand"),))])
@@ -53,16 +53,16 @@ def test_what_a_person_did_meanwhile_the_model_can_not_know() -> None:
     assert knew == [None, plan_of("a"), plan_of("a", "by hand")]
 
 
-def test_what_was_seen_can_be_taken_up_by_another_process() -> None:
-    """By the head that it stood at; an event that is gone is as good as nothing seen."""
+def test_the_seen_head_can_be_restored_by_another_process() -> None:
+    """An unknown event means that nothing was seen."""
     store = MemoryStore()
     knew: list[Plan | None] = []
-    first = listening(store, [])
+    first = recording_session(store, [])
     first.call("write_todos", ADD)
     first.change([Append((Task("by hand"),))])
 
     for number, head in zip(itertools.count(), (first.seen_head, "gone", None, "e1"), strict=False):
-        session = listening(store, knew, prefix=f"{number}-")
+        session = recording_session(store, knew, prefix=f"{number}-")
         session.set_seen_head(head)
         session.call("list_todos", {})
 
@@ -70,7 +70,7 @@ def test_what_was_seen_can_be_taken_up_by_another_process() -> None:
 
 
 def test_a_plan_can_be_looked_up_at_any_event() -> None:
-    """Without going there."""
+    """Without moving the head."""
     session = session_on()
     session.call("write_todos", ADD)
     session.call("write_todos", ADD)

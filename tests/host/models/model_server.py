@@ -1,16 +1,16 @@
-"""A model that answers from a script, on loopback, in the two streams that most providers speak.
+"""An HTTP server on loopback that answers model requests from a script, in the formats of OpenAI and Anthropic.
 
-It answers OpenAI chat completions under `/v1/chat/completions` and Anthropic messages under `/v1/messages`. A script is
-a list of turns, one a request:
+It serves OpenAI chat completions under `/v1/chat/completions` and Anthropic messages under `/v1/messages`. A script is
+a list of turns, one per request:
 
     {"text": "…"}   {"tool": "NAME", "args": {…}}   {"tools": [["NAME", {…}], …], "text": "…"}   {"thinking": "…", …}
     {"error": 429, "kind": "…", "retry_after": 3, "message": "…"}
 
 Arguments given as text are sent as they are, JSON or not. Any turn may have a `delay` (seconds before it is answered),
-`cut` (the connection breaks after so many events), `hold` (after so many events it waits until `go` is called, or the
-client has left), `breaks` (the kind of an error event that comes instead of the end), `ends` (why the answer ends, if
-not for the usual reason), `usage` (counts that differ from the usual), `model` (which answers) and, if it is the last,
-`repeat`. After the script is used up every answer is "Done.".
+`cut` (the connection breaks after so many events), `hold` (after so many events it waits until `release` is called or
+the client has disconnected), `breaks` (the type of an error event that replaces the end), `ends` (the stop reason, if
+not the default), `usage` (counts that differ from the default), `model` (the name of the model) and, in the last turn,
+`repeat`. After the end of the script every answer is "Done.".
 """
 
 import json
@@ -28,12 +28,12 @@ from typing import Any, Self
 Turn = dict[str, Any]
 Event = dict[str, Any]
 
-PATIENCE = 10.0
+HOLD_TIMEOUT_SECONDS = 10.0
 
 
 @dataclass
-class Asked:
-    """One request, and what became of it."""
+class ReceivedRequest:
+    """One request; `left` is set when the client disconnected before the end of the answer."""
 
     path: str
     headers: dict[str, str]
@@ -42,18 +42,18 @@ class Asked:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The conversation that the model was shown."""
+        """The messages of the request."""
         return list(self.body["messages"])
 
 
-class Wire:
-    """The server, while it is entered."""
+class ModelServer:
+    """The server, which runs inside a `with` statement."""
 
     def __init__(self, *script: Turn) -> None:
         self.script = script
-        self.asked: list[Asked] = []
+        self.requests: list[ReceivedRequest] = []
         self.held = threading.Event()
-        self._go = threading.Event()
+        self._released = threading.Event()
         self._lock = threading.Lock()
         self._server = _Server(self)
 
@@ -62,36 +62,36 @@ class Wire:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.go()
+        self.release()
         self._server.shutdown()
         self._server.server_close()
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The base URL."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
-    def go(self) -> None:
-        """Let answers that are held go on."""
-        self._go.set()
+    def release(self) -> None:
+        """Continue the answers that are on hold."""
+        self._released.set()
 
-    def take(self, asked: Asked) -> Turn:
-        """Note a request; the turn that answers it."""
+    def next_turn(self, request: ReceivedRequest) -> Turn:
+        """Record a request, and return the turn that answers it."""
         with self._lock:
-            number = len(self.asked)
-            self.asked.append(asked)
+            number = len(self.requests)
+            self.requests.append(request)
         if number < len(self.script):
             return self.script[number]
         return self.script[-1] if self.script and self.script[-1].get("repeat") else {"text": "Done."}
 
-    def hold(self, asked: Asked, connection: socket.socket) -> bool:
-        """Wait for `go`; False if the client left first."""
+    def hold(self, request: ReceivedRequest, connection: socket.socket) -> bool:
+        """Wait for `release`; return False if the client disconnected first."""
         self.held.set()
-        until = time.monotonic() + PATIENCE
-        while not self._go.is_set() and time.monotonic() < until:
+        until = time.monotonic() + HOLD_TIMEOUT_SECONDS
+        while not self._released.is_set() and time.monotonic() < until:
             readable, _, _ = select.select([connection], [], [], 0.005)
             if readable and not _peek(connection):
-                asked.left.set()
+                request.left.set()
                 return False
         return True
 
@@ -99,9 +99,9 @@ class Wire:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, scripted: ModelServer) -> None:
         super().__init__(("127.0.0.1", 0), _Answering)
-        self.wire = wire
+        self.scripted = scripted
 
 
 class _Answering(BaseHTTPRequestHandler):
@@ -110,20 +110,20 @@ class _Answering(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        asked = Asked(self.path, dict(self.headers.items()), body)
-        turn = self.server.wire.take(asked)
+        request = ReceivedRequest(self.path, dict(self.headers.items()), body)
+        turn = self.server.scripted.next_turn(request)
         time.sleep(turn.get("delay", 0))
         try:
             if "error" in turn:
                 self._refuse(turn)
             else:
-                self._answer(asked, turn, f"{len(self.server.wire.asked)}")
+                self._answer(request, turn, f"{len(self.server.scripted.requests)}")
         except OSError:
-            asked.left.set()
+            request.left.set()
             self.close_connection = True
 
     def _refuse(self, turn: Turn) -> None:
@@ -138,7 +138,7 @@ class _Answering(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def _answer(self, asked: Asked, turn: Turn, name: str) -> None:
+    def _answer(self, request: ReceivedRequest, turn: Turn, name: str) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
@@ -149,7 +149,7 @@ class _Answering(BaseHTTPRequestHandler):
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)
                 return
-            if number == turn.get("hold") and not self.server.wire.hold(asked, self.connection):
+            if number == turn.get("hold") and not self.server.scripted.hold(request, self.connection):
                 self.close_connection = True
                 return
             self._chunk(event.encode())
@@ -161,7 +161,7 @@ class _Answering(BaseHTTPRequestHandler):
 
 
 def chat_completions(turn: Turn, name: str) -> Iterator[str]:
-    """A turn as the events of an OpenAI chat completion."""
+    """Return a turn as the events of an OpenAI chat completion."""
     base: Event = {"id": f"chatcmpl-{name}", "object": "chat.completion.chunk", "created": 1}
     base |= {"model": turn.get("model", "scripted")}
     calls = calls_of(turn)
@@ -170,14 +170,14 @@ def chat_completions(turn: Turn, name: str) -> Iterator[str]:
         return f"data: {json.dumps({**base, 'choices': [{'index': 0, 'delta': delta, 'finish_reason': ends}]})}\n\n"
 
     yield said({"role": "assistant", "content": ""})
-    for piece in pieces(turn.get("thinking", "")):
+    for piece in split_words(turn.get("thinking", "")):
         yield said({"reasoning_content": piece})
-    for piece in pieces(turn.get("text", "")):
+    for piece in split_words(turn.get("text", "")):
         yield said({"content": piece})
     for index, (tool, arguments) in enumerate(calls):
         start = {"id": f"call_{name}_{index}", "type": "function", "function": {"name": tool, "arguments": ""}}
         yield said({"tool_calls": [{"index": index, **start}]})
-        for half in halves(arguments):
+        for half in split_in_half(arguments):
             yield said({"tool_calls": [{"index": index, "function": {"arguments": half}}]})
     if kind := turn.get("breaks"):
         yield f"data: {json.dumps({'error': {'type': kind, 'message': kind}})}\n\n"
@@ -188,7 +188,7 @@ def chat_completions(turn: Turn, name: str) -> Iterator[str]:
 
 
 def anthropic_messages(turn: Turn, name: str) -> Iterator[str]:
-    """A turn as the events of an Anthropic message."""
+    """Return a turn as the events of an Anthropic message."""
     calls = calls_of(turn)
     usage = {"input_tokens": 10, "output_tokens": 5, **turn.get("usage", {})}
     message: Event = {"id": f"msg_{name}", "type": "message", "role": "assistant", "content": []}
@@ -208,31 +208,31 @@ def anthropic_messages(turn: Turn, name: str) -> Iterator[str]:
 
 
 def anthropic_blocks(turn: Turn, calls: list[tuple[str, str]], name: str) -> Iterator[tuple[Event, list[Event]]]:
-    """The blocks of a message: how each begins, and what is added to it."""
+    """Return the blocks of a message: the start of each, and its deltas."""
     if thinking := turn.get("thinking"):
-        thought: list[Event] = [{"type": "thinking_delta", "thinking": piece} for piece in pieces(thinking)]
+        thought: list[Event] = [{"type": "thinking_delta", "thinking": piece} for piece in split_words(thinking)]
         signature = {"type": "signature_delta", "signature": "c2lnbmVk"}
         yield {"type": "thinking", "thinking": "", "signature": ""}, [*thought, signature]
     if text := turn.get("text"):
-        yield {"type": "text", "text": ""}, [{"type": "text_delta", "text": piece} for piece in pieces(text)]
+        yield {"type": "text", "text": ""}, [{"type": "text_delta", "text": piece} for piece in split_words(text)]
     for index, (tool, arguments) in enumerate(calls):
         start = {"type": "tool_use", "id": f"toolu_{name}_{index}", "name": tool, "input": {}}
-        yield start, [{"type": "input_json_delta", "partial_json": half} for half in halves(arguments)]
+        yield start, [{"type": "input_json_delta", "partial_json": half} for half in split_in_half(arguments)]
 
 
 def calls_of(turn: Turn) -> list[tuple[str, str]]:
-    """The tools that a turn calls, each with its arguments as text."""
+    """Return the tool calls of a turn, each with its arguments as text."""
     calls = turn.get("tools") or ([[turn["tool"], turn.get("args", {})]] if "tool" in turn else [])
     return [(name, args if isinstance(args, str) else json.dumps(args)) for name, args in calls]
 
 
-def pieces(text: str) -> list[str]:
-    """Text word by word."""
+def split_words(text: str) -> list[str]:
+    """Split a text into words with their spaces."""
     return re.findall(r"\s*\S+\s*?(?=\s|$)", text)
 
 
-def halves(text: str) -> list[str]:
-    """Text in two pieces."""
+def split_in_half(text: str) -> list[str]:
+    """Split a text in two."""
     middle = len(text) // 2
     return [text[:middle], text[middle:]]
 

@@ -1,4 +1,4 @@
-"""What a person wants of an agent: that it goes on, pauses or stops."""
+"""Directives: whether an agent continues, pauses or stops."""
 
 import pytest
 
@@ -11,18 +11,18 @@ from tildone.session import Session
 ADD_TWO = {"mode": "append", "todos": [{"text": "a"}, {"text": "b"}]}
 
 
-def working() -> Session:
+def session_with_two_tasks() -> Session:
     session = session_on()
     session.call("write_todos", ADD_TWO)
     return session
 
 
-@pytest.mark.parametrize("course", [Directive.PAUSE, Directive.STOP])
-def test_a_paused_agent_is_left_alone_until_it_may_go_on(course: Directive) -> None:
-    """A change of the plan meanwhile does not end the pause."""
-    session = working()
+@pytest.mark.parametrize("directive", [Directive.PAUSE, Directive.STOP])
+def test_a_paused_agent_is_left_alone_until_the_directive_is_go(directive: Directive) -> None:
+    """A change of the plan does not end the pause."""
+    session = session_with_two_tasks()
 
-    assert session.set_directive(course)
+    assert session.set_directive(directive)
     paused = session.turn_ended().decision
     session.call("edit_todos", {"action": "start", "indices": [0]})
     still = session.turn_ended().decision
@@ -32,9 +32,9 @@ def test_a_paused_agent_is_left_alone_until_it_may_go_on(course: Directive) -> N
     assert isinstance(session.turn_ended().decision, GoOn)
 
 
-def test_a_course_that_is_set_already_is_not_set_again() -> None:
-    """Nothing is written, and the caller is told."""
-    session = working()
+def test_setting_the_current_directive_again_changes_nothing() -> None:
+    """Nothing is written, and the result is False."""
+    session = session_with_two_tasks()
     assert not session.set_directive(Directive.GO)
     session.set_directive(Directive.PAUSE)
     head = session.state.head
@@ -44,9 +44,9 @@ def test_a_course_that_is_set_already_is_not_set_again() -> None:
     assert session.state.head == head
 
 
-def test_an_agent_that_was_let_go_may_be_kept_going_again() -> None:
-    """Every count begins anew."""
-    session = working()
+def test_go_resets_every_count_after_a_bound_was_reached() -> None:
+    """The agent is nudged again."""
+    session = session_with_two_tasks()
     for _ in range(21):
         session.turn_ended()
     assert session.turn_ended().decision == GiveUp(Bound.NUDGES, 20)
@@ -57,9 +57,9 @@ def test_an_agent_that_was_let_go_may_be_kept_going_again() -> None:
     assert isinstance(session.turn_ended().decision, GoOn)
 
 
-def test_a_pause_does_not_go_back_with_the_plan() -> None:
-    """A person pauses the agent, undoes what it did, and redoes it: the agent stays where it is."""
-    session = working()
+def test_undo_and_redo_keep_a_pause() -> None:
+    """A person pauses the agent, undoes its change, and redoes it."""
+    session = session_with_two_tasks()
     session.call("edit_todos", {"action": "complete", "indices": [0]})
     done = session.plan
     session.set_directive(Directive.PAUSE)
@@ -73,9 +73,9 @@ def test_a_pause_does_not_go_back_with_the_plan() -> None:
     assert paused == session.turn_ended().decision == Rest(RestReason.PAUSED)
 
 
-def test_a_pause_holds_before_the_first_event_too() -> None:
+def test_undoing_the_first_event_keeps_the_directive() -> None:
     """Where there is no plan, and where one is found again."""
-    session = working()
+    session = session_with_two_tasks()
     session.set_directive(Directive.STOP)
 
     emptied = session.undo().after
@@ -86,9 +86,9 @@ def test_a_pause_holds_before_the_first_event_too() -> None:
     assert session.state.directive is Directive.STOP
 
 
-def test_a_pause_was_not_there_when_it_was_not() -> None:
-    """Going to a place from before brings the course of now, not the one of then."""
-    session = working()
+def test_checkout_keeps_the_current_directive() -> None:
+    """The directive that was in force at that event does not return."""
+    session = session_with_two_tasks()
     session.set_directive(Directive.PAUSE)
     paused = session.state.head or ""
     session.set_directive(Directive.GO)

@@ -1,4 +1,4 @@
-"""A session that is not alone: what it thought of may be out of date, and it never answers from that."""
+"""Concurrent sessions: decisions are never based on a stale state."""
 
 from tests.plans import COMPLETED, plan_of, session_on
 from tildone.core.ops import Append, At, Mark
@@ -6,8 +6,8 @@ from tildone.core.plan import Task
 from tildone.stores.memory import MemoryStore
 
 
-def test_a_change_is_thought_of_again_when_somebody_was_faster() -> None:
-    """Both changes are kept."""
+def test_a_change_is_applied_again_if_another_writer_was_faster() -> None:
+    """Both changes are applied."""
     store = MemoryStore()
     mine, theirs = session_on(store, prefix="mine"), session_on(store, prefix="theirs")
     mine.change([Append((Task("one"),))])
@@ -19,8 +19,8 @@ def test_a_change_is_thought_of_again_when_somebody_was_faster() -> None:
     assert mine.plan == theirs.plan == plan_of("one", "two", "three")
 
 
-def test_nothing_is_refused_for_what_is_no_longer_so() -> None:
-    """The position was out of range when this session last looked."""
+def test_a_stale_state_causes_no_fault() -> None:
+    """The position was out of range in the state that this session read last."""
     store = MemoryStore()
     mine, theirs = session_on(store, prefix="mine"), session_on(store, prefix="theirs")
     mine.change([Append((Task("one"),))])
@@ -32,8 +32,8 @@ def test_nothing_is_refused_for_what_is_no_longer_so() -> None:
     assert outcome.after.tasks[1] == Task("two", COMPLETED)
 
 
-def test_what_is_already_so_is_judged_by_how_it_is_now() -> None:
-    """A change that would have been none when this session last looked is one by now."""
+def test_whether_a_change_changes_anything_is_decided_on_the_current_state() -> None:
+    """It would have changed nothing in the state that this session read last."""
     store = MemoryStore()
     mine, theirs = session_on(store, prefix="mine"), session_on(store, prefix="theirs")
     mine.change([Append((Task("one"),))])

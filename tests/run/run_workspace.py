@@ -1,0 +1,50 @@
+"""Plan files, conversation files and the environment of `tildone run` in tests."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.cli.person import Person
+from tests.host.models.model_server import ModelServer, Turn
+
+CHAT, ANTHROPIC = "openai-chat:scripted", "anthropic:scripted"
+ALLOW_ALL = ("--allow", "*")
+
+WRITE: Turn = {"tool": "write_todos", "args": {"mode": "replace", "todos": [{"text": "One"}, {"text": "Two"}]}}
+
+
+def write_plan(person: Person, text: str, name: str = "plan.md") -> str:
+    """Write a file to the person's folder, and return its name."""
+    (person.folder / name).write_text(text, encoding="utf-8")
+    return name
+
+
+def provider_environment(server: ModelServer) -> dict[str, str]:
+    """Return the environment variables that connect both providers to this server."""
+    return {
+        "OPENAI_BASE_URL": f"{server.url}/v1",
+        "OPENAI_API_KEY": "none",
+        "ANTHROPIC_BASE_URL": server.url,
+        "ANTHROPIC_API_KEY": "none",
+    }
+
+
+def json_lines(out: str) -> list[dict[str, Any]]:
+    """Parse one JSON object per line."""
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def conversation_files(person: Person) -> list[Path]:
+    """Return the conversation files, oldest first."""
+    return sorted(person.home.rglob("*.jsonl"))
+
+
+def conversation_entries(file: Path) -> list[dict[str, Any]]:
+    """Return the records of a conversation file, its header first."""
+    return json_lines(file.read_text(encoding="utf-8"))
+
+
+def statuses(person: Person, session: str) -> str:
+    """Return the signs of a session's tasks."""
+    shown = person.says("todo", "--session", session)
+    return "".join(line.strip()[0] for line in shown.splitlines() if " [" in line)

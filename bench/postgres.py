@@ -48,7 +48,7 @@ def rows(rounds: int, length: int, *, crowd: float = 1) -> Iterator[Row]:
         acts: list[Callable[[], list[Act]]] = [
             lambda: [appending(running, one), bare_insert(running, one)],
             lambda: [reading(running, one, length), reading(running, other, SHORT)],
-            lambda: [*hearing(running, one, sessions, waiters), bare_notify(running, one)],
+            lambda: [*notifying(running, one, sessions, waiters), bare_notify(running, one)],
         ]
         for row, prepared in zip(table, acts, strict=True):
             took, *_, bare = medians(prepared(), rounds)
@@ -58,47 +58,47 @@ def rows(rounds: int, length: int, *, crowd: float = 1) -> Iterator[Row]:
 def appending(running: ExitStack, url: str) -> Act:
     """Append an event of ten tasks after a known head."""
     store = opened(running, url)
-    events = event_after_event()
+    events = successive_events()
     return lambda: store.append("/home/me/projects/one", next(events))
 
 
 def bare_insert(running: ExitStack, url: str) -> Act:
     """The minimum that the server does to store such an event: one row in a one-column table."""
-    import psycopg  # noqa: PLC0415  where it is missing, the rows are left out
+    import psycopg  # noqa: PLC0415  without it, the rows are skipped
 
     connection = running.enter_context(closing(psycopg.connect(url, autocommit=True)))
     connection.execute("CREATE TABLE log (body text)")
-    body = codec.encode(next(event_after_event()))
+    body = codec.encode(next(successive_events()))
     return lambda: connection.execute("INSERT INTO log VALUES (%s)", (body,))
 
 
 def reading(running: ExitStack, url: str, length: int) -> Act:
     """Read the plan in a new session on an open store."""
     store = opened(running, url)
-    events = event_after_event()
-    taken = [next(events) for _ in range(length)]
-    store.import_events("bench", taken, SessionHead(taken[-1].id))
+    events = successive_events()
+    imported = [next(events) for _ in range(length)]
+    store.import_events("bench", imported, SessionHead(imported[-1].id))
     return lambda: session_on(store, "bench").plan
 
 
-def hearing(running: ExitStack, url: str, sessions: int, waiters: int) -> tuple[Act, Act]:
-    """A change until its only waiter is notified; and a change without a waiter."""
+def notifying(running: ExitStack, url: str, sessions: int, waiters: int) -> tuple[Act, Act]:
+    """Return a change that ends when its only waiter is notified, and a change without a waiter."""
     store, watching = opened(running, url), opened(running, url)
-    histories = [(f"session {number}", event_after_event()) for number in range(sessions)]
+    histories = [(f"session {number}", successive_events()) for number in range(sessions)]
     for name, events in histories:
         store.append(name, next(events))
-    heard: Notifications = SimpleQueue()
+    notifications: Notifications = SimpleQueue()
     watched = histories[:: sessions // waiters]
     for name, _ in watched:
-        Thread(target=follow, args=(watching, name, heard), daemon=True).start()
-        assert heard.get(timeout=WAIT_TIMEOUT_SECONDS) == f"{name} stands at {0:020}"
+        Thread(target=follow, args=(watching, name, notifications), daemon=True).start()
+        assert notifications.get(timeout=WAIT_TIMEOUT_SECONDS) == f"{name} is at {0:020}"
     turns, others = cycle(watched), cycle(history for history in histories if history not in watched)
 
     def change() -> None:
         name, events = next(turns)
         event = next(events)
         store.append(name, event)
-        assert heard.get(timeout=WAIT_TIMEOUT_SECONDS) == f"{name} stands at {event.id}"
+        assert notifications.get(timeout=WAIT_TIMEOUT_SECONDS) == f"{name} is at {event.id}"
 
     def change_unwatched() -> None:
         name, events = next(others)
@@ -107,35 +107,35 @@ def hearing(running: ExitStack, url: str, sessions: int, waiters: int) -> tuple[
     return change, change_unwatched
 
 
-def follow(store: Store, session: str, heard: Notifications) -> None:
+def follow(store: Store, session: str, notifications: Notifications) -> None:
     """Report every head that the session moves to."""
     head = None
     try:
         while store.wait(session, head, WAIT_TIMEOUT_SECONDS):
             head = store.session_head(session).head
-            heard.put(f"{session} stands at {head}")
+            notifications.put(f"{session} is at {head}")
     except StoreError:
         return  # the store was closed: the benchmark is over
 
 
 def bare_notify(running: ExitStack, url: str) -> Act:
     """The minimum for a notified change: one inserted row and a NOTIFY to one listening connection."""
-    import psycopg  # noqa: PLC0415  where it is missing, the rows are left out
+    import psycopg  # noqa: PLC0415  without it, the rows are skipped
 
-    speaker, listener = (running.enter_context(closing(psycopg.connect(url, autocommit=True))) for _ in range(2))
-    heard: Notifications = SimpleQueue()
-    body = codec.encode(next(event_after_event()))
+    notifier, listener = (running.enter_context(closing(psycopg.connect(url, autocommit=True))) for _ in range(2))
+    notifications: Notifications = SimpleQueue()
+    body = codec.encode(next(successive_events()))
     listener.execute("LISTEN bare")
 
     def listen() -> None:
-        for told in listener.notifies():
-            heard.put(told.payload)
-            if told.payload == "the end":
+        for notification in listener.notifies():
+            notifications.put(notification.payload)
+            if notification.payload == "the end":
                 return
 
     def notify(word: str = "something") -> None:
-        speaker.execute("WITH kept AS (INSERT INTO log VALUES (%s)) SELECT pg_notify('bare', %s)", (body, word))
-        assert heard.get(timeout=WAIT_TIMEOUT_SECONDS) == word
+        notifier.execute("WITH stored AS (INSERT INTO log VALUES (%s)) SELECT pg_notify('bare', %s)", (body, word))
+        assert notifications.get(timeout=WAIT_TIMEOUT_SECONDS) == word
 
     Thread(target=listen, daemon=True).start()
     running.callback(notify, "the end")
@@ -146,7 +146,7 @@ def opened(running: ExitStack, url: str) -> Store:
     return running.enter_context(closing(open_store(Settings(store=parse_address(url), session="", project=""))))
 
 
-def event_after_event() -> Iterator[Event]:
+def successive_events() -> Iterator[Event]:
     parent = None
     for number in count():
         event = Event(f"{number:020}", parent, 1_800_000_000_000 + number, Actor.AGENT, FACT)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tildone.errors import UsageError
+from tildone.errors import UsageError, nearest
 from tildone.log.address import StoreAddress, parse_address
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
@@ -219,15 +219,6 @@ def _either(key: str) -> str:
 
 def _flag(key: str) -> str:
     return key.replace("_", "-")
-
-
-def nearest(word: str, known: tuple[str, ...]) -> str:
-    """Return a hint for an unknown word: the closest known one, else all of them."""
-    # Late, because it is only needed for an error message.
-    from difflib import get_close_matches  # noqa: PLC0415  see above
-
-    close = get_close_matches(word, known, 1)
-    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
 
 
 def _absolute(path: str, folder: str) -> str:

@@ -63,3 +63,12 @@ class StoreDamaged(StoreError):
 
 class StoreTooNew(StoreError):
     """The store was written by a newer tildone than this one."""
+
+
+def nearest(word: str, known: tuple[str, ...]) -> str:
+    """Return a hint for an unknown word: the closest known one, else all of them."""
+    # Late, because it is only needed for an error message.
+    from difflib import get_close_matches  # noqa: PLC0415  see above
+
+    close = get_close_matches(word, known, 1)
+    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"

@@ -80,7 +80,7 @@ def is_ready(request: ReceivedRequest, turn: Turn) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class InstalledClient:
     """A client with tildone installed, in a workspace of its own."""
 
     name: str
@@ -170,15 +170,15 @@ class Inside:
         return [(task.text, task.status.value) for task in plan.tasks]
 
 
-def install(name: str, sandbox: Sandbox, scope: str = "user") -> Inside:
+def install(name: str, sandbox: Sandbox, scope: str = "user") -> InstalledClient:
     """Install tildone into a client that only knows the address of its model."""
     start = AGENTS[name](sandbox, TASK)
-    inside = Inside(name, sandbox, start, scope)
+    client = InstalledClient(name, sandbox, start, scope)
     if name == "opencode":
         for folder in (sandbox.home / ".config" / "opencode", sandbox.work / ".opencode"):
             _as_after_a_first_start(folder)
-    inside.tildone("install", name, "--scope", scope)
-    return inside
+    client.tildone("install", name, "--scope", scope)
+    return client
 
 
 def _as_after_a_first_start(folder: Path) -> None:
@@ -217,10 +217,10 @@ def last_message(request: ReceivedRequest) -> str:
 
 
 @contextlib.contextmanager
-def serving(inside: Inside) -> Iterator["Server"]:
+def serving(client: InstalledClient) -> Iterator["Server"]:
     """The server of opencode, as its terminal, desktop and web clients use it."""
-    assert inside.name == "opencode"
-    with inside.supervised(["opencode", "serve", "--port", "0"]) as process:
+    assert client.name == "opencode"
+    with client.supervised(["opencode", "serve", "--port", "0"]) as process:
         assert process.stdout
         for line in process.stdout:
             if b"http://" in line:
@@ -253,7 +253,7 @@ class Server:
         raise AssertionError("the server has closed the stream of events")
 
     def begin(self) -> str:
-        """Launch another conversation."""
+        """Start another conversation."""
         session: str = self._post("/session", {})["id"]
         return session
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.person import PROGRAM
 from tests.clients.agents import Sandbox
-from tests.clients.inside import CLIENTS, Inside, install, program
+from tests.clients.inside import CLIENTS, InstalledClient, install, program
 from tests.clients.model import Model
 
 pytestmark = pytest.mark.slow
@@ -38,34 +38,34 @@ def test_a_client_works_with_a_tildone_that_is_something_else(
 ) -> None:
     """A command that fails, prints garbage, or never ends."""
     with Model({"text": "Hello from the script."}) as model:
-        inside = install(name, make_sandbox(model))
-        inside.rewrite(str(PROGRAM), str(program(tmp_path / "bin", WRONG[wrong])))
+        client = install(name, make_sandbox(model))
+        client.rewrite(str(PROGRAM), str(program(tmp_path / "bin", WRONG[wrong])))
         if wrong == "hangs":
-            inside = with_short_timeouts(inside)
-        check_unaffected(inside, model)
+            client = with_short_timeouts(client)
+        check_unaffected(client, model)
 
 
 @in_every_client
 def test_a_client_works_where_plans_cannot_be_kept(name: str, make_sandbox: MakeSandbox) -> None:
     """A tool call reports it, if the tool is there at all; hooks stay silent."""
     with Model({"text": "Hello from the script."}) as model:
-        inside = install(name, make_sandbox(model))
-        (inside.data / "tildone.db").mkdir(parents=True)
-        check_unaffected(inside, model)
+        client = install(name, make_sandbox(model))
+        (client.data / "tildone.db").mkdir(parents=True)
+        check_unaffected(client, model)
 
 
-def with_short_timeouts(inside: Inside) -> Inside:
+def with_short_timeouts(client: InstalledClient) -> InstalledClient:
     """Shorten the timeouts of the client, and return it."""
-    for installed, short in TIMEOUTS[inside.name].items():
-        inside.rewrite(installed, short)
+    for installed, short in TIMEOUTS[client.name].items():
+        client.rewrite(installed, short)
     # The tests make Claude Code wait for its MCP servers, which it does not do by default.
-    environ = inside.start.environ | {"MCP_TIMEOUT": "1000"}
-    return replace(inside, start=replace(inside.start, environ=environ))
+    environ = client.start.environ | {"MCP_TIMEOUT": "1000"}
+    return replace(client, start=replace(client.start, environ=environ))
 
 
-def check_unaffected(inside: Inside, model: Model) -> None:
+def check_unaffected(client: InstalledClient, model: Model) -> None:
     """Check that the client works as it does without tildone."""
-    result = inside.run()
+    result = client.run()
 
     assert result.code == 0, result
     assert result.out.strip() == "Hello from the script.", result

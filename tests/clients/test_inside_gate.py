@@ -6,7 +6,17 @@ from collections.abc import Callable
 import pytest
 
 from tests.clients.agents import Sandbox
-from tests.clients.inside import CLIENTS, GO_ON, TASK, WAIT, Inside, PatientModel, install, last_message, serving
+from tests.clients.inside import (
+    CLIENTS,
+    GO_ON,
+    TASK,
+    WAIT,
+    InstalledClient,
+    PatientModel,
+    install,
+    last_message,
+    serving,
+)
 from tests.clients.model import Model, offered_tools
 from tests.host.models.model_server import Turn
 
@@ -25,41 +35,41 @@ in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
 @in_every_client
 def test_an_agent_that_stops_early_is_continued_until_its_plan_is_done(name: str, make_sandbox: MakeSandbox) -> None:
-    """The model gets the tool, is notified to continue, and the client ends by itself when nothing is open."""
+    """The model gets the tool, is told to continue, and the client ends by itself when nothing is open."""
     with PatientModel(PLAN, STOP, FINISH, ALL, wait=WAIT.get(name)) as model:
-        inside = install(name, make_sandbox(model))
-        output = run_to_end(inside, stops=2)
+        client = install(name, make_sandbox(model))
+        output = run_to_end(client, stops=2)
 
     assert output.strip().endswith("All of it is done.") or name == "opencode"
     assert [tool for tool in offered_tools(model.requests[0].body) if tool.endswith("todo")] != []
     assert [GO_ON in last_message(request) for request in model.requests] == [False, False, True, False]
     assert last_message(model.requests[2]).count("1 Write the parser") == 1
-    assert inside.tasks == [("Write the parser", "completed"), ("Wire it up", "completed")]
+    assert client.tasks == [("Write the parser", "completed"), ("Wire it up", "completed")]
 
 
 @in_every_client
 def test_an_agent_that_makes_no_progress_is_released(name: str, make_sandbox: MakeSandbox) -> None:
     """After a few nudges. tildone is installed for the project only."""
     with PatientModel(PLAN, {**STOP, "repeat": True}, wait=WAIT.get(name)) as model:
-        inside = install(name, trusted(name, make_sandbox(model)), "project")
-        run_to_end(inside, stops=1 + NUDGES, notified=True)
+        client = install(name, trusted(name, make_sandbox(model)), "project")
+        run_to_end(client, stops=1 + NUDGES, notified=True)
 
     assert [GO_ON in last_message(request) for request in model.requests] == [False, False] + [True] * NUDGES
-    assert inside.tasks == [("Write the parser", "pending"), ("Wire it up", "pending")]
-    assert "gave up: stopped 3 times more with the same words" in inside.tildone("log")
+    assert client.tasks == [("Write the parser", "pending"), ("Wire it up", "pending")]
+    assert "gave up: stopped 3 times more with the same words" in client.tildone("log")
 
 
-def run_to_end(inside: Inside, stops: int, *, notified: bool = False) -> str:
+def run_to_end(client: InstalledClient, stops: int, *, notified: bool = False) -> str:
     """Run the client on the task until the gate lets it stop, and return its output.
 
     For opencode, wait for this number of stops, and then for a notice to the person if `notified`.
     """
-    if inside.name != "opencode":
-        result = inside.run()
+    if client.name != "opencode":
+        result = client.run()
         assert result.code == 0, result
         return result.out
     # `opencode run` ends at the first stop; its other clients use a server, which the gate can continue.
-    with serving(inside) as server:
+    with serving(client) as server:
         server.say(TASK)
         for _ in range(stops):
             server.until("session.idle")

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.person import PROGRAM
 from tests.clients.agents import Sandbox, talking
 from tests.clients.conversations import prompt_and_wait
-from tests.clients.inside import GO_ON, TASK, Inside, install, last_message, serving
+from tests.clients.inside import GO_ON, TASK, InstalledClient, install, last_message, serving
 from tests.clients.model import Model
 from tests.host.models.model_server import Turn
 
@@ -72,30 +72,30 @@ def test_the_plan_follows_the_clients_own_list_and_the_agent_is_continued_until_
     name = case.partition("-")[0]
     write, tick = LISTS[case]
     with Model(write, {"text": "I stop folder."}, tick, {"text": "All of it is done."}) as model:
-        inside = with_its_list(install(name, make_sandbox(model)), case)
-        run_to_end(inside)
+        client = with_its_list(install(name, make_sandbox(model)), case)
+        run_to_end(client)
 
     assert [GO_ON in last_message(request) for request in model.requests] == [False, False, True, False]
     nudge = last_message(model.requests[2])
     assert f"- {PARSER}" in nudge
     assert "todo tool" not in nudge
-    assert inside.tasks == [(PARSER, "completed"), (WIRE, "completed")]
+    assert client.tasks == [(PARSER, "completed"), (WIRE, "completed")]
 
 
 def test_the_status_line_of_claude_code_is_the_plan(make_sandbox: MakeSandbox) -> None:
     """The installed command with the input of Claude Code, which calls it only at a terminal."""
     with Model({"tool": "todo", "args": {"add": [PARSER, WIRE]}}, {"text": "Which one first?"}) as model:
-        inside = install("claude", make_sandbox(model))
-        result = inside.run()
-        settings = json.loads((inside.sandbox.home / ".claude" / "settings.json").read_text(encoding="utf-8"))
+        client = install("claude", make_sandbox(model))
+        result = client.run()
+        settings = json.loads((client.sandbox.home / ".claude" / "settings.json").read_text(encoding="utf-8"))
         program, *words = shlex.split(settings["statusLine"]["command"])
-        folder = str(inside.sandbox.work)
+        folder = str(client.sandbox.work)
         status_input = {
             "session_id": "another",
             "cwd": folder,
             "workspace": {"current_dir": folder, "project_dir": folder},
         }
-        line = inside.tildone(*words, given=json.dumps(status_input))
+        line = client.tildone(*words, given=json.dumps(status_input))
 
     assert (result.code, program) == (0, str(PROGRAM)), result
     assert line == f"✓ 0/2 · 1 {PARSER}\n"
@@ -105,30 +105,30 @@ def test_pi_shows_the_plan_in_its_footer(make_sandbox: MakeSandbox) -> None:
     """It is updated at the start and after every call."""
     finish: Turn = {"tool": "todo", "args": {"done": 1}}
     with Model({"tool": "todo", "args": {"add": [PARSER, WIRE]}}, finish, {"text": "Which one next?"}) as model:
-        inside = install("pi", make_sandbox(model))
-        command = [*inside.start.command[: inside.start.command.index("-p")], "--mode", "rpc"]
-        with talking(command, cwd=inside.sandbox.work, env=inside.environ) as pi:
+        client = install("pi", make_sandbox(model))
+        command = [*client.start.command[: client.start.command.index("-p")], "--mode", "rpc"]
+        with talking(command, cwd=client.sandbox.work, env=client.environ) as pi:
             prompt_and_wait(pi, TASK)
 
     lines = [record.get("statusText") for record in pi.records if record.get("method") == "setStatus"]
     assert [line for line in lines if line] == [f"✓ 0/2 · 1 {PARSER}", f"✓ 1/2 · 2 {WIRE}"]
 
 
-def with_its_list(inside: Inside, case: str) -> Inside:
+def with_its_list(client: InstalledClient, case: str) -> InstalledClient:
     """Enable the client's own list."""
     if case == "codex":
-        inside.rewrite('model = "scripted"', 'model = "scripted"\ntools.update_plan = {enabled = true}')
+        client.rewrite('model = "scripted"', 'model = "scripted"\ntools.update_plan = {enabled = true}')
     if case == "claude-todos":
-        inside.start.environ["CLAUDE_CODE_ENABLE_TASKS"] = "0"
-    return inside
+        client.start.environ["CLAUDE_CODE_ENABLE_TASKS"] = "0"
+    return client
 
 
-def run_to_end(inside: Inside) -> None:
-    if inside.name == "opencode":
-        with serving(inside) as server:
+def run_to_end(client: InstalledClient) -> None:
+    if client.name == "opencode":
+        with serving(client) as server:
             server.say(TASK)
             server.until("session.idle")
             server.until("session.idle")
         return
-    result = inside.run()
+    result = client.run()
     assert (result.code, result.out.strip().splitlines()[-1]) == (0, "All of it is done."), result

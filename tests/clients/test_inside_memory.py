@@ -33,10 +33,10 @@ def test_a_plan_is_there_again_after_a_restart_and_after_a_resume(name: str, mak
     """The first request contains the open tasks; once none is open, the agent is not continued."""
     finish: Turn = {"tool": "todo", "args": {"done": 2}}
     with PatientModel(PLAN, ASKS, {"tool": "todo", "args": {"done": 1}}, ASKS, finish, wait=WAIT.get(name)) as model:
-        inside = install(name, make_sandbox(model))
-        results = [inside.run(), inside.run("Where were we?")]
+        client = install(name, make_sandbox(model))
+        results = [client.run(), client.run("Where were we?")]
         asked_before = len(model.requests)
-        results.append(inside.run("And now?", resume=True))
+        results.append(client.run("And now?", resume=True))
 
     assert [result.code for result in results] == [0, 0, 0], results
     assert asked_before == 4
@@ -47,7 +47,7 @@ def test_a_plan_is_there_again_after_a_restart_and_after_a_resume(name: str, mak
     assert "Where were we?" in resumed
     assert len(model.requests) == 6
     assert [GO_ON in without_tools(request) for request in model.requests] == [False] * 6
-    assert inside.tasks == [("Write the parser", "completed"), ("Wire it up", "completed")]
+    assert client.tasks == [("Write the parser", "completed"), ("Wire it up", "completed")]
 
 
 @in_every_client
@@ -58,18 +58,18 @@ def test_two_sessions_in_one_folder_have_plans_of_their_own(name: str, make_sand
         "Second errand.": [{"tool": "todo", "args": {"add": ["Theirs"]}}, {"tool": "todo", "args": {"done": 1}}],
     }
     with TwoAgentModel(scripts, wait=WAIT.get(name)) as model:
-        inside = install(name, make_sandbox(model))
-        with inside.running("First errand.") as first:
+        client = install(name, make_sandbox(model))
+        with client.running("First errand.") as first:
             assert model.waits.wait(TIMEOUT_SECONDS)
-            second = inside.run("Second errand.")
+            second = client.run("Second errand.")
             model.go.set()
             out, err = first.communicate()
 
     assert (first.returncode, second.code) == (0, 0), (out, err, second)
-    plans = inside.sessions()
-    assert plans.pop(str(inside.sandbox.work)) == [("Ours", "pending")]
+    plans = client.sessions()
+    assert plans.pop(str(client.sandbox.work)) == [("Ours", "pending")]
     assert list(plans.values()) == [[("Theirs", "completed")]]
-    assert [session.startswith(f"{inside.sandbox.work}#{name}:") for session in plans] == [True]
+    assert [session.startswith(f"{client.sandbox.work}#{name}:") for session in plans] == [True]
 
 
 def test_two_sessions_in_one_server_of_opencode_have_plans_of_their_own(make_sandbox: MakeSandbox) -> None:
@@ -83,15 +83,15 @@ def test_two_sessions_in_one_server_of_opencode_have_plans_of_their_own(make_san
         ASKS,
     ]
     with Model(*script) as model:
-        inside = install("opencode", make_sandbox(model))
-        with serving(inside) as server:
+        client = install("opencode", make_sandbox(model))
+        with serving(client) as server:
             first, second = server.session, server.begin()
             for server.session in (first, second, first):
                 server.say(TASK)
                 server.until("session.idle")
 
-    plans = inside.sessions()
-    assert plans.pop(str(inside.sandbox.work)) == [("Ours", "completed")]
+    plans = client.sessions()
+    assert plans.pop(str(client.sandbox.work)) == [("Ours", "completed")]
     assert list(plans.values()) == [[("Theirs", "pending")]]
 
 

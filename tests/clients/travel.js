@@ -1,10 +1,10 @@
-// Goes about a session of pi as a person does in its tree, by commands that a test can send:
-// /go ENTRY [summarize], /mark ENTRY NAME, and /edit ENTRY JSON, which is made when the agent next settles.
+// A pi extension with commands for what a person does in the session tree:
+// /go ENTRY [summarize], /mark ENTRY NAME, and /edit ENTRY JSON, which takes effect when the agent next settles.
 export default function (pi) {
   let edits = [];
 
   pi.registerCommand("go", {
-    description: "Go on from another entry",
+    description: "Continue from another entry",
     handler: async (typed, ctx) => {
       const [entry, summarize] = typed.split(" ");
       await ctx.navigateTree(entry, { summarize: summarize === "summarize" });
@@ -12,7 +12,7 @@ export default function (pi) {
   });
 
   pi.registerCommand("mark", {
-    description: "Give an entry a name",
+    description: "Label an entry",
     handler: async (typed) => {
       const [entry, ...name] = typed.split(" ");
       pi.setLabel(entry, name.join(" ") || undefined);

@@ -56,7 +56,7 @@ def test_unsupported_fields_become_notes_or_warnings() -> None:
         ConversionWarning("the field activeForm is not imported", (7,), "task"),
         ConversionWarning("the field extra is not imported", (7,), "task"),
         ConversionWarning("its owner is kept as a note", (7,), "task"),
-        ConversionWarning("its metadata have no place in a plan; they are kept as a note", (7,), "task"),
+        ConversionWarning("its metadata is kept as a note", (7,), "task"),
     )
 
 

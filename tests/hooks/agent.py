@@ -1,4 +1,4 @@
-"""A coding agent that calls our hooks: in this process, which is fast, or in a process of its own, as real ones do."""
+"""A simulated coding agent that calls our hooks: in this process, which is fast, or in a subprocess, as in reality."""
 
 import contextlib
 import json
@@ -41,8 +41,8 @@ VARIABLES = [
     for variable in (hooks.conversation_variable, hooks.project_variable)
     if variable
 ]
-NOBODYS = dict.fromkeys([*VARIABLES, "TILDONE_STORE", "TILDONE_SESSION", "TILDONE_DIALECT"], "")
-"""Variables that would make a hook use the conversation or store of whoever runs the tests."""
+CLEARED_VARIABLES = dict.fromkeys([*VARIABLES, "TILDONE_STORE", "TILDONE_SESSION", "TILDONE_DIALECT"], "")
+"""Variables that are cleared, so that no hook uses the conversation or store of the person who runs the tests."""
 
 Tasks = list[tuple[str, str]]
 
@@ -58,7 +58,7 @@ class Workspace:
     @property
     def environ(self) -> dict[str, str]:
         homes = {name: str(self.home) for name in ("HOME", "USERPROFILE", "XDG_DATA_HOME", "XDG_CONFIG_HOME")}
-        return {**NOBODYS, **homes, **self.more}
+        return {**CLEARED_VARIABLES, **homes, **self.more}
 
     @property
     def settings(self) -> Settings:
@@ -105,41 +105,43 @@ class HookedAgent:
         return self.workspace.agents.get(AgentId.parse(self.key))
 
     def event(self, point: HookPoint) -> str:
-        """The agent's own name of an event at that point."""
-        return next(event for event, meant in hooks_of(self.integration).points.items() if meant == point)
+        """Return the agent's own name for an event at that point."""
+        return next(event for event, other in hooks_of(self.integration).points.items() if other == point)
 
-    def words(self, event: str, said: Mapping[str, Any]) -> dict[str, Any]:
-        """What the agent sends: the usual fields under its own names, and those in `said`."""
+    def payload(self, event: str, extra: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the JSON that the agent sends: the usual fields under its own names, and `extra` ones."""
         fields, folder = hooks_of(self.integration).fields, str(self.workspace.project)
         where = {"workspace_roots": [folder]} if self.integration is CURSOR else {fields["cwd"].split()[0]: folder}
-        return {fields["conversation"].split()[0]: self.id, fields["event"]: event, **where, **said}
+        return {fields["conversation"].split()[0]: self.id, fields["event"]: event, **where, **extra}
 
-    def tell(self, point: HookPoint, **said: Any) -> Answer:
+    def report(self, point: HookPoint, **extra: Any) -> Answer:
         """Call a hook, in this process."""
-        return self.tell_of(self.event(point), **said)
+        return self.report_event(self.event(point), **extra)
 
-    def tell_of(self, event: str, **said: Any) -> Answer:
+    def report_event(self, event: str, **extra: Any) -> Answer:
         """Call a hook in this process, for an event by the agent's own name."""
-        return in_process([self.integration.name, event], dumped(self.words(event, said)), self.workspace.environ)
+        return in_process([self.integration.name, event], to_json(self.payload(event, extra)), self.workspace.environ)
 
-    def call(self, point: HookPoint, **said: Any) -> Answer:
-        """Call a hook in a process of its own, as the agent does."""
+    def call(self, point: HookPoint, **extra: Any) -> Answer:
+        """Call a hook in a subprocess, as a real agent does."""
         event = self.event(point)
-        return in_subprocess([self.integration.name, event], dumped(self.words(event, said)), self.workspace.environ)
+        return in_subprocess(
+            [self.integration.name, event], to_json(self.payload(event, extra)), self.workspace.environ
+        )
 
-    def stops(self, words: str = "I stop here.", **said: Any) -> str:
-        """Report a stop; the text that continues the agent, or nothing."""
-        answer = self.tell(HookPoint.STOP, **{hooks_of(self.integration).fields["last_message"]: words, **said})
+    def stops(self, words: str = "I stop here.", **extra: Any) -> str:
+        """Report a stop, and return the text that makes the agent continue; empty if there is none."""
+        answer = self.report(HookPoint.STOP, **{hooks_of(self.integration).fields["last_message"]: words, **extra})
         assert answer.code == 0
         assert not answer.err or (
             hooks_of(self.integration).notice_reply is None and "lets the agent go" in answer.err
         ), answer
-        told = json.loads(answer.out) if answer.out else {}
-        return str(told.get("reason") or told.get("followup_message") or told.get("prompt") or "")
+        reply = json.loads(answer.out) if answer.out else {}
+        return str(reply.get("reason") or reply.get("followup_message") or reply.get("prompt") or "")
 
 
 def in_process(argv: list[str], given: bytes, environ: Mapping[str, str]) -> Answer:
-    """Run a hook in this process, with standard streams of its own."""
+    """Run a hook in this process, with its own standard streams."""
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         source.write(given)
         source.seek(0)
@@ -168,13 +170,13 @@ def in_subprocess(argv: list[str], given: bytes, environ: Mapping[str, str], **m
 def _streams(*files: int) -> Iterator[None]:
     sys.stdout.flush()
     sys.stderr.flush()
-    kept = [os.dup(number) for number in range(3)]
+    saved = [os.dup(number) for number in range(3)]
     try:
         for number, file in enumerate(files):
             os.dup2(file, number)
         yield
     finally:
-        for number, file in enumerate(kept):
+        for number, file in enumerate(saved):
             os.dup2(file, number)
             os.close(file)
 
@@ -190,8 +192,8 @@ def _environment(environ: Mapping[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-def dumped(said: object) -> bytes:
-    return json.dumps(said).encode()
+def to_json(data: object) -> bytes:
+    return json.dumps(data).encode()
 
 
 def plan_of(tasks: "Tasks | tuple[tuple[str, str], ...]") -> Plan:

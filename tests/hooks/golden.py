@@ -1,8 +1,8 @@
 """Hooks as coding agents call them, and the replies they get: one file for each case, under `golden/AGENT/`.
 
-A file holds the `event` named on the command line (empty where the JSON names it), the `plan` there is, the plan that
-the model has `seen` last, the person's directive (`course`), and the JSON on `stdin`; then what is expected on `stdout`
-and, where it matters, the plan `after`. `<project>` stands for the project's folder.
+A file contains the `event` named on the command line (empty if the JSON names it), the `plan`, the plan that the model
+has last `seen`, the directive (`course`), and the JSON on `stdin`; then the expected `stdout` and, if it matters, the
+plan `after`. `<project>` stands for the project's folder.
 
 `python -m tests.hooks.golden` rewrites the files with today's replies; read the difference before you commit it.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.person import Answer
-from tests.hooks.agent import WITH_HOOKS, Tasks, Workspace, dumped, hooks_of, in_subprocess
+from tests.hooks.agent import WITH_HOOKS, Tasks, Workspace, hooks_of, in_subprocess, to_json
 from tildone.agents.assignment import assign_session
 from tildone.agents.identity import AgentId
 from tildone.ids import now
@@ -25,15 +25,15 @@ from tildone.value import replace
 
 FOLDER = Path(__file__).parent / "golden"
 FILES = sorted(FOLDER.glob("*/*.json"))
-HERE = "<project>"
+PROJECT_PLACEHOLDER = "<project>"
 
 
 @dataclass(frozen=True, slots=True)
 class Golden:
-    """One case."""
+    """One case, read from its file."""
 
     path: Path
-    said: dict[str, Any]
+    case: dict[str, Any]
 
     @property
     def integration(self) -> Integration:
@@ -41,15 +41,15 @@ class Golden:
 
     @property
     def event(self) -> str:
-        """The agent's own name of the event, from the command line or the JSON."""
-        return str(self.said["event"] or self.said["stdin"][hooks_of(self.integration).fields["event"]])
+        """The agent's own name for the event, from the command line or the JSON."""
+        return str(self.case["event"] or self.case["stdin"][hooks_of(self.integration).fields["event"]])
 
-    def answered(self, workspace: Workspace) -> tuple[Any, str, Tasks]:
-        """The standard output and standard error of a real hook, and the plan after it."""
-        self._lay(workspace)
+    def run(self, workspace: Workspace) -> tuple[Any, str, Tasks]:
+        """Run a real hook; return its standard output, its standard error, and the plan afterwards."""
+        self._set_up(workspace)
         answer: Answer = in_subprocess(
-            [self.integration.name, *([self.said["event"]] if self.said["event"] else [])],
-            dumped(self.said["stdin"]).replace(HERE.encode(), str(workspace.project).encode()),
+            [self.integration.name, *([self.case["event"]] if self.case["event"] else [])],
+            to_json(self.case["stdin"]).replace(PROJECT_PLACEHOLDER.encode(), str(workspace.project).encode()),
             workspace.environ,
         )
         assert answer.code == 0
@@ -58,18 +58,18 @@ class Golden:
         except ValueError:
             return answer.out, answer.err, workspace.tasks
 
-    def _lay(self, workspace: Workspace) -> None:
-        """Set up what the file describes."""
-        said = self.said
-        if "seen" in said:
-            workspace.plan(*map(tuple, said["seen"]))
+    def _set_up(self, workspace: Workspace) -> None:
+        """Create the plan, the directive and the agent that the file describes."""
+        case = self.case
+        if "seen" in case:
+            workspace.plan(*map(tuple, case["seen"]))
             key = (
-                f"{self.integration.name}:{said['stdin'][hooks_of(self.integration).fields['conversation'].split()[0]]}"
+                f"{self.integration.name}:{case['stdin'][hooks_of(self.integration).fields['conversation'].split()[0]]}"
             )
             agent = assign_session(workspace.agents, AgentId.parse(key), os.getpid(), now())
             workspace.agents.save(replace(agent, seen_head=workspace.session.state.head))
-        workspace.plan(*map(tuple, said.get("plan", said.get("seen", []))))
-        workspace.session.set_directive(Directive(said.get("course", "go")))
+        workspace.plan(*map(tuple, case.get("plan", case.get("seen", []))))
+        workspace.session.set_directive(Directive(case.get("course", "go")))
 
 
 def golden(path: Path) -> Golden:
@@ -83,11 +83,11 @@ def rewrite(path: Path) -> None:
         project, home = Path(folder) / "project", Path(folder) / "home"
         (project / ".git").mkdir(parents=True)
         home.mkdir()
-        out, _, after = each.answered(Workspace(project, home))
-    said = {**each.said, "stdout": out}
-    if "after" in said:
-        said["after"] = after
-    path.write_text(json.dumps(said, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        out, _, after = each.run(Workspace(project, home))
+    case = {**each.case, "stdout": out}
+    if "after" in case:
+        case["after"] = after
+    path.write_text(json.dumps(case, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

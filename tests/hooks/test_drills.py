@@ -1,10 +1,10 @@
-"""The gate ends every simulated agent that would run for ever, as the documentation says."""
+"""The gate stops continuing every simulated agent that never finishes, as the documentation says."""
 
 import pytest
 
-from tests.hooks.drills import FOR_EVER, PAGE, all_counted, page
+from tests.hooks.drills import MAX_STOPS, PAGE, page, run_all_drills
 
-TOLD = {
+NUDGES = {
     "idles": 20,
     "repeats": 3,
     "lies": 3,
@@ -20,10 +20,10 @@ TOLD = {
 
 
 @pytest.mark.slow
-def test_no_agent_is_told_to_go_on_for_ever_and_the_documentation_has_it_counted() -> None:
-    """Whatever it does in between, as long as it gets nothing done."""
-    found = all_counted()
+def test_no_agent_is_continued_for_ever_and_the_documentation_has_the_counts() -> None:
+    """Whatever it does in between, as long as it closes no task."""
+    results = run_all_drills()
 
-    assert {name: each.told for name, each in found.items()} == TOLD
-    assert max(TOLD.values()) < FOR_EVER
-    assert PAGE.read_text(encoding="utf-8") == page(found), "run `python3 do.py docs`"
+    assert {name: result.nudges for name, result in results.items()} == NUDGES
+    assert max(NUDGES.values()) < MAX_STOPS
+    assert PAGE.read_text(encoding="utf-8") == page(results), "run `python3 do.py docs`"

@@ -1,4 +1,4 @@
-"""Reading events: fields are found wherever a coding agent puts them, whatever else it sends."""
+"""Reading events: every field of every coding agent is read from its own place, whatever else is in the JSON."""
 
 import os
 import threading
@@ -23,10 +23,12 @@ JSON = st.recursive(
 )
 
 
-def heard(
-    said: object, integration: Integration = CLAUDE, point: HookPoint = HookPoint.STOP, **environ: str
+def event(
+    payload: object, integration: Integration = CLAUDE, point: HookPoint = HookPoint.STOP, **environ: str
 ) -> HookEvent:
-    return HookEvent(integration, hooks_of(integration), "", point, said if isinstance(said, dict) else {}, environ)
+    return HookEvent(
+        integration, hooks_of(integration), "", point, payload if isinstance(payload, dict) else {}, environ
+    )
 
 
 @pytest.mark.parametrize("integration", WITH_HOOKS.values(), ids=WITH_HOOKS)
@@ -35,38 +37,38 @@ def heard(
 def test_whatever_an_agent_sends_every_field_has_a_value(integration: Integration, data: st.DataObject) -> None:
     """Also with wrong types, missing fields, and fields of other versions."""
     names = [path.split(".")[0] for paths in hooks_of(integration).fields.values() for path in paths.split()]
-    said = data.draw(st.dictionaries(st.sampled_from(names) | st.text(max_size=3), JSON, max_size=6))
-    one = heard(said, integration)
+    payload = data.draw(st.dictionaries(st.sampled_from(names) | st.text(max_size=3), JSON, max_size=6))
+    hook_event = event(payload, integration)
 
-    texts = [one.text(field) for field in hooks_of(integration).fields]
+    texts = [hook_event.text(field) for field in hooks_of(integration).fields]
 
     assert all(isinstance(text, str) for text in texts)
-    assert (one.will_wake, one.outside_the_plan, one.from_person)[0] in (True, False)
-    assert one.agent_id(7).integration == integration.name
+    assert (hook_event.will_wake, hook_event.outside_the_plan, hook_event.from_person)[0] in (True, False)
+    assert hook_event.agent_id(7).integration == integration.name
 
 
 def test_a_field_may_be_nested_and_have_several_names() -> None:
-    line = heard({"workspace": {"current_dir": "/here"}, "cost": {"total_cost_usd": 1.5}})
-    cursor = heard({"workspace_roots": ["/there"], "session_id": "s"}, CURSOR)
+    line = event({"workspace": {"current_dir": "/here"}, "cost": {"total_cost_usd": 1.5}})
+    cursor = event({"workspace_roots": ["/there"], "session_id": "s"}, CURSOR)
 
     assert (line.text("cwd"), line.get("cost")) == ("/here", 1.5)
     assert (cursor.text("cwd"), cursor.agent_id(7)) == ("/there", AgentId("cursor", "s"))
 
 
-@pytest.mark.parametrize("said", [{"workspace_roots": []}, {"workspace_roots": "x"}, {"workspace_roots": [1]}])
-def test_a_missing_field_is_empty(said: dict[str, object]) -> None:
-    assert heard(said, CURSOR).text("cwd") == ""
+@pytest.mark.parametrize("payload", [{"workspace_roots": []}, {"workspace_roots": "x"}, {"workspace_roots": [1]}])
+def test_a_missing_field_is_empty(payload: dict[str, object]) -> None:
+    assert event(payload, CURSOR).text("cwd") == ""
 
 
 def test_an_agent_without_a_conversation_id_is_identified_by_its_process() -> None:
-    """Some versions send an empty id; agents must not share one."""
-    assert heard({"session_id": ""}).agent_id(7) == AgentId("claude", pid=7)
-    assert heard({}, CLAUDE_CODE_SESSION_ID="x").agent_id(7) == AgentId("claude", "x")
-    assert heard({}, GEMINI, GEMINI_SESSION_ID="y").agent_id(7) == AgentId("gemini", "y")
+    """Some versions send an empty id; agents must not share it."""
+    assert event({"session_id": ""}).agent_id(7) == AgentId("claude", pid=7)
+    assert event({}, CLAUDE_CODE_SESSION_ID="x").agent_id(7) == AgentId("claude", "x")
+    assert event({}, GEMINI, GEMINI_SESSION_ID="y").agent_id(7) == AgentId("gemini", "y")
 
 
 def test_a_long_conversation_id_is_shortened() -> None:
-    assert len(str(heard({"session_id": "x" * 10_000}).agent_id(7))) < 100
+    assert len(str(event({"session_id": "x" * 10_000}).agent_id(7))) < 100
 
 
 def test_an_agent_in_a_subfolder_works_on_the_project(tmp_path: Path) -> None:
@@ -76,13 +78,13 @@ def test_an_agent_in_a_subfolder_works_on_the_project(tmp_path: Path) -> None:
     (tmp_path / "project2").mkdir()
     project = str(tmp_path / "project")
 
-    folders = [heard({"cwd": str(cwd)}, CLAUDE_PROJECT_DIR=project).folder for cwd in (below, tmp_path / "project2")]
+    folders = [event({"cwd": str(cwd)}, CLAUDE_PROJECT_DIR=project).folder for cwd in (below, tmp_path / "project2")]
 
     assert folders == [project, str(tmp_path / "project2")]
 
 
 @pytest.mark.parametrize(
-    ("said", "person"),
+    ("payload", "person"),
     [
         ({"prompt": "Go on"}, True),
         ({"prompt": "Go on", "source": "user"}, True),
@@ -91,9 +93,9 @@ def test_an_agent_in_a_subfolder_works_on_the_project(tmp_path: Path) -> None:
         ({}, False),
     ],
 )
-def test_a_prompt_may_not_come_from_a_person(said: dict[str, object], *, person: bool) -> None:
-    """But from a timer, or be empty: some agents report a prompt at every step."""
-    assert heard(said, point=HookPoint.PROMPT).from_person is person
+def test_a_prompt_may_not_come_from_a_person(payload: dict[str, object], *, person: bool) -> None:
+    """It may come from a timer, or be empty: some agents report a prompt at every step."""
+    assert event(payload, point=HookPoint.PROMPT).from_person is person
 
 
 def pipe(*pieces: bytes, close: bool = True) -> int:
@@ -107,27 +109,29 @@ def pipe(*pieces: bytes, close: bool = True) -> int:
 
 
 def test_reading_ends_with_the_object_even_if_the_pipe_stays_open() -> None:
-    said: list[object] = []
-    reading = threading.Thread(target=lambda: said.append(read(pipe(b'{"a": {"b": 1}}\n', close=False))), daemon=True)
+    payload: list[object] = []
+    reading = threading.Thread(
+        target=lambda: payload.append(read(pipe(b'{"a": {"b": 1}}\n', close=False))), daemon=True
+    )
 
     reading.start()
     reading.join(10)
 
-    assert said == [{"a": {"b": 1}}]
+    assert payload == [{"a": {"b": 1}}]
 
 
 def test_an_object_may_arrive_in_chunks_that_look_complete(tmp_path: Path) -> None:
-    """A failed parse at the end of a chunk makes it read on."""
-    file = tmp_path / "said"
+    """If parsing fails at the end of a chunk, reading continues."""
+    file = tmp_path / "payload"
     brace = b'{"a": "' + b"x" * (CHUNK_BYTES - 8) + b"}"
     file.write_bytes(brace + b'"}')
     opened = os.open(file, os.O_RDONLY)
 
-    said = read(opened)
+    payload = read(opened)
 
     os.close(opened)
-    assert said is not None
-    assert len(said["a"]) == CHUNK_BYTES - 7
+    assert payload is not None
+    assert len(payload["a"]) == CHUNK_BYTES - 7
 
 
 @pytest.mark.parametrize("given_bytes", [b"", b" \r\n"])
@@ -147,7 +151,7 @@ def test_a_byte_order_mark_and_invalid_utf_8_are_accepted() -> None:
 
 def test_input_that_is_too_long_is_read_to_its_end_and_refused(tmp_path: Path) -> None:
     """So that the writer does not fail on a closed pipe."""
-    file = tmp_path / "said"
+    file = tmp_path / "payload"
     with file.open("wb") as out:
         out.truncate(MAX_STDIN_BYTES + 1)
     opened = os.open(file, os.O_RDONLY)

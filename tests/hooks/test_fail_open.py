@@ -11,17 +11,17 @@ import apsw
 import pytest
 
 from tests.cli.person import PROGRAM, Answer
-from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace, dumped, in_process, in_subprocess, plan_of
+from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace, in_process, in_subprocess, plan_of, to_json
 from tildone.core.ops import Write
 from tildone.hooks import answers
 from tildone.integrations.record import HookPoint
 
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
-SAID = {"session_id": "s1", "hook_event_name": "Stop", "last_assistant_message": "I stop."}
+PAYLOAD = {"session_id": "s1", "hook_event_name": "Stop", "last_assistant_message": "I stop."}
 
 
-def lets_go(answer: Answer) -> str:
-    """Check that there is no reply; the line on standard error."""
+def error_of_silent_hook(answer: Answer) -> str:
+    """Check that the hook fails open, and return the line on standard error."""
     assert (answer.code, answer.out) == (0, ""), answer
     assert answer.err.count("\n") == 1
     assert answer.err.startswith("tildone: ")
@@ -33,7 +33,7 @@ def lets_go(answer: Answer) -> str:
 def test_a_store_that_is_a_folder(workspace: Workspace) -> None:
     Path(workspace.settings.store.location).mkdir(parents=True)
 
-    assert "it is a directory" in lets_go(HookedAgent(workspace).call(HookPoint.STOP))
+    assert "it is a directory" in error_of_silent_hook(HookedAgent(workspace).call(HookPoint.STOP))
 
 
 def test_a_store_that_is_damaged(workspace: Workspace) -> None:
@@ -41,10 +41,10 @@ def test_a_store_that_is_damaged(workspace: Workspace) -> None:
     store.parent.mkdir(parents=True)
     store.write_bytes(b"not a database, but long enough to be taken for one. " * 100)
 
-    assert "is not a tildone store" in lets_go(HookedAgent(workspace).call(HookPoint.STOP))
+    assert "is not a tildone store" in error_of_silent_hook(HookedAgent(workspace).call(HookPoint.STOP))
 
 
-def test_a_store_with_a_hole_in_it(workspace: Workspace) -> None:
+def test_a_store_with_a_missing_event(workspace: Workspace) -> None:
     workspace.plan(*OPEN)
     store = Path(workspace.settings.store.location)
     content = bytearray(store.read_bytes() or b"")
@@ -60,7 +60,7 @@ def test_a_store_with_a_hole_in_it(workspace: Workspace) -> None:
 
 
 @pytest.mark.slow
-def test_a_store_that_somebody_keeps_locked(workspace: Workspace) -> None:
+def test_a_store_that_another_process_keeps_locked(workspace: Workspace) -> None:
     """The hook waits for the lock only briefly, for reading and for writing."""
     workspace.plan(*OPEN)
     holder = apsw.Connection(workspace.settings.store.location)
@@ -68,25 +68,25 @@ def test_a_store_that_somebody_keeps_locked(workspace: Workspace) -> None:
     holder.execute("BEGIN EXCLUSIVE")
     holder.execute("UPDATE sessions SET updated = updated + 1")
 
-    said = lets_go(HookedAgent(workspace).call(HookPoint.STOP))
+    error = error_of_silent_hook(HookedAgent(workspace).call(HookPoint.STOP))
 
     holder.close()
-    assert "in use by another process" in said
+    assert "in use by another process" in error
     assert HookedAgent(workspace).call(HookPoint.STOP).out
 
 
 @pytest.mark.slow
-def test_a_store_that_somebody_keeps_writing_to(workspace: Workspace) -> None:
+def test_a_store_that_another_process_keeps_writing_to(workspace: Workspace) -> None:
     """A nudge that can't be stored is not sent: nudges that are not counted would never end."""
     workspace.plan(*OPEN)
     HookedAgent(workspace).call(HookPoint.STOP)
     holder = apsw.Connection(workspace.settings.store.location)
     holder.execute("BEGIN IMMEDIATE")
 
-    said = lets_go(HookedAgent(workspace).call(HookPoint.STOP))
+    error = error_of_silent_hook(HookedAgent(workspace).call(HookPoint.STOP))
 
     holder.close()
-    assert "in use by another process" in said
+    assert "in use by another process" in error
 
 
 def test_a_home_where_nothing_can_be_written(workspace: Workspace) -> None:
@@ -104,7 +104,7 @@ def test_a_folder_of_agents_that_can_not_be_written(workspace: Workspace) -> Non
     workspace.plan(*OPEN)
     Path(workspace.settings.agents_dir).write_text("a file\n", encoding="utf-8")
 
-    lets_go(HookedAgent(workspace).call(HookPoint.STOP))
+    error_of_silent_hook(HookedAgent(workspace).call(HookPoint.STOP))
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="nobody can keep root from writing")
@@ -136,33 +136,33 @@ def test_a_database_that_is_out_of_reach(workspace: Workspace) -> None:
         port = nobody.getsockname()[1]
         url = f"postgresql://me:secret@127.0.0.1:{port}/plans"
 
-        said = lets_go(
+        error = error_of_silent_hook(
             HookedAgent(Workspace(workspace.project, workspace.home, {**workspace.more, "TILDONE_STORE": url})).call(
                 HookPoint.STOP
             )
         )
 
-    assert "secret" not in said
+    assert "secret" not in error
 
 
 @pytest.mark.slow
 def test_a_database_that_never_answers(workspace: Workspace, black_hole: int) -> None:
     url = f"postgresql://me:secret@127.0.0.1:{black_hole}/plans"
 
-    said = lets_go(
+    error = error_of_silent_hook(
         HookedAgent(Workspace(workspace.project, workspace.home, {**workspace.more, "TILDONE_STORE": url})).call(
             HookPoint.STOP
         )
     )
 
-    assert "secret" not in said
+    assert "secret" not in error
 
 
 def test_no_home_at_all(workspace: Workspace) -> None:
     """With an environment of little more than PATH."""
     done = subprocess.run(
         [PROGRAM, "hook", "claude"],
-        input=dumped({**SAID, "cwd": str(workspace.project)}),
+        input=to_json({**PAYLOAD, "cwd": str(workspace.project)}),
         env={"PATH": os.environ["PATH"], "XDG_DATA_HOME": str(workspace.home)},
         capture_output=True,
         timeout=60,
@@ -192,7 +192,7 @@ def test_a_working_folder_that_was_deleted(workspace: Workspace, tmp_path: Path)
 
 @pytest.mark.parametrize("cwd", ["/no/such/folder", "a\0b", 7, None, "\ud800", ""])
 def test_a_working_folder_that_is_invalid(workspace: Workspace, cwd: object) -> None:
-    answer = in_process(["claude"], dumped({**SAID, "cwd": cwd}), workspace.environ)
+    answer = in_process(["claude"], to_json({**PAYLOAD, "cwd": cwd}), workspace.environ)
 
     assert (answer.code, answer.out) == (0, "")
     assert answer.err.count("\n") <= 1
@@ -201,29 +201,31 @@ def test_a_working_folder_that_is_invalid(workspace: Workspace, cwd: object) -> 
 def test_settings_that_can_not_be_parsed(workspace: Workspace) -> None:
     (workspace.project / "tildone.toml").write_text("max_nudges = [", encoding="utf-8")
 
-    lets_go(HookedAgent(workspace).tell(HookPoint.STOP))
+    error_of_silent_hook(HookedAgent(workspace).report(HookPoint.STOP))
 
 
 @pytest.mark.parametrize("text", ['gate = "maybe"', "max_cost = -1", "max_same = 1.5", "max_minutes = true"])
 def test_a_setting_of_the_wrong_type(workspace: Workspace, text: str) -> None:
     (workspace.project / "tildone.toml").write_text(text, encoding="utf-8")
 
-    assert text.split(" ", maxsplit=1)[0] in lets_go(HookedAgent(workspace).tell(HookPoint.STOP))
+    assert text.split(" ", maxsplit=1)[0] in error_of_silent_hook(HookedAgent(workspace).report(HookPoint.STOP))
 
 
 @pytest.mark.parametrize("words", [[], ["nobody"], ["nobody", "Stop"], ["--store"], [""]])
-def test_a_coding_agent_that_is_not_known(workspace: Workspace, words: list[str]) -> None:
-    said = lets_go(in_subprocess(words, dumped(SAID), workspace.environ))
+def test_an_unknown_coding_agent(workspace: Workspace, words: list[str]) -> None:
+    error = error_of_silent_hook(in_subprocess(words, to_json(PAYLOAD), workspace.environ))
 
-    assert all(name in said for name in WITH_HOOKS)
+    assert all(name in error for name in WITH_HOOKS)
 
 
 def test_unknown_arguments_are_ignored(workspace: Workspace) -> None:
-    """A mistake in the agent's settings must not hold it up."""
+    """A mistake in the agent's settings must not stop it."""
     workspace.plan(*OPEN)
-    said = {**SAID, "cwd": str(workspace.project)}
+    payload = {**PAYLOAD, "cwd": str(workspace.project)}
 
-    answer = in_process(["claude", "Stop", "too", "many", "--verbose", "--colour=no"], dumped(said), workspace.environ)
+    answer = in_process(
+        ["claude", "Stop", "too", "many", "--verbose", "--colour=no"], to_json(payload), workspace.environ
+    )
 
     assert "is not done" in answer.out
 
@@ -231,14 +233,14 @@ def test_unknown_arguments_are_ignored(workspace: Workspace) -> None:
 def test_options_are_applied_before_and_after_the_verb(workspace: Workspace) -> None:
     workspace.session_of("ours").change((Write(plan_of(OPEN).phases),))
     store = str(workspace.settings.store)
-    said = dumped({**SAID, "cwd": str(workspace.home)})
+    payload = to_json({**PAYLOAD, "cwd": str(workspace.home)})
 
     both = [["claude", "--session", "ours", f"--store={store}"], ["claude", "Stop", "--session=ours", "--store", store]]
 
-    assert all("Write the parser" in in_process(words, said, workspace.environ).out for words in both)
+    assert all("Write the parser" in in_process(words, payload, workspace.environ).out for words in both)
     before = subprocess.run(
         [PROGRAM, "--store", store, "--session", "ours", "hook", "claude"],
-        input=said,
+        input=payload,
         env={**os.environ, **workspace.environ},
         capture_output=True,
         check=True,
@@ -254,7 +256,7 @@ def test_a_bug_is_reported_with_its_type(agent: HookedAgent, monkeypatch: pytest
 
     monkeypatch.setattr(answers, "answer", broken)
 
-    assert "KeyError" in lets_go(agent.tell(HookPoint.STOP))
+    assert "KeyError" in error_of_silent_hook(agent.report(HookPoint.STOP))
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError, RecursionError, BrokenPipeError])
@@ -268,7 +270,7 @@ def test_any_exception_is_caught(
 
     monkeypatch.setattr(answers, "answer", broken)
 
-    lets_go(agent.tell(HookPoint.STOP))
+    error_of_silent_hook(agent.report(HookPoint.STOP))
 
 
 def test_a_package_that_is_missing(workspace: Workspace, tmp_path: Path) -> None:
@@ -277,17 +279,17 @@ def test_a_package_that_is_missing(workspace: Workspace, tmp_path: Path) -> None
     (tmp_path / "broken" / "apsw.py").write_text("raise ImportError('no such library')\n", encoding="utf-8")
     broken = Workspace(workspace.project, workspace.home, {**workspace.more, "PYTHONPATH": str(tmp_path / "broken")})
 
-    assert "no such library" in lets_go(HookedAgent(broken).call(HookPoint.STOP))
+    assert "no such library" in error_of_silent_hook(HookedAgent(broken).call(HookPoint.STOP))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_stream_that_is_closed(workspace: Workspace, closed: str) -> None:
     workspace.plan(*OPEN)
-    said = {**SAID, "cwd": str(workspace.project)}
+    payload = {**PAYLOAD, "cwd": str(workspace.project)}
     done = subprocess.run(
         ["sh", "-c", f'"$0" hook claude {closed}', PROGRAM],
-        input=dumped(said),
+        input=to_json(payload),
         env={**os.environ, **workspace.environ},
         capture_output=True,
         timeout=60,
@@ -306,7 +308,7 @@ def test_a_closed_standard_output_pipe(workspace: Workspace) -> None:
 
     done = subprocess.run(
         [PROGRAM, "hook", "claude"],
-        input=dumped({**SAID, "cwd": str(workspace.project)}),
+        input=to_json({**PAYLOAD, "cwd": str(workspace.project)}),
         env={**os.environ, **workspace.environ},
         stdout=theirs,
         stderr=subprocess.PIPE,
@@ -330,12 +332,12 @@ def test_endless_input(workspace: Workspace) -> None:
             check=False,
         )
 
-    said = lets_go(Answer(done.returncode, done.stdout.decode(), done.stderr.decode()))
-    assert "longer than 5 seconds" in said
+    error = error_of_silent_hook(Answer(done.returncode, done.stdout.decode(), done.stderr.decode()))
+    assert "longer than 5 seconds" in error
 
 
 @pytest.mark.slow
-def test_input_that_never_comes(workspace: Workspace) -> None:
+def test_input_that_never_arrives(workspace: Workspace) -> None:
     ours, theirs = os.pipe()
 
     done = subprocess.run(
@@ -348,7 +350,7 @@ def test_input_that_never_comes(workspace: Workspace) -> None:
 
     os.close(theirs)
     os.close(ours)
-    assert "longer than 5 seconds" in lets_go(Answer(done.returncode, "", done.stderr.decode()))
+    assert "longer than 5 seconds" in error_of_silent_hook(Answer(done.returncode, "", done.stderr.decode()))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")

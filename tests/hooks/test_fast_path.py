@@ -1,4 +1,4 @@
-"""The fast path loads next to nothing, and never misses that there is something to say."""
+"""The fast path loads few modules, and never skips an event that needs a reply."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.hooks.agent import HookedAgent, Workspace, dumped
+from tests.hooks.agent import HookedAgent, Workspace, to_json
 from tests.test_imports import HEAVY
 from tildone.agents.assignment import assign_session
 from tildone.agents.identity import AgentId
@@ -32,7 +32,7 @@ LOADED_BY_A_SILENT_HOOK = {
     *("tildone.config", "tildone.log", "tildone.log.address", "tildone.log.json_scanner", "tildone.log.summary"),
 }
 READS_A_STORE = {
-    # Where there is a file to read: the SQL, below the packages of the stores.
+    # If there is a file to read: the SQL, below the packages of the stores.
     *("tildone.stores", "tildone.stores.base", "tildone.stores.sqlite", "tildone.stores.sqlite.summary"),
 }
 SLOW = {"re", "enum", "json", "typing", "functools", "subprocess", "threading", "hashlib", "tomllib"}
@@ -45,22 +45,22 @@ sys.exit(main({words!r}))
 """
 
 
-def loaded(agent: HookedAgent, point: HookPoint, *, speaks: bool = False, **said: Any) -> set[str]:
+def loaded(agent: HookedAgent, point: HookPoint, *, replies: bool = False, **fields: Any) -> set[str]:
     """The modules that a hook imports."""
     event = agent.event(point)
     done = subprocess.run(
         [sys.executable, "-I", "-c", SHOW.format(words=["hook", agent.integration.name, event])],
-        input=dumped(agent.words(event, said)),
+        input=to_json(agent.payload(event, fields)),
         env={**os.environ, **agent.workspace.environ},
         capture_output=True,
         check=True,
     )
-    assert bool(done.stdout) is speaks
+    assert bool(done.stdout) is replies
     return set(done.stderr.decode().split())
 
 
 @pytest.mark.parametrize(
-    ("point", "said"),
+    ("point", "fields"),
     [
         (HookPoint.STOP, {"last_assistant_message": "Done."}),
         (HookPoint.SESSION_START, {"source": "startup"}),
@@ -73,14 +73,14 @@ def loaded(agent: HookedAgent, point: HookPoint, *, speaks: bool = False, **said
 )
 @pytest.mark.parametrize("begun", [False, True], ids=["no plan", "all done"])
 def test_a_silent_hook_loads_nothing_but_what_is_listed(
-    agent: HookedAgent, point: HookPoint, said: dict[str, Any], *, begun: bool
+    agent: HookedAgent, point: HookPoint, fields: dict[str, Any], *, begun: bool
 ) -> None:
-    """Imports are most of what a hook costs."""
+    """Imports take most of a hook's time."""
     if begun:
         agent.workspace.plan(("One", "completed"))
         agent.call(HookPoint.SESSION_START)
 
-    modules = loaded(agent, point, **said)
+    modules = loaded(agent, point, **fields)
 
     allowed = LOADED_BY_A_SILENT_HOOK | (READS_A_STORE if begun else set())
     assert {name for name in modules if name.split(".")[0] == "tildone"} <= allowed
@@ -100,10 +100,10 @@ def test_a_hook_imports_the_one_integration_that_it_serves(workspace: Workspace,
     assert imported == shared | {f"tildone.integrations.{name}"}
 
 
-def test_a_hook_that_speaks_loads_nothing_heavy(agent: HookedAgent) -> None:
+def test_a_hook_with_a_reply_loads_no_slow_module(agent: HookedAgent) -> None:
     agent.workspace.plan(("One", "pending"))
 
-    modules = loaded(agent, HookPoint.STOP, speaks=True, last_assistant_message="I stop.")
+    modules = loaded(agent, HookPoint.STOP, replies=True, last_assistant_message="I stop.")
 
     assert {name.split(".")[0] for name in modules} & HEAVY == set()
     assert "subprocess" not in modules

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.person import Answer
-from tests.hooks.agent import WITH_HOOKS, Workspace, dumped, hooks_of, in_process, in_subprocess
-from tests.hooks.golden import FILES, HERE, golden
+from tests.hooks.agent import WITH_HOOKS, Workspace, hooks_of, in_process, in_subprocess, to_json
+from tests.hooks.golden import FILES, PROJECT_PLACEHOLDER, golden
 from tildone.integrations.record import HookPoint, Integration
 
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
@@ -32,7 +32,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=6,
 )
-SAID = st.dictionaries(st.sampled_from(FIELDS) | st.text(max_size=6), JSON, max_size=8)
+PAYLOAD = st.dictionaries(st.sampled_from(FIELDS) | st.text(max_size=6), JSON, max_size=8)
 
 CORPUS = {
     "nothing": b"",
@@ -89,13 +89,13 @@ def test_malformed_input_does_no_harm_in_real_processes(workspace: Workspace, na
 
 
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(integration=st.sampled_from(sorted(WITH_HOOKS)), event=st.sampled_from(EVENTS), said=SAID)
-def test_any_json_does_no_harm(workspace: Workspace, integration: str, event: str, said: dict[str, Any]) -> None:
+@given(integration=st.sampled_from(sorted(WITH_HOOKS)), event=st.sampled_from(EVENTS), payload=PAYLOAD)
+def test_any_json_does_no_harm(workspace: Workspace, integration: str, event: str, payload: dict[str, Any]) -> None:
     """Any event of any coding agent, with any fields of any type."""
     workspace.plan(*OPEN)
-    here = {**said, hooks_of(WITH_HOOKS[integration]).fields["cwd"].split()[0]: str(workspace.project)}
+    in_project = {**payload, hooks_of(WITH_HOOKS[integration]).fields["cwd"].split()[0]: str(workspace.project)}
 
-    answer = in_process([integration, event], dumped(here), workspace.environ)
+    answer = in_process([integration, event], to_json(in_project), workspace.environ)
 
     assert is_fine(answer, line=hooks_of(WITH_HOOKS[integration]).points.get(event) == HookPoint.STATUS_LINE)
 
@@ -112,14 +112,14 @@ def test_real_events_with_changed_fields_and_bytes_do_no_harm(workspace: Workspa
     chance = random.Random(integration.name)  # noqa: S311  nothing is kept secret with it
     files = [golden(path) for path in FILES if path.parent.name == integration.name]
     for each in chance.sample(files, min(len(files), 12)):
-        said = json.loads(json.dumps(each.said["stdin"]).replace(HERE, str(workspace.project)))
+        payload = json.loads(json.dumps(each.case["stdin"]).replace(PROJECT_PLACEHOLDER, str(workspace.project)))
         event = each.event
-        for name in chance.sample(sorted(said), min(len(said), 3)):
-            said[name] = chance.choice([None, 7, "", [], {}, [said[name]], {"x": said[name]}])
-        bent = bytearray(dumped(said))
+        for name in chance.sample(sorted(payload), min(len(payload), 3)):
+            payload[name] = chance.choice([None, 7, "", [], {}, [payload[name]], {"x": payload[name]}])
+        changed = bytearray(to_json(payload))
         for _ in range(chance.choice([0, 0, 1, 3])):
-            bent[chance.randrange(len(bent))] = chance.randrange(256)
+            changed[chance.randrange(len(changed))] = chance.randrange(256)
 
-        answer = in_process([integration.name, event], bytes(bent), workspace.environ)
+        answer = in_process([integration.name, event], bytes(changed), workspace.environ)
 
         assert is_fine(answer, line=hooks_of(integration).points.get(event) == HookPoint.STATUS_LINE)

@@ -1,4 +1,4 @@
-"""The gate: which agents are told to continue, left alone, or let go."""
+"""The gate: which agents are continued, which are not, and when a bound ends a chain of nudges."""
 
 import json
 from pathlib import Path
@@ -29,10 +29,10 @@ def facts(workspace: Workspace) -> list[str]:
 def test_an_agent_that_stops_with_work_left_is_told_to_continue_and_the_nudge_is_recorded(agent: HookedAgent) -> None:
     agent.workspace.plan(*OPEN)
 
-    told = agent.stops()
+    nudge = agent.stops()
 
-    assert "Write the parser" in told
-    assert "Wire it up" in told
+    assert "Write the parser" in nudge
+    assert "Wire it up" in nudge
     assert facts(agent.workspace) == ["PlanChanged", "Nudged"]
 
 
@@ -44,7 +44,7 @@ def test_the_coding_agents_own_loop_flag_does_not_switch_the_gate_off(agent: Hoo
 
 
 @pytest.mark.parametrize(
-    "said",
+    "fields",
     [
         {"last_assistant_message": "Which of the two?"},
         {"agent_id": "a1"},
@@ -54,27 +54,27 @@ def test_the_coding_agents_own_loop_flag_does_not_switch_the_gate_off(agent: Hoo
         {"session_crons": [{"id": "1"}]},
     ],
 )
-def test_an_agent_that_asks_waits_or_plans_is_left_alone_and_nothing_is_recorded(
-    agent: HookedAgent, said: dict[str, Any]
+def test_an_agent_that_asks_waits_or_plans_is_not_continued_and_nothing_is_recorded(
+    agent: HookedAgent, fields: dict[str, Any]
 ) -> None:
     agent.workspace.plan(*OPEN)
 
-    assert agent.stops(**said) == ""
+    assert agent.stops(**fields) == ""
     assert facts(agent.workspace) == ["PlanChanged"]
 
 
 @pytest.mark.parametrize(
-    "said",
+    "fields",
     [
         {"background_tasks": [{"id": "1", "status": "completed"}, {"id": "2", "status": "killed"}, "odd"]},
         {"background_tasks": "none", "session_crons": {}},
         {"session_crons": []},
     ],
 )
-def test_finished_background_tasks_are_no_reason_to_leave_it_alone(agent: HookedAgent, said: dict[str, Any]) -> None:
+def test_finished_background_tasks_do_not_prevent_a_nudge(agent: HookedAgent, fields: dict[str, Any]) -> None:
     agent.workspace.plan(*OPEN)
 
-    assert agent.stops(**said)
+    assert agent.stops(**fields)
 
 
 @pytest.mark.parametrize("status", ["error", "aborted"])
@@ -91,9 +91,9 @@ def test_an_agent_may_report_its_last_message_before_the_stop(workspace: Workspa
     agent = HookedAgent(workspace, CURSOR)
     workspace.plan(*OPEN)
 
-    agent.tell(HookPoint.MESSAGE, text="Which of the two?")
+    agent.report(HookPoint.MESSAGE, text="Which of the two?")
     asked = agent.stops("")
-    agent.tell(HookPoint.MESSAGE, text="I stop.")
+    agent.report(HookPoint.MESSAGE, text="I stop.")
     stopped = [bool(agent.stops("")) for _ in range(5)]
 
     assert asked == ""
@@ -105,28 +105,28 @@ def test_a_person_may_switch_the_gate_off(workspace: Workspace) -> None:
     (workspace.project / "tildone.toml").write_text('gate = "off"\n', encoding="utf-8")
 
     assert HookedAgent(workspace).stops() == ""
-    assert HookedAgent(workspace).tell(HookPoint.SESSION_START).out != ""
+    assert HookedAgent(workspace).report(HookPoint.SESSION_START).out != ""
 
 
-@pytest.mark.parametrize("course", [Directive.PAUSE, Directive.STOP])
-def test_a_paused_or_stopped_agent_stays_so_after_a_prompt(agent: HookedAgent, course: Directive) -> None:
+@pytest.mark.parametrize("directive", [Directive.PAUSE, Directive.STOP])
+def test_a_paused_or_stopped_agent_stays_so_after_a_prompt(agent: HookedAgent, directive: Directive) -> None:
     agent.workspace.plan(*OPEN)
-    agent.workspace.session.set_directive(course)
+    agent.workspace.session.set_directive(directive)
 
-    agent.tell(HookPoint.PROMPT, prompt="Go on")
+    agent.report(HookPoint.PROMPT, prompt="Go on")
 
     assert agent.stops() == ""
-    assert agent.workspace.session.state.directive is course
+    assert agent.workspace.session.state.directive is directive
     agent.workspace.session.set_directive(Directive.GO)
     assert agent.stops()
 
 
-def test_the_person_is_told_once_that_the_agent_is_let_go_and_how_to_resume(agent: HookedAgent) -> None:
+def test_the_person_is_notified_once_that_a_bound_was_reached_and_how_to_resume(agent: HookedAgent) -> None:
     agent.workspace.plan(*OPEN)
     for _ in range(3):
         agent.stops()
 
-    answers = [agent.tell(HookPoint.STOP, last_assistant_message="I stop here.") for _ in range(2)]
+    answers = [agent.report(HookPoint.STOP, last_assistant_message="I stop here.") for _ in range(2)]
 
     assert json.loads(answers[0].out) == {
         "systemMessage": (
@@ -144,22 +144,22 @@ def test_a_notice_that_the_agent_can_not_show_goes_to_standard_error(workspace: 
     session = workspace.session
     session.store.append(session.name, Event("n", session.state.head, now(), Actor.TIMER, Nudged(20, 20)))
 
-    answer = agent.tell(HookPoint.STOP, status="completed")
+    answer = agent.report(HookPoint.STOP, status="completed")
 
     assert (answer.code, answer.out) == (0, "")
     assert answer.err.startswith("tildone lets the agent go: told to go on 20 times, and nothing changed. 2 of 2")
     assert answer.err.count("\n") == 1
 
 
-def test_a_persons_prompt_resets_the_bounds_after_the_agent_was_let_go(agent: HookedAgent) -> None:
-    """A prompt from a timer does not, or a loop would keep itself alive."""
+def test_a_persons_prompt_resets_the_bounds_after_one_was_reached(agent: HookedAgent) -> None:
+    """A prompt from a timer does not; otherwise a loop could continue itself."""
     agent.workspace.plan(*OPEN)
     for _ in range(4):
         agent.stops()
 
-    agent.tell(HookPoint.PROMPT, prompt="wake up", source="loop_wakeup")
+    agent.report(HookPoint.PROMPT, prompt="wake up", source="loop_wakeup")
     still = agent.stops()
-    agent.tell(HookPoint.PROMPT, prompt="Go on")
+    agent.report(HookPoint.PROMPT, prompt="Go on")
 
     assert still == ""
     assert agent.workspace.session.state.tripped is False
@@ -169,9 +169,9 @@ def test_a_persons_prompt_resets_the_bounds_after_the_agent_was_let_go(agent: Ho
 def test_a_prompt_in_the_middle_of_a_chain_resets_nothing(agent: HookedAgent) -> None:
     """Some agents report our own text as a prompt."""
     agent.workspace.plan(*OPEN)
-    told = agent.stops("a")
+    nudge = agent.stops("a")
 
-    agent.tell(HookPoint.PROMPT, prompt=told)
+    agent.report(HookPoint.PROMPT, prompt=nudge)
 
     assert agent.workspace.session.state.nudges == 1
     assert "Steered" not in facts(agent.workspace)
@@ -223,21 +223,21 @@ def test_the_time_without_progress_can_be_configured(workspace: Workspace) -> No
     begun = Event("n", session.state.head, now() - 6 * 60_000, Actor.TIMER, Nudged(1, 1))
     session.store.append(session.name, begun)
 
-    answer = HookedAgent(workspace).tell(HookPoint.STOP, last_assistant_message="I stop.")
+    answer = HookedAgent(workspace).report(HookPoint.STOP, last_assistant_message="I stop.")
 
     assert "no task was closed or added in 5 minutes" in answer.out
 
 
 def test_the_cost_can_be_configured(workspace: Workspace) -> None:
-    """The cost comes with the status line and is kept for the next stop."""
+    """The cost is reported with the status line and stored until the next stop."""
     (workspace.project / "tildone.toml").write_text("max_cost = 2.5\n", encoding="utf-8")
     workspace.plan(*OPEN)
     agent = HookedAgent(workspace)
 
-    agent.tell(HookPoint.STATUS_LINE, cost={"total_cost_usd": 2.4})
+    agent.report(HookPoint.STATUS_LINE, cost={"total_cost_usd": 2.4})
     before = agent.stops()
-    agent.tell(HookPoint.STATUS_LINE, cost={"total_cost_usd": 2.5})
-    after = agent.tell(HookPoint.STOP, last_assistant_message="I stop.")
+    agent.report(HookPoint.STATUS_LINE, cost={"total_cost_usd": 2.5})
+    after = agent.report(HookPoint.STOP, last_assistant_message="I stop.")
 
     assert before
     assert "the session has cost $2" in after.out
@@ -247,13 +247,13 @@ def test_the_cost_can_be_configured(workspace: Workspace) -> None:
 def test_an_invalid_cost_is_ignored(agent: HookedAgent, cost: object) -> None:
     agent.workspace.plan(*OPEN)
 
-    answer = agent.tell(HookPoint.STATUS_LINE, cost=cost)
+    answer = agent.report(HookPoint.STATUS_LINE, cost=cost)
 
     assert answer.out == "✓ 0/2 · Write the parser\n"
     assert agent.workspace.agents.note(AgentId.parse(agent.key), "cost") == ""
 
 
-def test_the_text_is_that_of_the_models_dialect(workspace: Workspace) -> None:
+def test_the_nudge_is_phrased_in_the_models_dialect(workspace: Workspace) -> None:
     session = workspace.session
     session.change((Append((Task("One"),)),))
     assert "todo" not in HookedAgent(workspace).stops()
@@ -288,13 +288,13 @@ def test_the_gate_works_with_plans_in_pi_sessions(workspace: Workspace) -> None:
 
 
 def test_two_agents_in_a_project_have_separate_plans(workspace: Workspace) -> None:
-    """The first gets the project's; neither is held to the other's."""
+    """The first gets the project's plan; neither is continued because of the other's."""
     workspace.plan(*OPEN)
     first, second = HookedAgent(workspace, id="1"), HookedAgent(workspace, id="2")
 
-    told = [first.stops(), second.stops()]
+    nudges = [first.stops(), second.stops()]
 
-    assert [bool(words) for words in told] == [True, False]
+    assert [bool(words) for words in nudges] == [True, False]
     assert (first.record, second.record) != (None, None)
     assert second.record is not None
     assert second.record.session == f"{workspace.settings.project}#claude:2"
@@ -307,7 +307,7 @@ def test_an_agent_that_starts_after_stop_is_stopped_too(workspace: Workspace) ->
     workspace.session.set_directive(Directive.STOP)
     second = HookedAgent(workspace, id="2")
 
-    answers = [second.tell(HookPoint.AFTER_TOOL, tool_name="Bash") for _ in range(2)]
+    answers = [second.report(HookPoint.AFTER_TOOL, tool_name="Bash") for _ in range(2)]
 
     assert all(json.loads(answer.out)["continue"] is False for answer in answers)
 
@@ -317,23 +317,23 @@ def test_the_next_agent_gets_the_projects_plan_when_the_first_has_ended(workspac
     first, second = HookedAgent(workspace, id="1"), HookedAgent(workspace, id="2")
     first.stops()
 
-    first.tell(HookPoint.SESSION_END, reason="logout")
+    first.report(HookPoint.SESSION_END, reason="logout")
 
     assert first.record is None
     assert second.stops()
 
 
 def test_a_cleared_conversation_keeps_its_plan_and_gets_it_again(workspace: Workspace) -> None:
-    """Also where the plan is not the project's."""
+    """Also if the plan is not the project's."""
     HookedAgent(workspace, id="0").workspace.plan(*OPEN)
     HookedAgent(workspace, id="0").stops()
     own = f"{workspace.settings.project}#claude:1"
-    HookedAgent(workspace, id="1").tell(
+    HookedAgent(workspace, id="1").report(
         HookPoint.AFTER_TOOL, tool_name="TodoWrite", tool_input={"todos": [{"content": "Mine"}]}
     )
 
-    HookedAgent(workspace, id="1").tell(HookPoint.SESSION_END, reason="clear")
-    answer = HookedAgent(workspace, id="2").tell(HookPoint.SESSION_START, source="clear")
+    HookedAgent(workspace, id="1").report(HookPoint.SESSION_END, reason="clear")
+    answer = HookedAgent(workspace, id="2").report(HookPoint.SESSION_START, source="clear")
 
     heir = HookedAgent(workspace, id="2").record
     assert heir is not None
@@ -348,17 +348,17 @@ def test_no_coding_agent_is_continued_for_ever(workspace: Workspace, integration
     agent = HookedAgent(workspace, integration)
     workspace.plan(*OPEN)
 
-    told = 0
+    nudges = 0
     while (
-        told < 100
-        and agent.tell(HookPoint.STOP, **{hooks_of(integration).fields["last_message"]: f"Stop {told}."}).out.find(
+        nudges < 100
+        and agent.report(HookPoint.STOP, **{hooks_of(integration).fields["last_message"]: f"Stop {nudges}."}).out.find(
             "is not done"
         )
         > 0
     ):
-        told += 1
+        nudges += 1
 
-    assert told == 20
+    assert nudges == 20
     assert workspace.session.state.tripped
 
 
@@ -377,12 +377,12 @@ def test_a_bound_that_was_already_reported_is_not_reported_again(agent: HookedAg
     session.store.append(session.name, first)
     session.store.append(session.name, Event("t", "n", now(), Actor.TIMER, Tripped(Bound.NUDGES, 20)))
 
-    answer = agent.tell(HookPoint.STOP, last_assistant_message="I stop.")
+    answer = agent.report(HookPoint.STOP, last_assistant_message="I stop.")
 
     assert (answer.out, answer.err) == ("", "")
 
 
-def test_an_agent_whose_tasks_are_all_blocked_is_left_alone(agent: HookedAgent) -> None:
+def test_an_agent_whose_tasks_are_all_blocked_is_not_continued(agent: HookedAgent) -> None:
     agent.workspace.plan(("Ask Ada", "blocked"))
 
     assert agent.stops() == ""

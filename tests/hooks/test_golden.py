@@ -16,10 +16,10 @@ def test_the_reply_has_the_format_of_the_coding_agent(path: Path, workspace: Wor
     """To the byte: these are other programs' interfaces."""
     each = golden(path)
 
-    out, err, after = each.answered(workspace)
+    out, err, after = each.run(workspace)
 
-    assert (out, err) == (each.said["stdout"], "")
-    assert after == [tuple(task) for task in each.said.get("after", after)]
+    assert (out, err) == (each.case["stdout"], "")
+    assert after == [tuple(task) for task in each.case.get("after", after)]
 
 
 @pytest.mark.parametrize("integration", WITH_HOOKS.values(), ids=WITH_HOOKS)
@@ -37,4 +37,4 @@ def test_every_coding_agent_is_told_to_continue_when_it_stops_with_work_left(int
         if each.integration is integration and hooks_of(integration).points.get(each.event) == HookPoint.STOP
     ]
 
-    assert any(each.said["stdout"] for each in stopped)
+    assert any(each.case["stdout"] for each in stopped)

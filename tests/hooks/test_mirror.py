@@ -1,4 +1,4 @@
-"""The mirror: native todo lists of coding agents, followed in the plan without overriding what people changed."""
+"""The mirror: native todo lists of coding agents, followed in the plan without overriding changes by people."""
 
 from typing import Any
 
@@ -31,12 +31,12 @@ def wrote(agent: HookedAgent, *items: tuple[str, str], **more: Any) -> None:
     ((tool, (where, text)), *_) = agent.integration.list_tools.items()
     given_list = {where: [{text: content, "status": status} for content, status in items], **more}
     fields = hooks_of(agent.integration).fields
-    answer = agent.tell(HookPoint.AFTER_TOOL, **{fields["tool"]: tool, fields["tool_input"]: given_list})
+    answer = agent.report(HookPoint.AFTER_TOOL, **{fields["tool"]: tool, fields["tool_input"]: given_list})
     assert (answer.code, answer.out, answer.err) == (0, "", "")
 
 
 def used(agent: HookedAgent, tool: str, given_input: dict[str, Any], response: Any = None) -> None:
-    answer = agent.tell(
+    answer = agent.report(
         HookPoint.AFTER_TOOL, tool_name=tool, tool_input=given_input, tool_response=response or {"success": True}
     )
     assert (answer.code, answer.out, answer.err) == (0, "", "")
@@ -65,13 +65,13 @@ def test_a_native_list_becomes_the_plan_and_later_lists_update_it(
     assert event.fact.call.tool == f"{integration.name}/{next(iter(integration.list_tools))}"
 
 
-def test_the_gate_holds_a_model_to_its_native_list_without_naming_our_tools(agent: HookedAgent) -> None:
+def test_the_gate_continues_a_model_with_a_native_list_without_naming_our_tools(agent: HookedAgent) -> None:
     wrote(agent, *TASKS)
 
-    told = agent.stops()
+    nudge = agent.stops()
 
-    assert told.startswith("Your todo list is not done:\n- Wire (in progress)\n- Measure\n")
-    assert "todo tool" not in agent.tell(HookPoint.SESSION_START).out
+    assert nudge.startswith("Your todo list is not done:\n- Wire (in progress)\n- Measure\n")
+    assert "todo tool" not in agent.report(HookPoint.SESSION_START).out
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_changes_by_people_survive_the_next_native_list(agent: HookedAgent) -> N
 
 
 @pytest.mark.parametrize("dialect", [INDEXED, BRIEF], ids=lambda dialect: dialect.name)
-def test_a_plan_that_the_model_keeps_with_our_tools_is_left_alone(agent: HookedAgent, dialect: Any) -> None:
+def test_a_plan_that_the_model_writes_with_our_tools_does_not_change(agent: HookedAgent, dialect: Any) -> None:
     session = agent.workspace.session
     session.dialect = dialect
     tool, call = (
@@ -164,7 +164,7 @@ def test_a_finished_plan_of_our_tools_is_replaced(agent: HookedAgent) -> None:
     assert agent.workspace.tasks == TASKS
 
 
-def test_a_plan_that_people_made_is_ticked_off_and_nothing_else(agent: HookedAgent) -> None:
+def test_in_a_plan_that_people_made_tasks_are_ticked_off_and_nothing_else_changes(agent: HookedAgent) -> None:
     agent.workspace.plan(("Parse", "pending"), ("Wire", "pending"), ("Ship", "completed"))
 
     wrote(agent, ("Parse", "completed"), ("Wire", "in_progress"), ("Ship", "pending"), ("A detail", "pending"))
@@ -177,7 +177,7 @@ def test_a_plan_that_people_made_is_ticked_off_and_nothing_else(agent: HookedAge
 def test_single_tasks_are_identified_by_their_numbers(agent: HookedAgent) -> None:
     """Also if event and tool call both report the creation, and if a task was renamed."""
     for number, subject in (("1", "Parse"), ("2", "Wire")):
-        agent.tell(HookPoint.TASK_CREATED, task_id=number, task_subject=subject)
+        agent.report(HookPoint.TASK_CREATED, task_id=number, task_subject=subject)
         created(agent, number, subject)
     used(agent, "TaskUpdate", {"taskId": "2", "status": "in_progress"})
     used(agent, "TaskUpdate", {"taskId": "2", "subject": "Wire it up"})
@@ -210,7 +210,7 @@ def test_a_listing_adds_tasks_that_no_hook_reported(agent: HookedAgent) -> None:
 def test_the_event_of_a_completed_task_completes_it(agent: HookedAgent) -> None:
     created(agent, "1", "Parse")
 
-    answer = agent.tell_of("TaskCompleted", task_id="1", task_subject="Parse")
+    answer = agent.report_event("TaskCompleted", task_id="1", task_subject="Parse")
 
     assert (answer.out, answer.err) == ("", "")
     assert agent.workspace.tasks == [("Parse", "completed")]
@@ -219,7 +219,7 @@ def test_the_event_of_a_completed_task_completes_it(agent: HookedAgent) -> None:
 def test_a_completed_task_ticks_off_the_same_text_in_a_persons_plan(agent: HookedAgent) -> None:
     agent.workspace.plan(("Parse", "pending"))
 
-    agent.tell_of("TaskCompleted", task_id="9", task_subject="Parse")
+    agent.report_event("TaskCompleted", task_id="9", task_subject="Parse")
 
     assert agent.workspace.tasks == [("Parse", "completed")]
 
@@ -251,7 +251,7 @@ def test_failed_and_malformed_calls_are_ignored(agent: HookedAgent, tool: str, g
 def test_a_subagents_list_is_ignored(agent: HookedAgent) -> None:
     todos = {"todos": [{"content": "Mine", "status": "pending"}]}
 
-    agent.tell(HookPoint.AFTER_TOOL, tool_name="TodoWrite", tool_input=todos, agent_id="a1")
+    agent.report(HookPoint.AFTER_TOOL, tool_name="TodoWrite", tool_input=todos, agent_id="a1")
 
     assert agent.workspace.tasks == []
 
@@ -269,8 +269,8 @@ def test_only_native_list_tools_write_lists() -> None:
 @given(st.lists(plans.tasks, max_size=4), st.lists(plans.tasks, max_size=4))
 def test_without_changes_by_people_the_merge_is_the_native_list(before: list[Task], after: list[Task]) -> None:
     """In its order, with its statuses."""
-    base = [Task(task.text, task.status) for task in unlike(before)]
-    theirs = [Task(task.text, task.status) for task in unlike(after)]
+    base = [Task(task.text, task.status) for task in without_duplicates(before)]
+    theirs = [Task(task.text, task.status) for task in without_duplicates(after)]
 
     assert merge_lists(base, flat(*base), theirs) == flat(*theirs)
 
@@ -305,7 +305,7 @@ def test_of_two_tasks_with_the_same_text_the_open_one_changes() -> None:
     assert change_task(plan, "None", None, "completed") == plan
 
 
-def test_a_mirrored_call_is_told_apart_from_our_own_tools(agent: HookedAgent) -> None:
+def test_mirrored_calls_are_distinguished_from_calls_of_our_own_tools(agent: HookedAgent) -> None:
     wrote(agent, *TASKS)
 
     (event,) = agent.workspace.session.store.events(agent.workspace.session.name)
@@ -316,12 +316,12 @@ def test_a_mirrored_call_is_told_apart_from_our_own_tools(agent: HookedAgent) ->
 
 
 def test_the_mirror_never_replies(agent: HookedAgent) -> None:
-    """A question stays a question."""
+    """A question still prevents a nudge."""
     wrote(agent, *TASKS)
 
-    assert agent.tell(HookPoint.STOP, last_assistant_message="Which one?").out == ""
+    assert agent.report(HookPoint.STOP, last_assistant_message="Which one?").out == ""
 
 
-def unlike(tasks: list[Task]) -> list[Task]:
-    """Each text once."""
+def without_duplicates(tasks: list[Task]) -> list[Task]:
+    """Return the tasks without those whose text repeats."""
     return list({task.text: task for task in tasks}.values())

@@ -18,10 +18,10 @@ OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 
 
 def called(agent: HookedAgent, tool: str = "todo", **args: object) -> dict[str, object]:
-    answer = agent.tell(HookPoint.CALL_TOOL, tool=tool, args=args)
+    answer = agent.report(HookPoint.CALL_TOOL, tool=tool, args=args)
     assert (answer.code, answer.err) == (0, ""), answer
-    told: dict[str, object] = json.loads(answer.out)
-    return told
+    result: dict[str, object] = json.loads(answer.out)
+    return result
 
 
 def test_a_call_changes_the_plan_and_marks_it_as_seen(workspace: Workspace) -> None:
@@ -33,7 +33,7 @@ def test_a_call_changes_the_plan_and_marks_it_as_seen(workspace: Workspace) -> N
     workspace.plan(("Write the parser", "completed"), ("Wire it up", "pending"), ("Measure it", "pending"))
     third = called(agent, done=2)
 
-    assert [told["text"] for told in (first, second)] == ["1-2", "ok"]
+    assert [result["text"] for result in (first, second)] == ["1-2", "ok"]
     assert "Changed by others meanwhile" in str(third["text"])
     assert third["line"] == "✓ 2/3 · 3 Measure it"
     assert agent.stops()
@@ -55,18 +55,18 @@ def test_the_tools_of_the_configured_dialect_are_offered(workspace: Workspace) -
     (workspace.project / "tildone.toml").write_text('dialect = "phased"\n', encoding="utf-8")
     agent = HookedAgent(workspace, PI)
 
-    offered = json.loads(agent.tell(HookPoint.OFFER_TOOLS).out)["tools"]
-    told = called(agent, "todo_write", ops=[{"op": "init", "list": [{"phase": "A", "items": ["One"]}]}])
+    offered = json.loads(agent.report(HookPoint.OFFER_TOOLS).out)["tools"]
+    result = called(agent, "todo_write", ops=[{"op": "init", "list": [{"phase": "A", "items": ["One"]}]}])
 
     assert [tool["name"] for tool in offered] == ["todo_write"]
-    assert told["failed"] is False
+    assert result["failed"] is False
     assert workspace.tasks == [("One", "in_progress")]
 
 
 @pytest.mark.parametrize("tool", ["", "bash", 7])
 def test_an_unknown_tool_is_reported_on_standard_error(workspace: Workspace, tool: object) -> None:
-    """Standard output stays empty, by which the shim knows."""
-    answer = HookedAgent(workspace, PI).tell(HookPoint.CALL_TOOL, tool=tool, args={})
+    """Standard output stays empty, which tells the shim that the call failed."""
+    answer = HookedAgent(workspace, PI).report(HookPoint.CALL_TOOL, tool=tool, args={})
 
     assert (answer.code, answer.out) == (0, "")
     assert "there is no tool" in answer.err
@@ -76,32 +76,32 @@ def test_an_agent_with_several_conversations_notes_which_one_calls_our_tool_next
     """A call of another tool changes nothing."""
     ours, other = HookedAgent(workspace, OPENCODE, "A"), HookedAgent(workspace, OPENCODE, "B")
 
-    ours.tell(HookPoint.BEFORE_TOOL, tool="tildone_todo", args={})
-    other.tell(HookPoint.BEFORE_TOOL, tool="bash", args={})
+    ours.report(HookPoint.BEFORE_TOOL, tool="tildone_todo", args={})
+    other.report(HookPoint.BEFORE_TOOL, tool="bash", args={})
 
     assert workspace.agents.note(AgentId("opencode", pid=agent_process()), CALLER_NOTE) == "opencode:A"
     assert os.getpid() != agent_process()
 
 
 def test_cumulative_messages_are_compared_turn_by_turn(workspace: Workspace) -> None:
-    """Gemini CLI repeats all earlier messages; one that always says the same is still let go."""
+    """Gemini CLI repeats all earlier messages; the bound on repetitions still applies."""
     workspace.plan(*OPEN)
     agent = HookedAgent(workspace, GEMINI)
 
-    held = [bool(agent.stops("\n".join(["Same."] * count), stop_hook_active=count > 1)) for count in range(1, 6)]
-    asked = agent.stops("\n".join(["Same."] * 5 + ["Which one?"]), stop_hook_active=True)
+    continued = [bool(agent.stops("\n".join(["Same."] * count), stop_hook_active=count > 1)) for count in range(1, 6)]
+    after_question = agent.stops("\n".join(["Same."] * 5 + ["Which one?"]), stop_hook_active=True)
 
-    assert held == [True, True, True, False, False]
-    assert asked == ""
+    assert continued == [True, True, True, False, False]
+    assert after_question == ""
 
 
 def test_cumulative_messages_start_again_after_a_prompt(workspace: Workspace) -> None:
     workspace.plan(*OPEN)
     agent = HookedAgent(workspace, GEMINI)
 
-    held = [bool(agent.stops("Same.", stop_hook_active=False)) for _ in range(5)]
+    continued = [bool(agent.stops("Same.", stop_hook_active=False)) for _ in range(5)]
 
-    assert held == [True, True, True, False, False]
+    assert continued == [True, True, True, False, False]
 
 
 def test_an_agent_that_accepts_no_context_at_the_start_gets_the_plan_with_the_first_prompt(
@@ -110,10 +110,10 @@ def test_an_agent_that_accepts_no_context_at_the_start_gets_the_plan_with_the_fi
     """Also in a resumed conversation, whose model has seen the plan before."""
     workspace.plan(*OPEN)
     agent = HookedAgent(workspace, GEMINI)
-    agent.tell(HookPoint.PROMPT, prompt="Begin")
+    agent.report(HookPoint.PROMPT, prompt="Begin")
 
-    started = agent.tell(HookPoint.SESSION_START, source="resume")
-    prompts = [agent.tell(HookPoint.PROMPT, prompt="Go on").out for _ in range(2)]
+    started = agent.report(HookPoint.SESSION_START, source="resume")
+    prompts = [agent.report(HookPoint.PROMPT, prompt="Go on").out for _ in range(2)]
 
     assert started.out == ""
-    assert ["Write the parser" in told for told in prompts] == [True, False]
+    assert ["Write the parser" in text for text in prompts] == [True, False]

@@ -1,4 +1,4 @@
-"""What a person settles about the gate: bounds, and whether there is one."""
+"""Settings of the gate: its bounds, and whether it is on."""
 
 from pathlib import Path
 
@@ -18,25 +18,25 @@ def patience(tmp_path: Path, **environ: str) -> Patience:
     return open_session(settings, BY_HAND, MemoryStore()).patience
 
 
-def test_nothing_said_means_the_usual_bounds(tmp_path: Path) -> None:
+def test_the_default_bounds(tmp_path: Path) -> None:
     assert patience(tmp_path) == Patience()
 
 
-def test_every_bound_may_be_said_in_a_file_and_nearer_in_the_environment(tmp_path: Path) -> None:
+def test_every_bound_can_be_set_in_a_file_and_overridden_in_the_environment(tmp_path: Path) -> None:
     (tmp_path / "tildone.toml").write_text("max_nudges = 1\nmax_same = 2\nmax_minutes = 3\nmax_cost = 4\n", "utf-8")
 
-    said = patience(tmp_path, TILDONE_MAX_COST="4.5", TILDONE_MAX_SAME="0")
+    bounds = patience(tmp_path, TILDONE_MAX_COST="4.5", TILDONE_MAX_SAME="0")
 
-    assert (said.nudges, said.repeats, said.minutes, said.cost) == (1, 0, 3, 4.5)
+    assert (bounds.nudges, bounds.repeats, bounds.minutes, bounds.cost) == (1, 0, 3, 4.5)
 
 
-@pytest.mark.parametrize(("word", "held"), [("on", True), ("off", False)])
-def test_the_gate_is_on_or_off(tmp_path: Path, word: str, *, held: bool) -> None:
-    assert load({}, {"TILDONE_GATE": word, "XDG_CONFIG_HOME": str(tmp_path)}, str(tmp_path)).gate is held
+@pytest.mark.parametrize(("word", "enabled"), [("on", True), ("off", False)])
+def test_the_gate_is_on_or_off(tmp_path: Path, word: str, *, enabled: bool) -> None:
+    assert load({}, {"TILDONE_GATE": word, "XDG_CONFIG_HOME": str(tmp_path)}, str(tmp_path)).gate is enabled
 
 
 @pytest.mark.parametrize(
-    ("name", "word", "said"),
+    ("name", "word", "message"),
     [
         ("GATE", "maybe", """gate must be "on" or "off", not 'maybe'"""),
         ("MAX_COST", "much", "max-cost must be a number of dollars, 0 or more, not 'much'"),
@@ -47,13 +47,13 @@ def test_the_gate_is_on_or_off(tmp_path: Path, word: str, *, held: bool) -> None
         ("MAX_MINUTES", "-1", "max-minutes must be a whole number"),
     ],
 )
-def test_what_makes_no_sense_is_said(tmp_path: Path, name: str, word: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said.replace("(", r"\(")):
+def test_an_invalid_value_is_reported(tmp_path: Path, name: str, word: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message.replace("(", r"\(")):
         load({}, {f"TILDONE_{name}": word, "XDG_CONFIG_HOME": str(tmp_path)}, str(tmp_path))
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("gate = true", 'gate must be "on" or "off"'),
         ("gate = []", 'gate must be "on" or "off"'),
@@ -63,8 +63,10 @@ def test_what_makes_no_sense_is_said(tmp_path: Path, name: str, word: str, said:
         ("max_minutes = 1.5", "max_minutes must be a whole number"),
     ],
 )
-def test_what_makes_no_sense_in_a_file_is_said_with_its_name(tmp_path: Path, text: str, said: str) -> None:
+def test_an_invalid_value_in_a_file_is_reported_with_the_name_of_the_file(
+    tmp_path: Path, text: str, message: str
+) -> None:
     (tmp_path / "tildone.toml").write_text(text, encoding="utf-8")
 
-    with pytest.raises(UsageError, match=f"tildone.toml: {said}"):
+    with pytest.raises(UsageError, match=f"tildone.toml: {message}"):
         load({}, {"XDG_CONFIG_HOME": str(tmp_path)}, str(tmp_path))

@@ -8,16 +8,16 @@ const steps = JSON.parse(await new Promise((resolve) => {
   let text = ""
   process.stdin.on("data", (piece) => (text += piece)).on("end", () => resolve(text))
 }))
-const asked = []
-const ask = (name, answer) => async (given) => (asked.push([name, given]), answer)
+const calls = []
+const ask = (name, answer) => async (given) => (calls.push([name, given]), answer)
 const module = await import(pathToFileURL(file))
-const came = []
+const results = []
 
-async function tried(work) {
+async function run(work) {
   try {
-    came.push((await work()) ?? null)
+    results.push((await work()) ?? null)
   } catch (error) {
-    came.push({ thrown: error.message })
+    results.push({ thrown: error.message })
   }
 }
 
@@ -33,7 +33,7 @@ async function opencode() {
   const hooks = await module.Tildone({ client, directory: "/project" })
   for (const { hook, given, last: message } of steps) {
     if (message) last = message
-    await tried(async () => (await hooks[hook](...given), hook === "event" ? null : given[1]))
+    await run(async () => (await hooks[hook](...given), hook === "event" ? null : given[1]))
   }
 }
 
@@ -43,7 +43,7 @@ async function pi() {
   const ctx = (more) => ({
     cwd: "/project",
     hasUI: true,
-    ui: { setStatus: (...given) => asked.push(["status", given]), notify: (...given) => asked.push(["notify", given]) },
+    ui: { setStatus: (...given) => calls.push(["status", given]), notify: (...given) => calls.push(["notify", given]) },
     sessionManager: { getSessionId: () => "S" },
     hasPendingMessages: () => false,
     ...more,
@@ -51,9 +51,9 @@ async function pi() {
   module.default({ on: (event, handler) => (handlers[event] = handler), registerTool: (tool) => (tools[tool.name] = tool) })
   for (const { hook, given, pending, tool } of steps) {
     const context = ctx(pending ? { hasPendingMessages: () => true } : {})
-    await tried(() => (tool ? tools[tool].execute("1", given, undefined, undefined, context) : handlers[hook](given, context)))
+    await run(() => (tool ? tools[tool].execute("1", given, undefined, undefined, context) : handlers[hook](given, context)))
   }
 }
 
 await { opencode, pi }[host]()
-console.log(JSON.stringify({ came, asked }))
+console.log(JSON.stringify({ results, calls }))

@@ -37,7 +37,7 @@ def files(folder: Path) -> dict[str, tuple[bytes, int]]:
     }
 
 
-def held(path: Path) -> Any:
+def load_json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8-sig"))
 
 
@@ -89,10 +89,10 @@ def test_a_dry_run_writes_nothing(settled: Person, name: str) -> None:
     """It shows what would be written."""
     before = files(settled.home)
 
-    shown = settled.says("install", name, "--dry-run")
+    output = settled.says("install", name, "--dry-run")
 
-    assert "tildone" in shown
-    assert shown.endswith("nothing was written.\n")
+    assert "tildone" in output
+    assert output.endswith("nothing was written.\n")
     assert files(settled.home) == before
 
 
@@ -114,10 +114,10 @@ def test_coding_agents_run_the_program_that_installed(person: Person) -> None:
     """By its absolute path: a coding agent may have another PATH."""
     person.says("install", "claude", "codex", "opencode")
 
-    server = held(person.home / ".claude.json")["mcpServers"]["tildone"]
-    settings = held(person.home / ".claude" / "settings.json")
+    server = load_json(person.home / ".claude.json")["mcpServers"]["tildone"]
+    settings = load_json(person.home / ".claude" / "settings.json")
     codex = tomllib.loads((person.home / ".codex" / "config.toml").read_text())
-    opencode = held(person.home / ".config" / "opencode" / "opencode.json")
+    opencode = load_json(person.home / ".config" / "opencode" / "opencode.json")
     assert server == {"type": "stdio", "command": str(PROGRAM), "args": ["mcp"]}
     assert settings["hooks"]["Stop"][0]["hooks"][0]["command"] == f"{PROGRAM} hook claude"
     assert codex["mcp_servers"]["tildone"] == {"command": str(PROGRAM), "args": ["mcp"]}
@@ -128,12 +128,12 @@ def test_coding_agents_run_the_program_that_installed(person: Person) -> None:
 def test_options_of_install_are_options_of_the_server(person: Person) -> None:
     """The dialect and the session; --no-hooks and --no-mcp leave a part out."""
     person.says("install", "cursor", "--dialect", "phased", "--session", "team", "--no-hooks")
-    servers = held(person.home / ".cursor" / "mcp.json")
+    servers = load_json(person.home / ".cursor" / "mcp.json")
     assert servers["mcpServers"]["tildone"]["args"] == ["mcp", "--dialect", "phased", "--session", "team"]
     assert not (person.home / ".cursor" / "hooks.json").exists()
 
     person.says("install", "gemini", "--no-mcp")
-    assert "mcpServers" not in held(person.home / ".gemini" / "settings.json")
+    assert "mcpServers" not in load_json(person.home / ".gemini" / "settings.json")
 
 
 def test_a_second_installation_replaces_the_path_of_the_first(person: Person) -> None:
@@ -144,7 +144,7 @@ def test_a_second_installation_replaces_the_path_of_the_first(person: Person) ->
 
     person.says("install", "claude")
 
-    stops = held(settings)["hooks"]["Stop"]
+    stops = load_json(settings)["hooks"]["Stop"]
     assert [hook["command"] for stop in stops for hook in stop["hooks"]] == [f"{PROGRAM} hook claude"]
 
 
@@ -164,7 +164,7 @@ def test_a_second_installation_replaces_the_path_of_the_first(person: Person) ->
         ("cursor", ".cursor/hooks.json", b"\xff\xfe{}"),
     ],
 )
-def test_settings_that_can_not_be_parsed_or_are_not_ours_are_left_alone(
+def test_settings_that_can_not_be_parsed_or_are_not_ours_are_not_changed(
     person: Person, name: str, file: str, text: str | bytes
 ) -> None:
     """The error names the file and the reason, and nothing is written."""
@@ -216,11 +216,11 @@ def test_without_a_name_the_coding_agents_are_listed(person: Person) -> None:
 
     lines = person.says("install").splitlines()
 
-    found = {line.split()[0]: line for line in lines[:-1]}
-    assert list(found) == list(INTEGRATIONS)
-    assert "installed" in found["pi"]
-    assert " found " in found["gemini"]
-    assert "not found" in found["qwen"]
+    by_agent = {line.split()[0]: line for line in lines[:-1]}
+    assert list(by_agent) == list(INTEGRATIONS)
+    assert "installed" in by_agent["pi"]
+    assert " found " in by_agent["gemini"]
+    assert "not found" in by_agent["qwen"]
 
 
 def test_all_means_every_coding_agent_that_is_found(person: Person) -> None:
@@ -233,7 +233,7 @@ def test_all_means_every_coding_agent_that_is_found(person: Person) -> None:
     assert [path.name for path in person.home.iterdir() if path.name.startswith(".")] == [".qwen"]
 
 
-def test_all_says_so_where_none_is_found(person: Person) -> None:
+def test_all_reports_it_if_none_is_found(person: Person) -> None:
     out = person.says("install", "all", PATH="/nowhere")
 
     assert out.startswith("None of the coding agents that tildone supports was found here.")
@@ -264,9 +264,9 @@ def test_a_plugin_folder_holds_server_hooks_and_command(person: Person) -> None:
     out = person.says("install", "claude", "--as-plugin", "plugin")
 
     made = person.folder / "plugin"
-    assert held(made / ".claude-plugin" / "plugin.json")["name"] == "tildone"
-    assert held(made / ".mcp.json")["mcpServers"]["tildone"]["command"] == str(PROGRAM)
-    assert set(held(made / "hooks" / "hooks.json")["hooks"]) >= {"Stop", "SessionStart", "UserPromptSubmit"}
+    assert load_json(made / ".claude-plugin" / "plugin.json")["name"] == "tildone"
+    assert load_json(made / ".mcp.json")["mcpServers"]["tildone"]["command"] == str(PROGRAM)
+    assert set(load_json(made / "hooks" / "hooks.json")["hooks"]) >= {"Stop", "SessionStart", "UserPromptSubmit"}
     assert "$ARGUMENTS" in (made / "commands" / "plan.md").read_text()
     assert out.endswith(f"claude --plugin-dir {made}\n")
 
@@ -316,9 +316,9 @@ def test_doctor_reports_on_coding_agents(person: Person) -> None:
 
     answer = person.run("doctor", "--json", PATH="/nowhere")
 
-    found = [(each["health"], each["what"], each["remedy"]) for each in answer.json if each["check"] == "agents"]
+    findings = [(each["health"], each["what"], each["remedy"]) for each in answer.json if each["check"] == "agents"]
     assert answer.code == 5
-    assert found == [
+    assert findings == [
         ("fine", f"Claude Code has the plan; it runs {PROGRAM}", ""),
         ("odd", "Codex is set up in part, or for another tildone", "tildone install codex"),
         ("bad", "Gemini CLI runs /old/bin/tildone, which does not exist", "tildone install gemini"),

@@ -11,7 +11,7 @@ from tildone.integrations.settings.jsonc import append, get, prune, put, remove
 from tildone.integrations.settings.jsonc_scanner import InvalidJson, scan
 
 PATH = ("mcp Servers", "tildone")
-HELD = {"command": "/bin/tildone", "args": ["mcp"]}
+ENTRY = {"command": "/bin/tildone", "args": ["mcp"]}
 
 blanks = st.sampled_from(["", " ", "\n", "\n    ", "\r\n\t", " // why\n", "/* a\nb */", " /* } */ "])
 scalars = st.sampled_from(["1", "-2.5e3", "true", "null", '"x"', '"\\u00e9 // not a comment"', '"a\\"b"'])
@@ -48,21 +48,21 @@ def test_put_adds_the_value_and_keeps_every_character(text: str) -> None:
     """In order; and the data is the old data with ours added."""
     before = scan(text).data
 
-    after = put(text, PATH, HELD)
+    after = put(text, PATH, ENTRY)
 
-    assert scan(after).data == before | {PATH[0]: {PATH[1]: HELD}}
+    assert scan(after).data == before | {PATH[0]: {PATH[1]: ENTRY}}
     rest = iter(stripped(after))
     assert all(char in rest for char in stripped(text))
-    assert put(after, PATH, HELD) == after
+    assert put(after, PATH, ENTRY) == after
 
 
 @given(documents())
 def test_remove_undoes_put(text: str) -> None:
     """Except for white space."""
-    after = append(put(text, PATH, HELD), ("hooks", "Stop"), HELD)
+    after = append(put(text, PATH, ENTRY), ("hooks", "Stop"), ENTRY)
 
     back = prune(remove(after, PATH), PATH[:1])
-    back = prune(remove(back, ("hooks", "Stop"), lambda held: held == HELD), ("hooks", "Stop"))
+    back = prune(remove(back, ("hooks", "Stop"), lambda entry: entry == ENTRY), ("hooks", "Stop"))
 
     assert scan(back).data == scan(text).data
     assert stripped(back) == stripped(text)
@@ -75,16 +75,16 @@ def test_any_member_can_be_removed(text: str, name: str) -> None:
 
     after = remove(text, (name,), lambda _: True)
 
-    wanted = {key: held for key, held in before.items() if key != name}
+    wanted = {key: item for key, item in before.items() if key != name}
     if isinstance(before.get(name), list):
         wanted = before | {name: []}
     assert scan(after).data == wanted
 
 
 @given(st.dictionaries(st.text(max_size=3), st.recursive(st.integers() | st.text(max_size=4), st.lists, max_leaves=4)))
-def test_plain_json_is_parsed_as_json_does(held: dict[str, Any]) -> None:
+def test_plain_json_is_parsed_as_json_does(data: dict[str, Any]) -> None:
     for indent in (None, 2):
-        assert scan(json.dumps(held, indent=indent)).data == held
+        assert scan(json.dumps(data, indent=indent)).data == data
 
 
 @pytest.mark.parametrize(

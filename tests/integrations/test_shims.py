@@ -31,12 +31,12 @@ class Shim:
     file: Path
     program: Path
 
-    def answers(self, event: str, said: object) -> None:
+    def set_reply(self, event: str, reply: object) -> None:
         """Set the reply of the program to an event."""
-        text = said if isinstance(said, str) else json.dumps(said)
+        text = reply if isinstance(reply, str) else json.dumps(reply)
         self.program.with_name(f"{event}.answer").write_text(text, encoding="utf-8")
 
-    def hear(self, *steps: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    def run(self, *steps: dict[str, Any]) -> tuple[list[Any], list[Any]]:
         """Run steps in a simulated coding agent: the result of each, and the calls that the shim made to the agent."""
         done = subprocess.run(
             [node(), HOSTS, self.host, self.file],
@@ -46,25 +46,25 @@ class Shim:
             check=False,
         )
         assert done.returncode == 0, done.stderr.decode()
-        told = json.loads(done.stdout)
-        return told["came"], told["asked"]
+        output = json.loads(done.stdout)
+        return output["results"], output["calls"]
 
     @property
-    def told(self) -> list[tuple[str, dict[str, Any]]]:
+    def calls(self) -> list[tuple[str, dict[str, Any]]]:
         """The arguments and the input of each run of the program."""
-        kept = self.program.with_name("told")
-        lines = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
+        log = self.program.with_name("calls")
+        lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
         return [(line.partition(" {")[0], json.loads("{" + line.partition(" {")[2])) for line in lines]
 
 
 def node() -> str:
     """A node that runs TypeScript without a build."""
-    for found in (str(programs("node") / "node"), shutil.which("node") or ""):
-        if os.access(found, os.X_OK):
-            version = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
+    for path in (str(programs("node") / "node"), shutil.which("node") or ""):
+        if os.access(path, os.X_OK):
+            version = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
             major, minor = map(int, (re.match(r"v(\d+)\.(\d+)", version) or pytest.fail(version)).groups())
             if (major, minor) >= RUNS_TYPES:
-                return found
+                return path
     pytest.skip("there is no node 22.18 or newer; `python3 do.py clients` brings one")
 
 
@@ -86,7 +86,7 @@ def installed(person: Person, host: str, *options: str) -> Shim:
     file.write_text(text.replace(json.dumps(str(PROGRAM)), json.dumps(str(program))), encoding="utf-8")
     program.parent.mkdir()
     here = program.parent
-    script = f'#!/bin/sh\nread -r said\necho "$* $said" >> {here}/told\ncat {here}/"$3".answer 2>/dev/null\n'
+    script = f'#!/bin/sh\nread -r payload\necho "$* $payload" >> {here}/calls\ncat {here}/"$3".answer 2>/dev/null\n'
     program.write_text(script, encoding="utf-8")
     program.chmod(0o755)
     return Shim(host, file, program)
@@ -102,78 +102,80 @@ def idle(**info: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("host", ["opencode"])
 def test_opencode_continues_with_the_same_agent_and_model(shim: Shim) -> None:
     """And our prompt is not reported as the person's."""
-    shim.answers("session.idle", {"prompt": "Go on."})
+    shim.set_reply("session.idle", {"prompt": "Go on."})
     ours = {"parts": [{"type": "text", "text": "Go on.", "id": "prt_1"}], "message": {"id": "m"}}
 
-    _, asked = shim.hear(idle(), {"hook": "chat.message", "given": [{"sessionID": "main"}, ours]})
+    _, agent_calls = shim.run(idle(), {"hook": "chat.message", "given": [{"sessionID": "main"}, ours]})
 
     model = {"providerID": "local", "modelID": "scripted"}
     body = {"agent": "build", "model": model, "parts": [{"type": "text", "text": "Go on."}]}
-    assert asked == [["prompt", {"path": {"id": "main"}, "body": body}]]
-    said = {"sessionID": "main", "directory": "/project", "event": "session.idle", "text": "I stop."}
-    said |= {"status": "completed", "permission_mode": "build"}
-    assert shim.told == [("hook opencode session.idle", said)]
+    assert agent_calls == [["prompt", {"path": {"id": "main"}, "body": body}]]
+    payload = {"sessionID": "main", "directory": "/project", "event": "session.idle", "text": "I stop."}
+    payload |= {"status": "completed", "permission_mode": "build"}
+    assert shim.calls == [("hook opencode session.idle", payload)]
 
 
 @pytest.mark.parametrize(("error", "status"), [("MessageAbortedError", "aborted"), ("APIError", "error")])
 @pytest.mark.parametrize("host", ["opencode"])
 def test_opencode_reports_how_a_turn_ended(shim: Shim, error: str, status: str) -> None:
-    shim.hear(idle(error={"name": error}))
+    shim.run(idle(error={"name": error}))
 
-    assert [said["status"] for _, said in shim.told] == [status]
+    assert [payload["status"] for _, payload in shim.calls] == [status]
 
 
 @pytest.mark.parametrize("host", ["opencode"])
 def test_a_subagent_is_not_continued_and_its_calls_count_for_its_parent(shim: Shim) -> None:
-    shim.answers("session.idle", {"prompt": "Go on."})
+    shim.set_reply("session.idle", {"prompt": "Go on."})
     stops = {"type": "session.idle", "properties": {"sessionID": "child"}}
     call = {"hook": "tool.execute.before", "given": [{"tool": "tildone_todo", "sessionID": "child"}, {"args": {}}]}
 
-    _, asked = shim.hear({**idle(), "given": [{"event": stops}]}, call)
+    _, agent_calls = shim.run({**idle(), "given": [{"event": stops}]}, call)
 
-    assert asked == []
-    assert [(words, said["sessionID"]) for words, said in shim.told] == [("hook opencode tool.execute.before", "main")]
+    assert agent_calls == []
+    assert [(command, payload["sessionID"]) for command, payload in shim.calls] == [
+        ("hook opencode tool.execute.before", "main")
+    ]
 
 
 @pytest.mark.parametrize("host", ["opencode"])
 def test_a_prompt_in_opencode_adds_the_plan_once_and_then_what_changed(shim: Shim) -> None:
     """As a hidden part of the message, after the person's text."""
-    shim.answers("session.created", {"context": "The plan."})
-    shim.answers("chat.message", {"context": "The news."})
+    shim.set_reply("session.created", {"context": "The plan."})
+    shim.set_reply("chat.message", {"context": "The news."})
     message = {"parts": [{"type": "text", "text": "Hello", "id": "prt_1"}], "message": {"id": "m"}}
     step = {"hook": "chat.message", "given": [{"sessionID": "main"}, message]}
 
-    [first, second], _ = shim.hear(step, step)
+    [first, second], _ = shim.run(step, step)
 
-    texts = [[(part["text"], part.get("synthetic")) for part in came["parts"]] for came in (first, second)]
+    texts = [[(part["text"], part.get("synthetic")) for part in result["parts"]] for result in (first, second)]
     assert texts == [[("Hello", None), ("The plan.\nThe news.", True)], [("Hello", None), ("The news.", True)]]
-    assert [words.split()[-1] for words, _ in shim.told] == ["session.created", "chat.message", "chat.message"]
+    assert [words.split()[-1] for words, _ in shim.calls] == ["session.created", "chat.message", "chat.message"]
 
 
 @pytest.mark.parametrize("host", ["opencode"])
 def test_tool_calls_are_refused_after_tildone_stop(shim: Shim) -> None:
-    shim.answers("tool.execute.before", {"halt": "Stopped."})
+    shim.set_reply("tool.execute.before", {"halt": "Stopped."})
 
-    [came], _ = shim.hear(
+    [result], _ = shim.run(
         {"hook": "tool.execute.before", "given": [{"tool": "bash", "sessionID": "main"}, {"args": {}}]}
     )
 
-    assert came == {"thrown": "Stopped."}
+    assert result == {"thrown": "Stopped."}
 
 
 @pytest.mark.parametrize("host", ["pi"])
 def test_pi_continues_when_told_to(shim: Shim) -> None:
-    shim.answers("agent_before_settle", {"prompt": "Go on.", "notice": "A notice."})
+    shim.set_reply("agent_before_settle", {"prompt": "Go on.", "notice": "A notice."})
     messages = [{"role": "assistant", "content": [{"type": "text", "text": "I stop."}]}, {"role": "user"}]
     before = {"type": "custom", "customType": "x"}
     event = {**SETTLE, "entries": [before], "context": {"contextMessages": messages}}
 
-    [came], asked = shim.hear({"hook": "agent_before_settle", "given": event})
+    [result], agent_calls = shim.run({"hook": "agent_before_settle", "given": event})
 
     nudge = {"type": "custom_message", "customType": "tildone", "content": "Go on.", "display": True}
-    assert came == {"entries": [before, nudge], "continue": True}
-    assert asked == [["notify", ["A notice.", "warning"]]]
-    assert [said["text"] for _, said in shim.told] == ["I stop."]
+    assert result == {"entries": [before, nudge], "continue": True}
+    assert agent_calls == [["notify", ["A notice.", "warning"]]]
+    assert [payload["text"] for _, payload in shim.calls] == ["I stop."]
 
 
 @pytest.mark.parametrize(
@@ -186,28 +188,28 @@ def test_pi_continues_when_told_to(shim: Shim) -> None:
     ],
 )
 @pytest.mark.parametrize("host", ["pi"])
-def test_pi_is_left_alone_after_an_interruption_or_if_it_continues_anyway(shim: Shim, more: dict[str, Any]) -> None:
+def test_pi_is_not_continued_after_an_interruption_or_if_it_continues_anyway(shim: Shim, more: dict[str, Any]) -> None:
     """No hook is called."""
-    shim.answers("agent_before_settle", {"prompt": "Go on."})
+    shim.set_reply("agent_before_settle", {"prompt": "Go on."})
 
-    came, _ = shim.hear({"hook": "agent_before_settle", **more})
+    results, _ = shim.run({"hook": "agent_before_settle", **more})
 
-    assert (came, shim.told) == ([None], [])
+    assert (results, shim.calls) == ([None], [])
 
 
 @pytest.mark.parametrize("host", ["pi"])
 def test_pi_registers_the_offered_tools_and_shows_the_status_line(shim: Shim) -> None:
-    shim.answers("tools", {"tools": [TOOL]})
-    shim.answers("status", "✓ 0/2 · One\n")
-    shim.answers("call", {"text": "ok", "failed": False, "line": "✓ 1/2 · Two"})
+    shim.set_reply("tools", {"tools": [TOOL]})
+    shim.set_reply("status", "✓ 0/2 · One\n")
+    shim.set_reply("call", {"text": "ok", "failed": False, "line": "✓ 1/2 · Two"})
 
-    came, asked = shim.hear(
+    results, agent_calls = shim.run(
         {"hook": "session_start", "given": {"reason": "startup"}}, {"tool": "todo", "given": {"done": 1}}
     )
 
-    assert came == [None, {"content": [{"type": "text", "text": "ok"}]}]
-    assert asked == [["status", ["tildone", "✓ 0/2 · One"]], ["status", ["tildone", "✓ 1/2 · Two"]]]
-    assert shim.told[-1][1]["args"] == {"done": 1}
+    assert results == [None, {"content": [{"type": "text", "text": "ok"}]}]
+    assert agent_calls == [["status", ["tildone", "✓ 0/2 · One"]], ["status", ["tildone", "✓ 1/2 · Two"]]]
+    assert shim.calls[-1][1]["args"] == {"done": 1}
 
 
 @both
@@ -217,7 +219,7 @@ def test_a_broken_tildone_does_not_disturb_the_coding_agent(shim: Shim, wrong: s
     if wrong == "none":
         shim.program.unlink()
     for event in ("session.idle", "session.created", "chat.message", "tool.execute.before", "tools", "status"):
-        shim.answers(event, {"garbage": "}{", "list": [1]}.get(wrong, ""))
+        shim.set_reply(event, {"garbage": "}{", "list": [1]}.get(wrong, ""))
     message = {"parts": [{"type": "text", "text": "Hello", "id": "prt_1"}], "message": {"id": "m"}}
     steps: dict[str, list[dict[str, Any]]] = {
         "opencode": [
@@ -238,21 +240,21 @@ def test_a_broken_tildone_does_not_disturb_the_coding_agent(shim: Shim, wrong: s
         ],
     }
 
-    came, asked = shim.hear(*steps[shim.host])
+    results, agent_calls = shim.run(*steps[shim.host])
 
-    assert not [one for one in came if isinstance(one, dict) and "thrown" in one]
-    assert not [one for one in asked if one[0] in ("prompt", "toast", "notify")]
+    assert not [result for result in results if isinstance(result, dict) and "thrown" in result]
+    assert not [one for one in agent_calls if one[0] in ("prompt", "toast", "notify")]
 
 
 @pytest.mark.parametrize("host", ["pi"])
 def test_a_tool_call_without_a_result_is_an_error_for_the_model(shim: Shim) -> None:
-    """Here silence would pass for success."""
-    shim.answers("tools", {"tools": [TOOL]})
-    shim.answers("call", "")
+    """An empty result would look like success."""
+    shim.set_reply("tools", {"tools": [TOOL]})
+    shim.set_reply("call", "")
 
-    [_, came], _ = shim.hear({"hook": "session_start", "given": {}}, {"tool": "todo", "given": {"done": 1}})
+    [_, result], _ = shim.run({"hook": "session_start", "given": {}}, {"tool": "todo", "given": {"done": 1}})
 
-    assert came == {"thrown": "tildone does not answer"}
+    assert result == {"thrown": "tildone does not answer"}
 
 
 @both
@@ -265,14 +267,14 @@ def test_options_of_install_are_passed_to_the_hooks(person: Person, host: str) -
     assert json.dumps(["mcp", "--dialect", "phased", "--session", 'o"urs']) in text
 
 
-@pytest.mark.parametrize(("without", "came"), [("--no-mcp", [True, False]), ("--no-hooks", [False, True])])
-def test_pi_has_the_parts_that_were_installed(person: Person, without: str, came: list[bool]) -> None:
+@pytest.mark.parametrize(("without", "results"), [("--no-mcp", [True, False]), ("--no-hooks", [False, True])])
+def test_pi_has_the_parts_that_were_installed(person: Person, without: str, results: list[bool]) -> None:
     """Tools and hooks are in one file, so --no-mcp and --no-hooks are read by the shim."""
     shim = installed(person, "pi", without)
-    shim.answers("tools", {"tools": [TOOL]})
-    shim.answers("call", {"text": "ok", "failed": False, "line": ""})
+    shim.set_reply("tools", {"tools": [TOOL]})
+    shim.set_reply("call", {"text": "ok", "failed": False, "line": ""})
     start = {"hook": "session_start", "given": {}}
 
-    [_, *others], _ = shim.hear(start, {"hook": "tool_call", "given": {}}, {"tool": "todo", "given": {}})
+    [_, *others], _ = shim.run(start, {"hook": "tool_call", "given": {}}, {"tool": "todo", "given": {}})
 
-    assert ["thrown" not in (one or {}) for one in others] == came
+    assert ["thrown" not in (one or {}) for one in others] == results

@@ -67,9 +67,9 @@ class Project:
 
     def environment(self, **more: str) -> dict[str, str]:
         """The whole environment of a program that runs here."""
-        kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TEMP") if name in os.environ}
+        inherited = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TEMP") if name in os.environ}
         homes = ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
-        return kept | dict.fromkeys(homes, str(self.home)) | self.environ | more
+        return inherited | dict.fromkeys(homes, str(self.home)) | self.environ | more
 
     @contextmanager
     def server(self, dialect: str = "brief", session: str = "") -> Iterator[Server[Any]]:
@@ -104,7 +104,7 @@ class Project:
             yield client
 
     def ruin_store(self) -> Path:
-        """Replace the store by a file that is none."""
+        """Replace the store by a file that is not a database."""
         store = Path(self.settings().store.location)
         for file in store.parent.glob(f"{store.name}*"):
             file.unlink()

@@ -71,7 +71,7 @@ async def test_the_origin_must_be_the_same_host(listens: str, host: str, origin:
 
 
 @pytest.mark.parametrize(
-    ("shown", "expected"),
+    ("header", "expected"),
     [
         (f"Bearer {SECRET}", 200),
         (f"bearer {SECRET}", 200),
@@ -83,10 +83,10 @@ async def test_the_origin_must_be_the_same_host(listens: str, host: str, origin:
         ("Bearer \u00fc", 401),
     ],
 )
-async def test_the_token_must_match_exactly(shown: str, expected: int) -> None:
+async def test_the_token_must_match_exactly(header: str, expected: int) -> None:
     app = AccessMiddleware(PlainTextResponse("in"), "127.0.0.1", TOKEN)
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost") as client:
-        answer = await client.post("/mcp", headers={b"Authorization": shown.encode()})
+        answer = await client.post("/mcp", headers={b"Authorization": header.encode()})
 
     assert answer.status_code == expected
 
@@ -141,9 +141,9 @@ def test_a_token_created_meanwhile_by_another_process_is_used(
     file.write_text(f"{SECRET}\n")
     monkeypatch.setattr(os.path, "exists", lambda path: path != str(file) and os.access(path, os.F_OK))
 
-    found = find_token(project.settings(), {}, str(file))
+    token = find_token(project.settings(), {}, str(file))
 
-    assert (found.secret, [path.name for path in project.home.iterdir()]) == (SECRET, ["token"])
+    assert (token.secret, [path.name for path in project.home.iterdir()]) == (SECRET, ["token"])
 
 
 def test_a_named_file_comes_before_the_environment(project: Project) -> None:
@@ -155,18 +155,20 @@ def test_a_named_file_comes_before_the_environment(project: Project) -> None:
     assert find_token(project.settings(), environ, str(named)) == Token(f"{SECRET}-named", str(named))
 
 
-@pytest.mark.parametrize("held", ["", "\n", "too short", "x" * 15, "with a space in the middle", "ü" * 20, "a\tb" * 9])
-def test_an_invalid_token_is_refused_and_not_printed(project: Project, held: str) -> None:
+@pytest.mark.parametrize(
+    "content", ["", "\n", "too short", "x" * 15, "with a space in the middle", "ü" * 20, "a\tb" * 9]
+)
+def test_an_invalid_token_is_refused_and_not_printed(project: Project, content: str) -> None:
     file = project.home / "token"
-    file.write_text(held, encoding="utf-8")
+    file.write_text(content, encoding="utf-8")
 
     with pytest.raises(UsageError, match="holds no token") as refused:
         find_token(project.settings(), {}, str(file))
 
-    assert not held.strip() or held not in str(refused.value)
-    if held.strip():
+    assert not content.strip() or content not in str(refused.value)
+    if content.strip():
         with pytest.raises(UsageError, match="TILDONE_TOKEN holds no token"):
-            find_token(project.settings(), {"TILDONE_TOKEN": held}, None)
+            find_token(project.settings(), {"TILDONE_TOKEN": content}, None)
 
 
 def test_a_token_file_that_cannot_be_read_or_created_is_named(project: Project) -> None:

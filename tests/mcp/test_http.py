@@ -62,7 +62,7 @@ async def test_a_client_sees_the_session_that_it_names_and_no_other(served: Serv
 
 
 @every_mode
-async def test_clients_that_name_the_same_session_hear_of_each_others_changes(served: Served, mode: str) -> None:
+async def test_clients_that_name_the_same_session_are_told_of_each_others_changes(served: Served, mode: str) -> None:
     async with served.client(mode, f"ours {mode}") as one, served.client(mode, f"ours {mode}") as two:
         await one.call_tool("todo", {"add": ["One"]})
         second = text_of(await two.call_tool("todo", {"add": ["Two"]}))
@@ -71,7 +71,7 @@ async def test_clients_that_name_the_same_session_hear_of_each_others_changes(se
 
     assert second == "2\nPlan:\n1 One\n2 Two"
     assert "2 Two" in third
-    # Where the protocol has connections, the server remembers what each has seen; otherwise it assumes nothing.
+    # In protocols with connections, the server remembers which head each has seen; otherwise it assumes nothing.
     assert (fourth == "ok") is (mode == "legacy")
 
 
@@ -112,9 +112,9 @@ async def test_a_change_is_reported(served: Served, place: Project, mode: str) -
 
 
 def test_a_request_without_the_token_is_refused(served: Served) -> None:
-    shown = ["", served.token, f"Basic {served.token}", f"Bearer {served.token}x", f"Bearer {served.token[:-1]}"]
+    headers = ["", served.token, f"Basic {served.token}", f"Bearer {served.token}x", f"Bearer {served.token[:-1]}"]
 
-    answers = [served.post(initialize(), authorization=each) for each in shown]
+    answers = [served.post(initialize(), authorization=header) for header in headers]
 
     assert [answer.status_code for answer in answers] == [401] * 5
     assert answers[0].headers["www-authenticate"] == 'Bearer realm="tildone"'
@@ -234,7 +234,7 @@ def test_an_unsafe_or_unknown_address_is_refused(project: Project, host: str, *,
 
 
 def tildone(project: Project, *words: str) -> "subprocess.CompletedProcess[str]":
-    """A server that ends at its start."""
+    """Run a server that exits at once."""
     return subprocess.run(
         [PROGRAM, "mcp", "--http", *words],
         cwd=project.folder,

@@ -55,10 +55,10 @@ def test_the_general_conformance_scenarios_pass(project: Project, sandbox: Sandb
 
 def inspected(sandbox: Sandbox, method: str, *words: str) -> dict[str, Any]:
     """The inspector's output for a server that it has started."""
-    shown: dict[str, Any] = json.loads(
+    output: dict[str, Any] = json.loads(
         run(sandbox, "inspector", "mcp-inspector", "--cli", PROGRAM, "mcp", "--method", method, *words)
     )
-    return shown
+    return output
 
 
 def run(sandbox: Sandbox, package: str, *command: str) -> str:

@@ -12,7 +12,7 @@ from tildone.wiring import session_in
 pytestmark = [needs_server, pytest.mark.slow]
 
 
-async def test_agents_share_a_session_and_hear_of_changes(project: Project) -> None:
+async def test_agents_share_a_session_and_are_notified_of_changes(project: Project) -> None:
     with running_server() as server, server.database() as url:
         project = replace(project, environ={"TILDONE_STORE": url})
         for mode in MODES:
@@ -20,7 +20,7 @@ async def test_agents_share_a_session_and_hear_of_changes(project: Project) -> N
 
 
 async def shared(project: Project, url: str, mode: str) -> None:
-    # Only where there is a server is there a driver to talk to it.
+    # The driver may be missing if there is no server.
     from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
 
     inbox = Inbox()

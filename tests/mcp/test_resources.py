@@ -82,13 +82,13 @@ async def test_another_session_can_be_read(project: Project, mode: str) -> None:
     project.add("Elsewhere", session="/a b/ü?#")
 
     async with project.client(mode) as client:
-        found = await read(client, session_uri("/a b/ü?#"))
+        text = await read(client, session_uri("/a b/ü?#"))
         template = ResourceTemplateReference(uri="plan://{session}")
         names = (await client.complete(template, {"name": "session", "value": "/a"})).completion
         none = (await client.complete(template, {"name": "session", "value": "/z"})).completion
         task = (await client.complete(PromptReference(name="plan"), {"name": "task", "value": ""})).completion
 
-    assert found == "- [ ] Elsewhere\n"
+    assert text == "- [ ] Elsewhere\n"
     assert (names.values, names.total, names.has_more) == (["/a b/ü?#"], 1, False)
     assert none.values == task.values == []
 
@@ -105,10 +105,10 @@ async def test_an_unknown_uri_is_not_found(project: Project, mode: str, uri: str
 
 @pytest.mark.parametrize("session", ["/home/you/project", "C:\\you\\project", "a/b?c#d%20", "ü 🙂", "current.json"])
 def test_the_uri_of_a_session_names_it(session: str) -> None:
-    found = parse_uri(session_uri(session))
+    parsed = parse_uri(session_uri(session))
 
-    assert found is not None
-    assert (found.session, found.as_json) == ((None, True) if session == "current.json" else (session, False))
+    assert parsed is not None
+    assert (parsed.session, parsed.as_json) == ((None, True) if session == "current.json" else (session, False))
 
 
 @every_mode
@@ -147,7 +147,7 @@ async def test_a_change_by_the_client_itself_is_reported_too(project: Project, m
         assert await next_change() == CURRENT
 
 
-async def test_a_late_subscriber_hears_of_changes_like_the_first(project: Project) -> None:
+async def test_a_late_subscriber_is_notified_like_the_first(project: Project) -> None:
     inbox = Inbox()
     async with project.client("auto") as client:
         async with (

@@ -97,7 +97,7 @@ async def test_one_server_of_codex_serves_several_conversations(project: Project
 
 
 async def test_the_number_of_open_connections_is_limited(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A conversation whose connection was closed finds its session and what it has seen again."""
+    """A conversation whose connection was closed gets its session and its seen head back."""
     monkeypatch.setattr("tildone.mcp.connections.MAX_CONNECTIONS", 2)
     async with project.client("auto", "codex-mcp-client") as client:
         for text in ("One", "Two"):
@@ -163,9 +163,9 @@ async def test_one_process_of_opencode_may_run_several_agents(project: Project) 
     assert (project.texts(), project.texts(f"{project.folder}#opencode:B")) == (["One", "Three"], ["Two"])
 
 
-@pytest.mark.parametrize("odd", ["", "x", "-1", "１２x"])
-async def test_an_invalid_process_id_is_ignored(project: Project, odd: str) -> None:
-    async with dataclasses.replace(project, environ={"OPENCODE_PID": odd}).client() as client:
+@pytest.mark.parametrize("invalid", ["", "x", "-1", "１２x"])
+async def test_an_invalid_process_id_is_ignored(project: Project, invalid: str) -> None:
+    async with dataclasses.replace(project, environ={"OPENCODE_PID": invalid}).client() as client:
         await until_saved(client)
 
         assert [str(known.id) for known in project.agents.all()] == [f"pid:{OURS}"]
@@ -181,7 +181,7 @@ async def test_an_agent_started_by_another_is_not_taken_for_it(project: Project,
 
 
 @every_mode
-async def test_hooks_and_server_meet_by_the_process(project: Project, mode: str) -> None:
+async def test_hooks_and_server_find_each_other_by_process(project: Project, mode: str) -> None:
     """Gemini tells only its hooks the conversation id; the server takes over the identity they register."""
     async with project.client(mode, "gemini-cli-mcp-client") as client:
         await client.call_tool("todo", {"add": ["One"]})
@@ -208,7 +208,7 @@ async def test_a_cleared_conversation_keeps_its_session(project: Project) -> Non
 
 
 @every_mode
-async def test_a_model_that_has_forgotten_the_plan_is_told_again(project: Project, mode: str) -> None:
+async def test_a_model_whose_context_lost_the_plan_is_told_again(project: Project, mode: str) -> None:
     """Hooks record when its context was compacted, and when they have shown it the plan."""
     project = in_claude(project, "1")
     async with project.client(mode) as client:
@@ -235,7 +235,7 @@ async def test_what_a_model_has_seen_survives_a_restart(project: Project) -> Non
 
 
 async def test_concurrent_calls_are_carried_out_in_order(project: Project) -> None:
-    """None is told what the one before it has already reported."""
+    """No result repeats what an earlier one has already reported."""
     async with in_claude(project, "1").client("auto") as client:
         answers = await gathered(client, 20)
 

@@ -52,7 +52,7 @@ async def test_the_official_client_can_use_everything(project: Project, mode: st
 
 
 async def test_a_plan_outlives_its_server_and_others_change_it(project: Project) -> None:
-    """The model is told what others changed, and a subscriber hears of it."""
+    """The model is told what others changed, and a subscriber is notified."""
     agent = replace(project, environ={CLAUDE: "1"})
     async with agent.started() as client:
         await client.call_tool("todo", {"add": ["One"]})
@@ -72,7 +72,7 @@ async def test_a_plan_outlives_its_server_and_others_change_it(project: Project)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the parent of a process")
 async def test_two_coding_agents_in_one_folder_have_a_session_each(project: Project) -> None:
-    """They reveal nothing of themselves; the server tells them apart by process."""
+    """They send no conversation id; the server distinguishes them by process."""
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(hosted(project)) for _ in range(2)]
         for client, text in zip(clients, ("One", "Two"), strict=True):

@@ -134,7 +134,7 @@ async def test_an_unknown_tool_is_a_protocol_error(project: Project, mode: str) 
 
 @every_dialect
 @pytest.mark.parametrize(
-    "odd",
+    "invalid",
     [
         {"ops": 5, "todos": 3.5, "sing": {}, "mode": None},
         {"add": [[[[[]]]]], "ops": [None], "todos": [None], "summary": [], "indices": [[]]},
@@ -143,9 +143,9 @@ async def test_an_unknown_tool_is_a_protocol_error(project: Project, mode: str) 
     ],
     ids=["types", "nesting", "size", "names"],
 )
-async def test_an_invalid_call_changes_nothing(project: Project, dialect: str, odd: dict[str, Any]) -> None:
+async def test_an_invalid_call_changes_nothing(project: Project, dialect: str, invalid: dict[str, Any]) -> None:
     async with project.client("auto", dialect=dialect) as client:
-        refused = {tool: (await client.call_tool(tool, odd)).is_error for tool in tools_of(dialect)}
+        refused = {tool: (await client.call_tool(tool, invalid)).is_error for tool in tools_of(dialect)}
 
     assert refused == {tool: tool != "list_todos" for tool in tools_of(dialect)}
     assert project.texts() == []
@@ -211,4 +211,4 @@ def timeless(reply: Any) -> Any:
     if isinstance(reply, str):
         changing = ("time_ms", '"text":', "persisted_to", '"summary"')
         return "\n".join(line for line in reply.splitlines() if not any(word in line for word in changing))
-    return {key: held for key, held in reply.items() if key not in {"stats", "data", "text"}}
+    return {key: item for key, item in reply.items() if key not in {"stats", "data", "text"}}

@@ -1,4 +1,4 @@
-"""The plan watcher: callbacks hear of every change of the plan once, and of nothing else."""
+"""The plan watcher: callbacks are called once for every change of the plan, and for nothing else."""
 
 import asyncio
 import queue
@@ -41,35 +41,35 @@ async def test_a_nudge_is_not_a_plan_change() -> None:
     store = RecordingStore()
     session = session_on(store)
     session.call("write_todos", ONE)
-    heard: asyncio.Queue[str] = asyncio.Queue()
+    notifications: asyncio.Queue[str] = asyncio.Queue()
     watcher = PlanWatcher(store)
-    watcher.watch(snapshot(session), lambda: heard.put_nowait("changed"))
+    watcher.watch(snapshot(session), lambda: notifications.put_nowait("changed"))
 
     assert session.turn_ended().prompt
     await asyncio.to_thread(store.until_waited, session.state.head)
-    silent = heard.empty()
+    silent = notifications.empty()
     session.call("write_todos", ONE)
-    await asyncio.wait_for(heard.get(), TIMEOUT_SECONDS)
+    await asyncio.wait_for(notifications.get(), TIMEOUT_SECONDS)
     await asyncio.to_thread(store.until_waited, session.state.head)
 
     watcher.close()
-    assert (silent, heard.empty()) == (True, True)
+    assert (silent, notifications.empty()) == (True, True)
 
 
 async def test_a_change_between_snapshot_and_watch_is_reported() -> None:
-    """The second watcher took its snapshot before the change that the first has heard of."""
+    """The second watcher took its snapshot before the change that the first was notified of."""
     store = RecordingStore()
     session = session_on(store)
     early = snapshot(session)
-    heard: asyncio.Queue[str] = asyncio.Queue()
+    notifications: asyncio.Queue[str] = asyncio.Queue()
     watcher = PlanWatcher(store)
-    watcher.watch(early, lambda: heard.put_nowait("first"))
+    watcher.watch(early, lambda: notifications.put_nowait("first"))
     session.call("write_todos", ONE)
-    first = await asyncio.wait_for(heard.get(), TIMEOUT_SECONDS)
+    first = await asyncio.wait_for(notifications.get(), TIMEOUT_SECONDS)
 
-    watcher.watch(early, lambda: heard.put_nowait("second"))
+    watcher.watch(early, lambda: notifications.put_nowait("second"))
 
-    second = await asyncio.wait_for(heard.get(), TIMEOUT_SECONDS)
+    second = await asyncio.wait_for(notifications.get(), TIMEOUT_SECONDS)
     watcher.close()
     assert (first, second) == ("first", "second")
 
@@ -93,17 +93,17 @@ async def test_one_thread_serves_all_watchers_of_a_session() -> None:
 async def test_an_ended_watch_is_not_called() -> None:
     store = RecordingStore()
     session = session_on(store)
-    heard: asyncio.Queue[str] = asyncio.Queue()
+    notifications: asyncio.Queue[str] = asyncio.Queue()
     watcher = PlanWatcher(store)
-    end = watcher.watch(snapshot(session), lambda: heard.put_nowait("gone"))
-    watcher.watch(snapshot(session), lambda: heard.put_nowait("here"))
+    end = watcher.watch(snapshot(session), lambda: notifications.put_nowait("gone"))
+    watcher.watch(snapshot(session), lambda: notifications.put_nowait("here"))
 
     end()
     session.call("write_todos", ONE)
 
-    assert await asyncio.wait_for(heard.get(), TIMEOUT_SECONDS) == "here"
+    assert await asyncio.wait_for(notifications.get(), TIMEOUT_SECONDS) == "here"
     watcher.close()
-    assert heard.empty()
+    assert notifications.empty()
 
 
 def test_the_thread_ends_after_the_event_loop_has_closed() -> None:

@@ -1,4 +1,4 @@
-"""An HTTP server in a process of its own, and its clients."""
+"""An HTTP server in a separate process, and its clients."""
 
 import os
 import signal
@@ -33,11 +33,11 @@ class Served:
 
     @property
     def token_file(self) -> Path:
-        """The file that holds the token, as printed."""
+        """The file that contains the token, as printed."""
         return Path(self.notice[1].split()[-1])
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
-        """Send it a signal; its exit code, and what else it printed."""
+        """Send the server a signal; return its exit code and the rest of its output."""
         os.kill(self.pid, number)
         code = self.process.wait(TIMEOUT_SECONDS)
         assert self.process.stderr
@@ -70,7 +70,7 @@ class Served:
 
 @contextmanager
 def serving(project: Project, *words: str, **environ: str) -> Iterator[Served]:
-    """A server on a free port. Whatever happens to the test, it has ended afterwards."""
+    """Run a server on a free port; it has ended on exit, whatever happens in the test."""
     command = ["sh", "-c", PRINTS_ITS_PID, "sh", PROGRAM, "mcp", "--http", "--port", "0", *words]
     env = project.environment(**environ)
     with supervised(

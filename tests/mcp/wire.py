@@ -70,7 +70,7 @@ class Wire:
         self._out.close()
 
     async def rest(self) -> list[Record]:
-        """Everything that still comes."""
+        """Return everything that still arrives."""
         output = await asyncio.wait_for(asyncio.to_thread(self._in.read), TIMEOUT_SECONDS)
         return [json.loads(part) for part in output.splitlines()]
 
@@ -102,7 +102,7 @@ async def wired(project: Project, *, greet: bool = True, dialect: str = "brief")
 
 @contextmanager
 def process(project: Project, *words: str, **environ: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """A server in a process of its own. It ends with its standard input, at the latest with the test."""
+    """Run a server in a separate process; it ends when its standard input is closed, or with the test."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
         [PROGRAM, "mcp", *words],

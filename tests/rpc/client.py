@@ -1,4 +1,4 @@
-"""A client of `tildone run --mode rpc`: a real process, real pipes, records as they come."""
+"""A client of `tildone run --mode rpc`: it talks to a real process through pipes, and records what it receives."""
 
 import json
 import os
@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 Record = dict[str, Any]
-PATIENCE = 30.0
+TIMEOUT_SECONDS = 30.0
 PROGRAM = str(Path(sysconfig.get_path("scripts")) / "tildone")
 
 
 class Client:
-    """The other end of the pipes."""
+    """The client's end of the pipes."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self.process = process
@@ -35,10 +35,10 @@ class Client:
         self.process.stdin.write(line + b"\n")
         self.process.stdin.flush()
 
-    def until(self, wanted: Callable[[Record], bool], patience: float = PATIENCE) -> Record:
-        """The next record that is wanted."""
+    def until(self, wanted: Callable[[Record], bool], timeout: float = TIMEOUT_SECONDS) -> Record:
+        """Return the next record for which `wanted` is true."""
         while True:
-            record = self._inbox.get(timeout=patience)
+            record = self._inbox.get(timeout=timeout)
             assert record is not None, self.records[-5:]
             if wanted(record):
                 return record
@@ -63,7 +63,7 @@ class Client:
 
 @contextmanager
 def rpc(folder: Path, model_url: str, *options: str) -> Iterator[Client]:
-    """A host in a folder of its own, talking to the model at that address; it has ended well when this is left."""
+    """Run a host in a folder, with the model at that URL; on exit, check that it ends with exit code 0."""
     work = folder / "project"
     work.mkdir(exist_ok=True)
     environ = {
@@ -74,16 +74,16 @@ def rpc(folder: Path, model_url: str, *options: str) -> Iterator[Client]:
         "XDG_DATA_HOME": str(folder),
         "XDG_CONFIG_HOME": str(folder),
     }
-    line = [PROGRAM, "run", "--mode", "rpc", "--dialect", "indexed", "--model", "openai-chat:scripted"]
-    line += ["--no-builtin-tools", "--session-dir", str(folder / "sessions"), *options]
+    command = [PROGRAM, "run", "--mode", "rpc", "--dialect", "indexed", "--model", "openai-chat:scripted"]
+    command += ["--no-builtin-tools", "--session-dir", str(folder / "sessions"), *options]
     pipe = subprocess.PIPE
-    with subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=sys.stderr, cwd=work, env=environ) as process:
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=sys.stderr, cwd=work, env=environ) as process:
         try:
             client = Client(process)
             yield client
             assert process.stdin
             process.stdin.close()
-            assert process.wait(PATIENCE) == 0
-            client.hung_up.wait(PATIENCE)
+            assert process.wait(TIMEOUT_SECONDS) == 0
+            client.hung_up.wait(TIMEOUT_SECONDS)
         finally:
             process.kill()

@@ -1,4 +1,4 @@
-"""Commands of the RPC mode, one process for many."""
+"""Commands of the RPC mode, several in one process."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ PLAN = {"tool": "write_todos", "args": {"mode": "replace", "todos": [{"text": "O
 FINISH = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
 
 
-def test_a_session_is_driven_from_the_outside(tmp_path: Path) -> None:
+def test_a_client_controls_a_conversation(tmp_path: Path) -> None:
     """State, messages, names, forks and switches."""
     with (
         ModelServer(PLAN, FINISH, {"text": "All done."}, {"text": "Another way."}) as model,
@@ -22,8 +22,8 @@ def test_a_session_is_driven_from_the_outside(tmp_path: Path) -> None:
 
         assert client.ask("prompt", message="Go")["success"]
         client.event("agent_settled")
-        told = client.ask("get_messages")["data"]["messages"]
-        assert [message["role"] for message in told] == [
+        messages = client.ask("get_messages")["data"]["messages"]
+        assert [message["role"] for message in messages] == [
             *["user", "assistant", "toolResult", "assistant", "toolResult", "assistant"]
         ]
         assert client.ask("get_last_assistant_text")["data"]["text"] == "All done."
@@ -48,8 +48,8 @@ def test_a_session_is_driven_from_the_outside(tmp_path: Path) -> None:
         assert client.ask("get_last_assistant_text")["data"]["text"] == "Another way."
 
 
-def test_what_makes_no_sense_gets_an_error_and_the_host_goes_on(tmp_path: Path) -> None:
-    """Bad JSON, unknown commands, missing fields, a second prompt while a turn runs."""
+def test_an_invalid_command_gets_an_error_and_the_host_continues(tmp_path: Path) -> None:
+    """Invalid JSON, unknown commands, missing fields, a second prompt during a turn."""
     with ModelServer({"text": "slow", "hold": 1}, {"text": "ok"}) as model, rpc(tmp_path, model.url) as client:
         client.write(b"{nonsense")
         parse = client.until(lambda record: record["type"] == "response")

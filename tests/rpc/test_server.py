@@ -1,4 +1,4 @@
-"""A client that hangs up, and questions that are asked of it, over real pipes."""
+"""Questions to a client, and a client that disconnects, over real pipes."""
 
 import asyncio
 import json
@@ -17,92 +17,92 @@ Record = dict[str, Any]
 Question = Callable[[RpcUI], Any]
 
 
-class Line:
-    """Both ends of a line between a client and a host."""
+class Connection:
+    """Both ends of the pipes between a client and a host."""
 
     def __init__(self) -> None:
         self._from_client, self._to_host = os.pipe()
         self._from_host, self._to_client = os.pipe()
         self.out: BinaryIO = os.fdopen(self._to_client, "wb")
         self.source: BinaryIO = os.fdopen(self._from_client, "rb")
-        self.typed: BinaryIO = os.fdopen(self._to_host, "wb", buffering=0)
-        self.shown: BinaryIO = os.fdopen(self._from_host, "rb")
+        self.client_out: BinaryIO = os.fdopen(self._to_host, "wb", buffering=0)
+        self.client_in: BinaryIO = os.fdopen(self._from_host, "rb")
 
     def send(self, **record: Any) -> None:
-        self.typed.write(json.dumps(record).encode() + b"\n")
+        self.client_out.write(json.dumps(record).encode() + b"\n")
 
-    async def asked(self) -> Record:
-        """The next question."""
+    async def question(self) -> Record:
+        """Return the next question."""
         while True:
-            record: Record = json.loads(await asyncio.to_thread(self.shown.readline))
+            record: Record = json.loads(await asyncio.to_thread(self.client_in.readline))
             if record["type"] == "extension_ui_request":
                 return record
 
     def close(self) -> None:
-        for end in (self.typed, self.out, self.shown, self.source):
+        for end in (self.client_out, self.out, self.client_in, self.source):
             end.close()
 
 
-async def answered(question: Question, reply: Callable[[Line, Record], None]) -> Any:
-    """What an extension's question comes to when the client replies like that."""
-    line = Line()
+async def ask_client(question: Question, reply: Callable[[Connection, Record], None]) -> Any:
+    """Return the answer that an extension gets to its question if the client replies like that."""
+    connection = Connection()
     stage = Stage(INDEXED)
-    send = sender(line.out)
+    send = sender(connection.out)
     ui = RpcUI(send)
     stage.host.runtime.ui = ui
-    found: list[Any] = []
+    answers: list[Any] = []
 
     async def ask(_arguments: str, _ctx: Any) -> None:
-        found.append(await question(ui))
-        line.typed.close()
+        answers.append(await question(ui))
+        connection.client_out.close()
 
     def plug(api: ExtensionAPI) -> None:
         api.register_command("ask", "Ask.", ask)
 
     stage.host.load([("test", plug)])
     conversations = Conversations(None, ".", now=lambda: 0, new_conversation_id=lambda: "s")
-    serving = asyncio.create_task(serve(stage.host, conversations, ui, send, line.source))
-    line.send(type="prompt", message="/ask")
-    reply(line, await line.asked())
+    serving = asyncio.create_task(serve(stage.host, conversations, ui, send, connection.source))
+    connection.send(type="prompt", message="/ask")
+    reply(connection, await connection.question())
     await asyncio.wait_for(serving, 20)
-    line.close()
-    return found[0]
+    connection.close()
+    return answers[0]
 
 
-async def test_every_question_gets_the_answer_that_bears_its_id() -> None:
-    """An answer to a question that nobody asked is ignored."""
+async def test_every_question_gets_the_answer_with_its_id() -> None:
+    """An answer with an unknown id is ignored."""
 
-    def value(line: Line, asked: Record) -> None:
-        line.send(type="extension_ui_response", id="nobody asked", value="no")
-        line.send(type="extension_ui_response", id=asked["id"], value="b")
+    def value(connection: Connection, request: Record) -> None:
+        connection.send(type="extension_ui_response", id="nobody asked", value="no")
+        connection.send(type="extension_ui_response", id=request["id"], value="b")
 
-    def yes(line: Line, asked: Record) -> None:
-        line.send(type="extension_ui_response", id=asked["id"], confirmed=True)
+    def yes(connection: Connection, request: Record) -> None:
+        connection.send(type="extension_ui_response", id=request["id"], confirmed=True)
 
-    def dismissed(line: Line, asked: Record) -> None:
-        line.send(type="extension_ui_response", id=asked["id"], cancelled=True)
+    def dismissed(connection: Connection, request: Record) -> None:
+        connection.send(type="extension_ui_response", id=request["id"], cancelled=True)
 
-    assert await answered(lambda ui: ui.select("Which?", ["a", "b"]), value) == "b"
-    assert await answered(lambda ui: ui.input("Name?"), value) == "b"
-    assert await answered(lambda ui: ui.editor("Text?", "old"), value) == "b"
-    assert await answered(lambda ui: ui.confirm("Sure?", "Really?"), yes) is True
-    assert await answered(lambda ui: ui.confirm("Sure?", "Really?"), dismissed) is False
-    assert await answered(lambda ui: ui.select("Which?", ["a"]), dismissed) is None
-
-
-async def test_a_question_that_waited_too_long_is_answered_with_nothing() -> None:
-    """The host says how long it waits."""
-
-    def silent(_line: Line, asked: Record) -> None:
-        assert asked["timeout"] == 10
-
-    assert await answered(lambda ui: ui.confirm("Sure?", "Really?", 0.01), silent) is False
+    assert await ask_client(lambda ui: ui.select("Which?", ["a", "b"]), value) == "b"
+    assert await ask_client(lambda ui: ui.input("Name?"), value) == "b"
+    assert await ask_client(lambda ui: ui.editor("Text?", "old"), value) == "b"
+    assert await ask_client(lambda ui: ui.confirm("Sure?", "Really?"), yes) is True
+    assert await ask_client(lambda ui: ui.confirm("Sure?", "Really?"), dismissed) is False
+    assert await ask_client(lambda ui: ui.select("Which?", ["a"]), dismissed) is None
 
 
-async def test_a_client_that_hangs_up_leaves_no_question_open() -> None:
-    """The host ends, and whoever asked goes on with a no."""
+async def test_a_question_that_is_not_answered_in_time_is_cancelled() -> None:
+    """The request contains the timeout."""
 
-    def hang_up(line: Line, _asked: Record) -> None:
-        line.typed.close()
+    def silent(_line: Connection, request: Record) -> None:
+        assert request["timeout"] == 10
 
-    assert await answered(lambda ui: ui.confirm("Sure?", "Really?"), hang_up) is False
+    assert await ask_client(lambda ui: ui.confirm("Sure?", "Really?", 0.01), silent) is False
+
+
+async def test_questions_are_cancelled_when_the_client_disconnects() -> None:
+    """The host ends, and a question for confirmation is answered with False."""
+
+    def disconnect(connection: Connection, _request: Record) -> None:
+        connection.client_out.close()
+
+    assert await ask_client(lambda ui: ui.confirm("Sure?", "Really?"), disconnect) is False

@@ -1,4 +1,4 @@
-"""Recordings of the real pi host with the real pi-til-done: ours has the same conversation, and shows the same."""
+"""Recordings of the real pi with the real pi-til-done: our host has the same conversation and the same display."""
 
 import json
 import time
@@ -17,52 +17,52 @@ TRACES = sorted((Path(__file__).parents[1] / "traces").glob("*.json"))
 @pytest.mark.slow
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
 def test_the_same_script_gives_the_same_conversation(trace: Path, tmp_path: Path) -> None:
-    """What the model saw, the status and widget calls, and the results of the tools."""
+    """The requests to the model, the status and widget calls, and the results of the tools are equal."""
     recorded = json.loads(trace.read_text(encoding="utf-8"))
 
     with ModelServer(*recorded["script"]) as model:
         for run in recorded["runs"]:
             first = len(model.requests)
             with rpc(tmp_path, model.url, *(["--continue"] if run["resume"] else [])) as client:
-                act(client, run["acts"])
+                replay(client, run["acts"])
 
-            assert_same([seen(asked) for asked in model.requests[first:]], run["llm"])
-            assert_same(shown(client), run["ui"])
+            assert_same([conversation_in(request) for request in model.requests[first:]], run["llm"])
+            assert_same(ui_calls(client), run["ui"])
             assert_same(results(client.records), results(run["events"]))
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
-def test_a_session_that_pi_wrote_goes_on_with_the_same_list(trace: Path, tmp_path: Path) -> None:
-    """What the status bar said last when pi had it, it says first when we have it."""
+def test_a_session_that_pi_wrote_is_continued_with_the_same_list(trace: Path, tmp_path: Path) -> None:
+    """Our first status line is the last one of pi."""
     recorded = json.loads(trace.read_text(encoding="utf-8"))
     (tmp_path / "sessions").mkdir()
     for number, file in enumerate(recorded["session_files"]):
         lines = "".join(f"{json.dumps(entry)}\n" for entry in file["entries"])
         (tmp_path / "sessions" / f"{number}.jsonl").write_text(lines, encoding="utf-8")
-    said = [call for call in recorded["runs"][-1]["ui"] if call["method"] == "setStatus"]
-    last = {call["key"]: call.get("text") for call in said}
+    calls = [call for call in recorded["runs"][-1]["ui"] if call["method"] == "setStatus"]
+    last = {call["key"]: call.get("text") for call in calls}
 
     with ModelServer() as model, rpc(tmp_path, model.url, "--continue") as client:
         client.ask("get_state")
 
-    first = {call["key"]: call.get("text") for call in shown(client) if call["method"] == "setStatus"}
+    first = {call["key"]: call.get("text") for call in ui_calls(client) if call["method"] == "setStatus"}
     assert first == last
 
 
-def act(client: Client, acts: list[Json]) -> None:
-    """Do as the recording did; its pauses are part of it."""
-    for one in acts:
-        if "send" in one:
-            client.send(**one["send"])
-        elif "until" in one:
-            for _ in range(one.get("n", 1)):
-                client.event(one["until"])
+def replay(client: Client, acts: list[Json]) -> None:
+    """Repeat the actions of the recording, with its pauses."""
+    for action in acts:
+        if "send" in action:
+            client.send(**action["send"])
+        elif "until" in action:
+            for _ in range(action.get("n", 1)):
+                client.event(action["until"])
         else:
-            time.sleep(one["sleep"])
+            time.sleep(action["sleep"])
 
 
-def seen(asked: ReceivedRequest) -> list[Json]:
-    return [simple(message) for message in asked.messages if message["role"] not in {"system", "developer"}]
+def conversation_in(request: ReceivedRequest) -> list[Json]:
+    return [simple(message) for message in request.messages if message["role"] not in {"system", "developer"}]
 
 
 def simple(message: Json) -> Json:
@@ -73,15 +73,15 @@ def simple(message: Json) -> Json:
         {"name": call["function"]["name"], "arguments": json.loads(call["function"]["arguments"])}
         for call in message.get("tool_calls") or ()
     ]
-    told: Json = {"role": message["role"]}
+    simplified: Json = {"role": message["role"]}
     if content:
-        told["text"] = content
+        simplified["text"] = content
     if calls:
-        told["tool_calls"] = calls
-    return told
+        simplified["tool_calls"] = calls
+    return simplified
 
 
-def shown(client: Client) -> list[Json]:
+def ui_calls(client: Client) -> list[Json]:
     requests = [record for record in client.records if record["type"] == "extension_ui_request"]
     fields = {"statusText": "text", "widgetLines": "lines", "widgetPlacement": "placement"}
     return [
@@ -97,7 +97,7 @@ def results(records: list[Json]) -> list[Json]:
 
 
 def assert_same(got: Any, wanted: Any, path: str = "") -> None:
-    """Equal, but for words that nobody prescribes: any of ours will do there."""
+    """Compare recursively; where the recording has `$own`, any text of ours is accepted."""
     if isinstance(wanted, dict) and wanted.get("$own"):
         assert isinstance(got, str), path
         assert got.strip(), path

@@ -102,7 +102,7 @@ def test_a_run_that_keeps_nothing_leaves_nothing(person: Person) -> None:
 
     assert out.endswith("The task is done.\n")
     assert conversation_files(person) == []
-    assert "There is no session" in person.says("sessions")
+    assert "has no sessions yet" in person.says("sessions")
 
 
 def test_a_conversation_keeps_its_dialect(person: Person) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from tildone.config import Settings, load, nearest
+from tildone.config import Settings, load
 from tildone.dialects import DIALECTS
 from tildone.dialects.by_hand import BY_HAND
-from tildone.errors import NotFound, UsageError
+from tildone.errors import NotFound, UsageError, nearest
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.wiring import dialect_of_session, open_session, open_store

@@ -1,4 +1,4 @@
-"""The task lists of Claude Code: one file per task or, in older versions, one list of todos."""
+"""Import of Claude Code's task lists: one file per task or, in older versions, one list of todos."""
 
 from __future__ import annotations
 
@@ -25,49 +25,50 @@ STATUSES = {
 }
 DELETED = "deleted"
 MAX_ID_DIGITS = 9
+"""Longer ids are not used as numbers."""
 
 _FIELDS = {"id", "subject", "content", "description", "status", "blocks", "blockedBy", "owner", "priority", "metadata"}
 
 
 @value
-class _Found:
-    """A task with its number, the numbers of its blockers (`after`) and of the tasks that it blocks (`before`)."""
+class _NumberedTask:
+    """A task with its number, the numbers of its blockers and those of the tasks that it blocks."""
 
     number: int
     task: Task
-    after: frozenset[int]
-    before: frozenset[int]
+    blocked_by: frozenset[int]
+    blocks: frozenset[int]
 
 
 def is_task_file(data: object) -> bool:
-    """Whether this is the content of a task file."""
+    """Return whether this is the content of a task file."""
     return isinstance(data, dict) and isinstance(data.get("subject"), str)
 
 
 def is_todo_list(data: object) -> bool:
-    """Whether this is a list of todos, which may be empty."""
+    """Return whether this is a list of todos, which may be empty."""
     return isinstance(data, list) and all(map(_is_todo, data))
 
 
 def read_task_files(files: Iterable[object]) -> ImportedPlan:
-    """The plan in these task files: in the order of their numbers, but each task after its blockers.
+    """Return the plan in these task files: in the order of their numbers, but each task after its blockers.
 
     Raises:
         ValueError: one of them is not a task file.
     """
     warnings = WarningCollector("task")
-    found: list[_Found] = []
+    found: list[_NumberedTask] = []
     for number, data in sorted(_numbered(files), key=lambda pair: pair[0]):
         if data.get("status") == DELETED:
             warnings.add("it is marked as deleted and is not imported", number)
         else:
             task = _task(data["subject"], data, number, warnings)
-            found.append(_Found(number, task, _numbers(data.get("blockedBy")), _numbers(data.get("blocks"))))
-    return ImportedPlan(flat(*(each.task for each in _in_order(found, warnings))), warnings.all())
+            found.append(_NumberedTask(number, task, _numbers(data.get("blockedBy")), _numbers(data.get("blocks"))))
+    return ImportedPlan(flat(*(task.task for task in _in_order(found, warnings))), warnings.all())
 
 
 def read_todo_list(data: object) -> ImportedPlan:
-    """The plan in a list of todos.
+    """Return the plan in a list of todos.
 
     Raises:
         ValueError: the data are not a list of todos.
@@ -75,7 +76,7 @@ def read_todo_list(data: object) -> ImportedPlan:
     if not isinstance(data, list) or not is_todo_list(data):
         raise ValueError("not a list of todos")
     warnings = WarningCollector("task")
-    found = [_task(each["content"], each, number, warnings) for number, each in enumerate(data, start=1)]
+    found = [_task(task["content"], task, number, warnings) for number, task in enumerate(data, start=1)]
     return ImportedPlan(flat(*found), warnings.all())
 
 
@@ -83,7 +84,7 @@ def _numbered(files: Iterable[object]) -> Iterator[tuple[int, Json]]:
     """The tasks with their numbers; a task without a numeric id is numbered by its place."""
     for place, data in enumerate(files, start=1):
         if not isinstance(data, dict) or not is_task_file(data):
-            raise ValueError("not the file of a task: it has no subject")
+            raise ValueError("not a task file: it has no subject")
         yield _number(data.get("id")) or place, data
 
 
@@ -112,57 +113,57 @@ def _notes(text: str, data: Json, number: int, warnings: WarningCollector) -> It
             warnings.add(f"its {field} is kept as a note", number)
             yield f"{field}: {_text(data[field])}"
     if metadata:
-        warnings.add("its metadata have no place in a plan; they are kept as a note", number)
+        warnings.add("its metadata is kept as a note", number)
         listed = metadata.items() if isinstance(metadata, dict) else [("metadata", metadata)]
-        yield "\n".join(f"{key}: {_text(held)}" for key, held in listed)
+        yield "\n".join(f"{key}: {_text(item)}" for key, item in listed)
 
 
-def _text(held: object) -> str:
-    return held if isinstance(held, str) else codec.dump(held)
+def _text(data: object) -> str:
+    return data if isinstance(data, str) else codec.dump(data)
 
 
-def _number(held: object) -> int:
+def _number(data: object) -> int:
     """The numeric id of a task; 0 if it has none."""
-    word = str(held)
+    word = str(data)
     return int(word) if word.isascii() and word.isdecimal() and len(word) <= MAX_ID_DIGITS else 0
 
 
-def _numbers(held: object) -> frozenset[int]:
-    return frozenset(map(_number, held)) - {0} if isinstance(held, list) else frozenset()
+def _numbers(data: object) -> frozenset[int]:
+    return frozenset(map(_number, data)) - {0} if isinstance(data, list) else frozenset()
 
 
-def _in_order(queue: list[_Found], warnings: WarningCollector) -> list[_Found]:
+def _in_order(tasks: list[_NumberedTask], warnings: WarningCollector) -> list[_NumberedTask]:
     """The tasks in order, but each after its blockers. Tasks in a cycle come last."""
-    places = {each.number: place for place, each in enumerate(queue)}
-    waits = [{places[number] for number in each.after if number in places} for each in queue]
-    for place, each in enumerate(queue):
-        for number in each.before:
+    places = {task.number: place for place, task in enumerate(tasks)}
+    blockers = [{places[number] for number in task.blocked_by if number in places} for task in tasks]
+    for place, task in enumerate(tasks):
+        for number in task.blocks:
             if number in places:
-                waits[places[number]].add(place)
-    for place, others in enumerate(waits):
+                blockers[places[number]].add(place)
+    for place, others in enumerate(blockers):
         if others:
-            warnings.add("it is placed after its blockers; the dependency is not imported", queue[place].number)
-    order = _after(waits)
-    cycle = sorted(set(range(len(queue))).difference(order))
+            warnings.add("it is placed after its blockers; the dependency is not imported", tasks[place].number)
+    order = _topological_order(blockers)
+    cycle = sorted(set(range(len(tasks))).difference(order))
     if cycle:
-        warnings.add("they block each other, so they come last", *(queue[place].number for place in cycle))
-    return [queue[place] for place in (*order, *cycle)]
+        warnings.add("they block each other, so they come last", *(tasks[place].number for place in cycle))
+    return [tasks[place] for place in (*order, *cycle)]
 
 
-def _after(waits: list[set[int]]) -> list[int]:
+def _topological_order(blockers: list[set[int]]) -> list[int]:
     """A topological order of the places, stable where possible; places in a cycle are missing."""
-    followers: dict[int, list[int]] = {}
-    for place, others in enumerate(waits):
+    blocked: dict[int, list[int]] = {}
+    for place, others in enumerate(blockers):
         for other in others:
-            followers.setdefault(other, []).append(place)
-    left = [len(others) for others in waits]
+            blocked.setdefault(other, []).append(place)
+    left = [len(others) for others in blockers]
     ready = [place for place, count in enumerate(left) if not count]
     order: list[int] = []
     while ready:
         place = heappop(ready)
         order.append(place)
-        for follower in followers.get(place, ()):
-            left[follower] -= 1
-            if not left[follower]:
-                heappush(ready, follower)
+        for successor in blocked.get(place, ()):
+            left[successor] -= 1
+            if not left[successor]:
+                heappush(ready, successor)
     return order

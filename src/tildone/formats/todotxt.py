@@ -69,26 +69,26 @@ def write(plan: Plan) -> ExportedText:
     names: set[str] = set()
     for phase in plan.phases:
         if not phase.tasks:
-            warnings.add(f"{_named(phase)} has no tasks and is left out")
+            warnings.add(f"{_describe_phase(phase)} has no tasks and is left out")
         elif phase.name in names:
-            warnings.add(f"{_named(phase)} occurs more than once; an import makes it one phase")
+            warnings.add(f"{_describe_phase(phase)} occurs more than once; an import makes it one phase")
         elif phase.name and phase.name != _tag(phase.name):
-            warnings.add(f"{_named(phase)} is written as +{_tag(phase.name)}, and exactly as phase:…")
+            warnings.add(f"{_describe_phase(phase)} is written as +{_tag(phase.name)}, and exactly as phase:…")
         names.add(phase.name)
         for task in phase.tasks:
-            line, messages = _line(task, phase.name)
+            line, messages = _write_task(task, phase.name)
             lines.append(line)
             for message in messages:
                 warnings.add(message, len(lines))
     return ExportedText("".join(f"{line}\n" for line in lines), warnings.all())
 
 
-def _named(phase: Phase) -> str:
+def _describe_phase(phase: Phase) -> str:
     return f"phase “{printable(phase.name)}”" if phase.name else "a phase without a name"
 
 
-def _line(task: Task, phase: str) -> tuple[str, list[str]]:
-    """The line of a task, and warnings about what other programs do not understand.
+def _write_task(task: Task, phase: str) -> tuple[str, list[str]]:
+    """The line of a task, and warnings about elements that other programs do not understand.
 
     The text is written literally if it reads back unchanged, otherwise in a visible form and exactly in a field.
     """
@@ -102,21 +102,21 @@ def _line(task: Task, phase: str) -> tuple[str, list[str]]:
     if phase:
         tag = _tag(phase)
         fields.insert(0, f"+{tag}" if tag == phase else f"+{tag} phase:{_encoded(phase)}")
-    line = _put(task, dates, printable(task.text), fields)
+    line = _assemble(task, dates, printable(task.text), fields)
     if _reads_as(line, task, phase):
         return line, messages
     messages.append(
         f"a text that would be parsed differently is changed; the exact text is written as text:…, {_VISIBLE}"
     )
-    return _put(task, dates, _visible(task.text), [*fields, f"text:{_encoded(task.text)}"]), messages
+    return _assemble(task, dates, _visible(task.text), [*fields, f"text:{_encoded(task.text)}"]), messages
 
 
-def _put(task: Task, dates: list[str], text: str, fields: list[str]) -> str:
+def _assemble(task: Task, dates: list[str], text: str, fields: list[str]) -> str:
     """A line in the order of the format: mark, priority, dates, text, fields."""
     priority = re.match("\\([A-Z]\\) ", text) if dates else None
-    ahead = [priority[0].rstrip()] if priority else []
+    before_dates = [priority[0].rstrip()] if priority else []
     rest = text[len(priority[0]) :] if priority else text
-    return " ".join([*([] if task.status.is_open else ["x"]), *ahead, *dates, rest, *fields])
+    return " ".join([*([] if task.status.is_open else ["x"]), *before_dates, *dates, rest, *fields])
 
 
 def _reads_as(line: str, task: Task, phase: str) -> bool:

@@ -76,8 +76,7 @@ def _integration(name: str) -> tuple[Integration, Hooks]:
     Raises:
         UsageError: there is no such integration, it has no hooks, or standard input is a terminal.
     """
-    from tildone.config import nearest  # noqa: PLC0415  see the module's docstring
-    from tildone.errors import UsageError  # noqa: PLC0415  the same
+    from tildone.errors import UsageError, nearest  # noqa: PLC0415  see the module's docstring
     from tildone.integrations import INTEGRATIONS, names_with_hooks  # noqa: PLC0415  the same
 
     if name in names_with_hooks():

@@ -24,7 +24,7 @@ MAX_CONNECTIONS = 200
 CLOSE_TIMEOUT_SECONDS = 1.0
 
 
-class Connections:
+class CallerConnections:
     """The connections in use, all on one store. Beyond the limit, the least recently used one is closed."""
 
     def __init__(self, settings: Settings, dialect: Dialect, store: Store) -> None:

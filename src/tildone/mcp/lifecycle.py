@@ -13,7 +13,7 @@ from mcp.server.lowlevel import Server
 from tildone.config import Settings
 from tildone.dialects import DEFAULT_DIALECT, dialect_named
 from tildone.mcp.callers import CallerResolver
-from tildone.mcp.connections import Connections
+from tildone.mcp.connections import CallerConnections
 from tildone.mcp.server import make_server
 from tildone.mcp.subscriptions import Subscriptions
 from tildone.mcp.watcher import PlanWatcher
@@ -32,7 +32,7 @@ def open_server(
         TildoneError: the store cannot be opened, or there is no such dialect.
     """
     dialect = dialect_named(settings.dialect or DEFAULT_DIALECT)
-    connections = Connections(settings, dialect, open_store(settings))
+    connections = CallerConnections(settings, dialect, open_store(settings))
     subscriptions = Subscriptions(PlanWatcher(connections.store))
     try:
         yield make_server(connections, subscriptions, resolve_caller, all_sessions=all_sessions), subscriptions

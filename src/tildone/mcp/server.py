@@ -18,7 +18,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from tildone.dialects.base import Dialect
 from tildone.mcp import prompts, resources
 from tildone.mcp.callers import CallerResolver, Request
-from tildone.mcp.connections import Connection, Connections
+from tildone.mcp.connections import CallerConnections, Connection
 from tildone.mcp.reporting import client_message, log_error
 from tildone.mcp.snapshot import SessionSnapshot
 from tildone.mcp.subscriptions import Subscriptions
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 def make_server(
-    connections: Connections, subscriptions: Subscriptions, resolve_caller: CallerResolver, *, all_sessions: bool
+    connections: CallerConnections, subscriptions: Subscriptions, resolve_caller: CallerResolver, *, all_sessions: bool
 ) -> Server[Any]:
     """Return a server with all handlers registered. Unless `all_sessions`, a caller can read only its own session."""
     handlers = Handlers(connections, subscriptions, resolve_caller, all_sessions=all_sessions)
@@ -84,7 +84,7 @@ class Handlers:
 
     def __init__(
         self,
-        connections: Connections,
+        connections: CallerConnections,
         subscriptions: Subscriptions,
         resolve_caller: CallerResolver,
         *,

@@ -334,4 +334,4 @@ def test_what_a_file_is_called_cannot_move_the_cursor(person: Person) -> None:
     assert "\x1b" not in shown
     assert "\x07" not in shown
     assert "Imported a␛[2J.md: 1 task" in shown
-    assert "the mark [␇] is not known" in shown
+    assert "unknown mark [␇]; the task is imported as pending" in shown

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tildone.cli.parsing.options import DRY_RUN, JSON
 from tildone.cli.parsing.table import UNLIMITED, Option, Verb
-from tildone.dialects import DEFAULT_DIALECT, DIALECTS
-from tildone.integrations import INTEGRATIONS, names_with_hooks
 from tildone.registry import Registry
 from tildone.typing import TYPE_CHECKING
 
@@ -13,7 +11,7 @@ if TYPE_CHECKING:
     from tildone.cli.parsing.table import VerbTable
 
 SCOPE = Option("scope", "SCOPE", "user (all your projects) or project (this one, in files to share).")
-CODING_AGENTS = f"Agents: {', '.join(INTEGRATIONS)}; all means those that are found here."
+CODING_AGENTS = "Agents: {agents}; all means those that are found here."
 
 VERBS: VerbTable = Registry(
     __name__,
@@ -97,7 +95,7 @@ VERBS: VerbTable = Registry(
                 "Tildone-Session."
             ),
             options=(
-                Option("dialect", "NAME", f"{', '.join(DIALECTS)} (default: {DEFAULT_DIALECT})."),
+                Option("dialect", "NAME", "{dialects} (default: {default_dialect})."),
                 Option("http", "", "Serve many agents over HTTP."),
                 Option("host", "HOST", "The address to listen on (default: 127.0.0.1)."),
                 Option("port", "N", "The port to listen on (default: 8633); 0 chooses a free one."),
@@ -113,7 +111,7 @@ VERBS: VerbTable = Registry(
             min_args=1,
             max_args=2,
             description=(
-                f"AGENT is one of {', '.join(names_with_hooks())}. EVENT is the agent's own name "
+                "AGENT is one of {agents_with_hooks}. EVENT is the agent's own name "
                 "for the event, needed unless the JSON on standard input has it. An agent that stops with tasks left "
                 "is told to continue, within limits; after a restart it receives the plan again; it is told what "
                 "others changed. On any error the exit code is 0 and the agent is not held up. Options follow AGENT."

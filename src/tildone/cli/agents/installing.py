@@ -8,8 +8,7 @@ import sys
 from tildone.cli.opening import settings_for
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.config import nearest
-from tildone.errors import UsageError
+from tildone.errors import UsageError, nearest
 from tildone.integrations import INTEGRATIONS, all_integrations
 from tildone.integrations.settings import files
 from tildone.integrations.settings.diff import diff_lines

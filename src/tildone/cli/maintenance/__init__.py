@@ -5,7 +5,6 @@ from __future__ import annotations
 from tildone.cli.parsing.options import DRY_RUN, FORCE, JSON
 from tildone.cli.parsing.table import Option, Verb
 from tildone.registry import Registry
-from tildone.stores import placeholders
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -86,9 +85,8 @@ VERBS: VerbTable = Registry(
             min_args=1,
             max_args=1,
             description=(
-                f"TO is {placeholders()}. Both stores are "
-                "compared at the end. Events that TO already has are kept; rerun the command to copy what is missing. "
-                "The source is not changed."
+                "TO is {stores}. Both stores are compared at the end. Events that TO already has are kept; rerun the "
+                "command to copy what is missing. The source is not changed."
             ),
             options=(Option("from", "STORE", "Copy this store instead of the one in use."),),
             examples=("tildone migrate postgresql://localhost/plans", "tildone migrate plans.db --from jsonl:sessions"),

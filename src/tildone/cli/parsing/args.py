@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tildone.cli.parsing.table import ParsedArgs, Verb
-from tildone.config import nearest
-from tildone.errors import UsageError
+from tildone.errors import UsageError, nearest
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.args import command, parse
-from tildone.cli.parsing.table import ParsedArgs, Verb
+from tildone.cli.parsing.table import Option, ParsedArgs, Verb
+from tildone.dialects import DEFAULT_DIALECT, DIALECTS
+from tildone.integrations import INTEGRATIONS, names_with_hooks
 from tildone.kit.text import wrap_text
+from tildone.stores import placeholders
 
 COLUMNS = 100
+
+PLACEHOLDERS = {
+    "agents": ", ".join(INTEGRATIONS),
+    "agents_with_hooks": ", ".join(names_with_hooks()),
+    "default_dialect": DEFAULT_DIALECT,
+    "dialects": ", ".join(DIALECTS),
+    "stores": placeholders(),
+    "tools": ", ".join(f"{', '.join(listing.tools)} ({name})" for name, listing in DIALECTS.entries.items()),
+}
+"""The `{names}` that descriptions and the help of options may contain.
+
+They are replaced here and not in the tables, so that only the help imports the registries.
+"""
 
 
 def run(args: ParsedArgs) -> int:
@@ -21,23 +37,28 @@ def _lines(path: tuple[Verb, ...]) -> list[str]:
     verb = path[-1]
     lines = [f"{command(path)} {verb.arguments}".rstrip(), "", verb.summary]
     if verb.description:
-        lines += ["", *(line for paragraph in verb.description.split("\n") for line in wrap_text(paragraph, COLUMNS))]
+        paragraphs = verb.description.format_map(PLACEHOLDERS).split("\n")
+        lines += ["", *(line for paragraph in paragraphs for line in wrap_text(paragraph, COLUMNS))]
     width = max((len(_usage(each)) for each in verb.verbs), default=0)
     for group in verb.groups:
         rows = [(_usage(each), each.summary) for each in group.table.entries.values()]
         lines += ["", f"{group.title} verbs:".lstrip().capitalize(), *_table(rows, width)]
-    # A verb's own help for an option takes precedence over the program's.
+    # The verb's own help for an option replaces the program's.
     options = {option.name: option for option in (*verb.options, *path[0].options, *verb.options)}
     lines += [
         "",
         "Options:",
-        *_table([(f"--{each.name} {each.metavar}".rstrip(), each.help) for each in options.values()]),
+        *_table([_option_row(option) for option in options.values()]),
     ]
     return [*lines, "", "Examples:", *(f"  $ {example}" for example in verb.examples)]
 
 
 def _usage(verb: Verb) -> str:
     return f"{verb.name} {verb.arguments}".rstrip()
+
+
+def _option_row(option: Option) -> tuple[str, str]:
+    return f"--{option.name} {option.metavar}".rstrip(), option.help.format_map(PLACEHOLDERS)
 
 
 def _table(rows: list[tuple[str, str]], width: int = 0) -> list[str]:

@@ -31,6 +31,7 @@ class Verb:
     """One row of a table of verbs.
 
     `arguments` is how the help writes the positional arguments; `min_args` and `max_args` are how many there may be.
+    `description`, like the help of an option, may contain placeholders, which `help` replaces.
     A verb with `groups` has verbs of its own; `default` names the one that is run when the command line names none.
     """
 

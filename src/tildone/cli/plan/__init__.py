@@ -5,14 +5,11 @@ from __future__ import annotations
 from tildone.cli.parsing.options import JSON
 from tildone.cli.parsing.table import Group, Verb
 from tildone.cli.plan import todo
-from tildone.dialects import DIALECTS
 from tildone.registry import Registry
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tildone.cli.parsing.table import VerbTable
-
-TOOLS = ", ".join(f"{', '.join(listing.tools)} ({name})" for name, listing in DIALECTS.entries.items())
 
 VERBS: VerbTable = Registry(
     __name__,
@@ -35,7 +32,7 @@ VERBS: VerbTable = Registry(
             max_args=2,
             description=(
                 "Prints what the model would receive. If JSON is - or missing, the arguments are read from standard "
-                f"input.\nTools: {TOOLS}."
+                "input.\nTools: {tools}."
             ),
             options=(JSON,),
             examples=(

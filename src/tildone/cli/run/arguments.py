@@ -8,8 +8,8 @@ import sys
 
 from tildone.cli.opening import settings_for
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.config import Settings, nearest
-from tildone.errors import NotFound, UsageError
+from tildone.config import Settings
+from tildone.errors import NotFound, UsageError, nearest
 from tildone.value import value
 
 MODES = ("terminal", "print", "json", "rpc")

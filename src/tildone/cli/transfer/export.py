@@ -10,8 +10,7 @@ from tildone.cli.output.screen import put, put_raw
 from tildone.cli.output.warnings import print_warnings
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.reading import STREAM
-from tildone.config import nearest
-from tildone.errors import Refused, UsageError
+from tildone.errors import Refused, UsageError, nearest
 from tildone.files.atomic import read_text, write_text
 from tildone.formats import todotxt
 from tildone.formats.conversion import ExportedText

@@ -6,8 +6,7 @@ import os
 import re
 import sys
 
-from tildone.config import nearest
-from tildone.errors import NotFound, Refused, TildoneError, UsageError
+from tildone.errors import NotFound, Refused, TildoneError, UsageError, nearest
 from tildone.formats import claude_tasks
 from tildone.formats.conversion import ConversionWarning, ImportedPlan
 from tildone.formats.detection import (

@@ -12,19 +12,19 @@ from tildone.formats.conversion import ImportedPlan, WarningCollector
 from tildone.formats.markdown import reader
 from tildone.formats.markdown.lines import (
     BOX,
-    DEEPER,
     FENCE,
     HEADING,
     ITEM,
+    NESTED_INDENT,
     QUOTE,
     RULE,
-    TAB,
+    TAB_COLUMNS,
     UNDERLINE,
-    boxed,
     dedented,
-    front_matter,
+    front_matter_length,
+    has_box,
+    indentation,
     is_foreign,
-    width,
     without_comments,
 )
 from tildone.formats.whitespace import JS_WHITESPACE
@@ -45,7 +45,7 @@ def read(text: str) -> ImportedPlan:
     parsed = reader.read(text)
     if not parsed.problems and not any(map(is_foreign, lines)):
         return ImportedPlan(parsed.plan)
-    skipped = front_matter(lines)
+    skipped = front_matter_length(lines)
     parser = _MarkdownParser(skipped)
     for number, line in enumerate(lines[skipped:], start=skipped + 1):
         parser.parse_line(number, line)
@@ -54,7 +54,7 @@ def read(text: str) -> ImportedPlan:
 
 def has_checkbox(text: str) -> bool:
     """Return whether the text contains a list item with a check box."""
-    return any(map(boxed, text.split("\n")))
+    return any(map(has_box, text.split("\n")))
 
 
 class _FoundTask:
@@ -125,7 +125,7 @@ class _MarkdownParser:
         elif title is not None and re.fullmatch(UNDERLINE, content):
             self._prose.pop()
             self._begin_phase(number - 1, title)
-        elif item and (self._items or width(line) < TAB):
+        elif item and (self._items or indentation(line) < TAB_COLUMNS):
             self._parse_item(number, line, item[2] or "")
         elif content and (rule or not self._continue_task(line, wrapped)):
             self._parse_other(number, line)
@@ -155,7 +155,8 @@ class _MarkdownParser:
                 self._prose.append(number)
 
     def _warn_of_task(self, number: int, line: str, where: str) -> None:
-        if boxed(line):
+        """Add a warning if the line, which is not imported, contains a task."""
+        if has_box(line):
             self._warnings.add(f"a task in {where} is not imported", number)
 
     def _without_comments(self, number: int, line: str) -> str:
@@ -180,10 +181,10 @@ class _MarkdownParser:
 
     def _parse_item(self, number: int, line: str, text: str) -> None:
         """Parse a list item with or without a check box."""
-        indent, box = width(line), re.fullmatch(BOX, text)
+        indent, box = indentation(line), re.fullmatch(BOX, text)
         if box is None and not self._add_note(line):
             self._prose.append(number)
-        while self._items and indent < self._items[-1].indent + DEEPER:
+        while self._items and indent < self._items[-1].indent + NESTED_INDENT:
             self._items.pop()
         if box is None:
             self._items.append(_ListItem(indent, text.rstrip(":")))
@@ -211,8 +212,8 @@ class _MarkdownParser:
     def _owner(self, line: str) -> tuple[_FoundTask, int] | None:
         """The innermost task that a line belongs to by its indentation, and the column of that task's content."""
         for item in reversed(self._items):
-            if item.task and width(line) >= item.indent + DEEPER:
-                return item.task, item.indent + DEEPER
+            if item.task and indentation(line) >= item.indent + NESTED_INDENT:
+                return item.task, item.indent + NESTED_INDENT
         return None
 
     def _add_note(self, line: str) -> bool:

@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from tildone.config import nearest
-from tildone.errors import UsageError
+from tildone.errors import UsageError, nearest
 from tildone.host.model import Model
 
 if TYPE_CHECKING:

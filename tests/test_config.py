@@ -69,13 +69,13 @@ def test_a_symbolic_link_leads_to_the_same_session(project: Path, tmp_path: Path
 def test_settings_have_an_order_of_precedence(project: Path, home: dict[str, str]) -> None:
     """A flag, then the environment, then the project's file, then the user's file."""
     write(user_file(home), 'session = "user"\n')
-    said = [load({}, home, str(project)).session]
+    sessions = [load({}, home, str(project)).session]
     write(project / "tildone.toml", 'session = "project"\n')
-    said.append(load({}, home, str(project)).session)
-    said.append(load({}, home | {"TILDONE_SESSION": "environment"}, str(project)).session)
-    said.append(load({"session": "flag"}, home | {"TILDONE_SESSION": "environment"}, str(project)).session)
+    sessions.append(load({}, home, str(project)).session)
+    sessions.append(load({}, home | {"TILDONE_SESSION": "environment"}, str(project)).session)
+    sessions.append(load({"session": "flag"}, home | {"TILDONE_SESSION": "environment"}, str(project)).session)
 
-    assert said == ["user", "project", "environment", "flag"]
+    assert sessions == ["user", "project", "environment", "flag"]
 
 
 def test_an_empty_variable_is_ignored(project: Path, home: dict[str, str]) -> None:

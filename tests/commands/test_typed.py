@@ -1,4 +1,4 @@
-"""What a person types is split and shaped as they meant it, and finds the one thing it names."""
+"""Splitting and capitalizing what a person types, and matching it with tasks and phases."""
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,7 @@ from tildone.formats.whitespace import JS_WHITESPACE
         ("done\x1cit", "done\x1cit", ""),
     ],
 )
-def test_the_first_word_is_the_verb_and_any_javascript_space_ends_it(text: str, verb: str, rest: str) -> None:
+def test_the_verb_ends_at_javascript_whitespace(text: str, verb: str, rest: str) -> None:
     assert verb_and_rest(text) == (verb, rest)
 
 
@@ -43,12 +43,12 @@ def test_the_first_word_is_the_verb_and_any_javascript_space_ends_it(text: str, 
         (r"a\\b", [r"a\b"]),
     ],
 )
-def test_quotes_and_backslashes_hold_words_together(text: str, expected: list[str]) -> None:
+def test_quotes_and_backslashes_group_words(text: str, expected: list[str]) -> None:
     assert words(text) == expected
 
 
 @given(st.lists(st.text(st.characters(exclude_characters=JS_WHITESPACE + '"\\'), min_size=1), max_size=5))
-def test_words_without_quotes_are_what_stands_between_spaces(typed: list[str]) -> None:
+def test_unquoted_words_are_separated_by_spaces(typed: list[str]) -> None:
     assert words(" ".join(typed)) == typed
 
 
@@ -65,11 +65,11 @@ def test_words_without_quotes_are_what_stands_between_spaces(typed: list[str]) -
         ("🚀go", "🚀go"),
     ],
 )
-def test_a_text_begins_with_a_capital_unless_its_first_letter_is_two_units_long(text: str, expected: str) -> None:
+def test_the_first_letter_is_capitalized_unless_it_is_outside_the_bmp(text: str, expected: str) -> None:
     assert capitalized(text) == expected
 
 
-def test_every_word_of_a_phase_is_capitalized_and_the_rest_of_it_is_left_alone() -> None:
+def test_every_word_of_a_phase_name_is_capitalized() -> None:
     assert title("  two\twordsOf\u00a0ßix ") == "Two WordsOf SSix"
 
 
@@ -89,7 +89,7 @@ def test_every_word_of_a_phase_is_capitalized_and_the_rest_of_it_is_left_alone()
         (" ", []),
     ],
 )
-def test_a_task_is_meant_by_its_text_else_by_a_part_that_fits_one_or_one_open_one(query: str, meant: list[str]) -> None:
+def test_a_task_matches_by_its_text_else_by_a_substring(query: str, meant: list[str]) -> None:
     plan = flat(
         Task("Wire workspace", IN_PROGRESS),
         Task("Port store"),
@@ -102,7 +102,7 @@ def test_a_task_is_meant_by_its_text_else_by_a_part_that_fits_one_or_one_open_on
     assert [task.text for task in tasks_like(plan, query)] == meant
 
 
-def test_of_many_that_fit_the_only_open_one_is_meant() -> None:
+def test_the_only_open_match_takes_precedence() -> None:
     plan = flat(Task("Split A", COMPLETED), Task("Split B", IN_PROGRESS), Task("Split C", ABANDONED))
 
     assert [task.text for task in tasks_like(plan, "plit")] == ["Split B"]
@@ -121,20 +121,20 @@ def test_of_many_that_fit_the_only_open_one_is_meant() -> None:
         (" ", []),
     ],
 )
-def test_a_phase_is_meant_by_its_name_else_its_beginning_else_a_part(query: str, meant: list[str]) -> None:
+def test_a_phase_matches_by_its_name_else_a_prefix_else_a_substring(query: str, meant: list[str]) -> None:
     plan = Plan((Phase("Auth"), Phase("Authoring"), Phase("Final")))
 
     assert [phase.name for phase in phases_like(plan, query)] == meant
 
 
-def test_the_beginning_of_one_name_comes_before_a_part_of_another() -> None:
+def test_a_prefix_takes_precedence_over_a_substring() -> None:
     plan = Plan((Phase("auth"), Phase("Release")))
 
     assert [phase.name for phase in phases_like(plan, "a")] == ["auth"]
 
 
 @given(plans, st.text(max_size=3))
-def test_what_is_found_is_in_the_plan_and_fits(plan: Plan, query: str) -> None:
+def test_every_match_is_in_the_plan_and_contains_the_query(plan: Plan, query: str) -> None:
     wanted = query.strip(JS_WHITESPACE).lower()
 
     assert all(wanted and wanted in task.text.lower() and task in plan.tasks for task in tasks_like(plan, query))

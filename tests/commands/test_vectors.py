@@ -1,4 +1,4 @@
-"""Every recorded `/todo` command is answered as it was recorded."""
+"""Every `/todo` command of the conformance vectors is answered as recorded."""
 
 import json
 from pathlib import Path
@@ -12,8 +12,8 @@ RECORDED = [vector for vector in vectors(VECTORS) if vector["kind"] == "ph.comma
 
 
 @pytest.mark.parametrize("vector", RECORDED, ids=[vector["id"] for vector in RECORDED])
-def test_a_command_is_answered_as_recorded(vector: Vector, tmp_path: Path) -> None:
-    """Only line breaks in a task's text may be shown otherwise: here they cannot begin a line of their own."""
+def test_a_command_is_answered_as_in_the_vector(vector: Vector, tmp_path: Path) -> None:
+    """Only line breaks in task text may be displayed differently, because here they cannot start a line."""
     verdict, first = judge(vector, {"phases": lambda setup: CommandWorld(setup, tmp_path)})
 
     allowed = {Verdict.PASS, Verdict.RELAXED} if "line-break" in vector.get("tags", ()) else {Verdict.PASS}

@@ -1,4 +1,4 @@
-"""The world of the recorded `/todo` vectors: a session's entries, a folder of files, an editor, a clipboard."""
+"""The environment of the `/todo` vectors: conversation entries, a directory of files, an editor, a clipboard."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 
 class CommandWorld:
-    """A host that knows nothing but the command: it carries out requests and keeps what was committed."""
+    """A minimal host for the command: it carries out requests and stores committed plans."""
 
     def __init__(self, setup: Json, folder: Path) -> None:
         session = setup["session"]
@@ -28,7 +28,7 @@ class CommandWorld:
         self.seen: Json = {}
 
     def step(self, call: Json, _vector: Json) -> Json:
-        """What the person sees and what is kept after typing `/todo` and some words."""
+        """Execute `/todo` and return what is shown and what is stored."""
         self.seen = {}
         for name, text in call.get("files", {}).items():
             file = self.folder / name

@@ -65,7 +65,7 @@ class Phases:
         return answer
 
     def todo_write(self, call: Json) -> Json:
-        result = done(self.tool.execute("call", {"ops": call["ops"]}, None, None, self.stage.host.ctx))
+        result = run(self.tool.execute("call", {"ops": call["ops"]}, None, None, self.stage.host.ctx))
         return self.cached(call) | {"text": result.text, "isError": result.is_error, "details": result.details}
 
     def validate(self, call: Json) -> Json:
@@ -125,15 +125,15 @@ class Phases:
 
     def render_call(self, call: Json) -> Json:
         assert self.tool.render_call
-        shown = self.tool.render_call(call["args"])
-        assert shown
-        return {"markup": markup(shown)}
+        component = self.tool.render_call(call["args"])
+        assert component
+        return {"markup": markup(component)}
 
     def render_result(self, call: Json) -> Json:
         assert self.tool.render_result
-        shown = self.tool.render_result(result_of(call["result"]), RenderOptions(expanded=call["expanded"]))
-        assert shown
-        return {"markup": markup(shown)}
+        component = self.tool.render_result(result_of(call["result"]), RenderOptions(expanded=call["expanded"]))
+        assert component
+        return {"markup": markup(component)}
 
     def tool_end_ui(self, call: Json) -> Json:
         self._emit(ToolExecutionEnd("call", TODO_WRITE.name, result_of(call["result"]), call["isError"]))
@@ -155,26 +155,26 @@ class Phases:
         last = assistant_message(content, self.stage.model, reason, 0)
         replies = self._emit(BeforeSettle([last], reason))
         kept_going = [reply for reply in replies if isinstance(reply, KeepGoing)]
-        said = [spoken(encode_message(message)) for reply in kept_going for message in reply.messages]
+        reminders = [summarized(encode_message(message)) for reply in kept_going for message in reply.messages]
         events = self._reminder_events()
         return {
-            "reminder": said[0] if said else None,
+            "reminder": reminders[0] if reminders else None,
             "event": events[0] if events else None,
-            "continued": bool(said),
+            "continued": bool(reminders),
         }
 
     def user_prompt(self, call: Json) -> Json:
         self.stage.model.requests.clear()
         self.stage.model.script = [scripted(answer) for answer in call["script"]]
-        done(self.stage.says(call["text"]))
+        run(self.stage.says(call["text"]))
         return {
             "model_calls": len(self.stage.model.requests),
             "tool_results": [
                 {"isError": message["isError"], "text": records.text_of(message), "details": message["details"]}
-                for message in self._said("toolResult")
+                for message in self._new_messages("toolResult")
             ],
             "custom_messages": self._custom_messages(),
-            "reminders": [spoken(message) for message in self._said("developer")],
+            "reminders": [summarized(message) for message in self._new_messages("developer")],
             "events": self._reminder_events(),
             "phases": self._phases(),
         }
@@ -186,7 +186,7 @@ class Phases:
             file.write_bytes(text.encode())
         self.clipboard.clear()
         self._prepare_editor(call.get("editor", {"command": "none"}))
-        done(self.stage.says(f"/todo {call['args'].replace('{cwd}', str(self.folder))}"))
+        run(self.stage.says(f"/todo {call['args'].replace('{cwd}', str(self.folder))}"))
         notices = self.stage.screen.notices
         return {
             "shown": [{"level": LEVELS[kind], "text": text} for kind, text in notices],
@@ -201,7 +201,7 @@ class Phases:
         store = MemoryStore()
         store.durable = self.durable
         self.stage = Stage(PHASED, entries=entries, store=store, cwd=str(self.folder))
-        done(self.stage.start(self._plug_in))
+        run(self.stage.start(self._plug_in))
 
     def _plug_in(self, api: Any) -> None:
         self.extension = Extension(api, self.stage.open_session, self.settings, self._copy)
@@ -220,16 +220,16 @@ class Phases:
         edits = [entry for entry in self._new_entries() if entry["type"] == "custom"]
         if not edits:
             return None
-        [said] = self._said("developer")
-        kept = {key: edits[0][key] for key in ("type", "customType", "data")}
-        return {"entry": kept, "message": spoken(said)}
+        [message] = self._new_messages("developer")
+        entry = {key: edits[0][key] for key in ("type", "customType", "data")}
+        return {"entry": entry, "message": summarized(message)}
 
     def _file(self, name: str) -> str | None:
         file = self.folder / name
         return file.read_bytes().decode() if file.exists() else None
 
     def _emit(self, event: ExtensionEvent) -> list[Any]:
-        replies: list[Any] = done(self.stage.host.dispatcher.emit(event))
+        replies: list[Any] = run(self.stage.host.dispatcher.emit(event))
         return replies
 
     def _phases(self) -> list[Json]:
@@ -238,27 +238,29 @@ class Phases:
     def _new_entries(self) -> list[Json]:
         return self.stage.entries[self.entries_before :]
 
-    def _said(self, role: str) -> list[Json]:
-        said = [entry["message"] for entry in self._new_entries() if entry["type"] == "message"]
-        return [message for message in said if message["role"] == role]
+    def _new_messages(self, role: str) -> list[Json]:
+        messages = [entry["message"] for entry in self._new_entries() if entry["type"] == "message"]
+        return [message for message in messages if message["role"] == role]
 
     def _custom_messages(self) -> list[Json]:
         queued = self.stage.host.runtime.queues.next_turn
-        waiting = [encode_custom(message) for message in queued if isinstance(message, CustomMessage)]
-        return [message | {"options": {"deliverAs": "nextTurn"}} for message in waiting]
+        messages = [encode_custom(message) for message in queued if isinstance(message, CustomMessage)]
+        return [message | {"options": {"deliverAs": "nextTurn"}} for message in messages]
 
     def _reminder_events(self) -> list[Json]:
-        told = [event for event in self.stage.events if event["type"] == "todo_reminder"]
-        return [{key: event[key] for key in ("todos", "attempt", "maxAttempts")} for event in told]
+        reminders = [event for event in self.stage.events if event["type"] == "todo_reminder"]
+        return [{key: event[key] for key in ("todos", "attempt", "maxAttempts")} for event in reminders]
 
     @property
     def tool(self) -> ToolDefinition:
         return self.stage.host.tools[TODO_WRITE.name]
 
 
-def settings(setup: Json, said: Json) -> PhasedSettings:
+def settings(setup: Json, session_settings: Json) -> PhasedSettings:
     delay = setup.get("clear_delay")
-    return PhasedSettings.from_mapping(said if delay is None else {**said, "tasks.todoClearDelay": delay})
+    return PhasedSettings.from_mapping(
+        session_settings if delay is None else {**session_settings, "tasks.todoClearDelay": delay}
+    )
 
 
 def result_of(given: Json) -> ToolResult:
@@ -274,7 +276,7 @@ def scripted(answer: Json) -> Json:
     return {"call": (TODO_WRITE.name, answer["todo_write"])} if "todo_write" in answer else answer
 
 
-def spoken(message: Json) -> Json:
+def summarized(message: Json) -> Json:
     return {
         "role": message["role"],
         "attribution": message["attribution"],
@@ -282,7 +284,7 @@ def spoken(message: Json) -> Json:
     }
 
 
-def done(work: Awaitable[Any]) -> Any:
+def run(work: Awaitable[Any]) -> Any:
     async def waited() -> Any:
         return await work
 

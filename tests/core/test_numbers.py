@@ -122,7 +122,7 @@ def test_clear_finished_clears_a_plan_without_open_tasks(status: Status, clears:
 
 @given(plans.plans, plans.steps)
 def test_numbers_stay_unique_and_stable_under_any_steps(plan: Plan, steps: list[Step]) -> None:
-    """Whatever happens to it in between, its number is its own, and none is above what was counted."""
+    """No number exceeds `last_number`."""
     first = reduce(plan, [], NUMBERED).after
     later = reduce(first, steps, Rules(numbered=True, atomic=False)).after
 

@@ -14,8 +14,8 @@ every_dialect = pytest.mark.parametrize("name", list(DIALECTS))
 
 
 @every_dialect
-def test_the_registry_says_what_the_dialect_says(name: str) -> None:
-    """Names are listed so that a look-up imports nothing; this keeps the list and the record equal."""
+def test_the_registry_entry_equals_the_record(name: str) -> None:
+    """Entries repeat the names so that a look-up imports nothing; this test compares them with the record."""
     dialect = dialect_named(name)
 
     assert dialect.name == name
@@ -24,8 +24,8 @@ def test_the_registry_says_what_the_dialect_says(name: str) -> None:
 
 
 @every_dialect
-def test_every_dialect_can_be_described_and_driven(name: str) -> None:
-    """What MCP, system prompts and the shell driver derive from the record is there."""
+def test_every_record_is_complete(name: str) -> None:
+    """MCP, system prompts and the shell driver are derived from these fields."""
     dialect = dialect_named(name)
 
     assert dialect.phrasing is not None
@@ -53,7 +53,7 @@ def test_one_dialect_is_imported_without_the_others(name: str) -> None:
 
 
 @pytest.mark.parametrize("custom_type", [EDIT, SNAPSHOT])
-def test_a_custom_entry_holds_the_plan_of_its_dialect(custom_type: str) -> None:
+def test_a_custom_entry_contains_the_plan_of_its_dialect(custom_type: str) -> None:
     data = {"phases": [{"name": "A", "tasks": [{"content": "a", "status": "pending"}]}]}
 
     assert plan_in_entry({"type": "custom", "customType": custom_type, "data": data}) == Plan(
@@ -70,5 +70,5 @@ def test_a_custom_entry_holds_the_plan_of_its_dialect(custom_type: str) -> None:
         {"type": "label"},
     ],
 )
-def test_other_entries_hold_no_plan(entry: dict[str, object]) -> None:
+def test_other_entries_contain_no_plan(entry: dict[str, object]) -> None:
     assert plan_in_entry(entry) is None

@@ -1,4 +1,4 @@
-"""Replies say in one place whether the call was refused."""
+"""`Reply.failed` reports whether the call was refused."""
 
 import pytest
 
@@ -14,5 +14,5 @@ from tildone.dialects.base import Reply
         (Reply("ok", {"error": ""}), False),
     ],
 )
-def test_a_refusal_is_a_flag_or_an_error_among_the_details(reply: Reply, *, failed: bool) -> None:
+def test_a_refusal_is_a_flag_or_an_error_in_the_details(reply: Reply, *, failed: bool) -> None:
     assert reply.failed is failed

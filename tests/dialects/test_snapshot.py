@@ -1,4 +1,4 @@
-"""Plans kept in tool results, for dialects whose details do not tell the plan."""
+"""Snapshots of the plan in tool results, for dialects whose details do not contain the plan."""
 
 import pytest
 
@@ -12,12 +12,12 @@ def result(details: object) -> dict[str, object]:
     return {"type": "message", "message": {"role": "toolResult", "toolName": "any", "details": details}}
 
 
-def test_a_plan_is_recovered_as_it_was() -> None:
-    """Numbers and the count of all tasks included: numbers are never given twice."""
+def test_a_plan_is_recovered_unchanged() -> None:
+    """Task numbers and their counter are included, since numbers are never reused."""
     assert recover([result(with_plan({"say": "ok"}, PLAN))]) == PLAN
 
 
-def test_the_newest_readable_plan_counts() -> None:
+def test_the_newest_valid_plan_is_recovered() -> None:
     older, newer = with_plan({}, PLAN), with_plan({}, Plan())
 
     assert recover([result(older), result(newer)]) == Plan()
@@ -25,10 +25,10 @@ def test_the_newest_readable_plan_counts() -> None:
 
 
 @pytest.mark.parametrize("held", [None, 3, "x", [], {}, {"phases": 3, "counted": 0}, {"phases": [{}], "counted": 0}])
-def test_a_damaged_plan_is_passed_over(held: object) -> None:
+def test_an_invalid_plan_is_skipped(held: object) -> None:
     assert recover([result({"tildone_plan": held})]) is None
 
 
 @pytest.mark.parametrize("entry", [{}, {"type": "message"}, {"type": "message", "message": "x"}, {"type": "custom"}])
-def test_entries_of_other_kinds_hold_none(entry: dict[str, object]) -> None:
+def test_other_entries_contain_no_snapshot(entry: dict[str, object]) -> None:
     assert recover([entry]) is None

@@ -1,4 +1,4 @@
-"""A host to plug extensions into: a model that answers from a script, a screen that remembers, a clock that waits."""
+"""A host for tests of extensions, with a scripted model, a recording user interface and a fake clock."""
 
 import itertools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
@@ -25,9 +25,9 @@ Answer = Json | Callable[[], Awaitable[Json]]
 
 
 class ScriptedModel:
-    """Answers in order: `{"call": (tool, arguments)}` or `{"text", "stopReason"?}`; plain words when nothing is left.
+    """Answers from a script: `{"call": (tool, arguments)}` or `{"text", "stopReason"?}`, then `ok`.
 
-    A function is called when it is its turn, and gives the answer.
+    An answer may be a coroutine function that returns it.
     """
 
     api = provider = id = "script"
@@ -44,7 +44,7 @@ class ScriptedModel:
         yield AnswerDone(self._message(await answer() if callable(answer) else answer))
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """There is nothing to close."""
 
     def _message(self, answer: Json) -> AssistantMessage:
         if "call" in answer:
@@ -55,7 +55,7 @@ class ScriptedModel:
 
 
 class Screen:
-    """Whoever watches. `types` are the texts an editor gives back, in order: None closes it without saving."""
+    """A recording user interface. `types` are the texts that the editor returns; None cancels it."""
 
     has_ui = True
 
@@ -94,7 +94,7 @@ class Screen:
 
 
 class Stage:
-    """One host, and everything around it that a test looks at."""
+    """One host with its environment."""
 
     def __init__(
         self,
@@ -122,10 +122,10 @@ class Stage:
             ui=self.screen,
             after=self.clock.after,
         )
-        self.host.listen(self._heard)
+        self.host.listen(self._record_event)
 
     def open_session(self, name: str) -> Session:
-        """A session of that name on the stage's store."""
+        """Open a session of that name in the store."""
         return Session(self.store, name, self.dialect, now=self.clock.now, new_id=self.new_id)
 
     async def start(self, extension: Extension) -> None:
@@ -133,35 +133,35 @@ class Stage:
         await self.host.start()
 
     async def says(self, text: str) -> None:
-        """Let the person type something, and wait until all that follows has happened."""
+        """Send a prompt and wait until the host is idle."""
         await self.host.prompt(text)
         await self.host.settled()
 
     @property
     def entries(self) -> list[Json]:
-        """The records of the branch."""
+        """The records of the current branch."""
         return [entry.record for entry in self.host.transcript.branch()]
 
     def messages(self, role: str) -> list[Json]:
-        """What was said by this role, oldest first."""
-        said = [entry["message"] for entry in self.entries if entry["type"] == "message"]
-        return [message for message in said if message["role"] == role]
+        """Return the messages of this role, oldest first."""
+        every_message = [entry["message"] for entry in self.entries if entry["type"] == "message"]
+        return [message for message in every_message if message["role"] == role]
 
     def told(self, request: int = -1) -> list[str]:
-        """The texts of everything the model read with a request."""
+        """Return the texts of all messages of a request to the model."""
         return [text_of(message) for message in self.model.requests[request].messages]
 
     def new_id(self) -> str:
         return f"n{next(self._ids)}"
 
-    def _heard(self, event: PublicEvent) -> None:
+    def _record_event(self, event: PublicEvent) -> None:
         record = records.event(event)
         assert record["type"] != "extension_error", record
         self.events.append({"at": self.clock.at, **record})
 
 
 def chained(entries: Iterable[Json]) -> list[Json]:
-    """Entries as a conversation holds them, each under the one before."""
+    """Return the entries with ids, each a child of the previous one."""
     parents = itertools.chain([None], (f"e{number}" for number in itertools.count()))
     return [
         {**entry, "id": f"e{number}", "parentId": parent}

@@ -1,4 +1,4 @@
-"""The clipboard, by a program that takes it."""
+"""Copying to the clipboard with a program of the platform."""
 
 import os
 from pathlib import Path
@@ -16,8 +16,8 @@ def install(folder: Path, name: str, script: str) -> None:
 
 
 @on_posix
-def test_the_first_program_that_works_takes_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even a text that no encoding has a form for."""
+def test_the_first_working_program_receives_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This includes text with lone surrogates."""
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
@@ -39,7 +39,7 @@ def test_without_a_program_nothing_is_copied(tmp_path: Path, monkeypatch: pytest
     assert not copy_to_clipboard("text")
 
 
-def test_every_system_has_its_own_programs() -> None:
+def test_every_platform_has_its_own_programs() -> None:
     assert programs("darwin", {}) == [("pbcopy",)]
     assert programs("win32", {}) == [("clip",)]
     assert programs("linux", {}) == []

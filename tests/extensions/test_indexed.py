@@ -1,4 +1,4 @@
-"""til-done in a host, where the recordings do not look."""
+"""The indexed extension in a host, beyond the conformance vectors."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def written(*texts: str) -> dict[str, object]:
     return {"call": ("write_todos", {"mode": "replace", "todos": [{"text": text} for text in texts]})}
 
 
-async def test_another_branch_has_another_plan() -> None:
+async def test_every_branch_has_its_own_plan() -> None:
     """The list and the status bar follow the conversation."""
     stage = Stage(INDEXED, written("one"), {"text": "ok"}, written("two", "three"), {"text": "ok"})
     await stage.start(indexed(stage.open_session))
@@ -38,8 +38,8 @@ async def test_another_branch_has_another_plan() -> None:
     assert stage.screen.statuses["til-done"] is None
 
 
-async def test_what_was_done_to_the_plan_meanwhile_stands() -> None:
-    """A person added a task while the agent was away."""
+async def test_changes_in_the_store_while_closed_remain() -> None:
+    """A person adds a task while the conversation is closed."""
     stage = Stage(INDEXED, written("one"), {"text": "ok"})
     await stage.start(indexed(stage.open_session))
     await stage.says("go")
@@ -51,8 +51,8 @@ async def test_what_was_done_to_the_plan_meanwhile_stands() -> None:
     assert stage.screen.statuses["til-done"] == "📋 0/2"
 
 
-async def test_the_order_to_go_on_is_made_when_it_is_given() -> None:
-    """From the plan as it is then; not at all when another plan has come, or nothing is left."""
+async def test_the_nudge_is_built_when_the_countdown_ends() -> None:
+    """It shows the plan of that moment, and is not sent if no task is open."""
     stage = Stage(INDEXED, written("one", "two"), {"text": "I stop."}, {"text": "Still here."})
     await stage.start(indexed(stage.open_session))
     await stage.says("go")
@@ -69,8 +69,8 @@ async def test_the_order_to_go_on_is_made_when_it_is_given() -> None:
     assert len(stage.messages("user")) == before
 
 
-async def test_an_abort_ends_a_countdown_that_runs() -> None:
-    """Nothing is said in the person's place after they said stop."""
+async def test_an_abort_cancels_the_countdown() -> None:
+    """No nudge is sent after the person aborted the turn."""
     stage = Stage(INDEXED, written("one"), {"text": "I stop."}, {"text": "stopped", "stopReason": "aborted"})
     await stage.start(indexed(stage.open_session))
     await stage.says("go")
@@ -83,8 +83,8 @@ async def test_an_abort_ends_a_countdown_that_runs() -> None:
 
 
 @pytest.mark.parametrize("details", [None, {}, {"action": "list"}, {"todos": None}, {"todos": [None, {"text": 5}]}])
-async def test_a_result_with_any_details_is_drawn(details: Any) -> None:
-    """A failed call of another host has none, or empty ones: its text is drawn."""
+async def test_a_result_with_any_details_is_rendered(details: Any) -> None:
+    """A failed call of another host has no details, or empty ones; then its text is rendered."""
     stage = Stage(INDEXED)
     await stage.start(indexed(stage.open_session))
     render = stage.host.tools["write_todos"].render_result

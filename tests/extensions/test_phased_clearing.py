@@ -1,4 +1,4 @@
-"""Finished tasks leave the plan by themselves, and take nothing along that is not theirs."""
+"""Finished tasks are cleared after a delay, and nothing else is removed."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ WORDS = {"text": "Done for now."}
 
 
 class BusyStore(MemoryStore):
-    """A store that another process holds, for as many writes as it is told."""
+    """A store that is busy for a given number of writes."""
 
     refusals = 0
 
@@ -34,7 +34,7 @@ class BusyStore(MemoryStore):
 
 
 class WatchedStore(MemoryStore):
-    """A store that counts how often it is looked into."""
+    """A store that counts its reads."""
 
     looks = 0
 
@@ -53,8 +53,8 @@ def texts(stage: Stage) -> list[str]:
     return [task.text for task in stage.open_session("conversation").plan.tasks]
 
 
-async def test_a_finished_task_leaves_after_a_minute() -> None:
-    """Whoever listens is told, the panel follows, and the log says that a timer did it."""
+async def test_a_finished_task_is_cleared_after_a_minute() -> None:
+    """Listeners are notified, the panel is updated, and the event log names the timer as the actor."""
     stage = await on_stage(PLAN, WIRED)
     await stage.says("go")
 
@@ -69,7 +69,7 @@ async def test_a_finished_task_leaves_after_a_minute() -> None:
     assert newest.actor is Actor.TIMER
 
 
-async def test_each_task_has_its_own_minute() -> None:
+async def test_each_task_has_its_own_delay() -> None:
     stage = await on_stage(PLAN, WIRED, WORDS, TESTED)
     await stage.says("go")
     stage.clock.advance(30_000)
@@ -82,7 +82,7 @@ async def test_each_task_has_its_own_minute() -> None:
     assert (first, texts(stage)) == (["test", "ship"], ["ship"])
 
 
-async def test_tasks_that_are_due_together_leave_in_one_change() -> None:
+async def test_tasks_that_are_due_together_are_cleared_in_one_change() -> None:
     stage = await on_stage(PLAN, {"call": ("todo_write", {"ops": [{"op": "done"}]})})
     await stage.says("go")
 
@@ -93,8 +93,8 @@ async def test_tasks_that_are_due_together_leave_in_one_change() -> None:
     assert stage.screen.widgets[PANEL] is None
 
 
-async def test_what_others_did_meanwhile_stays() -> None:
-    """A task that somebody added, and one that somebody opened again, are both there afterwards."""
+async def test_changes_of_others_remain_after_clearing() -> None:
+    """A task that was added and one that was reopened are both in the plan afterwards."""
     stage = await on_stage(PLAN, WIRED, WORDS, TESTED)
     await stage.says("go")
     await stage.says("go on")
@@ -108,8 +108,8 @@ async def test_what_others_did_meanwhile_stays() -> None:
     )
 
 
-async def test_a_clearing_starts_nothing() -> None:
-    """After `/todo append` nothing is in progress, and it is not for a timer to change that."""
+async def test_clearing_starts_no_task() -> None:
+    """After `/todo append` no task is in progress, and clearing does not change that."""
     stage = await on_stage()
     for typed in ("append A one", "done one", "append A two"):
         await stage.says(f"/todo {typed}")
@@ -119,7 +119,7 @@ async def test_a_clearing_starts_nothing() -> None:
     assert stage.open_session("conversation").plan == Plan((Phase("A", (Task("Two"),)),))
 
 
-async def test_a_task_that_is_gone_already_is_not_told_of() -> None:
+async def test_a_task_that_was_already_removed_is_not_reported() -> None:
     stage = await on_stage(PLAN, WIRED)
     await stage.says("go")
 
@@ -130,7 +130,7 @@ async def test_a_task_that_is_gone_already_is_not_told_of() -> None:
     assert not [event for event in stage.events if event["type"] == "todo_auto_clear"]
 
 
-async def test_a_store_that_is_busy_is_asked_again() -> None:
+async def test_clearing_is_retried_while_the_store_is_busy() -> None:
     store = BusyStore()
     stage = await on_stage(PLAN, WIRED, store=store)
     await stage.says("go")
@@ -143,7 +143,7 @@ async def test_a_store_that_is_busy_is_asked_again() -> None:
     assert (refused, texts(stage)) == (["wire", "test", "ship"], ["test", "ship"])
 
 
-async def test_a_negative_delay_keeps_everything() -> None:
+async def test_a_negative_delay_disables_clearing() -> None:
     stage = await on_stage(PLAN, WIRED, clear_delay=-1)
     await stage.says("go")
 
@@ -152,8 +152,8 @@ async def test_a_negative_delay_keeps_everything() -> None:
     assert texts(stage) == ["wire", "test", "ship"]
 
 
-async def test_a_clearing_is_no_news_to_the_model() -> None:
-    """It finished the task itself: only what others do is told."""
+async def test_clearing_is_not_reported_to_the_model() -> None:
+    """The model finished the task itself; only changes by others are reported."""
     stage = await on_stage(PLAN, WIRED)
     await stage.says("go")
 
@@ -163,8 +163,8 @@ async def test_a_clearing_is_no_news_to_the_model() -> None:
     assert not [entry for entry in stage.entries if entry["type"] == "custom_message"]
 
 
-async def test_a_host_that_closes_leaves_the_store_alone() -> None:
-    """Whoever closes the host may close the store, too: no timer looks into it afterwards."""
+async def test_no_timer_runs_after_the_host_is_closed() -> None:
+    """The store may be closed with the host, so no timer may read it afterwards."""
     store = WatchedStore()
     stage = await on_stage(PLAN, WIRED, store=store)
     await stage.says("go")

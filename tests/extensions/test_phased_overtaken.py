@@ -1,4 +1,4 @@
-"""A conversation that is opened again after its plan was changed without it."""
+"""A conversation is opened after its plan was changed in the store."""
 
 from tests.extensions.stage import Stage
 from tildone.core.ops import Append
@@ -9,8 +9,8 @@ from tildone.extensions.phased import phases
 INIT = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["one"]}]}]})}
 
 
-async def test_what_was_done_to_the_plan_meanwhile_stands_and_is_told() -> None:
-    """The model reads of it with the next prompt."""
+async def test_changes_in_the_store_while_closed_remain_and_are_reported() -> None:
+    """The model reads the change with the next prompt."""
     stage = Stage(PHASED, INIT, {"text": "ok", "stopReason": "aborted"}, {"text": "ok", "stopReason": "aborted"})
     await stage.start(phases(stage.open_session))
     await stage.says("go")

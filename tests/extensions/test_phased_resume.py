@@ -1,4 +1,4 @@
-"""A conversation that is opened again has its plan again."""
+"""The plan is restored when a conversation is opened again."""
 
 from typing import Any
 
@@ -39,8 +39,8 @@ def plan_on(stage: Stage) -> Plan:
     return stage.open_session("conversation").plan
 
 
-async def test_finished_tasks_stay_behind() -> None:
-    """What is left is the plan; a person still sees the whole of it."""
+async def test_finished_tasks_are_not_restored() -> None:
+    """The plan consists of open tasks; a person still sees all of them."""
     stage = await resumed(Stage(PHASED, entries=[result_of(HALF_DONE)]))
 
     await stage.says("/todo")
@@ -50,8 +50,8 @@ async def test_finished_tasks_stay_behind() -> None:
     assert stage.screen.notices == [("info", "# A\n- [x] wire\n- [/] test")]
 
 
-async def test_a_batch_with_one_bad_op_is_remembered() -> None:
-    """Its result is an error, which no host reads a plan from, so the plan is written down beside it."""
+async def test_the_valid_ops_of_a_failed_batch_are_restored() -> None:
+    """Its result is an error, which hosts ignore, so the plan is written as a snapshot."""
     stage = await resumed(Stage(PHASED, PLAN, HALF_WRONG))
     await stage.says("go")
 
@@ -61,7 +61,7 @@ async def test_a_batch_with_one_bad_op_is_remembered() -> None:
     assert plan_on(again) == LEFT
 
 
-async def test_a_call_that_changed_nothing_writes_nothing_down() -> None:
+async def test_a_failed_call_without_changes_writes_no_snapshot() -> None:
     stage = await resumed(Stage(PHASED, PLAN, ALL_WRONG))
 
     await stage.says("go")
@@ -69,8 +69,8 @@ async def test_a_call_that_changed_nothing_writes_nothing_down() -> None:
     assert not [entry for entry in stage.entries if entry.get("customType") == SNAPSHOT]
 
 
-async def test_a_plan_that_only_the_store_knows_is_kept_and_told() -> None:
-    """A person planned before the conversation began: the model reads the plan with its first prompt."""
+async def test_a_plan_that_is_only_in_the_store_is_reported_to_the_model() -> None:
+    """A person wrote the plan before the conversation began; the model reads it with its first prompt."""
     stage = Stage(PHASED)
     stage.open_session("conversation").change((Append((Task("wire"), Task("test")), "A"),))
     await resumed(stage)
@@ -82,7 +82,7 @@ async def test_a_plan_that_only_the_store_knows_is_kept_and_told() -> None:
     assert "- [/] wire" in stage.told()[-1]
 
 
-async def test_another_branch_has_its_own_plan() -> None:
+async def test_every_branch_has_its_own_plan() -> None:
     stage = await resumed(Stage(PHASED, PLAN, entries=[result_of(LEFT)]))
     root = stage.entries[0]["id"]
     await stage.says("go")
@@ -96,7 +96,7 @@ async def test_another_branch_has_its_own_plan() -> None:
     assert (there, plan_on(stage)) == (LEFT, Plan())
 
 
-async def test_another_conversation_has_its_own_plan() -> None:
+async def test_every_conversation_has_its_own_plan() -> None:
     stage = await resumed(Stage(PHASED, PLAN))
     await stage.says("go")
 

@@ -1,4 +1,4 @@
-"""`/todo` in a host: a person's changes, made in the plan, in the session, and known to the model."""
+"""`/todo` in a host: a person's changes are applied, recorded, and reported to the model."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +21,7 @@ BEGUN = Plan((Phase("A", (Task("wire", Status.IN_PROGRESS), Task("test"))),))
 
 
 class OvertakenStore(MemoryStore):
-    """A store to which another process writes just before our next write."""
+    """A store in which another process writes just before our next write."""
 
     faster: Callable[[], object] | None = None
 
@@ -49,8 +49,8 @@ def plan_on(stage: Stage) -> Plan:
     return stage.open_session("conversation").plan
 
 
-async def test_the_model_knows_what_the_person_changed() -> None:
-    """The edit is in the session for the next start, and in the conversation for the next request."""
+async def test_a_persons_change_is_recorded_and_reported() -> None:
+    """The edit is recorded for the next start, and reported with the next request."""
     stage = await on_stage(PLAN)
     await stage.says("go")
 
@@ -65,8 +65,8 @@ async def test_the_model_knows_what_the_person_changed() -> None:
     assert stage.screen.widgets[PANEL] == ["Todos 1/2", "  ├─ ☑ wire", "  └─ ☐ test"]
 
 
-async def test_a_change_while_the_agent_works_keeps_it_going() -> None:
-    """The model was about to stop; it reads the change before it does."""
+async def test_a_change_during_a_turn_continues_the_agent() -> None:
+    """The model was about to stop, and reads the change first."""
 
     async def person_types() -> Json:
         await stage.host.prompt("/todo append A ship")
@@ -80,7 +80,7 @@ async def test_a_change_while_the_agent_works_keeps_it_going() -> None:
     assert [task.text for task in plan_on(stage).tasks] == ["wire", "test", "Ship"]
 
 
-async def test_an_edited_plan_takes_the_place_of_the_old_one() -> None:
+async def test_an_edited_plan_replaces_the_old_one() -> None:
     stage = await on_stage(PLAN)
     await stage.says("go")
     stage.screen.types = [lambda draft: draft.replace("wire", "rewire")]
@@ -102,8 +102,8 @@ async def test_an_editor_that_is_closed_changes_nothing() -> None:
     assert plan_on(stage) == BEGUN
 
 
-async def test_a_text_that_cannot_be_read_may_be_edited_again() -> None:
-    """What was typed is what the editor opens with."""
+async def test_invalid_text_can_be_edited_again() -> None:
+    """The editor opens with the text that was typed."""
     stage = await on_stage(PLAN)
     await stage.says("go")
     stage.screen.types = ["# A\nnonsense\n", "# A\n- [ ] sense\n"]
@@ -115,7 +115,7 @@ async def test_a_text_that_cannot_be_read_may_be_edited_again() -> None:
     assert [task.text for task in plan_on(stage).tasks] == ["sense"]
 
 
-async def test_a_text_that_cannot_be_read_may_be_given_up() -> None:
+async def test_invalid_text_can_be_discarded() -> None:
     stage = await on_stage(PLAN)
     await stage.says("go")
     stage.screen.types = ["# A\nnonsense\n"]
@@ -126,8 +126,8 @@ async def test_a_text_that_cannot_be_read_may_be_given_up() -> None:
     assert plan_on(stage) == BEGUN
 
 
-async def test_an_edit_that_was_overtaken_is_shown_again_before_it_counts() -> None:
-    """The agent added a task while the person was typing: neither work is lost unseen."""
+async def test_an_edit_that_conflicts_is_shown_again() -> None:
+    """The agent adds a task while the person is typing; neither change is lost."""
     stage = await on_stage(PLAN)
     await stage.says("go")
 
@@ -142,8 +142,8 @@ async def test_an_edit_that_was_overtaken_is_shown_again_before_it_counts() -> N
     assert [task.text for task in plan_on(stage).tasks] == ["rewire", "test", "new"]
 
 
-async def test_a_command_works_on_the_plan_as_others_left_it() -> None:
-    """What was last written down in this conversation is no longer the plan."""
+async def test_a_command_uses_the_current_plan() -> None:
+    """The plan that was last recorded in the conversation is out of date."""
     stage = await on_stage(PLAN)
     await stage.says("go")
     stage.open_session("conversation").change((Append((Task("new"),), "A"),))
@@ -153,8 +153,8 @@ async def test_a_command_works_on_the_plan_as_others_left_it() -> None:
     assert [task.text for task in plan_on(stage).tasks] == ["wire", "test", "new"]
 
 
-async def test_a_command_that_was_overtaken_is_carried_out_on_the_plan_as_it_is() -> None:
-    """Another process wrote between our look and our write: what it did stays."""
+async def test_a_conflicting_command_is_applied_to_the_changed_plan() -> None:
+    """Another process writes between our read and our write; its change remains."""
     stage = await on_stage(PLAN, store=OvertakenStore())
     await stage.says("go")
 
@@ -168,8 +168,8 @@ async def test_a_command_that_was_overtaken_is_carried_out_on_the_plan_as_it_is(
     ]
 
 
-async def test_a_command_that_no_longer_makes_sense_is_refused() -> None:
-    """The task is gone by the time it is to be marked: that is said, and nothing is written."""
+async def test_a_command_whose_task_was_removed_is_refused() -> None:
+    """The task is removed before it can be marked; an error is shown and nothing is written."""
     stage = await on_stage(PLAN, store=OvertakenStore())
     await stage.says("go")
 
@@ -193,7 +193,7 @@ async def test_a_plan_is_exported_and_imported(tmp_path: Path) -> None:
     assert [kind for kind, _ in stage.screen.notices] == ["info"] * 3
 
 
-async def test_a_file_that_holds_something_else_is_not_written_over(tmp_path: Path) -> None:
+async def test_a_file_with_other_content_is_not_overwritten(tmp_path: Path) -> None:
     stage = await on_stage(PLAN, cwd=str(tmp_path))
     await stage.says("go")
     for name, held in {"notes.md": b"My notes\n", "photo": b"\xff\xd8"}.items():
@@ -205,7 +205,7 @@ async def test_a_file_that_holds_something_else_is_not_written_over(tmp_path: Pa
     assert [kind for kind, _ in stage.screen.notices] == ["error"] * 2
 
 
-async def test_what_cannot_be_read_or_written_is_told(tmp_path: Path) -> None:
+async def test_file_errors_are_reported(tmp_path: Path) -> None:
     stage = await on_stage(PLAN, cwd=str(tmp_path))
     await stage.says("go")
     (tmp_path / "latin").write_bytes(b"# \xe9\n")
@@ -217,7 +217,7 @@ async def test_what_cannot_be_read_or_written_is_told(tmp_path: Path) -> None:
     assert plan_on(stage) == BEGUN
 
 
-async def test_the_plan_is_copied_by_whatever_takes_it() -> None:
+async def test_the_plan_is_copied_to_the_clipboard() -> None:
     copied: list[str] = []
 
     def copy(text: str) -> bool:
@@ -235,7 +235,7 @@ async def test_the_plan_is_copied_by_whatever_takes_it() -> None:
     )
 
 
-async def test_without_a_clipboard_that_is_said() -> None:
+async def test_a_missing_clipboard_is_reported() -> None:
     stage = await on_stage(PLAN)
     await stage.says("go")
 

@@ -1,4 +1,4 @@
-"""The skeleton alone: a dialect without an extension of its own, in a host."""
+"""The skeleton alone, with a dialect that has no extension of its own."""
 
 from typing import Any
 
@@ -78,8 +78,8 @@ async def test_a_paused_agent_is_not_continued() -> None:
     assert len(stage.model.requests) == 2
 
 
-async def test_a_call_in_another_form_than_the_schema_is_understood() -> None:
-    """The tool reads its arguments as it does everywhere else."""
+async def test_arguments_in_another_form_are_interpreted() -> None:
+    """The host interprets arguments as every other caller does."""
     stage = await on_stage({"call": ("todo", {"items": "- one\n- two"})}, {"call": ("todo", {"sing": 1})}, STOPS)
     stage.open_session("conversation").set_directive(Directive.PAUSE)
 
@@ -90,8 +90,8 @@ async def test_a_call_in_another_form_than_the_schema_is_understood() -> None:
     assert (understood["isError"], refused["isError"]) == (False, True)
 
 
-async def test_the_plan_is_put_before_the_model_at_the_start_of_a_turn() -> None:
-    """What it has read there it is not told again with the next call."""
+async def test_the_plan_is_added_to_the_context_at_the_start_of_a_turn() -> None:
+    """The next reply does not repeat the plan."""
     stage = await on_stage({"call": ("todo", {"start": 1})}, STOPS)
     session = stage.open_session("conversation")
     session.execute(BRIEF.tools[0], {"ops": [["add", "one"]], "hints": []})
@@ -104,8 +104,8 @@ async def test_the_plan_is_put_before_the_model_at_the_start_of_a_turn() -> None
     assert stage.told()[-1] == "ok"
 
 
-async def test_another_branch_has_another_plan() -> None:
-    """The plan and the status follow the conversation, with the numbers that tasks had there."""
+async def test_every_branch_has_its_own_plan() -> None:
+    """The plan, its task numbers and the status are those of the branch."""
     stage = await on_stage(ADDED, STOPS, {"call": ("todo", {"done": 1, "add": ["three"]})}, STOPS)
     stage.open_session("conversation").set_directive(Directive.PAUSE)
     await stage.says("first")
@@ -121,7 +121,7 @@ async def test_another_branch_has_another_plan() -> None:
     assert plan_on(stage).tasks == ()
 
 
-async def test_a_change_made_while_the_conversation_was_closed_stands() -> None:
+async def test_a_change_made_while_the_conversation_was_closed_remains() -> None:
     stage = await on_stage(ADDED, STOPS)
     stage.open_session("conversation").set_directive(Directive.PAUSE)
     await stage.says("go")
@@ -133,7 +133,7 @@ async def test_a_change_made_while_the_conversation_was_closed_stands() -> None:
     assert stage.screen.statuses[STATUS] == "📋 0/3"
 
 
-async def test_a_conversation_brings_its_plan_into_a_store_that_never_had_it() -> None:
+async def test_a_plan_that_the_store_never_had_is_restored() -> None:
     before = await on_stage(ADDED, STOPS)
     before.open_session("conversation").set_directive(Directive.PAUSE)
     await before.says("go")

@@ -1,4 +1,4 @@
-"""What a person wants of an agent of our own: paused at the end of its turn, stopped at its next tool call."""
+"""Steering of the host's agent: a pause at the end of its turn, a stop at its next tool call."""
 
 import os
 from pathlib import Path
@@ -25,9 +25,9 @@ INIT: Answer = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase"
 WORDS: Answer = {"text": "I stop."}
 
 
-def steer(stage: Stage, course: Directive) -> None:
-    """As a person does it: in another process."""
-    stage.open_session("conversation").set_directive(course)
+def steer(stage: Stage, directive: Directive) -> None:
+    """Set the directive, as another process would."""
+    stage.open_session("conversation").set_directive(directive)
 
 
 def users(stage: Stage) -> list[str]:
@@ -41,8 +41,8 @@ async def on_stage(*script: Answer, agents: AgentRegistry | None = None) -> Stag
     return stage
 
 
-async def test_an_agent_that_is_to_stop_ends_its_turn_before_the_next_tool_call() -> None:
-    """The model is not asked again, and the call is not made."""
+async def test_a_stopped_agent_ends_its_turn_before_the_next_tool_call() -> None:
+    """There is no further request to the model, and the call is not executed."""
     stage = Stage(INDEXED)
 
     async def meanwhile() -> dict[str, Any]:
@@ -63,8 +63,8 @@ async def test_an_agent_that_is_to_stop_ends_its_turn_before_the_next_tool_call(
     assert stage.open_session("conversation").plan.tasks[0].status.value == "pending"
 
 
-async def test_one_that_was_stopped_asks_nothing_until_it_may() -> None:
-    """A prompt does not undo it."""
+async def test_a_stopped_agent_sends_no_request_until_it_is_resumed() -> None:
+    """A new prompt does not resume the agent."""
     stage = await on_stage(WRITE, WORDS)
     await stage.says("go")
     steer(stage, Directive.STOP)
@@ -78,7 +78,7 @@ async def test_one_that_was_stopped_asks_nothing_until_it_may() -> None:
     assert len(stage.model.requests) == 3
 
 
-async def test_a_paused_agent_is_not_told_to_go_on() -> None:
+async def test_a_paused_agent_gets_no_nudge() -> None:
     stage = await on_stage(WRITE, WORDS)
     steer(stage, Directive.PAUSE)
 
@@ -89,32 +89,32 @@ async def test_a_paused_agent_is_not_told_to_go_on() -> None:
     assert users(stage) == ["go"]
 
 
-@pytest.mark.parametrize("course", [Directive.PAUSE, Directive.STOP])
-async def test_what_was_about_to_be_said_is_not_said_any_more(course: Directive) -> None:
-    """The person said so while it was counted down."""
+@pytest.mark.parametrize("directive", [Directive.PAUSE, Directive.STOP])
+async def test_a_directive_during_the_countdown_prevents_the_nudge(directive: Directive) -> None:
+    """The directive is set during the countdown."""
     stage = await on_stage(WRITE, WORDS)
     await stage.says("go")
 
-    steer(stage, course)
+    steer(stage, directive)
     stage.clock.advance(10_000)
     await stage.host.settled()
 
     assert users(stage) == ["go"]
 
 
-@pytest.mark.parametrize("course", list(Directive))
-async def test_phases_remind_only_an_agent_that_is_to_go_on(course: Directive) -> None:
+@pytest.mark.parametrize("directive", list(Directive))
+async def test_only_an_agent_with_the_go_directive_is_reminded(directive: Directive) -> None:
     stage = Stage(PHASED, INIT, WORDS)
     await stage.start(phases(stage.open_session))
-    steer(stage, course)
+    steer(stage, directive)
 
     await stage.says("go")
 
     reminded = [event for event in stage.events if event["type"] == "todo_reminder"]
-    assert bool(reminded) is (course is Directive.GO)
+    assert bool(reminded) is (directive is Directive.GO)
 
 
-async def test_a_declared_list_is_stopped_the_same_way(tmp_path: Path) -> None:
+async def test_an_agent_with_a_declared_list_can_be_stopped(tmp_path: Path) -> None:
     stage = Stage(DECLARED, {"call": ("TodoWrite", {"summary": "s", "todos": []})}, cwd=str(tmp_path))
     stage.host.load([("steering", steering(stage.open_session, None))])
     await stage.start(declared(stage.open_session, str(tmp_path)))
@@ -125,7 +125,7 @@ async def test_a_declared_list_is_stopped_the_same_way(tmp_path: Path) -> None:
     assert stage.model.requests == []
 
 
-async def test_while_a_conversation_is_open_its_agent_is_known_in_the_project(tmp_path: Path) -> None:
+async def test_the_agent_is_registered_while_its_conversation_is_open(tmp_path: Path) -> None:
     agents = AgentRegistry(str(tmp_path), "/project")
     stage = await on_stage(agents=agents)
 
@@ -136,7 +136,7 @@ async def test_while_a_conversation_is_open_its_agent_is_known_in_the_project(tm
     assert list(agents.all()) == []
 
 
-async def test_where_agents_can_not_be_written_down_it_works_all_the_same(tmp_path: Path) -> None:
+async def test_an_agent_works_without_a_writable_registry(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     stage = await on_stage(WRITE, WORDS, agents=AgentRegistry(str(tmp_path / "file"), "/project"))
 

@@ -32,8 +32,8 @@ LOADED_BY_A_SILENT_HOOK = {
     *("tildone.config", "tildone.log", "tildone.log.address", "tildone.log.json_scanner", "tildone.log.summary"),
 }
 READS_A_STORE = {
-    # If there is a file to read: the SQL, below the packages of the stores.
-    *("tildone.stores", "tildone.stores.base", "tildone.stores.sqlite", "tildone.stores.sqlite.summary"),
+    # Where there is a file to read: the SQL, and the package that it is in.
+    *("tildone.stores", "tildone.stores.sqlite_summary"),
 }
 SLOW = {"re", "enum", "json", "typing", "functools", "subprocess", "threading", "hashlib", "tomllib"}
 SHOW = """

@@ -82,15 +82,18 @@ REFUSED = {
     "another format": ({"format": "other"}, "not a session"),
     "another version": ({"version": 2}, "the archive has version 2; this tildone reads version 1"),
     "no name": ({"session": ""}, "the fields session, place and events"),
-    "a name that is none": ({"session": 5}, "the fields session, place and events"),
-    "events that are no list": ({"events": {}}, "the fields session, place and events"),
-    "a place that is none": ({"place": {"head": 1, "ahead": []}}, "the fields session, place and events"),
-    "a way forward that is none": ({"place": {"head": None, "ahead": [1]}}, "the fields session, place and events"),
-    "a place elsewhere": ({"place": {"head": "z", "ahead": []}}, "the head is an event that is not in the archive"),
-    "a way elsewhere": ({"place": {"head": "a", "ahead": ["z"]}}, "the head is an event that is not in the archive"),
+    "a name of the wrong type": ({"session": 5}, "the fields session, place and events"),
+    "events that are not a list": ({"events": {}}, "the fields session, place and events"),
+    "a head of the wrong type": ({"place": {"head": 1, "ahead": []}}, "the fields session, place and events"),
+    "a redo stack of the wrong type": ({"place": {"head": None, "ahead": [1]}}, "the fields session, place and events"),
+    "an unknown head": ({"place": {"head": "z", "ahead": []}}, "the head is an event that is not in the archive"),
+    "an unknown event in the redo stack": (
+        {"place": {"head": "a", "ahead": ["z"]}},
+        "the head is an event that is not in the archive",
+    ),
     "a child before its parent": ({"events": EVENTS[::-1]}, "is missing or comes after it"),
     "an event twice": ({"events": EVENTS * 2}, "occurs twice"),
-    "an event that is none": ({"events": [1]}, "not an event"),
+    "an invalid event": ({"events": [1]}, "not an event"),
 }
 
 

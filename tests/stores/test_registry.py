@@ -3,10 +3,10 @@
 import pytest
 
 from tildone.errors import UsageError
-from tildone.log.address import parse_address
+from tildone.log.address import AddressForm, parse_address
 from tildone.log.store import Store
 from tildone.stores import STORES, open_store, placeholders, store_kind, store_name
-from tildone.stores.base import AddressForm, OpenOptions, StoreKind
+from tildone.stores.base import OpenOptions, StoreKind
 
 
 @pytest.mark.parametrize("name", list(STORES))

@@ -16,7 +16,7 @@ from tildone.log.summary import SessionSummary
 from tildone.loop.decision import Turn
 from tildone.session import Session
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.stores.sqlite.summary import read_summary
+from tildone.stores.sqlite_summary import read_summary
 from tildone.wiring import session_in
 
 NASTY = st.sampled_from(

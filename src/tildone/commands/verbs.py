@@ -207,8 +207,8 @@ def _task_at(plan: Plan, position: int) -> tuple[Named | At, str] | Answer:
     """
     texts = [task.text for task in plan.tasks]
     if position >= len(texts):
-        existing = f"they are numbered 0 to {len(texts) - 1}" if texts else "there is none"
-        return refusal(FailureReason.UNMATCHED, f"No task has the number {position}: {existing}")
+        existing = f"the tasks are numbered 0 to {len(texts) - 1}" if texts else "the plan is empty"
+        return refusal(FailureReason.UNMATCHED, f"There is no task {position}: {existing}")
     text = texts[position]
     return Named(text) if texts.count(text) == 1 else At((position,)), single_line(text)
 

@@ -73,7 +73,7 @@ def _summary(settings: Settings, session: str) -> SessionSummary | None:
     if not os.path.exists(settings.store.location):
         return SessionSummary()
     # Imported late, because there may be no file to read.
-    from tildone.stores.sqlite.summary import read_summary  # noqa: PLC0415  see above
+    from tildone.stores.sqlite_summary import read_summary  # noqa: PLC0415  see above
 
     summary = read_summary(settings.store.location, session)
     if summary is None or summary.head is not None or session == settings.session:

@@ -37,6 +37,15 @@ class StoreAddress:
         return f"{self.scheme}://{userinfo.partition(':')[0]}{at}{host.partition('?')[0]}"
 
 
+@value
+class AddressForm:
+    """The addresses of a store: its schemes ("" for plain paths), a placeholder for help texts, one line for docs."""
+
+    schemes: tuple[str, ...]
+    placeholder: str
+    summary: str
+
+
 def parse_address(text: str) -> StoreAddress:
     """Parse an address. Every text is one: without a scheme, it is a path."""
     scheme, colon, location = text.partition(":")

@@ -2,13 +2,15 @@
 
 Each module has a global `STORE`, a `StoreKind`. Help texts, `tildone doctor`, `tildone migrate` and the documentation
 are derived from the line here and from that record. `memory` has no line: a store in memory has no address.
+
+Hooks import this package at every tool call, so it imports nothing but the registry until a store is opened.
 """
 
 from __future__ import annotations
 
 from tildone.errors import UsageError
+from tildone.log.address import AddressForm
 from tildone.registry import Registry
-from tildone.stores.base import AddressForm
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

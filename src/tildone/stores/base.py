@@ -1,4 +1,4 @@
-"""Types that describe a store: the form of its addresses, the options to open it, the files it consists of."""
+"""Types that describe a store: the options to open it, and the files it consists of."""
 
 from __future__ import annotations
 
@@ -17,15 +17,6 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 30.0
 """How long an operation waits for other processes or for a server by default."""
-
-
-@value
-class AddressForm:
-    """The addresses of a store: its schemes ("" for plain paths), a placeholder for help texts, one line for docs."""
-
-    schemes: tuple[str, ...]
-    placeholder: str
-    summary: str
 
 
 @value

@@ -1,4 +1,4 @@
-"""The brief dialect: what models write in it, and what they get back."""
+"""The brief dialect: interpretation of arguments, and replies."""
 
 import json
 from typing import Any
@@ -88,8 +88,7 @@ def with_abc() -> Session:
         ("done 3\nstart 4", [["done", 3], ["start", 4]]),
     ],
 )
-def test_what_a_model_means_is_made_out(arguments: object, ops: list[Any]) -> None:
-    """However it puts it."""
+def test_arguments_are_interpreted_in_every_form(arguments: object, ops: list[Any]) -> None:
     assert interpret(arguments)[0]["ops"] == ops
     assert interpret(arguments)[1] == []
 
@@ -123,8 +122,8 @@ def test_what_a_model_means_is_made_out(arguments: object, ops: list[Any]) -> No
         7,
     ],
 )
-def test_what_could_mean_anything_is_refused(arguments: object) -> None:
-    """With a word, and nothing is done."""
+def test_ambiguous_arguments_are_refused(arguments: object) -> None:
+    """The reply names the problem, and nothing changes."""
     params, wrong = interpret(arguments)
 
     assert params["ops"] == []
@@ -133,8 +132,8 @@ def test_what_could_mean_anything_is_refused(arguments: object) -> None:
 
 
 @given(json_values)
-def test_nothing_that_is_json_is_too_much_for_it(arguments: Any) -> None:
-    """A reply comes in any case; one that is an error has changed nothing."""
+def test_every_json_value_gets_a_reply(arguments: Any) -> None:
+    """A reply that is an error has changed nothing."""
     session = with_abc()
     before = session.plan
 
@@ -146,13 +145,13 @@ def test_nothing_that_is_json_is_too_much_for_it(arguments: Any) -> None:
 
 
 @pytest.mark.parametrize("arguments", PLAIN)
-def test_what_fits_the_schema_is_read_without_a_hint(arguments: dict[str, Any]) -> None:
+def test_arguments_that_match_the_schema_get_no_hint(arguments: dict[str, Any]) -> None:
     assert schema_problems(BRIEF.tools[0].parameters, arguments) == []
     assert interpret(arguments)[0]["hints"] == []
 
 
-def test_a_plan_that_has_no_numbers_yet_is_shown_with_those_it_will_have() -> None:
-    """As when a person wrote it, or a model in another dialect."""
+def test_an_unnumbered_plan_is_listed_with_its_future_numbers() -> None:
+    """A person wrote the plan, or a model in another dialect."""
     session = session_on(dialect=BRIEF)
     by_hand = session_on(session.store, prefix="h")
     by_hand.change([Write(plan_of("a", "b").phases)])
@@ -169,8 +168,8 @@ def test_a_plan_that_has_no_numbers_yet_is_shown_with_those_it_will_have() -> No
     ]
 
 
-def test_the_list_comes_once_to_a_model_that_has_not_seen_it() -> None:
-    """It took the plan over, or has forgotten; the next answer is short again."""
+def test_a_model_that_has_not_seen_the_list_gets_it_once() -> None:
+    """Its context was reset; the next reply is short again."""
     session = with_abc()
     session.set_seen_head(None)
 
@@ -180,8 +179,8 @@ def test_the_list_comes_once_to_a_model_that_has_not_seen_it() -> None:
     assert second == "ok"
 
 
-def test_phases_are_named_where_there_are_some() -> None:
-    """Of those that have something open."""
+def test_phases_with_open_tasks_are_named() -> None:
+    """Phases without open tasks are omitted."""
     session = session_on(dialect=BRIEF)
     done = Phase("Done", (Task("x", Status.COMPLETED), Task("y", Status.ABANDONED)))
     session.change([Write((done, Phase("Build\n1 forged", (Task("a"), Task("b", Status.BLOCKED)))))])
@@ -189,8 +188,8 @@ def test_phases_are_named_where_there_are_some() -> None:
     assert session.call("todo", {}).text == "Build⏎1 forged:\n3 a\n4! b\ndone 1\ndropped 2"
 
 
-def test_an_agent_is_told_what_comes_next_and_how_much_there_is() -> None:
-    """Beginning with the task at hand, five at most."""
+def test_the_nudge_lists_the_next_tasks_and_counts_the_others() -> None:
+    """The list begins with the task in progress and has at most five tasks."""
     session = session_on(dialect=BRIEF)
     session.call("todo", {"add": [f"task {number}" for number in range(1, 9)], "start": 3, "done": 1})
 
@@ -202,7 +201,7 @@ def test_an_agent_is_told_what_comes_next_and_how_much_there_is() -> None:
     )
 
 
-def test_nothing_is_put_before_a_model_that_has_nothing_to_do() -> None:
+def test_a_finished_plan_is_not_added_to_the_context() -> None:
     session = with_abc()
     told = session.context()
     session.call("todo", {"done": [1, 2], "drop": 3})
@@ -211,7 +210,7 @@ def test_nothing_is_put_before_a_model_that_has_nothing_to_do() -> None:
     assert session.context() is None
 
 
-def test_limits_are_said() -> None:
+def test_a_call_that_exceeds_a_limit_is_refused() -> None:
     session = with_abc()
 
     assert session.call("todo", {"add": ["x"] * 198}).is_error
@@ -220,14 +219,14 @@ def test_limits_are_said() -> None:
 
 
 def test_the_schema_is_small() -> None:
-    """It is sent with every request. What counts is what a model reads, measured in characters here."""
+    """It is sent with every request; its cost is measured in characters."""
     tool = BRIEF.tools[0]
 
     assert len(json.dumps(tool.parameters, separators=(",", ":"))) + len(tool.description) < 450
 
 
-def test_a_person_adds_under_the_same_rules() -> None:
-    """The number is there at once."""
+def test_a_task_that_a_person_adds_is_numbered() -> None:
+    """The task is numbered immediately."""
     session = with_abc()
 
     session.change([Append((Task("by hand"),))])

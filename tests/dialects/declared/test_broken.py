@@ -1,9 +1,9 @@
-"""What breaks on our side is told in the same envelope as everything else."""
+"""Internal errors are reported in the envelope."""
 
 from tildone.dialects.declared.envelope import internal_error
 
 
-def test_an_internal_error_is_told_as_one() -> None:
+def test_an_internal_error_has_its_own_code() -> None:
     reply = internal_error("StoreBusy: held", {"summary": "s", "todos": []})
 
     assert reply.is_error

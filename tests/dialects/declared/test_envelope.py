@@ -1,4 +1,4 @@
-"""The shape of every answer of `TodoWrite`."""
+"""The envelope of every reply of `TodoWrite`."""
 
 import json
 from typing import Any
@@ -29,8 +29,8 @@ def done(params: dict[str, Any], **facts: Any) -> CompletedCall:
     return CompletedCall(params, Outcome(plan, plan), **facts)
 
 
-def test_a_success_holds_exactly_what_the_protocol_names() -> None:
-    """In its order; the model reads the same envelope that the details keep."""
+def test_a_success_has_exactly_the_documented_fields() -> None:
+    """The fields are in the documented order, and the model reads the same envelope as the details contain."""
     reply = session_on(dialect=DECLARED).call("TodoWrite", GOOD)
 
     assert reply.details == {
@@ -55,8 +55,8 @@ def test_a_success_holds_exactly_what_the_protocol_names() -> None:
     assert not reply.is_error
 
 
-def test_a_refusal_holds_the_error_as_well() -> None:
-    """And no data, whether the schema or the tool refused."""
+def test_a_refusal_has_an_error_and_no_data() -> None:
+    """The form is the same whether the schema or the tool refused the call."""
     session = session_on(dialect=DECLARED)
 
     for reply in (session.call("TodoWrite", {"summary": "s"}), session.execute(TOOL, {"summary": "s"})):
@@ -69,8 +69,8 @@ def test_a_refusal_holds_the_error_as_well() -> None:
         assert reply.is_error
 
 
-def test_where_the_log_went_is_told_only_if_it_went_anywhere() -> None:
-    """As data, and as the last line of the text."""
+def test_the_path_of_the_log_is_reported_if_there_is_one() -> None:
+    """It is in the data and in the last line of the text."""
     saved = write_reply(done(GOOD, saved_to="memory/todos/x.md")).details
     unsaved = write_reply(done(GOOD)).details
 
@@ -81,13 +81,13 @@ def test_where_the_log_went_is_told_only_if_it_went_anywhere() -> None:
 
 
 @pytest.mark.parametrize(("took", "told"), [(0, 1), (1, 1), (7, 7)])
-def test_a_success_takes_a_millisecond_at_least(took: int, told: int) -> None:
-    """A reader may divide by it."""
+def test_a_success_reports_at_least_one_millisecond(took: int, told: int) -> None:
+    """Readers may divide by it."""
     assert write_reply(done(GOOD, elapsed_ms=took)).details["stats"]["time_ms"] == told
 
 
-def test_malformed_json_is_refused_in_an_envelope_too() -> None:
-    """There are no arguments to repeat."""
+def test_malformed_json_is_refused_in_an_envelope() -> None:
+    """There are no arguments to echo."""
     reply = session_on(dialect=DECLARED).call("TodoWrite", '{"summary": ')
 
     assert reply.details["error"]["code"] == "INVALID_PARAM"
@@ -95,8 +95,8 @@ def test_malformed_json_is_refused_in_an_envelope_too() -> None:
     assert reply.details["context"] == {"cwd": ".", "params_input": {}}
 
 
-def test_of_many_problems_the_first_few_are_told() -> None:
-    """The answer to a thousand wrong items is as short as that to six."""
+def test_only_the_first_problems_are_listed() -> None:
+    """The reply to a thousand invalid items is as short as the reply to six."""
     reply = session_on(dialect=DECLARED).call("TodoWrite", {"summary": "s", "todos": [1] * 1000})
 
     message = reply.details["error"]["message"]
@@ -104,16 +104,16 @@ def test_of_many_problems_the_first_few_are_told() -> None:
     assert message.endswith("; todos[4]: expected an object, got 1; and 995 more")
 
 
-def test_five_problems_are_all_told() -> None:
-    """Nothing is left over to count."""
+def test_five_problems_are_all_listed() -> None:
+    """No further problems are counted."""
     reply = session_on(dialect=DECLARED).call("TodoWrite", {"summary": "s", "todos": [1] * 5})
 
     assert reply.details["error"]["message"].endswith("todos[4]: expected an object, got 1")
 
 
 @pytest.mark.parametrize(("levels", "repeated"), [(4, True), (15, True), (16, False), (900, False)])
-def test_arguments_nested_without_end_are_not_repeated(levels: int, *, repeated: bool) -> None:
-    """A kilobyte of brackets would come back as a megabyte of indents, or not at all."""
+def test_deeply_nested_arguments_are_not_echoed(levels: int, *, repeated: bool) -> None:
+    """A kilobyte of brackets would be echoed as a megabyte of indentation, or exceed the recursion limit."""
     given = {"summary": nested(levels), "todos": []}
 
     reply = session_on(dialect=DECLARED).call("TodoWrite", given)
@@ -123,8 +123,8 @@ def test_arguments_nested_without_end_are_not_repeated(levels: int, *, repeated:
     assert json.loads(reply.text) == reply.details
 
 
-def test_half_a_surrogate_pair_does_not_stop_the_answer() -> None:
-    """The text can be written anywhere, and still says what was sent."""
+def test_a_lone_surrogate_can_be_echoed() -> None:
+    """The text can be encoded as UTF-8 and still represents what was sent."""
     content = "half \ud83d, whole 😀, backslash \\\udc00"
 
     reply = session_on(dialect=DECLARED).call(
@@ -136,13 +136,13 @@ def test_half_a_surrogate_pair_does_not_stop_the_answer() -> None:
     assert reply.details["data"]["todos"][0]["content"] == content
 
 
-def test_pretty_json_is_indented_and_keeps_its_letters() -> None:
-    """Only what no encoding can carry is escaped."""
+def test_pretty_json_is_indented_and_not_escaped() -> None:
+    """Only lone surrogates are escaped."""
     assert pretty({"ключ": ["漢", "\n", "\udfff"]}) == ('{\n  "ключ": [\n    "漢",\n    "\\n",\n    "\\udfff"\n  ]\n}')
 
 
-def test_a_fault_that_this_dialect_cannot_cause_is_a_bug() -> None:
-    """It crashes rather than say something untrue."""
+def test_a_fault_that_this_dialect_cannot_cause_raises() -> None:
+    """An exception is better than a false message."""
     plan = plan_of()
 
     with pytest.raises(AssertionError):

@@ -1,4 +1,4 @@
-"""What `TodoWrite` takes, in what order it asks, and what it says when it does not take it."""
+"""The arguments that `TodoWrite` accepts, the order of its checks, and its refusals."""
 
 import json
 from typing import Any
@@ -52,8 +52,8 @@ def call(*todos: object, summary: object = "s") -> dict[str, Any]:
     return {"summary": summary, "todos": list(todos)}
 
 
-def test_the_schema_is_the_documented_one_to_the_letter() -> None:
-    """The order of its keys included: a schema is a prompt."""
+def test_the_schema_equals_the_documented_one() -> None:
+    """The order of keys is compared as well, because the model reads the schema."""
     assert json.dumps(TOOL.parameters) == json.dumps(json.loads(SCHEMA))
     assert TOOL.name == "TodoWrite"
     assert TOOL.description == (
@@ -62,8 +62,8 @@ def test_the_schema_is_the_documented_one_to_the_letter() -> None:
     )
 
 
-def test_a_list_takes_the_place_of_the_one_before() -> None:
-    """Whole, in its order, texts stripped, statuses in the words of the core."""
+def test_a_list_replaces_the_previous_one() -> None:
+    """The order is preserved, texts are stripped, and statuses are translated."""
     session = session_on(dialect=DECLARED)
     session.call("TodoWrite", call(item("old"), item("older")))
 
@@ -77,7 +77,7 @@ def test_a_list_takes_the_place_of_the_one_before() -> None:
 
 
 def test_an_empty_list_empties_the_plan() -> None:
-    """An empty list has no phase at all."""
+    """The plan then has no phase."""
     session = session_on(dialect=DECLARED)
     session.call("TodoWrite", call(item()))
 
@@ -122,8 +122,8 @@ def test_an_empty_list_empties_the_plan() -> None:
         ),
     ],
 )
-def test_below_the_door_the_first_thing_wrong_is_told(params: dict[str, Any], message: str) -> None:
-    """Summary, list, count, then item by item: object, content, length, status; then the rule of one."""
+def test_without_schema_checks_the_first_fault_is_reported(params: dict[str, Any], message: str) -> None:
+    """The order is summary, list, count, then for each item object, content, length and status, then the rules."""
     session = session_on(dialect=DECLARED)
     session.call("TodoWrite", call(item("kept")))
 
@@ -135,8 +135,8 @@ def test_below_the_door_the_first_thing_wrong_is_told(params: dict[str, Any], me
     assert session.plan == plan_of("kept")
 
 
-def test_sixty_characters_are_counted_after_stripping() -> None:
-    """In code points, whatever their size elsewhere."""
+def test_the_text_limit_applies_after_stripping() -> None:
+    """Characters are counted as code points."""
     session = session_on(dialect=DECLARED)
 
     reply = session.call("TodoWrite", call(item(f"  {'😀' * 60}\n")))
@@ -145,16 +145,16 @@ def test_sixty_characters_are_counted_after_stripping() -> None:
     assert session.plan == plan_of("😀" * 60)
 
 
-def test_ten_items_are_not_too_many() -> None:
-    """The limit itself is allowed."""
+def test_ten_items_are_allowed() -> None:
+    """The limit is inclusive."""
     session = session_on(dialect=DECLARED)
 
     assert not session.call("TodoWrite", call(*[item()] * 10)).is_error
 
 
 @pytest.mark.parametrize("more", [{"id": 7}, {"priority": "high"}])
-def test_below_the_door_ids_and_unknown_keys_say_nothing(more: dict[str, object]) -> None:
-    """Where no schema was checked, they are ignored as ids are."""
+def test_without_schema_checks_ids_and_unknown_keys_are_ignored(more: dict[str, object]) -> None:
+    """Unknown keys are ignored, as ids are."""
     session = session_on(dialect=DECLARED)
 
     reply = session.execute(TOOL, {**call(item("a", **more)), "merge": True})
@@ -163,8 +163,8 @@ def test_below_the_door_ids_and_unknown_keys_say_nothing(more: dict[str, object]
 
 
 @pytest.mark.parametrize("more", [{"id": 7}, {"priority": "high"}])
-def test_at_the_door_the_schema_counts(more: dict[str, object]) -> None:
-    """What it says about items is true, so a model cannot believe that a priority was kept."""
+def test_schema_checks_refuse_unknown_keys(more: dict[str, object]) -> None:
+    """A model must not assume that an unknown field, such as a priority, was stored."""
     session = session_on(dialect=DECLARED)
 
     reply = session.call("TodoWrite", call(item("a", **more)))
@@ -174,8 +174,8 @@ def test_at_the_door_the_schema_counts(more: dict[str, object]) -> None:
     assert session.plan == Plan()
 
 
-def test_a_person_is_kept_to_the_same_rules() -> None:
-    """An edit from outside the tool is refused for the same facts."""
+def test_a_persons_edit_obeys_the_same_rules() -> None:
+    """An edit without the tool is refused with the same faults."""
     session = session_on(dialect=DECLARED)
     session.change([Append((Task("a", IN_PROGRESS),))])
 
@@ -198,8 +198,8 @@ wild_calls = st.fixed_dictionaries(
 
 
 @given(params=wild_calls, door=st.booleans())
-def test_whatever_is_sent_is_taken_whole_or_changes_nothing(params: dict[str, Any], *, door: bool) -> None:
-    """On both sides of the door, and always in an envelope that says which."""
+def test_a_list_is_accepted_as_a_whole_or_changes_nothing(params: dict[str, Any], *, door: bool) -> None:
+    """This holds with and without schema checks, and the envelope reports which case it is."""
     session = session_on(dialect=DECLARED)
     session.call("TodoWrite", call(item("kept")))
 
@@ -211,8 +211,8 @@ def test_whatever_is_sent_is_taken_whole_or_changes_nothing(params: dict[str, An
     assert [task.text for task in session.plan.tasks] == kept
 
 
-def test_two_active_tasks_are_a_fault_of_the_plan() -> None:
-    """The rule stands in the core, so no surface can get around it."""
+def test_two_active_tasks_are_refused_by_the_rules() -> None:
+    """The rule is part of the core, so it applies to every caller."""
     session = session_on(dialect=DECLARED)
 
     outcome = session.change(TOOL.steps(call(item("a", "in_progress"), item("b", "in_progress"))))

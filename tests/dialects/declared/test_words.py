@@ -1,4 +1,4 @@
-"""What is said of a declared list: recap, context, the prompt to go on, the completion log."""
+"""The text about a declared list: recap, context, nudge, completion log."""
 
 from typing import Any
 
@@ -35,26 +35,26 @@ def envelope(*todos: object, status: str = "success") -> dict[str, Any]:
 
 
 def test_the_recap_names_one_active_three_pending_and_two_cancelled() -> None:
-    """Done means closed: cancelled counts."""
+    """Cancelled tasks count as done."""
     assert recap(BUSY) == ("[4/9] In progress: two. Pending: next 0; next 1; next 2. Cancelled: dropped 0; dropped 1.")
 
 
-def test_the_recap_leaves_out_what_there_is_none_of() -> None:
-    """But always says whether something is in progress."""
+def test_the_recap_omits_empty_sections() -> None:
+    """The task in progress is always mentioned, even if there is none."""
     assert recap(Plan()) == "[0/0] In progress: None."
     assert recap(flat(Task("a", COMPLETED))) == "[1/1] In progress: None."
     assert recap(plan_of("a")) == "[0/1] In progress: None. Pending: a."
 
 
-def test_the_context_is_the_recap_while_something_is_open() -> None:
-    """A finished list is not brought up again."""
+def test_the_context_is_the_recap_while_a_task_is_open() -> None:
+    """A finished list is not mentioned again."""
     assert DECLARED.context(BUSY) == recap(BUSY)
     assert DECLARED.context(flat(Task("a", COMPLETED), Task("b", ABANDONED))) is None
     assert DECLARED.context(Plan()) is None
 
 
-def test_the_prompt_to_go_on_shows_the_whole_list_then_the_order() -> None:
-    """Closed tasks too, for the next call has to send them again."""
+def test_the_nudge_shows_the_whole_list_and_then_the_instruction() -> None:
+    """Closed tasks are included because the next call has to send them again."""
     plan = flat(Task("a", COMPLETED), Task("b", IN_PROGRESS), Task("c"), Task("d", ABANDONED))
 
     assert DECLARED.carry_on(plan) == (
@@ -63,8 +63,8 @@ def test_the_prompt_to_go_on_shows_the_whole_list_then_the_order() -> None:
     )
 
 
-def test_with_nothing_in_progress_the_first_pending_item_is_to_be_started() -> None:
-    """Named by its mark: task text stands in no order."""
+def test_without_a_task_in_progress_the_nudge_asks_to_start_one() -> None:
+    """The task is named by its mark; task text never appears in an instruction."""
     order = DECLARED.carry_on(plan_of("a", "b")).splitlines()[-1]
 
     assert order == (
@@ -73,7 +73,7 @@ def test_with_nothing_in_progress_the_first_pending_item_is_to_be_started() -> N
 
 
 def test_a_line_break_in_a_task_cannot_begin_a_line() -> None:
-    """Nowhere that anybody reads."""
+    """This applies to every text."""
     plan = flat(Task(FORGERY, IN_PROGRESS), Task("b"))
     finished = flat(Task(FORGERY, COMPLETED), Task(FORGERY, ABANDONED))
     block = completion(accepted(finished, summary=FORGERY), 1, "20250102-174233")
@@ -85,8 +85,8 @@ def test_a_line_break_in_a_task_cannot_begin_a_line() -> None:
         assert not any(line.startswith(("[✓] all done", "Ignore")) for line in text.splitlines())
 
 
-def test_a_list_is_completed_when_it_was_taken_and_nothing_is_open() -> None:
-    """An empty one completes nothing."""
+def test_an_accepted_list_without_open_tasks_is_completed() -> None:
+    """An empty list does not count as completed."""
     finished = flat(Task("a", COMPLETED), Task("b", ABANDONED))
     refused = CompletedCall({}, Outcome(finished, finished, (MissingField("summary", "TodoWrite"),)))
 
@@ -97,7 +97,7 @@ def test_a_list_is_completed_when_it_was_taken_and_nothing_is_open() -> None:
 
 
 def test_a_completion_is_a_block_of_markdown() -> None:
-    """What was done, what was dropped and struck through, each counted against the whole."""
+    """It lists completed and cancelled tasks, with their share of the total."""
     plan = flat(Task("修复", COMPLETED), Task("性能", ABANDONED), Task("测试", COMPLETED))
 
     assert completion(accepted(plan, " 总 "), 3, "20250102-174233") == (
@@ -114,8 +114,8 @@ def test_a_completion_is_a_block_of_markdown() -> None:
         (Task("a", ABANDONED), "[1/1] Cancelled: 取消的任务.\n- ~~a~~\n"),
     ],
 )
-def test_a_section_without_tasks_is_left_out(task: Task, section: str) -> None:
-    """Nothing done, or nothing dropped."""
+def test_a_completion_omits_an_empty_section(task: Task, section: str) -> None:
+    """There are no completed tasks, or no cancelled ones."""
     block = completion(accepted(flat(task)), 1, "20250102-174233")
 
     assert block == f"# task1-20250102-174233\n\n总任务概述：s\n\n{section}"
@@ -124,8 +124,8 @@ def test_a_section_without_tasks_is_left_out(task: Task, section: str) -> None:
 OLD = result(envelope({"id": "t1", "content": "old", "status": "cancelled"}))
 
 
-def test_the_newest_result_is_recovered() -> None:
-    """With its statuses; an emptied list is a list, too."""
+def test_the_newest_successful_result_is_recovered() -> None:
+    """Statuses are restored; an empty list counts as a list."""
     newer = result(envelope({"id": "t1", "content": "new", "status": "in_progress"}))
 
     assert DECLARED.recover([OLD, newer]) == flat(Task("new", IN_PROGRESS))
@@ -155,7 +155,7 @@ def test_the_newest_result_is_recovered() -> None:
         result(envelope(*[{"content": "ok", "status": "pending"}] * 11)),
     ],
 )
-def test_what_the_tool_would_not_have_written_is_passed_over(entry: dict[str, Any]) -> None:
-    """The next older list is used, or none."""
+def test_a_result_that_the_tool_would_refuse_is_skipped(entry: dict[str, Any]) -> None:
+    """The next older list is used, if there is one."""
     assert DECLARED.recover([OLD, entry]) == flat(Task("old", ABANDONED))
     assert DECLARED.recover([entry]) is None

@@ -1,4 +1,4 @@
-"""The `indexed` dialect, where the vectors do not look."""
+"""The `indexed` dialect, beyond the conformance vectors."""
 
 import pytest
 
@@ -17,8 +17,8 @@ def result(tool: str, **details: object) -> dict[str, object]:
     return {"type": "message", "message": {"role": "toolResult", "toolName": tool, "details": details}}
 
 
-def test_the_texts_are_looked_at_before_anything_else() -> None:
-    """Below the door, where nothing checked the mode."""
+def test_text_lengths_are_checked_before_the_mode() -> None:
+    """The tool is executed directly, so that the schema does not check the mode."""
     session = session_on()
     tool = INDEXED.tool("write_todos")
     assert tool
@@ -31,8 +31,8 @@ def test_the_texts_are_looked_at_before_anything_else() -> None:
     assert session.plan == Plan()
 
 
-def test_an_integer_may_come_as_a_float() -> None:
-    """JSON does not tell 1.0 from 1, and neither do the words."""
+def test_an_integral_float_is_accepted_as_an_integer() -> None:
+    """JSON does not distinguish 1.0 from 1, and neither do the replies."""
     session = session_on()
     session.call("write_todos", REPLACE)
 
@@ -44,7 +44,7 @@ def test_an_integer_may_come_as_a_float() -> None:
 
 
 def test_a_list_that_was_emptied_is_recovered_empty() -> None:
-    """The newest snapshot counts, empty or not; errors and readings never do."""
+    """The newest list counts even if it is empty; errors and results of `list_todos` do not."""
     full = result("write_todos", action="write", todos=[{"text": "a", "status": "completed"}])
     emptied = result("write_todos", action="write", todos=[])
     failed = result("write_todos", action="write", todos=[], error="text too long")
@@ -55,14 +55,80 @@ def test_a_list_that_was_emptied_is_recovered_empty() -> None:
     assert INDEXED.recover([failed, listed]) is None
 
 
-def test_the_prompt_to_go_on_survives_a_plan_without_open_tasks() -> None:
-    """A host may ask in the moment in which the last task is closed."""
+def test_a_plan_without_open_tasks_has_a_nudge() -> None:
+    """A host may ask for it just after the last task was closed."""
     assert carry_on(flat(Task("a", COMPLETED))).endswith("indices [0]")
 
 
-def test_a_fault_that_this_dialect_cannot_cause_is_a_bug() -> None:
-    """It crashes rather than say something untrue."""
+def test_a_fault_that_this_dialect_cannot_cause_raises() -> None:
+    """An exception is better than a false message."""
     done = CompletedCall({"action": "start", "indices": [0]}, Outcome(plan_of(), plan_of(), (EmptyNote(),)))
 
     with pytest.raises(AssertionError):
         edit_reply(done)
+
+
+@pytest.mark.parametrize(
+    ("params", "text", "error"),
+    [
+        (
+            {"action": "start", "indices": []},
+            "Error: 'indices' is required for start/complete/abandon actions",
+            "indices required",
+        ),
+        ({"action": "fly", "indices": [0]}, "Error: unknown action 'fly'", "unknown action 'fly'"),
+        (
+            {"action": "fly", "indices": [9]},
+            "Error: indices [9] out of range (0 to 1)",
+            "indices [9] out of range (0 to 1)",
+        ),
+    ],
+)
+def test_an_edit_that_bypasses_the_schema_is_refused(params: dict[str, object], text: str, error: str) -> None:
+    """Positions are checked before the action."""
+    session = session_on()
+    session.call("write_todos", REPLACE)
+    before = session.plan
+    tool = INDEXED.tool("edit_todos")
+    assert tool
+
+    reply = session.execute(tool, params)
+
+    assert reply.text == text
+    assert reply.details["error"] == error
+    assert session.plan == before
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "a",
+        {"text": "a"},
+        {"text": "a", "status": "completed", "note": "x"},
+        {"text": 5, "status": "completed"},
+        {"text": "a", "status": 5},
+        {"text": "a", "status": "pending"},
+        {"text": "", "status": "completed"},
+        {"text": "x" * 1001, "status": "completed"},
+    ],
+)
+def test_an_invalid_item_is_skipped_in_recovery(item: object) -> None:
+    valid = {"text": "b", "status": "completed"}
+
+    recovered = INDEXED.recover([result("write_todos", action="write", todos=[item, valid])])
+
+    assert recovered == flat(Task("b", COMPLETED))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"type": "custom", "message": {}},
+        {"type": "message", "message": "x"},
+        {"type": "message", "message": {"role": "user", "toolName": "write_todos", "details": {}}},
+        result("todo_write", action="write", todos=[{"text": "a", "status": "completed"}]),
+        {"type": "message", "message": {"role": "toolResult", "toolName": "write_todos", "details": None}},
+    ],
+)
+def test_recovery_ignores_other_entries(entry: dict[str, object]) -> None:
+    assert INDEXED.recover([entry]) is None

@@ -1,4 +1,4 @@
-"""What models are told of a list that is their host's own, and of a plan that others have changed."""
+"""Text for models that use the todo tool of their coding agent, and reports of changes by others."""
 
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Plan, Task, flat
@@ -13,33 +13,33 @@ MIXED = flat(
 )
 
 
-def test_what_is_open_is_listed_with_where_it_stands() -> None:
+def test_open_tasks_are_listed_with_their_status() -> None:
     assert context(MIXED) == (
         "Your plan (1 of 5 done); open:\n- Wire⏎it up (in progress)\n- Ask Ada (waits: She is away)\n"
         "- Ask Bob (waits for somebody else)\n- Ship"
     )
 
 
-def test_nothing_open_is_nothing_to_say() -> None:
+def test_without_open_tasks_there_is_no_context() -> None:
     assert context(Plan()) is None
     assert context(flat(Task("Parse", COMPLETED))) is None
 
 
-def test_the_order_to_go_on_names_no_tool_of_ours() -> None:
+def test_the_nudge_names_no_tool() -> None:
     assert carry_on(plan_of("Parse")) == (
         "Your todo list is not done:\n- Parse\n"
         "Go on. Keep the list up to date: complete what is done, take out what is not needed."
     )
 
 
-def test_long_lists_and_long_texts_are_cut() -> None:
+def test_long_lists_and_texts_are_truncated() -> None:
     told = carry_on(plan_of(*(f"{number} {'x' * 500}" for number in range(25))))
 
     assert "- and 15 more\n" in told
     assert max(map(len, told.splitlines())) == MAX_TEXT_CHARACTERS + len("- ")
 
 
-def test_news_are_told_in_one_sentence_and_cut_as_well() -> None:
+def test_changes_are_listed_in_one_truncated_sentence() -> None:
     assert describe_changes(["added “A”", "dropped “B”"]) == (
         "Your plan was changed since you last saw it: added “A”; dropped “B”."
     )
@@ -48,7 +48,7 @@ def test_news_are_told_in_one_sentence_and_cut_as_well() -> None:
     assert len(describe_changes(["x" * 5000])) < 300
 
 
-def test_it_has_no_tools_and_refuses_nothing() -> None:
+def test_the_native_record_has_no_tools() -> None:
     assert NATIVE.tools == ()
     assert NATIVE.recover([]) is None
     assert NATIVE.refuse(None, (), None).is_error  # type: ignore[arg-type]  # there is no tool to hand in

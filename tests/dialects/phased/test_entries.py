@@ -1,4 +1,4 @@
-"""Plans in details and in the entries of other hosts' sessions."""
+"""Plans as plain data, in the details of results and in conversation entries of other hosts."""
 
 from typing import Any
 
@@ -24,11 +24,11 @@ def edit(data: object) -> Json:
 
 
 @given(plans)
-def test_a_plan_comes_back_from_its_data(plan: Plan) -> None:
+def test_plain_data_round_trips(plan: Plan) -> None:
     assert phases_in(phases_out(plan)) == plan
 
 
-def test_a_task_without_notes_has_no_such_field() -> None:
+def test_a_task_without_notes_has_no_notes_field() -> None:
     plan = Plan((Phase("Auth", (Task("wire", IN_PROGRESS, ("why",)), Task("test"))),))
 
     assert phases_out(plan) == [
@@ -73,7 +73,7 @@ def test_a_cleared_plan_is_a_plan() -> None:
         {"type": "custom", "customType": "user_todo_edit"},
     ],
 )
-def test_whatever_says_nothing_of_the_plan_is_passed_over(noise: Json) -> None:
+def test_entries_without_a_plan_are_skipped(noise: Json) -> None:
     assert recover([result({"phases": OLD}), noise]) == phases_in(OLD)
 
 
@@ -96,8 +96,8 @@ def test_whatever_says_nothing_of_the_plan_is_passed_over(noise: Json) -> None:
         [{"name": "x", "tasks": [{"content": "a", "status": "pending", "notes": [1]}]}],
     ],
 )
-def test_a_broken_snapshot_gives_way_to_the_one_before_it(broken: object) -> None:
-    """The original raises here, and the session can't be opened."""
+def test_an_invalid_snapshot_is_skipped(broken: object) -> None:
+    """The original raises an exception, and the conversation cannot be opened."""
     with pytest.raises(ValueError, match="not a list of phases"):
         phases_in(broken)
     assert recover([result({"phases": OLD}), result({"phases": broken})]) == phases_in(OLD)
@@ -108,8 +108,8 @@ def test_a_session_without_snapshots_has_no_plan() -> None:
     assert recover([result({"phases": "x"})]) is None
 
 
-def test_a_resumed_plan_is_what_is_left_to_do() -> None:
-    """Statuses stay as they were: nothing is promoted before the next change."""
+def test_a_resumed_plan_has_open_tasks_only() -> None:
+    """Statuses are unchanged: no task is started before the next change."""
     plan = Plan(
         (
             Phase("Auth", (Task("wire", COMPLETED), Task("test", notes=("why",)))),

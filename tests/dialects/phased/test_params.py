@@ -1,4 +1,4 @@
-"""What ops ask for."""
+"""The translation of ops into changes to a plan."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def test_append_names_the_phase_and_the_tasks() -> None:
     ],
     ids=["task before phase", "phase", "empty task", "empty names", "no names"],
 )
-def test_done_drop_and_rm_mean_the_task_else_the_phase_else_everything(names: dict[str, str], target: Selector) -> None:
+def test_done_drop_and_rm_select_the_task_or_phase_or_everything(names: dict[str, str], target: Selector) -> None:
     asked = steps({"ops": [{"op": op, **names} for op in ("done", "drop", "rm")]})
 
     wanted: list[Op] = [Mark(target, COMPLETED), Mark(target, ABANDONED), Remove(target)]
@@ -68,7 +68,7 @@ def test_done_drop_and_rm_mean_the_task_else_the_phase_else_everything(names: di
     ],
 )
 def test_an_op_that_lacks_a_field_is_a_fault_in_its_place(entry: dict[str, Any], field: str) -> None:
-    """Its neighbours are still asked for; of two missing fields the first is told."""
+    """The other ops still apply; if two fields are missing, the first is reported."""
     asked = steps({"ops": [{"op": "done"}, entry, {"op": "rm"}]})
 
     assert asked == [Mark(Everything(), COMPLETED), MissingField(field, entry["op"]), Remove(Everything())]
@@ -84,17 +84,17 @@ def test_an_op_that_lacks_a_field_is_a_fault_in_its_place(entry: dict[str, Any],
         (" \n", ""),
     ],
 )
-def test_a_note_ends_where_javascript_says_that_white_space_begins(text: str, kept: str) -> None:
-    """Python strips U+001C and U+0085 too, and leaves U+FEFF; the original does neither."""
+def test_trailing_javascript_whitespace_is_stripped_from_a_note(text: str, kept: str) -> None:
+    """Python's `strip` removes U+001C and U+0085 and keeps U+FEFF; JavaScript's does the opposite."""
     assert steps({"ops": [{"op": "note", "task": "wire", "text": text}]}) == [Note(WIRE, kept)]
 
 
-def test_a_note_without_text_is_an_empty_one() -> None:
+def test_a_note_without_text_is_empty() -> None:
     assert steps({"ops": [{"op": "note", "task": "wire"}]}) == [Note(WIRE, "")]
 
 
-def test_an_unknown_op_never_gets_past_the_door() -> None:
-    """The schema refuses it; below the door it is a bug, and nothing of its batch is carried out."""
+def test_an_unknown_op_is_refused_by_the_schema() -> None:
+    """Without schema checks it raises, and no op of its batch is applied."""
     params = {"ops": [{"op": "done"}, {"op": "finish"}]}
 
     assert schema_problems(PARAMETERS, params) == [
@@ -114,7 +114,7 @@ def test_an_unknown_op_never_gets_past_the_door() -> None:
     ],
     ids=["cleared on purpose", "extra keys", "faults of single ops", "fields that the op does not use"],
 )
-def test_the_door_lets_through_what_the_ops_can_answer_for(params: dict[str, Any]) -> None:
+def test_validation_accepts_calls_that_the_ops_can_report_on(params: dict[str, Any]) -> None:
     assert schema_problems(PARAMETERS, params) == []
     assert demands(params) == []
 
@@ -136,8 +136,8 @@ def test_the_door_lets_through_what_the_ops_can_answer_for(params: dict[str, Any
         ({"op": "append", "phase": "Auth", "items": [""]}, "ops[1].items[0]", "expected some text, got none"),
     ],
 )
-def test_the_door_turns_away_what_no_later_op_could_put_right(entry: dict[str, Any], path: str, expected: str) -> None:
-    """A forgotten list would wipe the plan; blank names could never be named again."""
+def test_validation_refuses_what_no_later_op_could_correct(entry: dict[str, Any], path: str, expected: str) -> None:
+    """A missing list would clear the plan, and blank names could not be addressed later."""
     params = {"ops": [{"op": "done"}, entry]}
 
     assert schema_problems(PARAMETERS, params) == []

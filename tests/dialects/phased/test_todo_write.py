@@ -1,4 +1,4 @@
-"""The tool as a model uses it, on a real session."""
+"""`todo_write` as a model uses it, on a session."""
 
 import re
 from typing import Any
@@ -45,8 +45,8 @@ def test_the_next_task_starts_when_the_one_in_progress_closes() -> None:
     assert [task.status for task in session.plan.tasks] == [COMPLETED, COMPLETED, IN_PROGRESS]
 
 
-def test_a_task_can_be_named_as_it_was_shown() -> None:
-    """A line break is shown as ⏎: whoever read that may write it."""
+def test_a_task_can_be_named_as_it_is_displayed() -> None:
+    """A line break is displayed as ⏎, so models write ⏎."""
     session = started(Auth=["wire\nit"])
 
     answer = write(session, {"op": "done", "task": "wire⏎it"})
@@ -55,7 +55,7 @@ def test_a_task_can_be_named_as_it_was_shown() -> None:
     assert session.plan.tasks == (Task("wire\nit", COMPLETED),)
 
 
-def test_an_exact_name_goes_before_one_that_only_looks_so() -> None:
+def test_an_exact_task_name_takes_precedence_over_a_displayed_one() -> None:
     session = started(Auth=["a\nb", "a⏎b"])
 
     write(session, {"op": "drop", "task": "a⏎b"})
@@ -63,7 +63,7 @@ def test_an_exact_name_goes_before_one_that_only_looks_so() -> None:
     assert [task.status for task in session.plan.tasks] == [IN_PROGRESS, ABANDONED]
 
 
-def test_a_phase_can_be_named_as_it_was_shown() -> None:
+def test_a_phase_can_be_named_as_it_is_displayed() -> None:
     session = session_on(dialect=PHASED)
     write(session, {"op": "init", "list": [{"phase": "Auth\n2", "items": ["wire"]}]})
 
@@ -72,7 +72,7 @@ def test_a_phase_can_be_named_as_it_was_shown() -> None:
     assert session.plan == Plan((Phase("Auth\n2", (Task("wire", COMPLETED),)),))
 
 
-def test_an_exact_phase_goes_before_one_that_only_looks_so() -> None:
+def test_an_exact_phase_name_takes_precedence_over_a_displayed_one() -> None:
     session = started(**{"A\nB": ["one"], "A⏎B": ["two"]})
 
     write(session, {"op": "drop", "phase": "A⏎B"})
@@ -80,7 +80,7 @@ def test_an_exact_phase_goes_before_one_that_only_looks_so() -> None:
     assert [task.status for task in session.plan.tasks] == [IN_PROGRESS, ABANDONED]
 
 
-def test_a_task_that_is_there_already_is_left_out_and_the_rest_appended() -> None:
+def test_an_existing_task_is_skipped_and_the_others_appended() -> None:
     session = started(Auth=["wire"])
 
     answer = write(session, {"op": "append", "phase": "Docs", "items": ["wire", "write", "write"]})
@@ -90,7 +90,7 @@ def test_a_task_that_is_there_already_is_left_out_and_the_rest_appended() -> Non
 
 
 def test_two_equal_tasks_can_both_be_finished() -> None:
-    """The first open one is meant; in the original the second can't be reached."""
+    """The first open one is selected; in the original the second one cannot be reached."""
     session = started(Auth=["wire", "wire"])
 
     write(session, {"op": "done", "task": "wire"})
@@ -99,7 +99,7 @@ def test_two_equal_tasks_can_both_be_finished() -> None:
     assert [task.status for task in session.plan.tasks] == [COMPLETED, COMPLETED]
 
 
-def test_a_call_turned_away_at_the_door_changes_nothing() -> None:
+def test_a_call_that_fails_validation_changes_nothing() -> None:
     session = started(Auth=["wire"])
     before = session.plan
 
@@ -110,8 +110,8 @@ def test_a_call_turned_away_at_the_door_changes_nothing() -> None:
     assert session.plan == before
 
 
-def test_good_ops_of_a_bad_batch_survive_a_restart() -> None:
-    """The original marks the whole call as failed, and a resumed session never hears of it."""
+def test_valid_ops_of_a_failed_batch_survive_a_restart() -> None:
+    """The original marks the whole call as failed, and a resumed conversation loses the changes."""
     store = MemoryStore()
     session = session_on(store, PHASED)
     lists = [{"phase": "Auth", "items": ["wire", "test"]}]
@@ -122,7 +122,7 @@ def test_good_ops_of_a_bad_batch_survive_a_restart() -> None:
     assert [task.status for task in again.plan.tasks] == [COMPLETED, IN_PROGRESS]
 
 
-def test_a_started_task_puts_the_other_back() -> None:
+def test_starting_a_task_returns_the_other_to_pending() -> None:
     session = started(Auth=["wire", "test"])
 
     write(session, {"op": "start", "task": "test"})
@@ -130,7 +130,7 @@ def test_a_started_task_puts_the_other_back() -> None:
     assert [task.status for task in session.plan.tasks] == [PENDING, IN_PROGRESS]
 
 
-def test_an_agent_that_stops_is_told_what_is_open() -> None:
+def test_the_nudge_lists_open_tasks() -> None:
     session = started(Auth=["wire"])
 
     verdict = session.turn_ended()
@@ -143,8 +143,8 @@ def test_an_agent_that_stops_is_told_what_is_open() -> None:
 
 
 @given(st.lists(st.lists(entries, min_size=1, max_size=4), max_size=4))
-def test_every_call_is_answered_with_the_plan_as_it_is(calls: list[list[dict[str, Any]]]) -> None:
-    """Whatever the ops: one task is in progress while any is open, and details tell what the session holds."""
+def test_every_reply_contains_the_current_plan(calls: list[list[dict[str, Any]]]) -> None:
+    """One task is in progress while any is open, and the details contain the session's plan."""
     session = session_on(dialect=PHASED)
 
     for ops in calls:
@@ -157,7 +157,7 @@ def test_every_call_is_answered_with_the_plan_as_it_is(calls: list[list[dict[str
 
 
 def test_the_tool_costs_a_model_less_than_a_quarter_of_the_original() -> None:
-    """Words, and the marks between them, are what tokens are made of; the original's came to 1,028."""
+    """Words and punctuation marks approximate tokens; the original has 1,028 of them."""
     (tool,) = PHASED.tools
 
     said = tool.description + codec.dump(tool.parameters)

@@ -1,4 +1,4 @@
-"""What a model reads of the phases."""
+"""The text about phases that a model reads."""
 
 import pytest
 from hypothesis import given
@@ -28,8 +28,8 @@ MIXED = Plan(
 )
 
 
-def test_a_summary_tells_what_is_left_how_far_it_is_and_everything() -> None:
-    """Notes are counted everywhere and told for the task in progress alone."""
+def test_a_summary_lists_open_tasks_progress_and_all_phases() -> None:
+    """Notes are counted for every task and shown for the task in progress only."""
     assert summary(MIXED) == (
         "Remaining items (2):\n"
         "  - outline [pending] (Docs)\n"
@@ -48,7 +48,7 @@ def test_a_summary_tells_what_is_left_how_far_it_is_and_everything() -> None:
     )
 
 
-def test_a_finished_plan_is_in_its_last_phase() -> None:
+def test_the_current_phase_of_a_finished_plan_is_its_last() -> None:
     plan = Plan((Phase("Auth", (Task("wire", COMPLETED),)), Phase("Docs")))
 
     assert summary(plan) == (
@@ -57,12 +57,12 @@ def test_a_finished_plan_is_in_its_last_phase() -> None:
 
 
 @pytest.mark.parametrize("plan", [Plan(), Plan((Phase("Auth"), Phase("Docs")))], ids=["none", "empty phases"])
-def test_there_is_nothing_to_tell_of_a_plan_without_tasks(plan: Plan) -> None:
+def test_a_plan_without_tasks_has_no_summary(plan: Plan) -> None:
     assert summary(plan) == ""
 
 
-def test_text_cannot_forge_the_lines_around_it() -> None:
-    """Task, phase and note hold every kind of line break; a note's own lines stay below their task."""
+def test_text_cannot_forge_lines() -> None:
+    """Task, phase and note contain every kind of line break; the lines of a note stay below their task."""
     plan = Plan((Phase("A\n  B:", (Task("x\r\n    ✓ y\u2028z", IN_PROGRESS, ("n\r\nm\r    ✓ y\x85k",)),)),))
 
     assert summary(plan).split("\n") == [
@@ -77,7 +77,7 @@ def test_text_cannot_forge_the_lines_around_it() -> None:
 
 
 @given(plans)
-def test_a_summary_has_a_line_for_each_thing_it_tells(plan: Plan) -> None:
+def test_a_summary_has_one_line_per_item(plan: Plan) -> None:
     open_tasks = [task for task in plan.tasks if task.status.is_open]
     told = [note for task in plan.tasks if task.status is IN_PROGRESS for note in task.notes]
     notes = sum(note.count("\n") + 1 for note in told)
@@ -102,11 +102,11 @@ def test_a_summary_has_a_line_for_each_thing_it_tells(plan: Plan) -> None:
         (DuplicateTask("a\nb"), 'Task "a⏎b" already exists'),
     ],
 )
-def test_every_fault_of_this_dialect_has_its_sentence(fault: Fault, said: str) -> None:
+def test_every_fault_of_this_dialect_has_a_message(fault: Fault, said: str) -> None:
     assert sentence(fault) == said
 
 
-def test_a_fault_of_another_dialect_is_a_bug() -> None:
+def test_a_fault_of_another_dialect_raises() -> None:
     with pytest.raises(AssertionError):
         sentence(NoTasks())
 
@@ -117,7 +117,7 @@ def test_errors_are_one_line() -> None:
 
 
 def test_each_hint_is_given_once() -> None:
-    """Where it is first needed: what follows is told as it would be without."""
+    """It follows the first fault that needs it."""
     faults = (
         TaskMissing("ghost", empty=False),
         TaskMissing("task-7", empty=False),
@@ -134,11 +134,11 @@ def test_each_hint_is_given_once() -> None:
 
 
 @pytest.mark.parametrize("name", ["task-", "Task-3", "task-3 ", "a task-3", "task-٣"])
-def test_only_names_that_look_like_ids_are_hinted_at(name: str) -> None:
+def test_only_names_that_look_like_ids_get_a_hint(name: str) -> None:
     assert errors((TaskMissing(name, empty=False),)) == f'Errors: Task "{name}" not found'
 
 
-def test_a_reply_tells_the_state_also_when_something_went_wrong() -> None:
+def test_a_failed_reply_contains_the_state() -> None:
     outcome = Outcome(Plan(), Plan((Phase("A", (Task("x", IN_PROGRESS),)),)), (PhaseMissing("p"),))
 
     answer = reply(CompletedCall({}, outcome))
@@ -151,7 +151,7 @@ def test_a_reply_tells_the_state_also_when_something_went_wrong() -> None:
     }
 
 
-def test_a_reply_names_the_tasks_that_were_completed_by_it() -> None:
+def test_a_reply_names_the_tasks_that_the_call_completed() -> None:
     before = Plan((Phase("A", (Task("x", IN_PROGRESS), Task("y", COMPLETED))),))
     after = Plan((Phase("A", (Task("x", COMPLETED), Task("y", COMPLETED))),))
 
@@ -161,7 +161,7 @@ def test_a_reply_names_the_tasks_that_were_completed_by_it() -> None:
     assert answer.details["storage"] == "session"
 
 
-def test_an_emptied_plan_is_said_to_be_cleared_unless_something_went_wrong() -> None:
+def test_an_emptied_plan_is_reported_as_cleared_unless_there_are_errors() -> None:
     well, badly = Outcome(MIXED, Plan()), Outcome(MIXED, Plan(), (MissingField("list", "init"),))
 
     assert reply(CompletedCall({}, well)).text == "Todo list cleared."
@@ -176,11 +176,11 @@ def test_a_refusal_says_that_nothing_changed() -> None:
     assert answer.details == {}
 
 
-def test_a_turn_begins_without_the_plan() -> None:
+def test_there_is_no_context_at_the_start_of_a_turn() -> None:
     assert PHASED.context(MIXED) is None
 
 
-def test_an_agent_is_told_to_go_on_with_what_is_open() -> None:
+def test_the_reminder_lists_open_tasks_and_its_number() -> None:
     assert carry_on(MIXED) == (
         "You stopped, and these todos are open:\n"
         "  - outline [pending] (Docs)\n"

@@ -133,6 +133,16 @@ def is_named_for(path: str, session: str) -> bool:
     return stamp is not None and name[stamp.end() :] == file_safe(session) + ENDING
 
 
+def working_folder(session: str) -> str:
+    """Return the working folder for the header; pi displays it."""
+    if os.path.isabs(session):
+        return session
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return ""
+
+
 def _session_of(path: str) -> str:
     """Return the session that a file's header names; unparsable lines before it are skipped, as in pi."""
     first, remaining = None, _MAX_HEADER_BYTES

@@ -27,7 +27,7 @@ from tildone.files.lock import FolderLock
 from tildone.log.tree import SessionHead, SessionInfo
 from tildone.stores.base import TIMEOUT_SECONDS
 from tildone.stores.pi.drafts import Draft, import_draft, unknown_events
-from tildone.stores.pi.folder import Folder
+from tildone.stores.pi.folder import Folder, working_folder
 from tildone.stores.pi.history import History
 from tildone.stores.pi.listing import Listing
 from tildone.stores.pi.outline import FileReplaced
@@ -256,7 +256,7 @@ class JsonlStore:
     def _write(self, session: str, history: History | None, draft: Draft, mtime: int | None = None) -> None:
         """Write a draft to disk. Without `mtime`, the file keeps its modification time."""
         if history is None:
-            first = format_line(header(session, _working_folder(session), draft.begun))
+            first = format_line(header(session, working_folder(session), draft.begun))
             self._folder.create(session, draft.begun, first + draft.text, mtime)
         elif draft.text:
             path, written = history.outline.path, history.outline.written
@@ -290,13 +290,3 @@ class JsonlStore:
         for start in range(0, len(names), _MAX_BATCH_EVENTS):
             batch = names[start : start + _MAX_BATCH_EVENTS]
             yield from self._read(session, partial(History.read_events, names=batch)) or []
-
-
-def _working_folder(session: str) -> str:
-    """Return the working folder for the header; pi displays it."""
-    if os.path.isabs(session):
-        return session
-    try:
-        return os.getcwd()
-    except FileNotFoundError:
-        return ""

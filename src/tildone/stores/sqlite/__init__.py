@@ -7,7 +7,7 @@
     health.py   the integrity check
     backup.py   stores as single plain files
 
-This module is light: a hook reads a SQLite store without loading the rest.
+Hooks read a summary of a session without importing this package: `tildone.stores.sqlite_summary`.
 """
 
 from __future__ import annotations

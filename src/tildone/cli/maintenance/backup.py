@@ -10,7 +10,7 @@ from tildone.cli import INTERRUPTED
 from tildone.cli.maintenance.migrate import sum_up, went_on
 from tildone.cli.opening import is_same_store, open_existing_store, settings_for
 from tildone.cli.output.amounts import size
-from tildone.cli.output.progress import Progress
+from tildone.cli.output.progress import ProgressLine
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.config import data_folder
@@ -74,7 +74,7 @@ def _path(store: StoreAddress, said: str | None) -> str:
 def _written(source: Store, path: str) -> CopyResult:
     draft = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.urandom(4).hex()}.part")
     try:
-        with Progress() as progress:
+        with ProgressLine() as progress:
             target = SqliteStore(draft)
             try:
                 copied = copy(source, target, progress)

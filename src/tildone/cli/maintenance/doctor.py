@@ -6,7 +6,7 @@ import os
 
 from tildone.cli.maintenance.checks import CHECKS, CheckContext
 from tildone.cli.opening import settings_for
-from tildone.cli.output.progress import Progress
+from tildone.cli.output.progress import ProgressLine
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import StoreError, UsageError
@@ -28,7 +28,7 @@ MIN_COLUMNS = 20
 def run(args: ParsedArgs) -> int:
     """Run all checks and print the findings as they come."""
     told: list[tuple[str, Finding]] = []
-    with Progress() as progress:
+    with ProgressLine() as progress:
         for title, finding in _found(args, progress):
             if not args.has("json"):
                 progress.clear()
@@ -44,7 +44,7 @@ def run(args: ParsedArgs) -> int:
     return StoreError.exit_code if any(finding.severity is Severity.ERROR for _, finding in told) else 0
 
 
-def _found(args: ParsedArgs, progress: Progress) -> Iterator[tuple[str, Finding]]:
+def _found(args: ParsedArgs, progress: ProgressLine) -> Iterator[tuple[str, Finding]]:
     try:
         settings = settings_for(args)
     except UsageError as error:

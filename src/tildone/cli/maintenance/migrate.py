@@ -9,7 +9,7 @@ import sys
 from tildone.cli import INTERRUPTED
 from tildone.cli.opening import is_same_store, open_existing_store, settings_at, settings_for
 from tildone.cli.output.amounts import counted
-from tildone.cli.output.progress import Progress
+from tildone.cli.output.progress import ProgressLine
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import StoreBusy, UsageError
@@ -31,7 +31,7 @@ def run(args: ParsedArgs) -> int:
     source = open_existing_store(here)
     target = open_store(there)
     try:
-        with Progress() as progress:
+        with ProgressLine() as progress:
             copied = copy(source, target, progress)
     except KeyboardInterrupt:
         print("Interrupted. Sessions that were copied are kept; rerun the command to resume.", file=sys.stderr)

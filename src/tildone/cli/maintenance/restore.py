@@ -11,7 +11,7 @@ from tildone.cli import INTERRUPTED
 from tildone.cli.maintenance.migrate import report
 from tildone.cli.opening import is_same_store, open_existing_store, settings_for
 from tildone.cli.output.amounts import counted
-from tildone.cli.output.progress import Progress
+from tildone.cli.output.progress import ProgressLine
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import StoreDamaged, UsageError
@@ -60,7 +60,7 @@ def _verify(source: SqliteStore, path: str) -> None:
     Raises:
         StoreDamaged: the backup is damaged.
     """
-    with Progress() as progress:
+    with ProgressLine() as progress:
         for finding in source.check(lambda done, total: progress("checking the backup", done, total)):
             if finding.severity is Severity.ERROR:
                 raise StoreDamaged(f"{path} is damaged: {finding.what}")
@@ -73,7 +73,7 @@ def _restore(source: Store, settings: Settings, path: str, only: str | None) -> 
         target, aside = _replace_damaged(settings, error)
     try:
         stood = {info.name: target.session_head(info.name).head for info in target.sessions()}
-        with Progress() as progress:
+        with ProgressLine() as progress:
             copied = copy(source, target, progress, only)
     except StoreDamaged as error:
         # The backup has been verified, so the store is damaged, although it could be opened.
@@ -82,7 +82,7 @@ def _restore(source: Store, settings: Settings, path: str, only: str | None) -> 
             raise
         target, aside = _replace_damaged(settings, error)
         stood = {}
-        with Progress() as progress:
+        with ProgressLine() as progress:
             copied = copy(source, target, progress, only)
     moved = [name for name, head in stood.items() if target.session_head(name).head != head]
     target.close()

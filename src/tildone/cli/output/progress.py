@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 REDRAW_SECONDS = 0.1
 
 
-class Progress:
+class ProgressLine:
     """A callable for `(what, done, total)`. It redraws at most once per interval, and clears the line on exit."""
 
     def __init__(self) -> None:

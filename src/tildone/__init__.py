@@ -5,7 +5,7 @@
     session = session_in(MemoryStore(), "my-agent", INDEXED)
     session.call("write_todos", {"mode": "replace", "todos": [{"text": "Write the parser"}]})
 
-Names are loaded when they are first used, so importing the package costs nothing.
+Names are imported when they are first used, so importing the package costs nothing.
 """
 
 TYPE_CHECKING = False
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tildone.core.ops import Append, At, Everything, InPhase, Insert, Mark, Named, Note, Remove, Write
     from tildone.core.plan import Phase, Plan, Status, Task, flat
     from tildone.dialects.base import Reply
+    from tildone.dialects.brief import DIALECT as BRIEF
     from tildone.dialects.declared import DIALECT as DECLARED
     from tildone.dialects.indexed import DIALECT as INDEXED
     from tildone.dialects.phased import DIALECT as PHASED
@@ -27,9 +28,10 @@ _HOMES = {
     "tildone.core.ops": "Append At Everything InPhase Insert Mark Named Note Remove Write",
     "tildone.core.plan": "Phase Plan Status Task flat",
     "tildone.dialects.base": "Reply",
-    "tildone.dialects.declared": "DECLARED",
-    "tildone.dialects.indexed": "INDEXED",
-    "tildone.dialects.phased": "PHASED",
+    "tildone.dialects.brief": "DIALECT:BRIEF",
+    "tildone.dialects.declared": "DIALECT:DECLARED",
+    "tildone.dialects.indexed": "DIALECT:INDEXED",
+    "tildone.dialects.phased": "DIALECT:PHASED",
     "tildone.errors": "TildoneError",
     "tildone.loop.decision": "GiveUp GoOn Patience Rest",
     "tildone.session": "Session Verdict",
@@ -37,10 +39,16 @@ _HOMES = {
     "tildone.stores.sqlite.store": "SqliteStore",
     "tildone.wiring": "session_in",
 }
-_DIALECTS = ("DECLARED", "INDEXED", "PHASED")
-_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
+"""The imports above, for run time: `NAME`, or `NAME:ALIAS`. A test holds the two to each other."""
+
+_HOME = {
+    alias or name: (home, name)
+    for home, names in _HOMES.items()
+    for name, _, alias in (entry.partition(":") for entry in names.split())
+}
 
 __all__ = [
+    "BRIEF",
     "DECLARED",
     "INDEXED",
     "PHASED",
@@ -76,8 +84,8 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'tildone' has no attribute {name!r}")
-    attribute = "DIALECT" if name in _DIALECTS else name
-    found: object = getattr(__import__(_HOME[name], fromlist=[attribute]), attribute)
+    home, attribute = _HOME[name]
+    found: object = getattr(__import__(home, fromlist=[attribute]), attribute)
     return found
 
 

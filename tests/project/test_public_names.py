@@ -32,3 +32,15 @@ def test_a_name_that_is_not_offered_is_an_attribute_error() -> None:
     """And what is offered is what one finds."""
     assert not hasattr(tildone, "nonsense")
     assert set(dir(tildone)) == set(public_names())
+
+
+def test_names_are_imported_from_where_type_checkers_see_them() -> None:
+    """Otherwise import contracts and type checkers would describe another program than the one that runs."""
+    declared = {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in ast.walk(modules()["tildone"].tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+    assert vars(tildone)["_HOME"] == declared

@@ -1,4 +1,4 @@
-"""Conversations: begun, found again, forked."""
+"""Conversations are started, found and forked."""
 
 import itertools
 from pathlib import Path
@@ -17,8 +17,8 @@ def conversations(folder: Path | None) -> Conversations:
     return Conversations(where, "/p", now=lambda: next(clock), new_conversation_id=lambda: f"session{next(ids)}")
 
 
-def test_a_conversation_is_found_again_where_it_was_left(tmp_path: Path) -> None:
-    """By being the newest, by its path, by a part of its name."""
+def test_a_conversation_can_be_found_again(tmp_path: Path) -> None:
+    """It is found as the newest one, by its path, or by a part of its name."""
     kept = conversations(tmp_path)
     begun = kept.new()
     messages.add(begun, "message", message=messages.user("hello", 0))
@@ -30,8 +30,8 @@ def test_a_conversation_is_found_again_where_it_was_left(tmp_path: Path) -> None
         assert found.messages() == begun.messages()
 
 
-def test_going_on_writes_to_the_same_file(tmp_path: Path) -> None:
-    """Nothing of it twice."""
+def test_a_continued_conversation_is_written_to_the_same_file(tmp_path: Path) -> None:
+    """No entry is written twice."""
     kept = conversations(tmp_path)
     begun = kept.new()
     messages.add(begun, "message", message=messages.user("one", 0))
@@ -44,8 +44,8 @@ def test_going_on_writes_to_the_same_file(tmp_path: Path) -> None:
     assert [messages.text_of(said) for said in messages.said_in(kept.load(begun.file))] == ["one", "two"]
 
 
-def test_without_a_folder_nothing_is_kept() -> None:
-    """Nor found."""
+def test_without_a_folder_nothing_is_stored() -> None:
+    """Nothing is found, either."""
     kept = conversations(None)
     messages.add(kept.new(), "message", message=messages.user("gone", 0))
 
@@ -54,8 +54,8 @@ def test_without_a_folder_nothing_is_kept() -> None:
         kept.find("x")
 
 
-def test_a_name_that_means_several_is_refused(tmp_path: Path) -> None:
-    """Say more of it."""
+def test_an_ambiguous_name_is_refused(tmp_path: Path) -> None:
+    """The message asks for more of the id."""
     kept = conversations(tmp_path)
     for _ in range(2):
         messages.add(kept.new(), "message", message=messages.user("a", 0))
@@ -64,8 +64,8 @@ def test_a_name_that_means_several_is_refused(tmp_path: Path) -> None:
         kept.find("session")
 
 
-def test_a_fork_goes_another_way_from_before_a_message(tmp_path: Path) -> None:
-    """What was said before is taken over as it is; the source is left alone."""
+def test_a_fork_branches_off_before_a_message(tmp_path: Path) -> None:
+    """Earlier entries are copied unchanged, and the source is not modified."""
     kept = conversations(tmp_path)
     source = kept.new()
     messages.add(source, "message", message=messages.user("one", 0))

@@ -72,7 +72,7 @@ class Script:
 
 
 def host_with(model: Script, *tools: ToolDefinition, retry: RetryPolicy | None = None) -> tuple[Host, list[Json]]:
-    """A host, and everything it tells."""
+    """Return a host and the list of its events."""
     ids = itertools.count()
     transcript = Transcript(header("s", "/p", 0), now=lambda: 0, new_id=lambda: f"e{next(ids)}")
     made = Host(model=model, transcript=transcript, cwd="/p", now=lambda: 0, tools=tools, retry=retry)
@@ -105,8 +105,8 @@ def kinds(told: list[Json]) -> list[str]:
     return [event["type"] for event in told]
 
 
-async def test_a_turn_is_told_in_order_and_remembered() -> None:
-    """From the prompt to the moment the agent has settled."""
+async def test_the_events_of_a_turn_are_published_in_order_and_stored() -> None:
+    """They range from the prompt to the settled event."""
     host, told = host_with(Script([("look", {})], "found it"), tool("look"))
 
     await talk(host)
@@ -132,8 +132,8 @@ async def test_a_turn_is_told_in_order_and_remembered() -> None:
     assert roles == ["user", "assistant", "toolResult", "assistant"]
 
 
-async def test_the_model_is_told_of_the_active_tools_once() -> None:
-    """Their snippets and guidelines are in the system prompt; a guideline that two tools share is said once."""
+async def test_the_system_prompt_describes_each_active_tool_once() -> None:
+    """Their snippets and guidelines are in the system prompt; a guideline that two tools share appears once."""
     model = Script()
     one = tool("one", prompt_snippet="First", prompt_guidelines=("Be brief.",))
     two = tool("two", prompt_snippet="Second", prompt_guidelines=("Be brief.",))
@@ -150,8 +150,8 @@ async def test_the_model_is_told_of_the_active_tools_once() -> None:
     assert [spec.name for spec in model.requests[0].tools] == ["one", "two", "silent"]
 
 
-async def test_calls_of_one_message_run_side_by_side_and_exclusive_ones_alone() -> None:
-    """Results come in the order of the calls, whoever was first."""
+async def test_calls_run_concurrently_and_exclusive_calls_alone() -> None:
+    """Results are in the order of the calls, whichever ended first."""
     order: list[str] = []
     gate = asyncio.Event()
 
@@ -189,8 +189,8 @@ async def test_calls_of_one_message_run_side_by_side_and_exclusive_ones_alone() 
         (("look", {"n": 13}), "n: expected another number"),
     ],
 )
-async def test_a_call_that_cannot_be_carried_out_is_a_failed_call(call: Any, said: str) -> None:
-    """The model reads why, and details are empty."""
+async def test_a_call_that_cannot_be_executed_has_an_error_result(call: Any, said: str) -> None:
+    """The result contains the reason, and its details are empty."""
     demands = lambda given: [SchemaProblem("n", "expected another number")] if given.get("n") == 13 else []  # noqa: E731  a field
     host, told = host_with(Script([call]), tool("look", demands=demands))
 
@@ -202,8 +202,8 @@ async def test_a_call_that_cannot_be_carried_out_is_a_failed_call(call: Any, sai
     assert said in ended["result"]["content"][0]["text"]
 
 
-async def test_what_a_tool_raises_is_told_to_the_model() -> None:
-    """And what it shows before is told to whoever watches."""
+async def test_an_exception_of_a_tool_becomes_an_error_result() -> None:
+    """Its partial results are published."""
 
     async def fails(_params: Any, _signal: Any, on_update: Callable[[ToolResult], None]) -> ToolResult:
         on_update(ToolResult((TextContent("half"),), {"done": 50}))
@@ -220,8 +220,8 @@ async def test_what_a_tool_raises_is_told_to_the_model() -> None:
     assert ended["isError"]
 
 
-async def test_extensions_may_block_change_and_rewrite_calls() -> None:
-    """Before a tool runs, and after it has."""
+async def test_extensions_can_block_calls_and_change_arguments_and_results() -> None:
+    """They do so before and after a tool runs."""
 
     async def echo(params: Any, *_: Any) -> ToolResult:
         return text_result(str(params["n"]))
@@ -240,8 +240,8 @@ async def test_extensions_may_block_change_and_rewrite_calls() -> None:
     assert results == ["<not today>", "<20>"]
 
 
-async def test_handlers_run_in_order_and_an_error_in_one_does_not_stop_the_rest() -> None:
-    """It is reported, with the extension and the event."""
+async def test_handlers_run_in_order_and_an_error_in_one_does_not_stop_the_others() -> None:
+    """The error is reported with the extension and the event."""
     heard: list[str] = []
 
     def broken(_event: AgentStart, _ctx: Any) -> None:
@@ -268,8 +268,8 @@ async def test_handlers_run_in_order_and_an_error_in_one_does_not_stop_the_rest(
     assert complaints == [("bad", "load", "cannot load"), ("test", "agent_start", "oops")]
 
 
-async def test_hidden_words_and_the_system_prompt_come_from_extensions() -> None:
-    """The person's message first, then what was added; what was saved up for the next turn last."""
+async def test_extensions_can_add_messages_and_replace_the_system_prompt() -> None:
+    """The person's message is first, then the added one, then those queued for the next turn."""
     model = Script()
     host, _ = host_with(model)
 
@@ -285,8 +285,8 @@ async def test_hidden_words_and_the_system_prompt_come_from_extensions() -> None
     assert [messages.text_of(said) for said in messages.shown(model.requests[0].messages)] == ["go", "psst", "later"]
 
 
-async def test_steering_comes_before_the_next_request_and_the_rest_when_the_model_has_stopped() -> None:
-    """One at a time, each in its turn."""
+async def test_steering_is_delivered_before_the_next_request_and_follow_ups_at_the_stop() -> None:
+    """One message is delivered at a time."""
 
     async def busy(*_: Any) -> ToolResult:
         host.steer("left")
@@ -308,7 +308,7 @@ async def test_steering_comes_before_the_next_request_and_the_rest_when_the_mode
 
 
 async def test_a_queue_can_be_cleared() -> None:
-    """What waited is given back."""
+    """The queued texts are returned."""
 
     async def busy(*_: Any) -> ToolResult:
         host.steer("left")
@@ -325,7 +325,7 @@ async def test_a_queue_can_be_cleared() -> None:
 
 
 async def test_an_abort_ends_the_turn_at_once() -> None:
-    """The model's half answer is a message that says it was aborted; nothing follows."""
+    """The incomplete answer is stored as an aborted message, and nothing follows."""
 
     async def waits(signal: AbortSignal) -> None:
         host.request_abort("enough")
@@ -340,8 +340,8 @@ async def test_an_abort_ends_the_turn_at_once() -> None:
     assert not host.is_running
 
 
-async def test_an_abort_reaches_the_tool_that_runs() -> None:
-    """The model is not asked again."""
+async def test_an_abort_reaches_the_running_tool() -> None:
+    """No further request is sent."""
 
     async def waits(_params: Any, signal: AbortSignal, _update: Any) -> ToolResult:
         host.request_abort("enough")
@@ -358,8 +358,8 @@ async def test_an_abort_reaches_the_tool_that_runs() -> None:
     assert len(model.requests) == 1
 
 
-async def test_a_failure_that_may_pass_is_tried_again() -> None:
-    """With a pause that is told; the failed answer is not shown to the model."""
+async def test_a_transient_failure_is_retried() -> None:
+    """The pause is published, and the failed answer is not sent to the model."""
     pauses: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -378,8 +378,8 @@ async def test_a_failure_that_may_pass_is_tried_again() -> None:
     ]
 
 
-async def test_a_failure_that_stays_is_told_and_ends_the_run() -> None:
-    """After as many attempts as the policy allows; one that will not pass is not tried again."""
+async def test_a_permanent_failure_is_reported_and_ends_the_run() -> None:
+    """The policy limits the retries; a permanent failure is not retried."""
 
     async def sleep(_seconds: float) -> None:
         return
@@ -397,8 +397,8 @@ async def test_a_failure_that_stays_is_told_and_ends_the_run() -> None:
     assert messages.said_in(final.transcript)[-1]["stopReason"] == "error"
 
 
-async def test_an_abort_cuts_a_pause_short() -> None:
-    """Nothing is tried after it."""
+async def test_an_abort_ends_the_pause_before_a_retry() -> None:
+    """No further request is sent."""
 
     async def sleep(_seconds: float) -> None:
         host.request_abort("enough")
@@ -412,8 +412,8 @@ async def test_an_abort_cuts_a_pause_short() -> None:
     assert len(model.requests) == 1
 
 
-async def test_a_failure_after_an_abort_is_not_tried_again() -> None:
-    """Nor is a pause announced."""
+async def test_a_failure_after_an_abort_is_not_retried() -> None:
+    """No pause is published."""
 
     async def aborted(_signal: AbortSignal) -> None:
         host.request_abort("enough")
@@ -428,8 +428,8 @@ async def test_a_failure_after_an_abort_is_not_tried_again() -> None:
     assert "auto_retry_start" not in kinds(told)
 
 
-async def test_an_extension_may_keep_the_agent_going_before_it_settles() -> None:
-    """As long as it has something to say."""
+async def test_an_extension_can_continue_the_agent_before_it_settles() -> None:
+    """It does so until it has no more messages."""
     reminders = ["one more", "last one"]
 
     def before_settle(_event: BeforeSettle, _ctx: Any) -> KeepGoing | None:
@@ -451,8 +451,8 @@ async def test_an_extension_may_keep_the_agent_going_before_it_settles() -> None
     assert kinds(told).count("agent_settled") == 1
 
 
-async def test_commands_are_run_and_not_told_to_the_model() -> None:
-    """One that fails is reported; an unknown one is a message like any other."""
+async def test_commands_are_run_and_not_sent_to_the_model() -> None:
+    """A failing command is reported; an unknown command is an ordinary message."""
     ran: list[str] = []
 
     async def greet(arguments: str, ctx: Any) -> None:
@@ -473,8 +473,8 @@ async def test_commands_are_run_and_not_told_to_the_model() -> None:
     assert [one["error"] for one in told if one["type"] == "extension_error"] == ["cannot"]
 
 
-async def test_custom_messages_and_entries_find_their_place() -> None:
-    """At once when nothing runs, with a turn of their own if asked for, and in the queue while one runs."""
+async def test_custom_messages_are_added_at_once_or_queued() -> None:
+    """Without a running turn they are added at once, or start a turn on request; otherwise they are queued."""
     model = Script()
     host, told = host_with(model)
     apis: list[ExtensionAPI] = []
@@ -494,8 +494,8 @@ async def test_custom_messages_and_entries_find_their_place() -> None:
     assert texts == ["fyi", "work", "done", "while you are at it", "done", "and this"]
 
 
-async def test_closing_ends_what_runs_and_tells_the_extensions() -> None:
-    """Nothing is left behind."""
+async def test_closing_aborts_the_turn_and_notifies_extensions() -> None:
+    """No task remains."""
 
     async def forever(signal: AbortSignal) -> None:
         stopped = asyncio.Event()

@@ -1,4 +1,4 @@
-"""How a run comes to its end, and when it is over: nothing runs, and nothing is about to begin by itself."""
+"""A run is over when no turn is running and no work is pending."""
 
 import asyncio
 from typing import Any
@@ -16,7 +16,7 @@ from tildone.kit.definition import ToolResult, text_result
 from tildone.kit.signal import AbortSignal
 
 
-async def test_whoever_waits_is_told_when_the_last_lets_go() -> None:
+async def test_waiting_ends_when_the_last_hold_is_released() -> None:
     holds = PendingWork()
     first, second = holds.hold(), holds.hold()
     waiting = asyncio.ensure_future(holds.released())
@@ -39,7 +39,7 @@ def counting_host() -> tuple[Host, FakeClock]:
     return host, clock
 
 
-async def test_a_timer_that_holds_keeps_the_run_from_being_over_until_it_has_gone_on() -> None:
+async def test_a_holding_timer_keeps_the_run_alive_until_its_turn_is_over() -> None:
     host, clock = counting_host()
     host.ctx.after(3000, lambda: host.send_user("Go on"), holds=True)
     over = asyncio.ensure_future(host.over())
@@ -54,7 +54,7 @@ async def test_a_timer_that_holds_keeps_the_run_from_being_over_until_it_has_gon
     assert [message["role"] for message in messages.said_in(host.transcript)] == ["user", "assistant"]
 
 
-async def test_a_timer_that_is_forgotten_holds_no_more() -> None:
+async def test_a_cancelled_timer_does_not_keep_the_run_alive() -> None:
     host, clock = counting_host()
     forget = host.ctx.after(3000, lambda: host.send_user("Go on"), holds=True)
     other = host.ctx.after(5000, lambda: None)
@@ -67,8 +67,8 @@ async def test_a_timer_that_is_forgotten_holds_no_more() -> None:
     assert host.transcript.messages() == []
 
 
-async def test_what_an_extension_says_at_the_end_is_said_at_once() -> None:
-    """It needs no turn, so nobody waits for one."""
+async def test_a_message_of_an_extension_at_the_end_is_added_at_once() -> None:
+    """It needs no turn."""
     host, _ = host_with(Script("one"))
     said = CustomMessage("notice", "That was it.", display=True)
     extend(host, lambda api: api.on(AgentEnd, lambda *_: api.send_message(said)))
@@ -79,7 +79,7 @@ async def test_what_an_extension_says_at_the_end_is_said_at_once() -> None:
     assert [message["role"] for message in messages.said_in(host.transcript)] == ["user", "assistant", "custom"]
 
 
-async def test_what_is_queued_at_the_end_is_answered_before_the_agent_settles() -> None:
+async def test_messages_queued_at_the_end_are_answered_before_the_agent_settles() -> None:
     host, told = host_with(Script("one", "two"))
 
     left = ["More", "And more"]
@@ -100,8 +100,8 @@ async def test_what_is_queued_at_the_end_is_answered_before_the_agent_settles() 
     assert "auto_retry_end" not in {event["type"] for event in told}
 
 
-async def test_an_abort_in_the_middle_of_a_tool_is_the_last_thing_the_model_says() -> None:
-    """Whoever asks how the agent stopped finds out that it was stopped."""
+async def test_a_run_aborted_during_a_tool_ends_with_an_aborted_message() -> None:
+    """The last message shows that the run was aborted."""
 
     async def hang(_params: Any, signal: AbortSignal, _update: Any) -> ToolResult:
         stopped = asyncio.Event()

@@ -1,4 +1,4 @@
-"""The conversation of a session, as pi keeps it."""
+"""The transcript of a conversation in pi's format."""
 
 import itertools
 
@@ -12,7 +12,7 @@ from tildone.stores.pi.session_file import format_timestamp, header
 
 
 def transcript(*entries: Json) -> tuple[Transcript, list[Json]]:
-    """A conversation, and what it writes down."""
+    """Return a transcript and the records that it writes."""
     written: list[Json] = []
     ids = itertools.count()
     made = Transcript(
@@ -25,8 +25,8 @@ def said(text: str) -> Json:
     return {"role": "user", "content": text}
 
 
-def test_an_entry_hangs_under_the_leaf_and_becomes_the_leaf() -> None:
-    """And is written down as it is."""
+def test_a_new_entry_is_a_child_of_the_leaf_and_becomes_the_leaf() -> None:
+    """It is written unchanged."""
     kept, written = transcript()
 
     add(kept, "message", message=said("a"))
@@ -39,7 +39,7 @@ def test_an_entry_hangs_under_the_leaf_and_becomes_the_leaf() -> None:
 
 
 def test_an_id_is_used_once() -> None:
-    """Chance may give one again."""
+    """Random ids may repeat."""
     ids = iter(["a", "a", "a", "b"])
     kept = Transcript(header("s", "/p", 0), now=lambda: 1, new_id=lambda: next(ids))
 
@@ -49,8 +49,8 @@ def test_an_id_is_used_once() -> None:
     assert len(kept.entries) == 2
 
 
-def test_what_cannot_be_written_is_not_gone_on_from() -> None:
-    """It would be missing from the file, and all that follows would hang under nothing."""
+def test_an_entry_that_cannot_be_written_is_not_added() -> None:
+    """It would be missing from the file, and later entries would have no parent."""
     written: list[Json] = []
     ids = itertools.count()
 
@@ -68,8 +68,8 @@ def test_what_cannot_be_written_is_not_gone_on_from() -> None:
     assert [(entry["id"], entry["parentId"]) for entry in written] == [("e0", None), ("e2", "e0")]
 
 
-def test_moving_the_leaf_begins_a_branch() -> None:
-    """The other one is still there."""
+def test_moving_the_leaf_starts_a_branch() -> None:
+    """The other branch remains."""
     kept, _ = transcript()
     for text in "abc":
         add(kept, "message", message=said(text))
@@ -85,8 +85,8 @@ def test_moving_the_leaf_begins_a_branch() -> None:
         kept.move("nowhere")
 
 
-def test_only_what_a_model_may_read_is_a_message() -> None:
-    """Custom messages are, with the moment of their entry; custom entries, labels and the system prompt are not."""
+def test_only_entries_for_models_become_messages() -> None:
+    """Custom messages do, with the entry's timestamp; custom entries, labels and the system prompt do not."""
     kept, _ = transcript()
     add(kept, "message", message={"role": "system", "content": "s"})
     add(kept, "message", message=said("a"))
@@ -102,8 +102,8 @@ def test_only_what_a_model_may_read_is_a_message() -> None:
     ]
 
 
-def test_a_compaction_stands_for_what_came_before_what_it_kept() -> None:
-    """The newest one counts; one that kept nothing stands alone."""
+def test_a_compaction_replaces_the_entries_before_those_it_kept() -> None:
+    """The newest compaction counts, even if it kept no entries."""
     kept, _ = transcript()
     for text in "abc":
         add(kept, "message", message=said(text))
@@ -119,8 +119,8 @@ def test_a_compaction_stands_for_what_came_before_what_it_kept() -> None:
     assert [message["summary"] for message in said_in(kept)] == ["all"]
 
 
-def test_an_edit_of_the_context_replaces_or_hides_what_was_said() -> None:
-    """The entry itself stays as it was; an edit that makes no sense changes nothing."""
+def test_a_context_edit_replaces_or_hides_a_message() -> None:
+    """The entry itself is unchanged; an invalid edit has no effect."""
     kept, _ = transcript()
     for text in "abc":
         add(kept, "message", message=said(text))
@@ -133,7 +133,7 @@ def test_an_edit_of_the_context_replaces_or_hides_what_was_said() -> None:
 
 
 def test_an_edited_answer_is_a_list_of_blocks() -> None:
-    """As answers and results always are."""
+    """Answers and results always are lists of blocks."""
     kept, _ = transcript()
     add(kept, "message", message={"role": "assistant", "content": []})
     add(kept, "context_edit", targetId="e0", replacement={"content": "short"})
@@ -143,8 +143,8 @@ def test_an_edited_answer_is_a_list_of_blocks() -> None:
     assert answer["content"] == [{"type": "text", "text": "short"}]
 
 
-def test_what_a_file_has_lost_is_empty() -> None:
-    """Content that is null, a moment that cannot be read, a summary of nothing."""
+def test_missing_data_is_empty() -> None:
+    """Null content, an invalid timestamp, an empty summary."""
     kept, _ = transcript()
     add(kept, "message", message={"role": "user", "content": None})
     hint = {"type": "custom_message", "customType": "hint", "content": "h", "display": False}
@@ -157,8 +157,8 @@ def test_what_a_file_has_lost_is_empty() -> None:
     ]
 
 
-def test_the_newest_name_is_the_sessions_name() -> None:
-    """None until somebody gives it one, and again when it is taken away."""
+def test_the_newest_name_is_the_name_of_the_conversation() -> None:
+    """It is None before the first name and after an empty one."""
     kept, _ = transcript()
     names = [kept.name]
 
@@ -169,7 +169,7 @@ def test_the_newest_name_is_the_sessions_name() -> None:
     assert names == [None, "first", "second", None]
 
 
-def test_moments_are_written_as_pi_writes_them() -> None:
+def test_timestamps_have_the_format_of_pi() -> None:
     """Milliseconds, and a Z."""
     assert format_timestamp(1794703543432) == "2026-11-15T00:45:43.432Z"
     assert header("s", "/p", 0, "/q.jsonl")["parentSession"] == "/q.jsonl"

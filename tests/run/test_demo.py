@@ -1,4 +1,4 @@
-"""The first command of the README does what it says."""
+"""The first command of the README works."""
 
 import pytest
 

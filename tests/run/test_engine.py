@@ -1,4 +1,4 @@
-"""An agent that stops early is told to go on, and one that never gets anywhere is let go; seen from outside."""
+"""An agent that stops early is continued, and the bounds end an agent without progress."""
 
 import json
 
@@ -15,20 +15,20 @@ NOTICE = "Remaining todos were not completed. Take over manually."
 
 
 def nudges(server: ModelServer) -> int:
-    """How often the model was told to go on."""
+    """Return how often the model was continued."""
     told = [json.dumps(asked.messages[-1]) for asked in server.requests] + [json.dumps(server.requests[-1].messages)]
     return told[-1].count("There are still incomplete todos.")
 
 
 def run(person: Person, *options: str, script: tuple[Turn, ...], **environ: str) -> tuple[Answer, ModelServer]:
-    """A run of a model that answers from a script."""
+    """Run a model that answers from a script."""
     with ModelServer(*script) as server:
         return person.run("run", "Go", "--model", CHAT, *options, **provider_environment(server), **environ), server
 
 
 @pytest.mark.parametrize("mode", ["terminal", "print"])
-def test_a_model_that_never_progresses_is_nudged_twenty_times_and_let_go(person: Person, mode: str) -> None:
-    """Print mode waits through every countdown, too."""
+def test_a_model_without_progress_is_nudged_twenty_times(person: Person, mode: str) -> None:
+    """Print mode also waits for every countdown."""
     answer, server = run(person, "--mode", mode, script=(WRITE, STOPS))
 
     assert nudges(server) == 20
@@ -40,15 +40,15 @@ def test_a_model_that_never_progresses_is_nudged_twenty_times_and_let_go(person:
         assert (answer.out, answer.err) == ("I stop here.\n", "tildone: 2 of 2 tasks left open\n")
 
 
-def test_how_often_is_for_the_person_to_say(person: Person) -> None:
+def test_the_number_of_nudges_is_a_setting(person: Person) -> None:
     answer, server = run(person, "--max-nudges", "2", script=(WRITE, STOPS))
 
     assert (answer.code, nudges(server)) == (1, 2)
     assert "Auto-continue limit reached (2 iterations)." in answer.out
 
 
-def test_a_model_that_only_toggles_is_ended_by_the_second_bound(person: Person) -> None:
-    """Every call changes the plan, and nothing ever gets done."""
+def test_a_model_that_only_toggles_is_ended_by_the_drift_bound(person: Person) -> None:
+    """Every call changes the plan, but no task is completed."""
     toggle = [
         turn
         for _ in range(70)
@@ -66,8 +66,8 @@ def test_a_model_that_only_toggles_is_ended_by_the_second_bound(person: Person) 
     assert nudges(server) == 60
 
 
-def test_a_model_that_stops_half_way_is_brought_to_the_end(person: Person) -> None:
-    """The program waits for the end of the countdown, in which nothing runs."""
+def test_a_model_that_stops_early_is_continued_until_the_plan_is_done(person: Person) -> None:
+    """The program waits for the countdown, while no turn is running."""
     script: tuple[Turn, ...] = (
         WRITE,
         {"text": "Enough for today."},
@@ -80,7 +80,7 @@ def test_a_model_that_stops_half_way_is_brought_to_the_end(person: Person) -> No
     assert nudges(server) == 1
 
 
-def test_a_finished_list_never_complains(person: Person) -> None:
+def test_a_finished_plan_is_not_continued(person: Person) -> None:
     complete: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
     answer, server = run(person, "--max-nudges", "0", script=(WRITE, complete, {"text": "Done."}))
 
@@ -106,8 +106,8 @@ def test_phases_remind_a_few_times(person: Person) -> None:
     assert "✗ 2 of 2 tasks left open\n" in answer.out
 
 
-def test_a_denied_command_is_told_to_the_model_and_how_to_allow_it(person: Person) -> None:
-    """The person reads it as well."""
+def test_a_denied_command_is_reported_with_the_flag_that_allows_it(person: Person) -> None:
+    """It is also shown to the person."""
     call: Turn = {"tool": "bash", "args": {"command": "rm -rf build"}}
     answer, server = run(person, script=(call, {"text": "Then not."}))
 
@@ -117,7 +117,7 @@ def test_a_denied_command_is_told_to_the_model_and_how_to_allow_it(person: Perso
     assert answer.code == 0
 
 
-def test_what_is_allowed_runs(person: Person) -> None:
+def test_an_allowed_command_runs(person: Person) -> None:
     call: Turn = {"tool": "bash", "args": {"command": "echo ran > proof"}}
     answer, _ = run(person, *ALLOW_ALL, script=(call, {"text": "There."}))
 

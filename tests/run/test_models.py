@@ -46,8 +46,8 @@ def test_a_model_works_through_a_task_with_the_tools(person: Person, spec: str) 
 
 
 @both_formats
-def test_an_error_ends_the_run_and_is_told(person: Person, spec: str) -> None:
-    """A key that is not accepted will not be accepted next time."""
+def test_an_error_ends_the_run_and_is_reported(person: Person, spec: str) -> None:
+    """An invalid key is not a transient failure."""
     with ModelServer(WRITE, {"error": 401, "message": "no such key"}) as server:
         answer = person.run("run", "Go", "--model", spec, "--mode", "print", **provider_environment(server))
 
@@ -57,7 +57,7 @@ def test_an_error_ends_the_run_and_is_told(person: Person, spec: str) -> None:
 
 
 @both_formats
-def test_a_rate_limit_is_waited_for(person: Person, spec: str) -> None:
+def test_a_rate_limited_request_is_retried(person: Person, spec: str) -> None:
     with ModelServer({"error": 429, "retry_after": 0, "message": "slow down"}, {"text": "Here I am."}) as server:
         answer = person.run("run", "Go", "--model", spec, **provider_environment(server))
 
@@ -67,7 +67,7 @@ def test_a_rate_limit_is_waited_for(person: Person, spec: str) -> None:
 
 
 @both_formats
-def test_a_cut_connection_is_made_again(person: Person, spec: str) -> None:
+def test_a_broken_request_is_retried(person: Person, spec: str) -> None:
     with ModelServer({"text": "This is only half of", "cut": 3}, {"text": "The whole answer."}) as server:
         answer = person.run("run", "Go", "--model", spec, "--mode", "print", **provider_environment(server))
 
@@ -87,7 +87,7 @@ def test_a_model_is_named_by_the_environment_or_the_project(person: Person) -> N
     assert [asked.path for asked in server.requests] == ["/v1/chat/completions", "/v1/messages"]
 
 
-def test_a_model_is_told_the_plan_of_a_file(person: Person) -> None:
+def test_a_plan_file_is_sent_to_the_model(person: Person) -> None:
     """A plan that only a model understands needs no commands."""
     name = write_plan(person, "# Research\n- [ ] Think about it\n")
     with ModelServer({"text": "I thought."}) as server:
@@ -107,7 +107,7 @@ def test_a_task_is_read_from_standard_input(person: Person) -> None:
     assert "Do this,\\nand that" in json.dumps(server.requests[0].messages)
 
 
-def test_a_model_without_a_key_is_told_what_to_set(person: Person) -> None:
+def test_a_missing_key_names_the_variable_to_set(person: Person) -> None:
     answer = person.run("run", "Go", "--model", "anthropic:claude-sonnet-5-5", ANTHROPIC_API_KEY="")
 
     assert (answer.code, conversation_files(person)) == (2, [])
@@ -124,7 +124,7 @@ def test_without_builtin_tools_a_model_has_only_the_plan(person: Person) -> None
     assert offered == ["write_todos", "list_todos", "edit_todos"]
 
 
-def test_usage_is_kept_in_the_session(person: Person) -> None:
+def test_usage_is_stored_in_the_conversation(person: Person) -> None:
     with ModelServer({"text": "Done."}) as server:
         person.says("run", "Go", "--model", CHAT, "--mode", "print", **provider_environment(server))
 

@@ -25,7 +25,7 @@ every_dialect = pytest.mark.parametrize("dialect", list(DIALECTS))
 
 @every_dialect
 @pytest.mark.slow
-def test_the_example_runs_anywhere_and_its_log_tells_it(person: Person, dialect: str) -> None:
+def test_the_example_runs_and_its_log_shows_it(person: Person, dialect: str) -> None:
     shutil.copytree(ROOT / "examples", person.folder / "examples")
 
     out = person.says("run", "examples/hello.md", *ALLOW_ALL, "--dialect", dialect, "--session", "hello")
@@ -41,7 +41,7 @@ def test_the_example_runs_anywhere_and_its_log_tells_it(person: Person, dialect:
 
 
 def test_a_run_in_a_pipe_is_plain_lines(person: Person) -> None:
-    """Of a plan that was shown before, only what is new in it is told again."""
+    """A plan that was shown before is shown again only where it changed."""
     name = write_plan(person, "- [ ] Say hello: `echo hello`\n- [x] Be there\n")
 
     out = person.says("run", name, *ALLOW_ALL, "--session", "s")
@@ -69,7 +69,7 @@ def test_a_run_in_a_pipe_is_plain_lines(person: Person) -> None:
 
 @every_dialect
 def test_a_command_that_fails_stops_the_run_and_continue_finishes_it(person: Person, dialect: str) -> None:
-    """What was done is not done again, what failed is tried again, and the rest follows."""
+    """Completed tasks are not repeated, the failed one is retried, and the others follow."""
     name = write_plan(person, THREE)
     write_plan(person, "echo broken; exit 3\n", "second.sh")
 
@@ -91,8 +91,8 @@ def test_a_command_that_fails_stops_the_run_and_continue_finishes_it(person: Per
     assert statuses(person, session).strip("✓") == ""
 
 
-def test_a_plan_that_grew_is_gone_on_with(person: Person) -> None:
-    """Tasks are known by their text: a new one is done, old ones are not done again."""
+def test_a_plan_with_new_tasks_is_continued(person: Person) -> None:
+    """Tasks are identified by their text: new ones are run, completed ones are not repeated."""
     name = write_plan(person, "- [ ] A: `echo a >> done`\n- [ ] B: `false`\n")
     person.run("run", name, *ALLOW_ALL)
     write_plan(person, "- [ ] Before: `echo before >> done`\n- [ ] A: `echo a >> done`\n- [ ] B: `echo b >> done`\n")
@@ -102,7 +102,7 @@ def test_a_plan_that_grew_is_gone_on_with(person: Person) -> None:
     assert (person.folder / "done").read_text(encoding="utf-8") == "a\nbefore\nb\n"
 
 
-def test_ticked_tasks_are_ticked_off_and_not_done(person: Person) -> None:
+def test_tasks_that_are_already_checked_are_not_run(person: Person) -> None:
     name = write_plan(person, "- [x] Old: `touch old`\n- [-] Never mind\n- [ ] New: `touch new`\n")
 
     out = person.says("run", name, *ALLOW_ALL, "--session", "s")
@@ -137,7 +137,7 @@ def test_a_plan_that_cannot_be_run_names_every_line(person: Person) -> None:
     assert conversation_files(person) == []
 
 
-def test_without_permission_a_headless_run_says_how_to_give_it(person: Person) -> None:
+def test_without_permission_a_headless_run_names_the_flag_that_gives_it(person: Person) -> None:
     name = write_plan(person, "- [ ] Look: `ls -l | wc -l`\n- [ ] Rest: `true`\n")
 
     answer = person.run("run", name, "--session", "s")
@@ -147,7 +147,7 @@ def test_without_permission_a_headless_run_says_how_to_give_it(person: Person) -
     assert statuses(person, "s") == "●–"
 
 
-def test_patterns_allow_what_they_name_and_nothing_else(person: Person) -> None:
+def test_patterns_allow_only_matching_commands(person: Person) -> None:
     name = write_plan(person, "- [ ] Look: `ls | wc -l`\n- [ ] Write: `touch new`\n")
 
     answer = person.run("run", name, "--allow", "ls", "--allow=wc *", "--session", "s")
@@ -163,7 +163,7 @@ def test_print_mode_prints_the_last_answer_and_nothing_else(person: Person) -> N
     assert person.says("run", name, *ALLOW_ALL, "--mode", "print") == "All 2 tasks are done.\n"
 
 
-def test_print_mode_says_on_standard_error_why_it_failed(person: Person) -> None:
+def test_print_mode_reports_failure_on_standard_error(person: Person) -> None:
     name = write_plan(person, "- [ ] A: `exit 7`\n")
 
     answer = person.run("run", name, *ALLOW_ALL, "--mode", "print")
@@ -188,7 +188,7 @@ def test_json_mode_is_the_header_and_every_event(person: Person) -> None:
     }
 
 
-def test_a_limit_of_the_dialect_is_told_as_the_tool_tells_it(person: Person) -> None:
+def test_a_limit_of_the_dialect_is_reported_in_the_words_of_the_tool(person: Person) -> None:
     """The declared list holds ten items."""
     name = write_plan(person, "".join(f"- [ ] Task {number}: `true`\n" for number in range(11)))
 
@@ -217,7 +217,7 @@ def test_a_limit_of_the_dialect_is_told_as_the_tool_tells_it(person: Person) -> 
         (("run", "--model", "openai-chat:x"), "what is to be done? Nobody can type here"),
     ],
 )
-def test_what_makes_no_sense_is_said(person: Person, argv: tuple[str, ...], complaint: str) -> None:
+def test_invalid_arguments_are_usage_errors(person: Person, argv: tuple[str, ...], complaint: str) -> None:
     write_plan(person, "- [ ] A: `true`\n")
 
     answer = person.run(*argv, OPENAI_API_KEY="none")

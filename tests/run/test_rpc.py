@@ -1,4 +1,4 @@
-"""The RPC mode as it is started: nothing but records, and a clean end when the client hangs up."""
+"""The RPC mode: writes only records, and ends cleanly when the client disconnects."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from tests.cli.person import PROGRAM, Person
 from tests.run.run_workspace import ALLOW_ALL, json_lines, write_plan
 
 
-def test_a_client_that_only_asks_is_answered(person: Person) -> None:
+def test_requests_without_a_prompt_are_answered(person: Person) -> None:
     name = write_plan(person, "- [ ] A: `true`\n")
 
     told = json_lines(person.says("run", name, "--mode", "rpc", *ALLOW_ALL, given='{"id": "1", "type": "get_state"}\n'))
@@ -19,7 +19,7 @@ def test_a_client_that_only_asks_is_answered(person: Person) -> None:
     assert state["data"]["model"] == {"id": "shell", "provider": "tildone", "api": "shell"}
 
 
-def test_a_plan_is_worked_through_when_the_client_says_so(person: Person) -> None:
+def test_a_plan_is_run_on_request_of_the_client(person: Person) -> None:
     name = write_plan(person, "- [ ] A: `echo a`\n")
     process = subprocess.Popen(
         [PROGRAM, "run", name, "--mode", "rpc", *ALLOW_ALL],
@@ -50,7 +50,7 @@ def test_a_plan_is_worked_through_when_the_client_says_so(person: Person) -> Non
 
 
 @pytest.mark.parametrize("script", ["tildone run plan.md --mode rpc <&-", "tildone run plan.md --mode rpc </dev/null"])
-def test_without_a_client_it_ends(person: Person, script: str) -> None:
+def test_the_process_ends_when_the_client_disconnects(person: Person, script: str) -> None:
     write_plan(person, "- [ ] A: `true`\n")
 
     answer = person.shell(script)

@@ -1,4 +1,4 @@
-"""Conversations are kept where they are looked for, gone on with, forked, or not kept at all."""
+"""Conversations are stored, continued and forked, or not stored at all."""
 
 import shutil
 
@@ -19,8 +19,8 @@ from tildone.config import folder_name
 FAILS = "- [ ] A: `true`\n- [ ] B: `test -e ready`\n"
 
 
-def test_conversations_are_kept_by_working_folder(person: Person) -> None:
-    """As pi names them, so that both find them again."""
+def test_conversations_are_stored_by_working_folder(person: Person) -> None:
+    """The names are those of pi, so that both programs find them."""
     person.says("run", write_plan(person, "- [ ] A: `true`\n"), *ALLOW_ALL)
 
     [file] = conversation_files(person)
@@ -39,11 +39,11 @@ def test_conversations_are_kept_by_working_folder(person: Person) -> None:
         (r"\\srv\x", "---srv-x--"),
     ],
 )
-def test_a_folder_is_named_like_its_path(folder: str, name: str) -> None:
+def test_a_folder_is_named_after_its_path(folder: str, name: str) -> None:
     assert folder_name(folder) == name
 
 
-def test_a_folder_for_conversations_is_used_as_it_is(person: Person) -> None:
+def test_the_folder_for_conversations_is_used_unchanged(person: Person) -> None:
     name = write_plan(person, "- [ ] A: `true`\n")
 
     person.says("run", name, *ALLOW_ALL, "--session-dir", "here")
@@ -52,8 +52,8 @@ def test_a_folder_for_conversations_is_used_as_it_is(person: Person) -> None:
     assert [len(list((person.folder / folder).glob("*.jsonl"))) for folder in ("here", "there")] == [1, 1]
 
 
-def test_a_session_of_a_name_is_begun_and_gone_on_with(person: Person) -> None:
-    """The same name, whole: a part of it is another session."""
+def test_a_named_session_is_created_and_continued(person: Person) -> None:
+    """Only the complete name refers to the session."""
     name = write_plan(person, FAILS)
     codes = [person.run("run", name, *ALLOW_ALL, "--session", session).code for session in ("a_demo", "demo")]
     write_plan(person, "", "ready")
@@ -88,14 +88,14 @@ def test_a_conversation_is_resumed_by_id_or_file(person: Person, by: str) -> Non
         (("--session", "../elsewhere"), "no session file ../elsewhere"),
     ],
 )
-def test_what_is_not_there_is_not_found(person: Person, options: tuple[str, ...], complaint: str) -> None:
+def test_a_missing_conversation_is_an_error(person: Person, options: tuple[str, ...], complaint: str) -> None:
     answer = person.run("run", write_plan(person, "- [ ] A: `true`\n"), *ALLOW_ALL, *options)
 
     assert answer.code == 4
     assert complaint in answer.err
 
 
-def test_a_run_that_keeps_nothing_leaves_nothing(person: Person) -> None:
+def test_a_run_without_a_session_stores_nothing(person: Person) -> None:
     name = write_plan(person, "- [ ] A: `true`\n")
 
     out = person.says("run", name, *ALLOW_ALL, "--no-session")
@@ -121,8 +121,8 @@ def test_a_conversation_keeps_its_dialect(person: Person) -> None:
 
 
 @pytest.mark.slow
-def test_a_fork_goes_another_way_from_a_message(person: Person) -> None:
-    """What was said before it is kept, and what it said is said again unless something else is."""
+def test_a_fork_continues_from_a_message(person: Person) -> None:
+    """Earlier messages are kept; the message itself is sent again unless there is another prompt."""
     with ModelServer({"text": "One."}, {"text": "Two."}, {"text": "Three."}, {"text": "Four."}) as server:
         model = ("--model", CHAT, "--mode", "print")
         person.says("run", "First", *model, **provider_environment(server))
@@ -158,7 +158,7 @@ def test_a_plan_is_read_and_changed_from_another_terminal(person: Person) -> Non
     assert "s\n" in person.says("sessions")
 
 
-def test_a_moved_folder_has_conversations_of_its_own(person: Person) -> None:
+def test_a_copied_folder_has_conversations_of_its_own(person: Person) -> None:
     name = write_plan(person, FAILS)
     person.run("run", name, *ALLOW_ALL)
     other = person.folder.with_name("other")

@@ -1,4 +1,4 @@
-"""What a person can settle about runs: in files, in the environment, by flags."""
+"""The settings of runs: in files, in the environment and as flags."""
 
 from pathlib import Path
 
@@ -16,14 +16,14 @@ def settled(folder: Path, toml: str = "", flags: dict[str, str] | None = None, *
     return load(flags or {}, homes | environ, str(folder))
 
 
-def test_everything_about_runs_has_a_usual_value(tmp_path: Path) -> None:
+def test_every_run_setting_has_a_default(tmp_path: Path) -> None:
     settings = settled(tmp_path)
 
     assert (settings.model, settings.max_nudges, settings.countdown, settings.phases) == (None, None, 3, ())
     assert Path(settings.session_dir).parent == tmp_path / "data" / "tildone" / "sessions"
 
 
-def test_numbers_are_numbers_in_files_and_words_elsewhere(tmp_path: Path) -> None:
+def test_numbers_are_read_from_files_environment_and_flags(tmp_path: Path) -> None:
     toml = "countdown = 5\nmax_nudges = 7\n"
 
     said = [
@@ -36,24 +36,24 @@ def test_numbers_are_numbers_in_files_and_words_elsewhere(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("held", ['"3"', "-1", "true", "2.5"])
-def test_what_is_no_number_is_refused(tmp_path: Path, held: str) -> None:
+def test_a_value_that_is_not_a_number_is_refused(tmp_path: Path, held: str) -> None:
     with pytest.raises(UsageError, match="countdown must be a whole number, 0 or more"):
         settled(tmp_path, f"countdown = {held}\n")
 
 
 @pytest.mark.parametrize("said", ["three", "-1", "1.5"])
-def test_words_that_are_no_number_are_refused(tmp_path: Path, said: str) -> None:
+def test_text_that_is_not_a_number_is_refused(tmp_path: Path, said: str) -> None:
     with pytest.raises(UsageError, match=f"countdown must be a whole number, 0 or more, not '{said}'"):
         settled(tmp_path, TILDONE_COUNTDOWN=said)
 
 
-def test_a_folder_is_seen_from_where_it_was_said(tmp_path: Path) -> None:
+def test_a_relative_folder_is_resolved_where_it_was_set(tmp_path: Path) -> None:
     said = [settled(tmp_path, 'session_dir = "kept"\n'), settled(tmp_path, TILDONE_SESSION_DIR="here")]
 
     assert [settings.session_dir for settings in said] == [str(tmp_path / "kept"), str(tmp_path / "here")]
 
 
-def test_settings_of_the_phases_stand_in_files_under_their_own_names(tmp_path: Path) -> None:
+def test_phased_settings_have_their_own_names_in_files(tmp_path: Path) -> None:
     settings = settled(tmp_path, '"todo.reminders.max" = 5\n"todo.enabled" = true\n')
 
     assert settings.phases == (("todo.enabled", True), ("todo.reminders.max", 5))

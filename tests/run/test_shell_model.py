@@ -1,4 +1,4 @@
-"""The model that is none: what it reads in a plan, and how it goes on from any point of a conversation."""
+"""The shell driver: parses a plan, and continues from any point of a conversation."""
 
 import asyncio
 from typing import Any
@@ -28,7 +28,7 @@ INDEXED = ("write_todos", "list_todos", "edit_todos", "bash")
         ("No command: `here` it is not", "No command: `here` it is not", ()),
     ],
 )
-def test_a_command_stands_in_backticks_at_the_end(line: str, text: str, commands: tuple[str, ...]) -> None:
+def test_a_command_is_in_backticks_at_the_end(line: str, text: str, commands: tuple[str, ...]) -> None:
     mark = " " if commands else "x"
 
     [job] = read_script(f"- [{mark}] {line}\n", "plan.md").jobs
@@ -36,7 +36,7 @@ def test_a_command_stands_in_backticks_at_the_end(line: str, text: str, commands
     assert (job.text, job.commands) == (text, commands)
 
 
-def test_commands_stand_in_notes_and_other_notes_are_for_people() -> None:
+def test_commands_in_notes_are_run_and_other_notes_ignored() -> None:
     script = read_script("# Build\n- [ ] Make\n  > Slowly.\n  > $ make\n  >\n  > $ make check\n", "plan.md")
 
     assert script.jobs == (Job("Build", "Make", ("make", "make check"), Status.PENDING),)
@@ -48,7 +48,7 @@ def test_a_plan_without_a_task_is_refused(markdown: str) -> None:
         read_script(markdown, "plan.md")
 
 
-def test_lines_are_counted_however_they_end() -> None:
+def test_line_numbers_do_not_depend_on_line_ends() -> None:
     with pytest.raises(UsageError) as refused:
         read_script("# A\r\n- [ ] Fine: `true`\r\n\r\n- [ ] `  `\r\n- [ ] Bad\r\n", "plan.md")
 
@@ -56,7 +56,7 @@ def test_lines_are_counted_however_they_end() -> None:
 
 
 class Talk:
-    """A conversation with the model, in which tools do what the test says."""
+    """A conversation with the shell driver in which the test supplies the tool results."""
 
     def __init__(self, markdown: str, tools: tuple[str, ...] = INDEXED) -> None:
         self.model = ShellModel(read_script(markdown, "plan.md"), lambda: 0)

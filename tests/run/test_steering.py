@@ -16,7 +16,7 @@ STOPS: Turn = {"text": "I stop here.", "repeat": True}
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a named pipe")
 def test_a_run_that_is_stopped_ends_after_the_tool_that_is_running(person: Person) -> None:
-    """It is found by its project, named among the agents at work, and gone from them at the end."""
+    """It is found by its project, listed among the running agents, and removed from the list at the end."""
     os.mkfifo(person.folder / "begun")
     os.mkfifo(person.folder / "gate")
     name = write_plan(person, "- [ ] Wait: `echo > begun; cat gate`\n- [ ] Not any more: `touch proof`\n")
@@ -44,7 +44,7 @@ def test_a_run_that_is_stopped_ends_after_the_tool_that_is_running(person: Perso
 
 
 def test_a_run_that_is_paused_ends_with_its_turn(person: Person) -> None:
-    """It was paused before it began: the model has its turn, and is not told to go on."""
+    """It was paused before it started: the model has one turn and is not continued."""
     person.says("pause", "--session", "s")
 
     with ModelServer(WRITE, STOPS) as server:

@@ -1,4 +1,4 @@
-"""At a real terminal: live rows at the bottom, questions, interruptions, and a way out at any time."""
+"""The terminal mode: the footer, questions, interruptions and leaving."""
 
 import os
 import re
@@ -22,7 +22,7 @@ STOPS: Turn = {"text": "I stop here.", "repeat": True}
 
 
 def screen(shown: str, rows: int = 200, columns: int = 80) -> list[str]:
-    """What a terminal that was sent this shows at the end; as much of one as is made use of."""
+    """Return the final screen of a terminal that received this output; only the used sequences are emulated."""
     lines, row, column = [""], 0, 0
     for part in re.findall(r"\x1b\[[0-?]*[ -/]*[@-~]|\r|\n|[^\x1b\r\n]+", shown):
         if part == "\r":
@@ -46,7 +46,7 @@ def screen(shown: str, rows: int = 200, columns: int = 80) -> list[str]:
 
 
 def at_terminal(person: Person, *argv: str, **environ: str) -> Terminal:
-    """The countdown is as long as people have it; a program that never ends is ended."""
+    """Start a run at a terminal, with the default countdown; a program that does not end is killed."""
     terminal = person.at_terminal("run", *argv, **{"TILDONE_COUNTDOWN": "3", **environ})
     watchdog = threading.Timer(60, terminal.process.kill)
     watchdog.daemon = True
@@ -55,7 +55,7 @@ def at_terminal(person: Person, *argv: str, **environ: str) -> Terminal:
 
 
 def processes(marker: str) -> list[int]:
-    """Every process whose command line holds the marker."""
+    """Return the processes whose command line contains the marker."""
     found = []
     for name in filter(str.isdecimal, os.listdir("/proc")):
         try:
@@ -67,8 +67,8 @@ def processes(marker: str) -> list[int]:
     return found
 
 
-def test_what_is_told_stays_and_what_is_under_way_goes(person: Person) -> None:
-    """At the end nothing is left of the rows at the bottom."""
+def test_finished_lines_stay_and_the_footer_is_erased(person: Person) -> None:
+    """No row of the footer remains at the end."""
     name = write_plan(person, "- [ ] Say hello: `echo hello`\n- [ ] Count: `echo 1; echo 2`\n")
 
     answer = at_terminal(person, name, *ALLOW_ALL, "--session", "s").end()
@@ -95,7 +95,7 @@ def test_output_is_shown_while_a_command_runs(person: Person) -> None:
     assert "  late" in screen(answer.out)
 
 
-def test_a_command_is_asked_for_and_an_answer_may_hold_for_the_session(person: Person) -> None:
+def test_permission_for_a_command_can_be_given_for_the_session(person: Person) -> None:
     name = write_plan(person, "- [ ] One: `echo 1`\n- [ ] Two: `echo 2`\n- [ ] Again: `echo 2`\n- [ ] No: `echo 3`\n")
     terminal = at_terminal(person, name, "--session", "s")
 
@@ -115,7 +115,7 @@ def test_a_command_is_asked_for_and_an_answer_may_hold_for_the_session(person: P
     assert statuses(person, "s") == "✓✓✓●"
 
 
-def test_ctrl_c_in_the_middle_of_a_command_ends_it_and_all_it_started_within_a_second(person: Person) -> None:
+def test_ctrl_c_ends_a_command_and_its_processes_within_a_second(person: Person) -> None:
     marker = f"tildone-{os.getpid()}"
     forks = f"for i in 1 2; do (trap '' HUP; sleep 600; echo {marker}) & done; echo started; sleep 600; echo {marker}"
     name = write_plan(person, f"- [ ] Hang: `{forks}`\n- [ ] Never: `touch never`\n")
@@ -137,8 +137,8 @@ def test_ctrl_c_in_the_middle_of_a_command_ends_it_and_all_it_started_within_a_s
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("mode", ["terminal", "print", "json", "rpc"])
-def test_a_program_that_is_told_to_end_leaves_nothing_running(person: Person, mode: str, number: int) -> None:
-    """Commands have sessions of their own, so nobody else would end them."""
+def test_a_terminated_program_leaves_no_process_running(person: Person, mode: str, number: int) -> None:
+    """Commands have process sessions of their own, so the program must end them."""
     marker = f"tildone-{mode}-{number}-{os.getpid()}"
     name = write_plan(person, f"- [ ] Hang: `touch started; sleep 600; echo {marker}`\n")
     terminal = at_terminal(person, name, *ALLOW_ALL, "--mode", mode)
@@ -155,7 +155,7 @@ def test_a_program_that_is_told_to_end_leaves_nothing_running(person: Person, mo
     assert processes(marker) == []
 
 
-def test_typing_interrupts_the_countdown_and_is_said_instead(person: Person) -> None:
+def test_typing_interrupts_the_countdown_and_is_sent_instead(person: Person) -> None:
     with ModelServer(WRITE, {"text": "I stop here."}, {"text": "You spoke.", "ends": "stop"}) as server:
         terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
         terminal.until(COUNTING)
@@ -178,7 +178,7 @@ def test_typing_interrupts_the_countdown_and_is_said_instead(person: Person) -> 
     assert not any("Auto-continuing" in line for line in when_typed)
 
 
-def test_the_countdown_goes_on_by_itself(person: Person) -> None:
+def test_the_countdown_continues_the_agent(person: Person) -> None:
     complete: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
     with ModelServer(WRITE, {"text": "I stop here."}, complete, {"text": "Done."}) as server:
         answer = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server)).end()
@@ -188,7 +188,7 @@ def test_the_countdown_goes_on_by_itself(person: Person) -> None:
     assert "✓ Done (2 items)" in answer.out
 
 
-def test_what_is_typed_while_a_model_works_is_heard_before_its_next_step(person: Person) -> None:
+def test_a_line_typed_during_a_turn_is_sent_before_the_next_request(person: Person) -> None:
     with ModelServer({"tool": "list_todos", "args": {}, "hold": 1}, {"text": "Heard."}) as server:
         terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
         assert server.held.wait(30)
@@ -213,7 +213,7 @@ def test_escape_closes_a_request_that_hangs(person: Person) -> None:
     assert len(server.requests) == 2
 
 
-def test_without_a_task_the_person_types_and_leaves_when_they_like(person: Person) -> None:
+def test_without_a_task_the_person_types_prompts_until_they_leave(person: Person) -> None:
     with ModelServer({"text": "First answer."}, {"text": "Second answer."}) as server:
         terminal = at_terminal(person, "--model", CHAT, **provider_environment(server))
         terminal.until("say what is to be done")
@@ -269,7 +269,7 @@ def test_narrow_terminals_get_narrow_lines(person: Person, columns: int) -> None
     screen(answer.out, columns=columns)
 
 
-def test_print_mode_shows_how_it_goes_on_standard_error(person: Person) -> None:
+def test_print_mode_shows_progress_on_standard_error(person: Person) -> None:
     name = write_plan(person, "- [ ] A: `echo a`\n")
 
     answer = at_terminal(person, name, *ALLOW_ALL, "--mode", "print").end()
@@ -279,8 +279,8 @@ def test_print_mode_shows_how_it_goes_on_standard_error(person: Person) -> None:
     assert "Bash: echo a" in answer.out
 
 
-def test_an_answer_is_told_once_while_it_streams_and_when_it_is_whole(person: Person) -> None:
-    """Complete lines stay, the line that is being written is at the bottom, and no frame shows one twice."""
+def test_a_streamed_answer_is_shown_once(person: Person) -> None:
+    """Complete lines stay, the current line is at the bottom, and no frame shows a line twice."""
     with ModelServer({"text": "First line.\nSecond line.", "hold": 5}) as server:
         terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
         terminal.until("First line.")
@@ -295,7 +295,7 @@ def test_an_answer_is_told_once_while_it_streams_and_when_it_is_whole(person: Pe
     assert ["❯ Go", "First line.", "Second line."] in [lines[:3] for lines in shown]
 
 
-def test_a_task_that_takes_several_rows_is_told_whole(person: Person) -> None:
+def test_a_task_that_takes_several_rows_is_shown_completely(person: Person) -> None:
     name = write_plan(person, "- [ ] A task with a rather long text that has to be wrapped: `true`\n- [ ] B: `true`\n")
 
     answer = at_terminal(replace(person, columns=30), name, *ALLOW_ALL, "--session", "s").end()

@@ -1,4 +1,4 @@
-"""Keys as a terminal sends them, and the line they make."""
+"""Decoding the keys of a terminal, and editing a line with them."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def typed(*chunks: bytes) -> LineEditor:
         ([b"\x1b[200~\x1b[A\x1b[201~"], [Key("", "\x1b[A")]),
     ],
 )
-def test_bytes_are_read_as_keys(chunks: list[bytes], keys: list[Key]) -> None:
+def test_bytes_are_decoded_as_keys(chunks: list[bytes], keys: list[Key]) -> None:
     decoder = Decoder()
 
     assert [key for chunk in chunks for key in decoder.feed(chunk)] == keys
@@ -57,7 +57,7 @@ def test_bytes_are_read_as_keys(chunks: list[bytes], keys: list[Key]) -> None:
         (b"x\x1bOP", "x", 1),
     ],
 )
-def test_a_line_is_edited_as_everywhere(keys: bytes, text: str, cursor: int) -> None:
+def test_a_line_is_edited_with_the_usual_keys(keys: bytes, text: str, cursor: int) -> None:
     line = typed(keys)
 
     assert (line.text, line.cursor) == (text, cursor)
@@ -74,14 +74,14 @@ def test_a_line_is_edited_as_everywhere(keys: bytes, text: str, cursor: int) -> 
         ("x", 1, "> x", 3),
     ],
 )
-def test_as_much_of_a_line_is_shown_as_fits(text: str, columns: int, shown: str, cursor: int) -> None:
+def test_the_visible_part_of_a_line_fits_the_terminal(text: str, columns: int, shown: str, cursor: int) -> None:
     line = LineEditor()
     line.press(Key("", text))
 
     assert line.visible(columns) == (shown, cursor)
 
 
-def test_what_is_behind_the_cursor_gives_way() -> None:
+def test_text_after_the_cursor_is_cut_first() -> None:
     line = typed(b"abcdef\x01")
 
     assert line.visible(6) == ("> abc", 2)

@@ -48,8 +48,8 @@ def digest(said: str) -> str:
     return found[1]
 
 
-def test_everything_goes_over_to_another_store(person: Person, plans: Path) -> None:
-    """The copy is compared, and how to use it from now on is said."""
+def test_migrate_copies_every_session(person: Person, plans: Path) -> None:
+    """Both stores are compared, and the output says how to use the new one."""
     there = person.folder / "there.db"
 
     said = person.says("migrate", "there.db").splitlines()
@@ -60,8 +60,8 @@ def test_everything_goes_over_to_another_store(person: Person, plans: Path) -> N
     assert everything(there) == everything(plans)
 
 
-def test_a_migration_made_again_brings_what_is_new(person: Person, plans: Path) -> None:
-    """And says the same of what was there."""
+def test_a_repeated_migration_copies_only_what_is_new(person: Person, plans: Path) -> None:
+    """The digest covers all events, old and new."""
     first = person.says("migrate", "there.db")
     again = person.says("migrate", "there.db")
     store = SqliteStore(plans)
@@ -75,8 +75,8 @@ def test_a_migration_made_again_brings_what_is_new(person: Person, plans: Path) 
     assert "2 sessions with 6 events, 1 of them new." in later
 
 
-def test_plans_go_to_session_files_and_back(person: Person, plans: Path) -> None:
-    """Whatever the stores are made of, what is in them is the same."""
+def test_sessions_migrate_to_session_files_and_back(person: Person, plans: Path) -> None:
+    """The content does not depend on the kind of store."""
     there = person.says("migrate", "jsonl:sessions")
 
     back = person.says("migrate", "back.db", "--from", "jsonl:sessions")
@@ -85,7 +85,7 @@ def test_plans_go_to_session_files_and_back(person: Person, plans: Path) -> None
     assert everything(person.folder / "back.db") == everything(plans)
 
 
-def test_a_store_is_not_copied_into_itself_nor_out_of_nothing(person: Person, plans: Path) -> None:
+def test_a_store_is_copied_neither_to_itself_nor_from_a_missing_one(person: Person, plans: Path) -> None:
     answers = [person.run("migrate", "../project/plans.db"), person.run("migrate", "there.db", "--from", "nowhere.db")]
 
     assert [(answer.code, answer.err) for answer in answers] == [
@@ -96,7 +96,7 @@ def test_a_store_is_not_copied_into_itself_nor_out_of_nothing(person: Person, pl
     assert not (person.folder / "there.db").exists()
 
 
-def test_a_store_without_sessions_is_said_to_have_none(person: Person, tmp_path: Path) -> None:
+def test_migrating_an_empty_store_reports_that_it_has_no_sessions(person: Person, tmp_path: Path) -> None:
     SqliteStore(tmp_path / "empty.db").close()
 
     said = person.says("migrate", "there.db", "--from", str(tmp_path / "empty.db"))
@@ -105,7 +105,7 @@ def test_a_store_without_sessions_is_said_to_have_none(person: Person, tmp_path:
 
 
 def test_a_password_is_not_printed(person: Person, plans: Path) -> None:
-    """Neither when something goes wrong nor otherwise."""
+    """Neither in errors nor in other output."""
     del plans
     answer = person.run("migrate", "other://ann:sesame@host/db")
 
@@ -115,8 +115,8 @@ def test_a_password_is_not_printed(person: Person, plans: Path) -> None:
 
 @pytest.mark.slow
 @needs_terminal
-def test_a_migration_that_was_stopped_is_gone_on_with(person: Person, plans: Path) -> None:
-    """It shows how far it is, and Ctrl-C says how to go on; what was copied stays."""
+def test_an_interrupted_migration_can_be_resumed(person: Person, plans: Path) -> None:
+    """Progress is shown; after Ctrl-C, the copied sessions are kept and the output says how to resume."""
     store = SqliteStore(plans)
     events = [planned(str(n), str(n - 1) if n else None, "x" * 200) for n in range(12_000)]
     store.import_events("long", events, SessionHead("11999"))
@@ -136,7 +136,7 @@ def test_a_migration_that_was_stopped_is_gone_on_with(person: Person, plans: Pat
 
 
 def test_a_backup_is_one_plain_file(person: Person, plans: Path) -> None:
-    """For its owner only; it can be read anywhere, and used as a store."""
+    """Only its owner can read it; it works on any machine, and as a store."""
     path = person.folder / "copy.db"
 
     said = person.says("backup", "copy.db")
@@ -150,8 +150,8 @@ def test_a_backup_is_one_plain_file(person: Person, plans: Path) -> None:
     assert everything(path) == everything(plans)
 
 
-def test_backups_are_named_for_the_moment_beside_the_store(person: Person, plans: Path) -> None:
-    """In a folder that nobody else can look into; a folder that is named gets such a file, too."""
+def test_backups_beside_the_store_are_named_after_the_time(person: Person, plans: Path) -> None:
+    """The folder is private. If FILE is a folder, the file in it is named in the same way."""
     (person.folder / "elsewhere").mkdir()
 
     person.says("backup")
@@ -163,8 +163,8 @@ def test_backups_are_named_for_the_moment_beside_the_store(person: Person, plans
     assert (plans.parent / "backups").stat().st_mode & 0o077 == 0
 
 
-def test_a_backup_replaces_a_file_only_when_told_to(person: Person, plans: Path) -> None:
-    """And never the store itself."""
+def test_a_backup_overwrites_a_file_only_with_force(person: Person, plans: Path) -> None:
+    """It never overwrites the store itself."""
     there = person.folder / "there.db"
     there.write_text("precious")
 
@@ -179,7 +179,7 @@ def test_a_backup_replaces_a_file_only_when_told_to(person: Person, plans: Path)
     assert everything(there) == everything(plans)
 
 
-def test_of_a_store_that_is_not_there_no_backup_is_made(person: Person) -> None:
+def test_a_missing_store_is_not_backed_up(person: Person) -> None:
     answers = [
         person.run("backup", "copy.db", "--store", "nowhere.db"),
         person.run("backup", "nowhere/copy.db", "--store", "nowhere.db"),
@@ -192,7 +192,7 @@ def test_of_a_store_that_is_not_there_no_backup_is_made(person: Person) -> None:
 
 
 def test_a_backup_that_fails_leaves_nothing_behind(person: Person, plans: Path) -> None:
-    """Half a backup is worse than none."""
+    """A partial backup would be worse than none."""
     by_hand(plans, "UPDATE events SET body = '{' WHERE id = 'y'")
 
     answer = person.run("backup", "copy.db")
@@ -202,8 +202,8 @@ def test_a_backup_that_fails_leaves_nothing_behind(person: Person, plans: Path) 
     assert sorted(os.listdir(person.folder)) == [".git", "plans.db"]
 
 
-def test_a_backup_put_back_loses_nothing(person: Person, plans: Path) -> None:
-    """Each session stands where it stood, what came after is another branch, and other sessions stay as they are."""
+def test_restore_loses_nothing(person: Person, plans: Path) -> None:
+    """Sessions return to their state in the backup; later changes are on another branch; others are unchanged."""
     person.says("backup", "copy.db")
     store = SqliteStore(plans)
     chain(store, "one", "after")
@@ -220,8 +220,8 @@ def test_a_backup_put_back_loses_nothing(person: Person, plans: Path) -> None:
     assert said.endswith("1 session moved; the former state is on another branch: tildone log --all\n  one\n")
 
 
-def test_what_was_lost_is_there_again(person: Person, plans: Path) -> None:
-    """A session that was pruned, and a store that was deleted."""
+def test_restore_recreates_lost_sessions(person: Person, plans: Path) -> None:
+    """After a session was pruned, and after the store was deleted."""
     person.says("backup", "copy.db")
     before = everything(plans)
     plans.unlink()
@@ -234,7 +234,7 @@ def test_what_was_lost_is_there_again(person: Person, plans: Path) -> None:
     assert again == "Nothing changed: the store has everything in the backup.\n"
 
 
-def test_one_session_can_be_put_back_alone(person: Person, plans: Path) -> None:
+def test_one_session_can_be_restored_alone(person: Person, plans: Path) -> None:
     person.says("backup", "copy.db")
     plans.unlink()
 
@@ -245,8 +245,8 @@ def test_one_session_can_be_put_back_alone(person: Person, plans: Path) -> None:
     assert (unknown.code, unknown.err) == (4, "tildone: there is no session 'three' to copy\n")
 
 
-def test_what_would_be_put_back_can_be_known_before(person: Person, plans: Path) -> None:
-    """Nothing is changed by asking, and no store is made."""
+def test_a_dry_run_shows_what_would_be_restored(person: Person, plans: Path) -> None:
+    """It changes nothing and creates no store."""
     person.says("backup", "copy.db")
     same = person.says("restore", "copy.db", "--dry-run")
     store = SqliteStore(plans)
@@ -277,8 +277,8 @@ def test_what_would_be_put_back_can_be_known_before(person: Person, plans: Path)
         pytest.param(lambda path: by_hand(path, "DROP TABLE sessions"), id="a part of it is missing"),
     ],
 )
-def test_a_damaged_store_is_moved_aside(person: Person, plans: Path, damage: object) -> None:
-    """It is kept, and that is said; a new one begins with what is in the backup."""
+def test_a_damaged_store_is_renamed(person: Person, plans: Path, damage: object) -> None:
+    """It is kept and its new name is printed; a new store is created from the backup."""
     person.says("backup", "copy.db")
     before = everything(plans)
     assert callable(damage)
@@ -299,8 +299,8 @@ def test_a_damaged_store_is_moved_aside(person: Person, plans: Path, damage: obj
     assert everything(plans) == before
 
 
-def test_a_database_of_somebody_else_is_not_moved(person: Person, plans: Path) -> None:
-    """A store that is named wrongly is no reason to touch what is there."""
+def test_a_foreign_database_is_not_renamed(person: Person, plans: Path) -> None:
+    """The address of the store may be a mistake."""
     person.says("backup", "copy.db")
     by_hand(person.folder / "theirs.db", "CREATE TABLE theirs (x)")
     before = (person.folder / "theirs.db").read_bytes()
@@ -321,8 +321,10 @@ def test_a_database_of_somebody_else_is_not_moved(person: Person, plans: Path) -
         ("broken.db", 5, "{path} is damaged: event 'y' of session 'two' does not match its checksum"),
     ],
 )
-def test_what_is_no_backup_is_not_put_back(person: Person, plans: Path, name: str, code: int, why: str) -> None:
-    """It is looked through before anything is done."""
+def test_a_file_that_is_not_a_backup_is_not_restored(
+    person: Person, plans: Path, name: str, code: int, why: str
+) -> None:
+    """The file is verified before the store is changed."""
     (person.folder / "text.db").write_text("Dear diary,\n" * 1000)
     person.says("backup", "broken.db")
     by_hand(person.folder / "broken.db", 'UPDATE events SET body = replace(body, \'"text":"y"\', \'"text":"z"\')')
@@ -334,8 +336,8 @@ def test_what_is_no_backup_is_not_put_back(person: Person, plans: Path, name: st
     assert everything(plans) == before
 
 
-def test_a_backup_of_an_older_tildone_is_put_back(person: Person, plans: Path, tmp_path: Path) -> None:
-    """And stays as it is."""
+def test_a_backup_of_an_older_tildone_is_restored(person: Person, plans: Path, tmp_path: Path) -> None:
+    """The backup itself is not migrated."""
     old = tmp_path / "old.db"
     shutil.copyfile(plans, tmp_path / "new.db")
     by_hand(old, migrations()[0])
@@ -356,8 +358,8 @@ def test_a_backup_of_an_older_tildone_is_put_back(person: Person, plans: Path, t
     assert old.read_bytes() == before
 
 
-def test_an_agent_at_work_goes_on_where_the_backup_stood(person: Person, plans: Path) -> None:
-    """It is told that the head moved, thinks again, and nothing that it wrote is lost."""
+def test_an_active_agent_continues_from_the_restored_state(person: Person, plans: Path) -> None:
+    """Its write fails because the head moved, and is retried; nothing that it wrote is lost."""
     person.says("backup", "copy.db")
     agent = SqliteStore(plans)
     chain(agent, "two", "z")
@@ -373,8 +375,8 @@ def test_an_agent_at_work_goes_on_where_the_backup_stood(person: Person, plans: 
 
 @pytest.mark.slow
 @needs_terminal
-def test_a_backup_can_be_made_and_put_back_while_somebody_writes(person: Person, plans: Path) -> None:
-    """All that the writer was told was written is there in the end, and the file is whole."""
+def test_backup_and_restore_work_during_concurrent_writes(person: Person, plans: Path) -> None:
+    """Every acknowledged write is in the store at the end, and the file is intact."""
     with start("busy", plans) as writer:
         wait_for("busy-0", writer)
         answers = [person.run("backup", "copy.db"), person.run("restore", "copy.db")]

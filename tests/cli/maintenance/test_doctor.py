@@ -48,7 +48,7 @@ def state_of(folder: Path) -> dict[str, tuple[int, bytes]]:
     return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files if path.suffix != ".pyc"}
 
 
-def test_all_is_well_is_said_with_what_was_looked_at(person: Person, plans: Path) -> None:
+def test_a_healthy_installation_is_reported_with_every_check(person: Person, plans: Path) -> None:
     said = person.says("doctor")
 
     titles = [line for line in said.splitlines() if not line.startswith(" ")]
@@ -59,8 +59,8 @@ def test_all_is_well_is_said_with_what_was_looked_at(person: Person, plans: Path
     assert f"  ✓ store: {plans} (from $TILDONE_STORE)\n" in said
 
 
-def test_nothing_is_changed_by_looking(person: Person, plans: Path) -> None:
-    """Not even the times of files; the log that a killed process left stays where it is."""
+def test_doctor_changes_nothing(person: Person, plans: Path) -> None:
+    """Not even time stamps; the WAL of a killed process is not checkpointed."""
     with start("keep_open", plans) as writer:
         wait_for("held-0", writer)
         writer.kill()
@@ -78,8 +78,8 @@ def test_nothing_is_changed_by_looking(person: Person, plans: Path) -> None:
     }
 
 
-def test_no_store_is_made(person: Person) -> None:
-    """Before the first plan, that there is none is no trouble."""
+def test_doctor_creates_no_store(person: Person) -> None:
+    """A missing store is no problem before the first plan."""
     said = person.says("doctor", "--store", "nowhere.db")
 
     assert f"  ✓ there is no store at {person.folder / 'nowhere.db'} yet; the first plan creates it\n" in said
@@ -87,8 +87,8 @@ def test_no_store_is_made(person: Person) -> None:
     assert list(person.home.rglob("*.db")) == []
 
 
-def test_an_older_store_is_not_brought_up_to_date(person: Person) -> None:
-    """That is odd, and any other command does it."""
+def test_an_older_store_is_not_migrated(person: Person) -> None:
+    """It is a warning; any other command migrates the store."""
     old = person.folder / "old.db"
     by_hand(old, migrations()[0])
     by_hand(old, f"PRAGMA user_version = 1; PRAGMA application_id = {APPLICATION_ID}; PRAGMA journal_mode = WAL")
@@ -101,14 +101,14 @@ def test_an_older_store_is_not_brought_up_to_date(person: Person) -> None:
     assert state_of(person.folder) == before
 
 
-def test_damage_is_named_with_a_remedy(person: Person, plans: Path) -> None:
-    """The exit code says that something is bad."""
+def test_damage_is_reported_with_a_remedy(person: Person, plans: Path) -> None:
+    """The exit code shows that a check failed."""
     by_hand(plans, "UPDATE sessions SET head = 'x'; DELETE FROM events WHERE id = 'b'")
 
     answer = person.run("doctor")
 
     assert answer.code == 5
-    assert re.fullmatch(r"Of \d+ findings, 3 are bad\.", answer.out.splitlines()[-1])
+    assert re.fullmatch(r"3 errors in \d+ findings\.", answer.out.splitlines()[-1])
     assert (
         "  ✗ event 'c' of session 'one' has parent 'b', which is missing\n"
         "    → restore a backup: tildone restore FILE\n"
@@ -118,7 +118,7 @@ def test_damage_is_named_with_a_remedy(person: Person, plans: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"Dear diary,\n" * 1000, b"SQLite format 3\0" + b"\xff" * 9000])
-def test_what_is_no_store_is_said_to_be_none(person: Person, plans: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_store_is_reported(person: Person, plans: Path, content: bytes) -> None:
     plans.write_bytes(content)
 
     answer = person.run("doctor", "--json")
@@ -153,8 +153,8 @@ def test_what_is_no_store_is_said_to_be_none(person: Person, plans: Path, conten
         "migrate there.db --from plans.db --store old.db",
     ],
 )
-def test_a_newer_store_is_refused_in_clear_words_by_every_verb(person: Person, plans: Path, words: str) -> None:
-    """And is left as it is."""
+def test_every_verb_refuses_a_newer_store(person: Person, plans: Path, words: str) -> None:
+    """The store is not changed."""
     old = person.folder / "old.db"
     chain(SqliteStore(old), "s", "a")
     by_hand(plans, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
@@ -170,8 +170,8 @@ def test_a_newer_store_is_refused_in_clear_words_by_every_verb(person: Person, p
 
 
 @unix_only
-def test_strangers_who_can_read_plans_are_odd(person: Person) -> None:
-    """Only where they can get at them: every folder on the way has to let them through."""
+def test_a_store_that_other_users_can_read_is_a_warning(person: Person) -> None:
+    """Only if they can traverse every folder above it."""
     # Not in a folder of pytest's, which nobody else may enter.
     with tempfile.TemporaryDirectory() as name:
         folder, store = Path(name), Path(name, "plans.db")
@@ -190,7 +190,7 @@ def test_strangers_who_can_read_plans_are_odd(person: Person) -> None:
 
 
 @linux_only
-def test_who_has_the_store_open_is_named(person: Person, plans: Path) -> None:
+def test_processes_that_have_the_store_open_are_listed(person: Person, plans: Path) -> None:
     with start("keep_open", plans) as holder:
         wait_for("held-0", holder)
         answer = person.run("doctor", "--json")
@@ -202,8 +202,8 @@ def test_who_has_the_store_open_is_named(person: Person, plans: Path) -> None:
     assert findings(person.run("doctor", "--json"), "in use") == [("fine", "no other process has the store open")]
 
 
-def test_each_setting_is_told_with_where_it_comes_from(person: Person) -> None:
-    """What is said nearest counts."""
+def test_each_setting_is_reported_with_its_origin(person: Person) -> None:
+    """The origin with the highest precedence is shown."""
     settings = person.home / "config"
     (settings / "tildone").mkdir(parents=True)
     (settings / "tildone" / "config.toml").write_text('model = "openai:mine"\ncountdown = 7\nsession = "not this"\n')
@@ -227,8 +227,8 @@ def test_each_setting_is_told_with_where_it_comes_from(person: Person) -> None:
     assert "gate: on (default)" in told
 
 
-def test_settings_that_can_not_be_read_are_a_finding(person: Person) -> None:
-    """The rest can't be looked at then."""
+def test_an_unreadable_settings_file_is_a_finding(person: Person) -> None:
+    """The other checks cannot run without settings."""
     (person.folder / "tildone.toml").write_text("colour = 1\n")
 
     answer = person.run("doctor", "--json")
@@ -238,7 +238,7 @@ def test_settings_that_can_not_be_read_are_a_finding(person: Person) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_that_does_not_answer_is_bad_and_its_password_is_not_told(person: Person) -> None:
+def test_an_unreachable_server_is_an_error_and_its_password_is_not_printed(person: Person) -> None:
     answer = person.run("doctor", "--json", "--store", "postgresql://ann:sesame@localhost:1/plans?application_name=x")
 
     assert answer.code == 5
@@ -247,7 +247,7 @@ def test_a_server_that_does_not_answer_is_bad_and_its_password_is_not_told(perso
     assert ("fine", "store: postgresql://ann@localhost:1/plans (from --store)") in findings(answer, "settings")
 
 
-def test_session_files_are_looked_at_as_well(person: Person, plans: Path) -> None:
+def test_session_files_are_checked_as_well(person: Person, plans: Path) -> None:
     person.says("migrate", "jsonl:sessions")
 
     answer = person.run("doctor", "--json", "--store", "jsonl:sessions")
@@ -259,8 +259,8 @@ def test_session_files_are_looked_at_as_well(person: Person, plans: Path) -> Non
 
 @unix_only
 @pytest.mark.parametrize("columns", [80, 40, 30])
-def test_a_narrow_terminal_is_not_overrun(person: Person, plans: Path, columns: int) -> None:
-    """Lines are broken, and what can be done stays below what it is about."""
+def test_findings_are_wrapped_to_a_narrow_terminal(person: Person, plans: Path, columns: int) -> None:
+    """The remedy stays below its finding."""
     by_hand(plans, "UPDATE sessions SET head = 'x'")
     narrow = Person(person.folder, person.home, person.environ, columns)
 
@@ -273,8 +273,8 @@ def test_a_narrow_terminal_is_not_overrun(person: Person, plans: Path, columns: 
 
 
 @unix_only
-def test_what_is_found_can_not_paint_the_terminal(person: Person, plans: Path) -> None:
-    """Names of sessions are text of others."""
+def test_findings_are_printable(person: Person, plans: Path) -> None:
+    """Session names are untrusted text."""
     store = SqliteStore(plans)
     chain(store, "evil \x1b[31m\n  ✓ All is well", "a")
     store.close()

@@ -1,4 +1,4 @@
-"""`tildone prune`: old sessions go for good, and only those that were meant."""
+"""`tildone prune`: old sessions are deleted permanently, and no others."""
 
 import os
 import time
@@ -35,7 +35,7 @@ def plans(person: Person) -> Path:
 
 
 def written(store: SqliteStore, name: str, days: int, status: Status, text: str = "x") -> None:
-    """An event as it was written so many days ago."""
+    """Append an event that was written `days` days ago."""
     head = store.session_head(name).head
     at = time.time_ns() // 1_000_000 - days * DAY
     fact = PlanChanged(flat(Task(text, status)))
@@ -49,8 +49,8 @@ def names(path: Path) -> list[str]:
     return found
 
 
-def test_old_sessions_are_shown_and_removed(person: Person, plans: Path) -> None:
-    """The oldest first, with age, events and open tasks; what is left to do is left there."""
+def test_old_sessions_are_listed_and_deleted(person: Person, plans: Path) -> None:
+    """The oldest first, with age, events and open tasks; sessions with open tasks are kept."""
     said = person.says("prune", "--older-than", "90d", "--yes").splitlines()
 
     assert said == [
@@ -63,7 +63,7 @@ def test_old_sessions_are_shown_and_removed(person: Person, plans: Path) -> None
     assert names(plans) == ["recent", "open"]
 
 
-def test_open_tasks_are_no_obstacle_when_that_is_said(person: Person, plans: Path) -> None:
+def test_open_includes_sessions_with_open_tasks(person: Person, plans: Path) -> None:
     person.says("prune", "--older-than", "90d", "--open", "--yes")
 
     assert names(plans) == ["recent"]
@@ -73,16 +73,16 @@ def test_open_tasks_are_no_obstacle_when_that_is_said(person: Person, plans: Pat
     ("span", "left"),
     [("1y", 3), ("12w", 2), ("3M", 2), ("1d", 1), ("9d", 1), ("11d", 2), ("500d", 4)],
 )
-def test_spans_are_counted_in_days(person: Person, plans: Path, span: str, left: int) -> None:
-    """A month has 30 of them, a year 365."""
+def test_ages_are_converted_to_days(person: Person, plans: Path, span: str, left: int) -> None:
+    """A month has 30 days, a year 365."""
     person.says("prune", "--older-than", span, "--yes")
 
     assert len(names(plans)) == left
 
 
 @pytest.mark.parametrize("span", ["", "90", "d", "0d", "-1d", "1h", "1.5y", "٣d", "1 d", f"{10**9}d"])
-def test_a_span_that_makes_no_sense_is_refused(person: Person, plans: Path, span: str) -> None:
-    """Before anything is opened, and with what would make sense."""
+def test_an_invalid_age_is_refused(person: Person, plans: Path, span: str) -> None:
+    """Before the store is opened, and with examples of valid ages."""
     answer = person.run("prune", "--yes", *([f"--older-than={span}"] if span else []))
 
     assert answer.code == 2
@@ -90,7 +90,7 @@ def test_a_span_that_makes_no_sense_is_refused(person: Person, plans: Path, span
     assert len(names(plans)) == 4
 
 
-def test_without_a_word_nothing_is_removed_in_a_pipe(person: Person, plans: Path) -> None:
+def test_nothing_is_deleted_in_a_pipe_without_yes(person: Person, plans: Path) -> None:
     answer = person.run("prune", "--older-than", "90d")
 
     assert (answer.code, answer.out) == (2, "")
@@ -100,14 +100,14 @@ def test_without_a_word_nothing_is_removed_in_a_pipe(person: Person, plans: Path
     assert len(names(plans)) == 4
 
 
-def test_what_would_be_removed_can_be_seen_before(person: Person, plans: Path) -> None:
+def test_a_dry_run_lists_what_would_be_deleted(person: Person, plans: Path) -> None:
     said = person.says("prune", "--older-than", "1y", "--dry-run")
 
     assert said == "400 days       1 event    0 open  ancient\n"
     assert len(names(plans)) == 4
 
 
-def test_programs_get_it_as_data(person: Person, plans: Path) -> None:
+def test_prune_prints_json(person: Person, plans: Path) -> None:
     found = person.run("prune", "--older-than", "90d", "--json", "--yes").json
 
     assert [(each["name"], each["days"], each["events"], each["open"], each["removed"]) for each in found] == [
@@ -118,22 +118,22 @@ def test_programs_get_it_as_data(person: Person, plans: Path) -> None:
     assert len(names(plans)) == 2
 
 
-def test_nothing_old_is_a_sentence(person: Person, plans: Path) -> None:
+def test_prune_reports_that_no_session_is_old(person: Person, plans: Path) -> None:
     said = person.says("prune", "--older-than", "2y", "--yes")
 
     assert said == f"No session in {plans} was last changed more than 2 years ago.\n"
     assert person.run("prune", "--older-than", "2y", "--json", "--dry-run").json == []
 
 
-def test_a_store_that_is_not_there_is_not_made(person: Person) -> None:
+def test_prune_creates_no_store(person: Person) -> None:
     answer = person.run("prune", "--older-than", "1y", "--yes", "--store", "nowhere.db")
 
     assert (answer.code, answer.err) == (4, f"tildone: there is no store at {person.folder / 'nowhere.db'}\n")
     assert not (person.folder / "nowhere.db").exists()
 
 
-def test_the_file_gets_smaller(person: Person, plans: Path) -> None:
-    """What was forgotten gives its space back to the disk."""
+def test_pruning_shrinks_the_file(person: Person, plans: Path) -> None:
+    """The space of deleted sessions is returned to the disk."""
     store = SqliteStore(plans)
     for _ in range(30):
         written(store, "large", 300, Status.COMPLETED, "x" * 20_000)
@@ -148,8 +148,8 @@ def test_the_file_gets_smaller(person: Person, plans: Path) -> None:
 
 @needs_terminal
 @pytest.mark.parametrize(("typed", "left", "code"), [(b"y\n", 2, 0), (b"\n", 4, 0), (b"n\n", 4, 0), (CTRL_C, 4, 130)])
-def test_a_person_is_asked(person: Person, plans: Path, typed: bytes, left: int, code: int) -> None:
-    """Only a yes is a yes."""
+def test_prune_asks_for_confirmation(person: Person, plans: Path, typed: bytes, left: int, code: int) -> None:
+    """Any answer but yes is a no."""
     terminal = person.at_terminal("prune", "--older-than", "90d")
 
     terminal.until("Delete 2 sessions with 2 events permanently? [y/N] ")
@@ -162,8 +162,8 @@ def test_a_person_is_asked(person: Person, plans: Path, typed: bytes, left: int,
 
 
 @needs_terminal
-def test_a_session_that_somebody_goes_back_to_is_left(person: Person, plans: Path) -> None:
-    """While the person thinks about it, an agent goes on with one of them."""
+def test_a_session_that_changes_during_the_prompt_is_kept(person: Person, plans: Path) -> None:
+    """An agent changes one of them before the person answers."""
     terminal = person.at_terminal("prune", "--older-than", "90d")
     terminal.until("[y/N] ")
     store = SqliteStore(plans)

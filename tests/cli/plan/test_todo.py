@@ -81,7 +81,7 @@ def test_several_unquoted_words_are_not_guessed_at(person: Person) -> None:
     [
         (["start", "nope"], 4, 'no task has "nope" in it'),
         (["done", "t"], 4, '"t" fits 2: Test; Tell'),
-        (["rm", "7"], 4, "no task has the number 7: they are numbered 0 to 1"),
+        (["rm", "7"], 4, "there is no task 7: the tasks are numbered 0 to 1"),
         (["append", " "], 2, "what is to be done? tildone todo append [PHASE] TEXT"),
         (["note", "test", " "], 2, "note what, and on which task? tildone todo note TASK TEXT"),
         (["start", " "], 2, "tildone todo start was given an empty argument"),

@@ -33,7 +33,7 @@ def plan(person: Person, *words: str) -> str:
 
 
 def test_a_checklist_among_prose_becomes_the_plan(person: Person) -> None:
-    """What is left out is said aside, and who did it is remembered."""
+    """Warnings list what was not imported, and the log names the actor."""
     answer = person.run("import", *given(person, "issue.md"))
 
     assert (answer.code, answer.out) == (
@@ -112,8 +112,8 @@ def test_a_todo_txt_becomes_the_plan_and_goes_back(person: Person) -> None:
         ("notes.md", "[a] link\n- [ ] a\n", "markdown"),
     ],
 )
-def test_the_format_is_found_out(person: Person, name: str, text: str, form: str) -> None:
-    """By what a file holds, and then by its name."""
+def test_the_format_is_detected(person: Person, name: str, text: str, form: str) -> None:
+    """By the content of the file, then by its name."""
     (person.folder / name).write_text(text, encoding="utf-8")
 
     [imported] = person.run("import", name, "--json").json["imported"]
@@ -121,7 +121,7 @@ def test_the_format_is_found_out(person: Person, name: str, text: str, form: str
     assert imported["format"] == form
 
 
-def test_a_format_that_is_named_counts(person: Person) -> None:
+def test_an_explicit_format_takes_precedence(person: Person) -> None:
     """Whatever the file looks like."""
     assert person.run("import", "-", "--from", "todo.txt", given="- [ ] a\n").code == 0
 
@@ -153,7 +153,7 @@ def test_a_format_that_is_named_counts(person: Person) -> None:
     ],
 )
 @pytest.mark.skipif(os.name == "nt", reason="Windows says some of it differently")
-def test_what_cannot_be_read_is_said_and_nothing_changes(
+def test_an_unreadable_file_is_reported_and_changes_nothing(
     person: Person, words: list[str], held: str, code: int, complaint: str
 ) -> None:
     """Not even by those files that could be read."""
@@ -198,8 +198,8 @@ def test_what_windows_writes_is_read(person: Person, encoding: str) -> None:
     assert plan(person) == "# Bäume\n- [ ] ä\n"
 
 
-def test_what_is_no_text_is_refused(person: Person) -> None:
-    """As UTF-8 can be only what is."""
+def test_a_binary_file_is_refused(person: Person) -> None:
+    """Bytes that are not valid UTF-8 are an error."""
     (person.folder / "plan.md").write_bytes(b"- [ ] \xe4\n")
 
     answer = person.run("import", "plan.md")
@@ -260,8 +260,8 @@ def test_the_rules_of_the_session_hold_for_a_file_as_well(person: Person) -> Non
     assert plan(person) == "- [ ] a\n"
 
 
-def test_an_import_can_be_tried(person: Person) -> None:
-    """The plan that would be is shown, and nothing is written."""
+def test_a_dry_run_shows_the_plan(person: Person) -> None:
+    """Nothing is written."""
     (person.folder / "todo.txt").write_text("x one +A\n(B) two +A\n", encoding="utf-8")
 
     answer = person.run("import", "todo.txt", "--dry-run")
@@ -281,8 +281,8 @@ def test_into_another_session(person: Person) -> None:
     assert person.says("todo", "--session", "an other") == "– [0] a\n"
 
 
-def test_a_few_remarks_are_shown_and_all_if_wanted(person: Person) -> None:
-    """For programs, all of them."""
+def test_the_first_warnings_are_printed_and_all_with_verbose(person: Person) -> None:
+    """JSON output has all of them."""
     lines = [f"a k{number}:1\n" for number in range(7)] + ["(A) b\n"] * 5
     (person.folder / "todo.txt").write_text("".join(lines), encoding="utf-8")
 
@@ -298,8 +298,8 @@ def test_a_few_remarks_are_shown_and_all_if_wanted(person: Person) -> None:
     assert (data.err, len(data.json["imported"][0]["said"])) == ("", 8)
 
 
-def test_programs_get_what_became_of_it(person: Person) -> None:
-    """As one object."""
+def test_import_prints_json(person: Person) -> None:
+    """One object for each file."""
     (person.folder / "plan.md").write_text("# P\n- [ ] a\n", encoding="utf-8")
 
     first, again = (person.run("import", "plan.md", "--json").json for _ in range(2))
@@ -322,8 +322,8 @@ def test_programs_get_what_became_of_it(person: Person) -> None:
     assert again["imported"][0]["changed"] is False
 
 
-def test_what_a_file_is_called_cannot_move_the_cursor(person: Person) -> None:
-    """Nor can what it holds."""
+def test_file_names_and_content_are_made_printable(person: Person) -> None:
+    """Neither can send escape sequences to a terminal."""
     name = "a\x1b[2J.md"
     if os.name == "nt":
         pytest.skip("no such name is possible")

@@ -272,8 +272,8 @@ def test_a_folder_of_tasks_is_followed(person: Person) -> None:
     assert person.says("export").endswith("- [ ] Rest\n")
 
 
-def test_a_change_that_leaves_no_trace_outside_is_seen(person: Person) -> None:
-    """Some disks tell times to the second or two: the same size and the same time need not be the same file."""
+def test_a_change_that_leaves_size_and_time_stamp_unchanged_is_noticed(person: Person) -> None:
+    """Time stamps of some file systems are coarse: equal size and time do not imply equal content."""
     path = person.folder / "todo.txt"
     path.write_text("a\n", encoding="utf-8")
 
@@ -291,8 +291,8 @@ def test_a_change_that_leaves_no_trace_outside_is_seen(person: Person) -> None:
         follower.stop()
 
 
-def test_a_file_is_read_when_nobody_seems_to_be_writing_to_it(tmp_path: Path) -> None:
-    """At first, then when it has changed and has stayed so for a look."""
+def test_a_file_is_read_once_it_is_stable(tmp_path: Path) -> None:
+    """At the start, and when two polls after a change find it unchanged."""
     path = tmp_path / "plan.md"
     path.write_text("a", encoding="utf-8")
     old(path)
@@ -312,8 +312,8 @@ def test_a_file_is_read_when_nobody_seems_to_be_writing_to_it(tmp_path: Path) ->
     assert not poll.due()
 
 
-def test_a_file_that_never_rests_is_read_all_the_same(tmp_path: Path) -> None:
-    """After a while."""
+def test_a_constantly_changing_file_is_read_eventually(tmp_path: Path) -> None:
+    """After `MAX_UNSTABLE_POLLS` polls."""
     path = tmp_path / "run.jsonl"
     path.touch()
     poll = FilePoll(str(path))
@@ -347,8 +347,8 @@ def test_a_folder_changes_when_a_file_in_it_does(tmp_path: Path) -> None:
     assert [poll.due(), poll.due()] == [False, True]
 
 
-def test_what_is_said_of_a_file_is_said_again_only_when_it_is_something_else(person: Person) -> None:
-    """A long session is not a long list of the same."""
+def test_a_warning_is_repeated_only_when_it_changes(person: Person) -> None:
+    """A long watch does not print the same warning over and over."""
     path = person.folder / "todo.txt"
     path.write_text("(A) a\n", encoding="utf-8")
 
@@ -363,8 +363,8 @@ def test_what_is_said_of_a_file_is_said_again_only_when_it_is_something_else(per
     assert len([line for line in follower.said if line.startswith("Not imported")]) == 2
 
 
-def test_what_breaks_the_rules_is_said_and_the_file_is_followed_on(person: Person) -> None:
-    """The rules are those of whoever works on the session now."""
+def test_a_plan_that_violates_the_rules_is_reported_and_watching_continues(person: Person) -> None:
+    """The rules are those of the dialect that the session is written in now."""
     person.says("call", "TodoWrite", '{"summary": "s", "todos": [{"content": "a", "status": "pending"}]}')
     path = person.folder / "plan.md"
     path.write_text("- [/] a\n- [/] b\n", encoding="utf-8")
@@ -376,8 +376,8 @@ def test_what_breaks_the_rules_is_said_and_the_file_is_followed_on(person: Perso
         follower.stop()
 
 
-def test_programs_get_a_line_of_json_a_change(person: Person) -> None:
-    """And nothing else on standard output."""
+def test_json_output_is_one_line_for_each_change(person: Person) -> None:
+    """Nothing else is printed on standard output."""
     path = person.folder / "plan.md"
     path.write_text("- [ ] a\n", encoding="utf-8")
 
@@ -413,8 +413,8 @@ def test_ctrl_c_at_a_terminal_ends_it(person: Person) -> None:
         (["prose"], 2, "cannot detect the format of prose; use --from pi, claude, markdown, todo.txt, json"),
     ],
 )
-def test_what_cannot_be_followed_is_said(person: Person, words: list[str], code: int, complaint: str) -> None:
-    """At once, and not after a wait."""
+def test_a_file_that_cannot_be_watched_is_an_error(person: Person, words: list[str], code: int, complaint: str) -> None:
+    """It is reported at once."""
     (person.folder / "prose").write_text("prose\n", encoding="utf-8")
 
     answer = person.run("import", "--watch", *words)

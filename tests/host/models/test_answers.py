@@ -1,4 +1,4 @@
-"""What a provider streams arrives as our deltas and as one message, in either format."""
+"""A provider's stream is decoded to events and one message, in both formats."""
 
 import asyncio
 from typing import Any
@@ -21,7 +21,7 @@ from tildone.host.model import ModelFailure
 
 
 @both_formats
-async def test_text_comes_word_by_word_and_then_as_a_message(spec: str) -> None:
+async def test_text_is_streamed_and_then_returned_as_a_message(spec: str) -> None:
     async with open_scripted(spec, {"text": "All is well"}) as (model, _):
         deltas = await stream_records(model)
 
@@ -38,7 +38,7 @@ async def test_text_comes_word_by_word_and_then_as_a_message(spec: str) -> None:
 
 
 @both_formats
-async def test_an_answer_says_who_gave_it_and_why_it_ended(spec: str) -> None:
+async def test_an_answer_has_its_model_and_stop_reason(spec: str) -> None:
     """The fields of pi's assistant message, so that a session file can be opened there."""
     async with open_scripted(spec, {"text": "Hello"}) as (model, _):
         given = await answer_record(model)
@@ -72,7 +72,7 @@ async def test_text_and_a_tool_call_share_a_message(spec: str) -> None:
 
 
 @both_formats
-async def test_calls_side_by_side_keep_their_order_and_their_ids(spec: str) -> None:
+async def test_parallel_calls_keep_their_order_and_ids(spec: str) -> None:
     calls = [["look", {"path": name}] for name in "abc"]
     async with open_scripted(spec, {"tools": calls}) as (model, _):
         given = await answer_record(model)
@@ -82,8 +82,8 @@ async def test_calls_side_by_side_keep_their_order_and_their_ids(spec: str) -> N
 
 
 @both_formats
-async def test_arguments_that_are_no_object_are_kept_as_they_came(spec: str) -> None:
-    """The door refuses them, since text fits no tool's schema; nothing on the way there breaks."""
+async def test_arguments_that_are_not_an_object_are_preserved_as_text(spec: str) -> None:
+    """They match no tool's schema, so the host refuses the call."""
     wrong = ['{"path": "a', "[1]", "null", '"text"', "{path: 1}", "NaN", "[" * 100_000]
     async with open_scripted(spec, {"tools": [["look", arguments] for arguments in wrong]}) as (model, _):
         calls = messages.tool_calls(await answer_record(model))
@@ -116,7 +116,7 @@ async def test_thinking_is_a_block_of_its_own(spec: str) -> None:
 
 
 @both_formats
-async def test_words_arrive_while_the_model_is_still_speaking(spec: str) -> None:
+async def test_text_arrives_before_the_answer_is_complete(spec: str) -> None:
     async with open_scripted(spec, {"text": "one two three", "hold": 3}) as (model, server):
         stream = model.stream(chat_request())
 
@@ -141,7 +141,7 @@ async def test_words_arrive_while_the_model_is_still_speaking(spec: str) -> None
         (ANTHROPIC, "stop_sequence", "stop"),
     ],
 )
-async def test_why_an_answer_ended_is_said_in_pis_words(spec: str, ends: str | None, reason: str) -> None:
+async def test_stop_reasons_are_mapped_to_those_of_pi(spec: str, ends: str | None, reason: str) -> None:
     async with open_scripted(spec, {"text": "So far", "ends": ends}) as (model, _):
         deltas = await stream_records(model)
 
@@ -149,8 +149,8 @@ async def test_why_an_answer_ended_is_said_in_pis_words(spec: str, ends: str | N
 
 
 @pytest.mark.parametrize(("spec", "ends"), [(CHAT, "length"), (ANTHROPIC, "max_tokens")])
-async def test_a_call_that_was_cut_by_the_limit_says_so(spec: str, ends: str) -> None:
-    """Half a call is not to be mistaken for a whole one."""
+async def test_a_truncated_call_has_the_stop_reason_length(spec: str, ends: str) -> None:
+    """A truncated call must not be taken for a complete one."""
     async with open_scripted(spec, {"tool": "look", "args": '{"pa', "ends": ends}) as (model, _):
         given = await answer_record(model)
 
@@ -159,7 +159,7 @@ async def test_a_call_that_was_cut_by_the_limit_says_so(spec: str, ends: str) ->
 
 
 @both_formats
-async def test_a_server_that_calls_tools_but_says_stop_is_understood(spec: str) -> None:
+async def test_tool_calls_with_the_stop_reason_stop_are_tool_use(spec: str) -> None:
     ends = {CHAT: "stop", ANTHROPIC: "end_turn"}[spec]
     async with open_scripted(spec, {"tool": "look", "args": {"path": "a"}, "ends": ends}) as (model, _):
         given = await answer_record(model)
@@ -168,7 +168,7 @@ async def test_a_server_that_calls_tools_but_says_stop_is_understood(spec: str) 
 
 
 @pytest.mark.parametrize(("spec", "ends"), [(CHAT, "content_filter"), (ANTHROPIC, "refusal")])
-async def test_a_refusal_is_a_failure_that_will_not_pass(spec: str, ends: str) -> None:
+async def test_a_refusal_is_a_permanent_failure(spec: str, ends: str) -> None:
     async with open_scripted(spec, {"text": "I", "ends": ends}) as (model, _):
         with pytest.raises(ModelFailure, match="refused") as caught:
             await stream_records(model)
@@ -176,8 +176,8 @@ async def test_a_refusal_is_a_failure_that_will_not_pass(spec: str, ends: str) -
     assert not caught.value.transient
 
 
-async def test_a_message_that_just_ends_was_cut_off() -> None:
-    """Anthropic always says why it ends; a stream that does not was cut, however cleanly."""
+async def test_a_message_without_a_stop_reason_is_incomplete() -> None:
+    """Anthropic always sends a stop reason; a stream without one was cut off."""
     async with open_scripted(ANTHROPIC, {"text": "I", "ends": None}) as (model, _):
         with pytest.raises(ModelFailure, match="cut off") as caught:
             await stream_records(model)
@@ -197,8 +197,8 @@ CACHED = {
 
 
 @both_formats
-async def test_tokens_are_counted_once_wherever_they_came_from(spec: str) -> None:
-    """The input is what was neither read from the cache nor written to it, as pi counts."""
+async def test_cached_tokens_are_not_counted_as_input(spec: str) -> None:
+    """As in pi, the input excludes tokens that were read from or written to the cache."""
     async with open_scripted(spec, {"text": "Hello", "usage": CACHED[spec]}) as (model, _):
         usage = (await answer_record(model))["usage"]
 
@@ -225,14 +225,14 @@ async def test_the_cost_is_known_for_a_model_on_the_price_list(spec: str) -> Non
 
 
 @both_formats
-async def test_a_model_that_is_on_no_price_list_costs_nothing(spec: str) -> None:
+async def test_a_model_without_a_price_costs_nothing(spec: str) -> None:
     async with open_scripted(spec, {"text": "Hello"}) as (model, _):
         usage = (await answer_record(model))["usage"]
 
     assert usage == messages.empty_usage() | {"input": 10, "output": 5, "totalTokens": 15}
 
 
-async def test_reasoning_is_counted_where_it_is_told() -> None:
+async def test_reasoning_tokens_are_counted_if_reported() -> None:
     told = {"completion_tokens": 50, "completion_tokens_details": {"reasoning_tokens": 40}}
     async with open_scripted(CHAT, {"text": "Hello", "usage": told}) as (model, _):
         usage = (await answer_record(model))["usage"]
@@ -240,8 +240,8 @@ async def test_reasoning_is_counted_where_it_is_told() -> None:
     assert (usage["output"], usage["reasoning"]) == (50, 40)
 
 
-async def test_usage_is_told_with_the_deltas_as_soon_as_it_is_known() -> None:
-    """Anthropic counts the input before the first word; whoever watches can show it."""
+async def test_deltas_have_the_usage_as_soon_as_it_is_known() -> None:
+    """Anthropic reports the input before the first text, so that a screen can show it."""
     async with open_scripted(ANTHROPIC, {"text": "Hello"}) as (model, _):
         deltas = await stream_records(model)
 
@@ -258,7 +258,7 @@ async def test_a_model_can_be_used_again_after_it_was_closed() -> None:
     assert messages.text_of(again) == "Two"
 
 
-async def test_a_script_can_go_on_for_ever() -> None:
+async def test_the_last_turn_of_a_script_can_repeat() -> None:
     async with open_scripted(CHAT, {"text": "First"}, {"text": "Again", "repeat": True}) as (model, _):
         told = [messages.text_of(await answer_record(model)) for _ in range(4)]
 

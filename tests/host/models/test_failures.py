@@ -1,4 +1,4 @@
-"""What goes wrong is told as a failure that says whether to ask again; what is stopped is stopped at once."""
+"""Errors become failures that are transient or not, and an abort takes effect at once."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ SOON = 5.0
 
 
 @both_formats
-async def test_what_may_pass_is_transient(spec: str) -> None:
+async def test_temporary_errors_are_transient(spec: str) -> None:
     statuses = [408, 429, 500, 502, 503, 504, 529]
     async with open_scripted(spec, *({"error": status, "message": "not now"} for status in statuses)) as (
         model,
@@ -44,7 +44,7 @@ async def test_what_may_pass_is_transient(spec: str) -> None:
 
 
 @both_formats
-async def test_what_will_be_refused_again_is_not_transient(spec: str) -> None:
+async def test_permanent_errors_are_not_transient(spec: str) -> None:
     statuses = [400, 401, 403, 404, 413, 422]
     async with open_scripted(spec, *({"error": status, "message": "never"} for status in statuses)) as (model, _):
         failures = [await failure(model) for _ in statuses]
@@ -54,7 +54,7 @@ async def test_what_will_be_refused_again_is_not_transient(spec: str) -> None:
 
 
 @both_formats
-async def test_a_rate_limit_says_how_long_to_wait(spec: str) -> None:
+async def test_a_rate_limit_has_a_retry_delay(spec: str) -> None:
     async with open_scripted(spec, {"error": 429, "retry_after": 7}) as (model, _):
         failed = await failure(model)
 
@@ -62,7 +62,7 @@ async def test_a_rate_limit_says_how_long_to_wait(spec: str) -> None:
 
 
 @both_formats
-async def test_a_rate_limit_passes_when_it_is_waited_for(spec: str) -> None:
+async def test_a_rate_limited_request_is_retried_after_the_delay(spec: str) -> None:
     pauses: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -83,7 +83,7 @@ async def test_a_rate_limit_passes_when_it_is_waited_for(spec: str) -> None:
 
 
 @both_formats
-async def test_a_connection_that_breaks_is_a_failure_that_may_pass(spec: str) -> None:
+async def test_a_broken_connection_is_a_transient_failure(spec: str) -> None:
     cuts = [0, 1, 3]
     async with open_scripted(spec, *({"text": "one two three", "cut": after} for after in cuts)) as (model, _):
         failures = [await failure(model) for _ in cuts]
@@ -91,7 +91,7 @@ async def test_a_connection_that_breaks_is_a_failure_that_may_pass(spec: str) ->
     assert all(each.transient for each in failures)
 
 
-async def test_an_address_where_nobody_listens_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unreachable_address_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as deaf:  # bound, so that nobody else gets the port, and not listening
         deaf.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{deaf.getsockname()[1]}/v1/"
@@ -105,8 +105,8 @@ async def test_an_address_where_nobody_listens_is_named(monkeypatch: pytest.Monk
     assert failed.transient
 
 
-async def test_an_account_without_credit_is_not_asked_again() -> None:
-    """It comes with the status of a rate limit, but no waiting helps."""
+async def test_an_exhausted_quota_is_not_transient() -> None:
+    """Its status is that of a rate limit, but waiting does not help."""
     async with open_scripted(CHAT, {"error": 429, "kind": "insufficient_quota", "message": "pay first"}) as (model, _):
         with pytest.raises(ModelFailure, match="pay first") as caught:
             await stream_records(model)
@@ -115,7 +115,7 @@ async def test_an_account_without_credit_is_not_asked_again() -> None:
 
 
 @both_formats
-async def test_an_error_in_mid_stream_keeps_what_it_says(spec: str) -> None:
+async def test_an_error_in_mid_stream_keeps_its_message(spec: str) -> None:
     async with open_scripted(spec, {"text": "one two", "breaks": "overloaded_error"}) as (model, _):
         with pytest.raises(ModelFailure, match="overloaded") as caught:
             await stream_records(model)
@@ -139,7 +139,7 @@ async def test_a_message_that_cannot_be_encoded_is_a_model_failure(monkeypatch: 
 
 @both_formats
 async def test_an_abort_in_mid_stream_closes_the_connection(spec: str) -> None:
-    """At once, and not when the next word comes."""
+    """It does not wait for the next event."""
     controller = AbortController()
     async with open_scripted(spec, {"text": "one two", "hold": {CHAT: 2, ANTHROPIC: 3}[spec]}) as (model, server):
         stream = model.stream(chat_request(), controller.signal)
@@ -167,7 +167,7 @@ async def test_an_abort_before_the_first_word_closes_the_connection(spec: str) -
         assert await happened(server.requests[0].left)
 
 
-async def test_after_an_abort_nothing_is_asked() -> None:
+async def test_after_an_abort_no_request_is_sent() -> None:
     controller = AbortController()
     controller.abort()
     async with open_scripted(CHAT) as (model, server):
@@ -202,7 +202,7 @@ async def test_a_task_that_is_cancelled_closes_its_connection(spec: str) -> None
         assert await happened(server.requests[0].left)
 
 
-async def test_a_model_goes_on_after_an_abort() -> None:
+async def test_a_model_can_be_used_after_an_abort() -> None:
     controller = AbortController()
     async with open_scripted(CHAT, {"text": "one two three", "hold": 3}, {"text": "Hello"}) as (model, server):
         stream = model.stream(chat_request(), controller.signal)
@@ -216,12 +216,12 @@ async def test_a_model_goes_on_after_an_abort() -> None:
 
 
 async def failure(model: Model) -> ModelFailure:
-    """How a model fails."""
+    """Return the failure of a request."""
     with pytest.raises(ModelFailure) as caught:
         await stream_records(model)
     return caught.value
 
 
 async def happened(event: threading.Event) -> bool:
-    """Wait until the server says so; False if it does not soon."""
+    """Wait for an event of the server; return False after a timeout."""
     return await asyncio.to_thread(event.wait, SOON)

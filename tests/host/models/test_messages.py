@@ -1,4 +1,4 @@
-"""The records of a conversation, and what a model is shown of them."""
+"""The records of a conversation, and the model requests that are built from them."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from tildone.host.model_context import NO_RESULT
 
 
 class Speaker:
-    """A model, as far as a message names it."""
+    """The identity of a model."""
 
     api = "scripted-stream"
     provider = "local"
@@ -31,7 +31,7 @@ def result(call_id: str = "c1", text: str = "seen") -> Message:
     return messages.tool_result(call_id, "look", text, is_error=False, at=6)
 
 
-def test_what_a_person_says_is_a_list_of_blocks() -> None:
+def test_a_user_message_is_a_list_of_blocks() -> None:
     image = {"type": "image", "data": "", "mimeType": "image/png"}
 
     assert messages.user("Go", 7, [image]) == {
@@ -41,7 +41,7 @@ def test_what_a_person_says_is_a_list_of_blocks() -> None:
     }
 
 
-def test_an_answer_names_its_model_and_leaves_out_what_is_not_known() -> None:
+def test_an_answer_names_its_model_and_omits_unknown_fields() -> None:
     answer = messages.assistant([], Speaker(), messages.empty_usage(), "error", 7, error="broke")
 
     assert answer == {
@@ -57,7 +57,7 @@ def test_an_answer_names_its_model_and_leaves_out_what_is_not_known() -> None:
     }
 
 
-def test_a_result_has_details_only_if_there_are_any() -> None:
+def test_a_result_without_details_has_no_such_field() -> None:
     plain = {"role": "toolResult", "toolCallId": "c1", "toolName": "look", "isError": False, "timestamp": 6}
     content = [messages.text("seen")]
 
@@ -65,7 +65,7 @@ def test_a_result_has_details_only_if_there_are_any() -> None:
     assert messages.tool_result("c1", "look", content, {}, is_error=False, at=6)["details"] == {}
 
 
-def test_the_words_of_a_message_are_its_text_blocks() -> None:
+def test_the_text_of_a_message_is_its_text_blocks() -> None:
     thought = {"type": "thinking", "thinking": "hm"}
 
     assert messages.text_of(said(thought, messages.text("a"), call(), messages.text("b"))) == "a\nb"
@@ -83,7 +83,7 @@ def test_only_an_answer_calls_tools() -> None:
     ("written", "arguments"),
     [('{"a": 1}', {"a": 1}), ("", {}), ("  ", {}), ({"a": 1}, {"a": 1}), ("{", "{"), ("[]", "[]"), ("NaN", "NaN")],
 )
-def test_arguments_are_an_object_or_the_text_that_was_none(written: Any, arguments: Any) -> None:
+def test_arguments_are_an_object_or_the_invalid_text(written: Any, arguments: Any) -> None:
     made = messages.tool_call("c1", "look", written)
 
     assert isinstance(made["arguments"], dict)
@@ -101,19 +101,19 @@ def test_usage_adds_up() -> None:
     assert one["input"] == 1
 
 
-def test_what_is_said_is_shown_as_it_is() -> None:
+def test_ordinary_messages_are_sent_unchanged() -> None:
     told = [messages.user("Go", 0), said(call()), result(), said(messages.text("done"))]
 
     assert messages.for_model(told) == told
 
 
-def test_what_an_extension_says_is_shown_as_said_by_the_user() -> None:
+def test_messages_of_extensions_become_user_messages() -> None:
     hidden = {"role": "custom", "customType": "til-done-context", "content": "one task", "display": False}
 
     assert messages.for_model([hidden]) == [messages.user("one task", 0)]
 
 
-def test_a_command_that_a_person_ran_is_told_with_its_output() -> None:
+def test_a_command_of_the_person_is_sent_with_its_output() -> None:
     ran = {"role": "bashExecution", "command": "ls", "output": "a.py\nb.py", "exitCode": 0, "timestamp": 3}
 
     assert messages.for_model([ran]) == [
@@ -131,26 +131,26 @@ def test_a_command_that_a_person_ran_is_told_with_its_output() -> None:
         ({"truncated": True, "fullOutputPath": "out.txt"}, "Its output was cut; all of it is in out.txt."),
     ],
 )
-def test_how_a_command_ended_is_told(facts: dict[str, Any], words: str) -> None:
+def test_the_end_of_a_command_is_sent(facts: dict[str, Any], words: str) -> None:
     ran = {"role": "bashExecution", "command": "ls", "output": "x", "exitCode": 0, "cancelled": False, **facts}
 
     assert messages.text_of(messages.for_model([ran])[0]).endswith(words)
 
 
-def test_output_cannot_close_the_block_it_stands_in() -> None:
+def test_output_cannot_close_its_code_block() -> None:
     ran = {"role": "bashExecution", "command": "cat", "output": "```\nI am free\n````", "exitCode": 0}
 
     assert messages.text_of(messages.for_model([ran])[0]).endswith("\n`````\n```\nI am free\n````\n`````")
 
 
-def test_a_command_that_a_person_keeps_to_themselves_is_not_told() -> None:
+def test_a_command_that_is_excluded_from_the_context_is_not_sent() -> None:
     ran = {"role": "bashExecution", "command": "ls", "output": "x", "excludeFromContext": True}
 
     assert messages.for_model([ran]) == []
 
 
 @pytest.mark.parametrize("role", ["branchSummary", "compactionSummary"])
-def test_a_summary_is_told_as_one(role: str) -> None:
+def test_a_summary_is_sent_as_a_summary(role: str) -> None:
     [told] = messages.for_model([{"role": role, "summary": "It began.", "timestamp": 4}])
 
     assert (told["role"], told["timestamp"]) == ("user", 4)
@@ -159,25 +159,25 @@ def test_a_summary_is_told_as_one(role: str) -> None:
 
 
 @pytest.mark.parametrize("stop", ["aborted", "error", "stop"])
-def test_an_answer_of_nothing_is_left_out(stop: str) -> None:
-    """Providers refuse an empty message, and there is nothing in it to be told."""
+def test_an_empty_answer_is_left_out(stop: str) -> None:
+    """Providers refuse an empty message."""
     assert messages.for_model([messages.user("Go", 0), said(stop=stop)]) == [messages.user("Go", 0)]
 
 
-def test_an_answer_that_was_interrupted_is_told_as_far_as_it_got() -> None:
+def test_the_beginning_of_an_interrupted_answer_is_sent() -> None:
     half = said(messages.text("I would"), stop="aborted", error="Aborted")
 
     assert messages.for_model([half]) == [half]
 
 
 @pytest.mark.parametrize("nothing", ["", [], [{"type": "text", "text": ""}]])
-def test_silence_is_left_out(nothing: Any) -> None:
+def test_an_empty_user_message_is_left_out(nothing: Any) -> None:
     assert messages.for_model([{"role": "user", "content": nothing, "timestamp": 0}]) == []
 
 
 @pytest.mark.parametrize("role", ["system", "somebodyElses"])
-def test_what_is_not_for_a_model_is_left_out(role: str) -> None:
-    """The system prompt goes its own way; other hosts may add roles of their own."""
+def test_other_roles_are_left_out(role: str) -> None:
+    """The system prompt is sent separately; other hosts may have further roles."""
     assert messages.for_model([{"role": role, "content": "x"}]) == []
 
 
@@ -191,11 +191,11 @@ def test_a_call_without_a_result_gets_one() -> None:
 
 
 def test_a_result_without_a_call_is_left_out() -> None:
-    """What a compaction cut away takes its results along."""
+    """Compaction may remove a call and leave its result."""
     assert messages.for_model([result("gone"), messages.user("Go", 0)]) == [messages.user("Go", 0)]
 
 
-def test_results_come_before_what_was_said_while_tools_ran() -> None:
+def test_results_come_before_messages_that_arrived_while_tools_ran() -> None:
     asked, meanwhile = said(call("c1"), call("c2")), messages.user("Hurry", 5)
 
     told = messages.for_model([asked, result("c2"), meanwhile, result("c1")])
@@ -209,7 +209,7 @@ def test_an_empty_answer_does_not_come_between_a_call_and_its_result() -> None:
     assert messages.for_model([asked, said(stop="error"), result()]) == [asked, result()]
 
 
-def test_an_id_that_is_used_again_means_the_newer_call() -> None:
+def test_a_reused_id_refers_to_the_newer_call() -> None:
     told = [said(call("c1")), result("c1", "first"), said(call("c1")), result("c1", "second")]
 
     assert messages.for_model(told) == told
@@ -228,7 +228,7 @@ def test_a_later_result_does_not_answer_an_earlier_call_of_the_same_id() -> None
     ]
 
 
-def test_of_two_results_the_first_counts() -> None:
+def test_the_first_of_two_results_counts() -> None:
     asked = said(call())
 
     assert messages.for_model([asked, result(text="one"), result(text="two")]) == [asked, result(text="one")]
@@ -245,7 +245,7 @@ anything = st.one_of(
 
 
 @given(st.lists(anything, max_size=12))
-def test_whatever_happened_every_call_is_followed_by_its_results(happened: list[Message]) -> None:
+def test_every_call_is_followed_by_its_result_in_any_conversation(happened: list[Message]) -> None:
     told = messages.for_model(happened)
 
     waiting: list[str] = []

@@ -1,4 +1,4 @@
-"""A model is opened by name, and what is missing for it is named."""
+"""Opening a model by name, and the errors if something is missing."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         ("ollama:qwen3", "OLLAMA_BASE_URL=http://127.0.0.1:9/v1", ("openai-completions", "ollama", "qwen3")),
     ],
 )
-async def test_a_model_is_known_as_pi_knows_it(
+async def test_a_model_has_the_identity_that_pi_uses(
     spec: str, setting: str, known_as: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server of one's own needs an address and no key."""
@@ -47,7 +47,7 @@ def test_a_name_without_its_provider_is_refused(spec: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "meant"), [("antropic:x", "'anthropic'"), ("google-gla:x", "'google'"), ("y:x", "known")]
 )
-def test_an_unknown_provider_is_refused_with_what_may_have_been_meant(spec: str, meant: str) -> None:
+def test_an_unknown_provider_is_refused_with_a_suggestion(spec: str, meant: str) -> None:
     with pytest.raises(UsageError, match=f"there is no provider .*{meant}"):
         open_model(spec)
 
@@ -73,8 +73,8 @@ def test_a_missing_package_of_a_provider_is_named(monkeypatch: pytest.MonkeyPatc
         open_model("cohere:command")
 
 
-def test_without_the_extra_its_name_is_told() -> None:
-    """As in an environment that has tildone and nothing else."""
+def test_without_the_run_extra_the_error_names_it() -> None:
+    """The environment has tildone without its optional dependencies."""
     script = (
         "import sys; sys.modules['pydantic_ai'] = None\n"
         "from tildone.errors import UsageError\n"
@@ -88,8 +88,8 @@ def test_without_the_extra_its_name_is_told() -> None:
     assert said == "talking to models takes more packages: pip install 'tildone[run]'\n"
 
 
-def test_the_port_is_there_without_the_library() -> None:
-    """A host with a model of its own does not pay for the providers."""
+def test_the_model_interface_can_be_imported_without_the_library() -> None:
+    """A host with its own model does not load the providers."""
     script = "import sys, tildone.host.providers, tildone.host.retry; print('pydantic_ai' in sys.modules)"
 
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout

@@ -1,4 +1,4 @@
-"""What a provider marks its own words with comes back to it, through records that only know a signature."""
+"""Opaque provider state is sent back to the provider, through records that only have a field for a signature."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -40,7 +40,7 @@ def because(error: Exception, cause: Exception) -> Exception:
 
 
 class Speaker:
-    """A model that is told its own words."""
+    """The identity of the model that wrote the messages."""
 
     api = "openai-responses"
     provider = "openai"
@@ -59,8 +59,8 @@ MARKED: list[ModelResponsePart] = [
 
 
 @pytest.mark.parametrize("part", MARKED, ids=lambda part: f"{type(part).__name__} {part.id}")
-def test_marks_come_back(part: ModelResponsePart) -> None:
-    """Through JSON, as a session file keeps them."""
+def test_provider_state_survives_a_round_trip(part: ModelResponsePart) -> None:
+    """It passes through JSON, as in a conversation file."""
     block = block_of(part)
     assert block is not None
     kept = codec.parse(codec.dump(encode_block(block)))
@@ -73,7 +73,7 @@ def test_marks_come_back(part: ModelResponsePart) -> None:
     assert told.provider_name == "openai"
 
 
-def test_a_signature_alone_is_kept_as_pi_keeps_it() -> None:
+def test_a_signature_alone_is_stored_in_the_field_of_pi() -> None:
     block = block_of(ThinkingPart("Hm", signature="c2ln"))
 
     assert block is not None
@@ -84,8 +84,8 @@ def test_a_signature_alone_is_kept_as_pi_keeps_it() -> None:
     }
 
 
-def test_what_pi_would_take_for_its_own_stands_in_a_field_of_ours() -> None:
-    """Signatures are sent on by pi as they are, and a provider would refuse ours."""
+def test_other_provider_state_is_stored_in_a_field_of_our_own() -> None:
+    """Pi sends signatures to the provider unchanged, which would refuse ours."""
     blocks = [encode_block(block) for part in MARKED if (block := block_of(part)) is not None]
 
     told = [block.keys() for block in blocks if "tildone" in block]
@@ -94,8 +94,8 @@ def test_what_pi_would_take_for_its_own_stands_in_a_field_of_ours() -> None:
 
 
 @pytest.mark.parametrize("foreign", ['{"type":"reasoning","id":"rs_1"}', "{", '{"tildone":1}', "[1]"])
-def test_marks_that_another_program_wrote_are_not_taken_for_ours(foreign: str) -> None:
-    """A signature of another form would be refused; the words are still told."""
+def test_a_signature_in_the_format_of_another_program_is_not_sent(foreign: str) -> None:
+    """The provider would refuse it; the text is still sent."""
     text = messages.text("Hello") | {"textSignature": foreign}
     call = messages.tool_call("call_1", "look", {}) | {"thoughtSignature": foreign}
     said = messages.assistant([text, call], Speaker(), messages.empty_usage(), "stop", 0)
@@ -105,7 +105,7 @@ def test_marks_that_another_program_wrote_are_not_taken_for_ours(foreign: str) -
     assert told.parts == [TextPart("Hello"), ToolCallPart("look", {}, "call_1")]
 
 
-def test_thinking_with_marks_of_another_form_is_left_out() -> None:
+def test_thinking_with_a_foreign_signature_is_left_out() -> None:
     thought = {"type": "thinking", "thinking": "Hm", "thinkingSignature": '{"type":"reasoning"}'}
     said = messages.assistant([thought, messages.text("Yes")], Speaker(), messages.empty_usage(), "stop", 0)
 
@@ -115,7 +115,7 @@ def test_thinking_with_marks_of_another_form_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(("signature", "kept"), [("c2ln", "c2ln"), (None, None)])
-def test_details_that_no_json_can_hold_are_let_go(signature: str | None, kept: str | None) -> None:
+def test_details_that_are_not_json_are_dropped(signature: str | None, kept: str | None) -> None:
     part = ThinkingPart("Hm", signature=signature, provider_details={"at": datetime(2026, 1, 1, tzinfo=UTC)})
 
     block = block_of(part)
@@ -124,7 +124,7 @@ def test_details_that_no_json_can_hold_are_let_go(signature: str | None, kept: s
     assert encode_block(block).get("thinkingSignature") == kept
 
 
-def test_parts_that_no_message_of_ours_has_are_passed_over_and_not_counted() -> None:
+def test_unsupported_parts_are_skipped_and_not_numbered() -> None:
     drawn = FilePart(BinaryImage(b"\x89PNG", media_type="image/png"))
     events: list[Any] = [
         PartStartEvent(index=0, part=drawn),
@@ -146,8 +146,8 @@ def test_parts_that_no_message_of_ours_has_are_passed_over_and_not_counted() -> 
     ]
 
 
-def test_a_part_that_begins_again_keeps_its_place() -> None:
-    """A library that finds out late what a part is says so by beginning it again."""
+def test_a_part_that_starts_twice_keeps_its_number() -> None:
+    """The library starts a part again when it recognizes its type late."""
     deltas = StreamAssembler()
 
     list(deltas.events(PartStartEvent(index=0, part=TextPart("<think>"))))
@@ -158,8 +158,8 @@ def test_a_part_that_begins_again_keeps_its_place() -> None:
     assert told[0]["type"] == "thinking_start"
 
 
-def test_arguments_that_come_as_data_are_streamed_as_text() -> None:
-    """Google sends them whole, and not as JSON."""
+def test_arguments_that_arrive_as_data_are_streamed_as_text() -> None:
+    """Google sends them as one object and not as JSON text."""
     deltas = StreamAssembler()
     call = ToolCallPart("look", {"path": "a"}, "call_1")
 
@@ -172,7 +172,7 @@ def test_arguments_that_come_as_data_are_streamed_as_text() -> None:
     assert [delta.get("delta") for delta in told + more] == [None, '{"path":"a"}', '{"lines":3}']
 
 
-def test_a_signature_that_comes_late_is_no_words() -> None:
+def test_a_late_signature_is_not_streamed_as_text() -> None:
     deltas = StreamAssembler()
     list(deltas.events(PartStartEvent(index=0, part=ThinkingPart("Hm"))))
 
@@ -180,21 +180,21 @@ def test_a_signature_that_comes_late_is_no_words() -> None:
 
 
 @pytest.mark.parametrize(("reason", "words"), [("error", "broke the answer off"), (None, "cut off")])
-def test_an_answer_that_did_not_end_well_is_a_failure_that_may_pass(reason: FinishReason | None, words: str) -> None:
+def test_an_incomplete_answer_is_a_transient_failure(reason: FinishReason | None, words: str) -> None:
     with pytest.raises(ModelFailure, match=words) as caught:
         answer(ModelResponse([TextPart("Hel")], finish_reason=reason), Speaker())
 
     assert caught.value.transient
 
 
-def test_what_is_free_is_not_parted() -> None:
+def test_a_price_of_zero_is_not_split() -> None:
     used = RequestUsage(input_tokens=0, output_tokens=0)
     response = ModelResponse([], usage=used, model_name="gpt-5", provider_name="openai", finish_reason="stop")
 
     assert encode_message(answer(response, Speaker()))["usage"]["cost"] == messages.empty_usage()["cost"]
 
 
-def test_a_price_that_a_gateway_told_is_the_price() -> None:
+def test_a_price_that_the_provider_reports_is_used() -> None:
     used = RequestUsage(input_tokens=10, output_tokens=5, cost=Decimal("0.25"))
     response = ModelResponse([], usage=used, model_name="unheard-of", provider_name="openai", finish_reason="stop")
 
@@ -214,13 +214,13 @@ def test_a_price_that_a_gateway_told_is_the_price() -> None:
         (TimeoutError(), "TimeoutError", False),
     ],
 )
-def test_whatever_is_raised_becomes_a_failure_with_words(error: Exception, words: str, *, transient: bool) -> None:
+def test_every_exception_becomes_a_failure_with_a_message(error: Exception, words: str, *, transient: bool) -> None:
     made = to_model_failure(error)
 
     assert (str(made), made.transient) == (words, transient)
 
 
-def test_only_what_cannot_be_sent_is_replaced() -> None:
+def test_only_lone_surrogates_are_replaced() -> None:
     said = {"a": ["x\ud83d", {"b\udc4d": 1}], "pair": "\ud83d\udc4d", "plain": "\U0001f44d", "none": None}
 
     assert without_lone_surrogates(said) == {

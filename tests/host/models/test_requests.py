@@ -1,4 +1,4 @@
-"""What a provider is sent says exactly what our messages say, in either format."""
+"""Requests to a provider represent our messages exactly, in both formats."""
 
 import base64
 import json
@@ -30,8 +30,8 @@ IMAGE = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
 
 
 @both_formats
-async def test_messages_in_a_row_stay_messages(spec: str) -> None:
-    """A prompt and the context that an extension adds to it are two things said."""
+async def test_consecutive_messages_are_not_merged(spec: str) -> None:
+    """A prompt and the context that an extension adds to it are two messages."""
     async with open_scripted(spec) as (model, server):
         await stream_records(
             model, chat_request("Continue.", {"role": "user", "content": "List: none"}, system="Be brief.")
@@ -42,7 +42,7 @@ async def test_messages_in_a_row_stay_messages(spec: str) -> None:
 
 
 @both_formats
-async def test_no_system_prompt_is_no_message(spec: str) -> None:
+async def test_without_a_system_prompt_no_system_message_is_sent(spec: str) -> None:
     async with open_scripted(spec) as (model, server):
         await stream_records(model, chat_request("Go", system="", tools=()))
 
@@ -81,8 +81,8 @@ async def test_results_follow_the_calls_in_order_and_by_id(spec: str) -> None:
 
 @both_formats
 @pytest.mark.parametrize("dialect", [INDEXED, PHASED, DECLARED], ids=lambda dialect: dialect.name)
-async def test_schemas_go_out_untouched(spec: str, dialect: Any) -> None:
-    """A schema is a prompt: not a key is added, dropped or moved, and no strict mode rewrites it."""
+async def test_schemas_are_sent_unchanged(spec: str, dialect: Any) -> None:
+    """No key of a schema is added, dropped or moved, and strict mode does not rewrite it."""
     tools = [ToolSpec(tool.name, tool.description, tool.parameters) for tool in dialect.tools]
     async with open_scripted(spec) as (model, server):
         await stream_records(model, chat_request(tools=(LOOK, *tools)))
@@ -96,13 +96,13 @@ async def test_schemas_go_out_untouched(spec: str, dialect: Any) -> None:
         assert not tool.get("strict")
 
 
-def test_strictness_is_switched_off_where_it_would_be_on() -> None:
-    """OpenAI's responses are strict unless they are told not to be."""
+def test_strict_mode_is_switched_off() -> None:
+    """OpenAI's Responses API is strict by default."""
     assert [tool.strict for tool in parameters(chat_request()).function_tools] == [False]
 
 
 @both_formats
-async def test_a_person_can_show_an_image(spec: str) -> None:
+async def test_a_user_message_can_contain_an_image(spec: str) -> None:
     async with open_scripted(spec) as (model, server):
         await stream_records(model, chat_request(messages.user("What is it?", 0, [IMAGE])))
 
@@ -113,7 +113,7 @@ async def test_a_person_can_show_an_image(spec: str) -> None:
 
 
 @both_formats
-async def test_a_tool_can_show_an_image(spec: str) -> None:
+async def test_a_tool_result_can_contain_an_image(spec: str) -> None:
     async with open_scripted(spec, {"tool": "look", "args": {"path": "a.png"}}) as (model, server):
         asked = await answer_record(model)
         [call] = messages.tool_calls(asked)
@@ -126,7 +126,7 @@ async def test_a_tool_can_show_an_image(spec: str) -> None:
 
 
 @both_formats
-async def test_thinking_goes_back_to_the_model_that_thought_it(spec: str) -> None:
+async def test_thinking_is_sent_back_to_its_own_model(spec: str) -> None:
     async with open_scripted(spec, {"thinking": "Hm", "tool": "look", "args": {"path": "a"}}) as (model, server):
         asked = await answer_record(model)
 
@@ -140,8 +140,8 @@ async def test_thinking_goes_back_to_the_model_that_thought_it(spec: str) -> Non
 
 
 @both_formats
-async def test_another_models_answer_is_told_without_its_thinking_and_marks(spec: str) -> None:
-    """Signatures of one provider are refused by the next, and so are some forms of ids."""
+async def test_the_answer_of_another_model_is_sent_without_thinking_and_provider_state(spec: str) -> None:
+    """A provider refuses the signatures and some ids of another one."""
     call = messages.tool_call("call_1|fc_2", "look", {"path": "a"}) | {"thoughtSignature": "opaque"}
     thought = {"type": "thinking", "thinking": "Hm", "thinkingSignature": "c2ln"}
     said = messages.text("Looking") | {"textSignature": "msg_1"}
@@ -156,14 +156,14 @@ async def test_another_models_answer_is_told_without_its_thinking_and_marks(spec
 
 
 @both_formats
-async def test_an_answer_of_nothing_but_another_models_thinking_is_left_out(spec: str) -> None:
+async def test_an_answer_with_only_the_thinking_of_another_model_is_left_out(spec: str) -> None:
     async with open_scripted(spec) as (model, server):
         await stream_records(model, chat_request("Go", by_another([{"type": "thinking", "thinking": "Hm"}]), "Well?"))
 
     assert seen(server) == [("user", "Go"), ("user", "Well?")]
 
 
-async def test_thinking_that_came_encrypted_goes_back_encrypted() -> None:
+async def test_redacted_thinking_is_sent_back_unchanged() -> None:
     hidden = {"type": "thinking", "thinking": "", "thinkingSignature": "c2VjcmV0", "redacted": True}
     async with open_scripted(ANTHROPIC) as (model, server):
         await stream_records(model, chat_request("Go", by(model, [hidden, messages.text("Yes")]), "Why?"))
@@ -171,8 +171,8 @@ async def test_thinking_that_came_encrypted_goes_back_encrypted() -> None:
     assert server.requests[0].messages[1]["content"][0] == {"type": "redacted_thinking", "data": "c2VjcmV0"}
 
 
-async def test_thinking_that_was_interrupted_is_not_sent() -> None:
-    """It has no signature yet, without which it is refused."""
+async def test_interrupted_thinking_is_not_sent() -> None:
+    """It has no signature, without which the provider refuses it."""
     async with open_scripted(ANTHROPIC) as (model, server):
         await stream_records(model, chat_request("Go", by(model, [{"type": "thinking", "thinking": "Hm"}]), "Well?"))
 
@@ -180,8 +180,8 @@ async def test_thinking_that_was_interrupted_is_not_sent() -> None:
 
 
 @both_formats
-async def test_a_call_that_was_no_json_can_be_told_again(spec: str) -> None:
-    """Neither format takes anything but an object; the model still sees what it wrote."""
+async def test_a_call_with_invalid_json_can_be_sent_again(spec: str) -> None:
+    """Both formats accept only an object; the model still sees the text it wrote."""
     async with open_scripted(spec, {"tool": "look", "args": '{"path": '}) as (model, server):
         asked = await answer_record(model)
 
@@ -195,8 +195,8 @@ async def test_a_call_that_was_no_json_can_be_told_again(spec: str) -> None:
 
 
 @both_formats
-async def test_half_a_surrogate_pair_does_not_end_the_conversation(spec: str) -> None:
-    """It cannot be written as UTF-8; every later request would hold it, too."""
+async def test_a_lone_surrogate_does_not_break_the_conversation(spec: str) -> None:
+    """It cannot be encoded as UTF-8, and every later request would contain it."""
     call = messages.tool_call("call_1", "look", {"path": "\ud83d"})
     async with open_scripted(spec) as (model, server):
         await stream_records(model, chat_request("a\ud83d", by(model, [call]), result(call, "\udc4db")))
@@ -205,7 +205,7 @@ async def test_half_a_surrogate_pair_does_not_end_the_conversation(spec: str) ->
     assert "\ufffdb" in str(server.requests[0].messages)
 
 
-async def test_a_conversation_is_cached_where_the_provider_has_to_be_asked_to() -> None:
+async def test_caching_is_requested_from_providers_that_need_it() -> None:
     async with open_scripted(ANTHROPIC) as (model, server):
         await stream_records(model, chat_request("Go", system="Be brief."))
 

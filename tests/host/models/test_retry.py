@@ -1,4 +1,4 @@
-"""When a model is asked again, and how long that waits."""
+"""When a request is retried, and after which delay."""
 
 import asyncio
 
@@ -13,14 +13,14 @@ FINAL = ModelFailure("no", transient=False)
 
 
 class Pauses(list[float]):
-    """Pauses that are noted instead of made."""
+    """Records the pauses instead of sleeping."""
 
     async def __call__(self, seconds: float) -> None:
         self.append(seconds)
 
 
-def test_what_may_pass_is_asked_again_three_times() -> None:
-    """After the first request, as pi counts them; what will not pass is not asked again."""
+def test_a_transient_failure_is_retried_three_times() -> None:
+    """The first request does not count, as in pi; other failures are not retried."""
     policy = RetryPolicy()
 
     assert [policy.allows(PASSING, attempt) for attempt in (1, 3, 4)] == [True, True, False]
@@ -31,22 +31,20 @@ def test_what_may_pass_is_asked_again_three_times() -> None:
     ("attempt", "retry_after", "delay"),
     [(1, None, 2), (2, None, 4), (9, None, 60), (1, 0, 0), (1, 30, 30), (3, 1, 1), (1, 3600, 60)],
 )
-def test_a_pause_is_the_providers_or_ours_and_never_longer_than_a_minute(
-    attempt: int, retry_after: float | None, delay: float
-) -> None:
+def test_the_delay_is_at_most_a_minute(attempt: int, retry_after: float | None, delay: float) -> None:
     failure = ModelFailure("busy", transient=True, retry_after=retry_after)
 
     assert RetryPolicy().delay(attempt, failure) == delay
 
 
-def test_jitter_moves_our_pauses_and_not_the_providers() -> None:
+def test_jitter_applies_only_to_computed_delays() -> None:
     policy = RetryPolicy(jitter=lambda delay: delay * 1.5)
 
     assert policy.delay(2) == 6
     assert policy.delay(2, ModelFailure("busy", transient=True, retry_after=9)) == 9
 
 
-async def test_an_abort_cuts_the_pause() -> None:
+async def test_an_abort_ends_the_pause() -> None:
     controller = AbortController()
 
     async def sleep(_: float) -> None:
@@ -56,7 +54,7 @@ async def test_an_abort_cuts_the_pause() -> None:
     assert not await asyncio.wait_for(RetryPolicy(sleep=sleep).pause(60, controller.signal), 5)
 
 
-async def test_a_pause_says_whether_it_was_made() -> None:
+async def test_a_pause_returns_whether_it_was_complete() -> None:
     controller, pauses = AbortController(), Pauses()
     policy = RetryPolicy(sleep=pauses)
 
@@ -66,7 +64,7 @@ async def test_a_pause_says_whether_it_was_made() -> None:
     assert not await policy.pause(2, controller.signal)
 
 
-async def test_a_pause_that_is_cancelled_is_not_left_behind() -> None:
+async def test_a_cancelled_pause_cancels_its_sleep() -> None:
     started, ended = asyncio.Event(), asyncio.Event()
 
     async def sleep(_: float) -> None:
@@ -85,7 +83,7 @@ async def test_a_pause_that_is_cancelled_is_not_left_behind() -> None:
     await asyncio.wait_for(ended.wait(), 5)
 
 
-async def test_a_clock_that_breaks_is_heard() -> None:
+async def test_an_error_of_the_clock_is_raised() -> None:
     async def sleep(_: float) -> None:
         raise OSError("no clock")
 

@@ -1,4 +1,4 @@
-"""Running commands: what they say, how they end, and that nothing of them is left."""
+"""The `bash` tool: output, exit, timeouts, and the end of all processes."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="process
 
 @pytest.fixture
 def marked() -> Iterator[str]:
-    """How long to sleep so as to be found; whoever is still there after the test is ended."""
+    """A unique duration to sleep; processes that remain after the test are killed."""
     seconds = unique_duration()
     yield seconds
     for pid in {*sleeping_processes(seconds), *marked_processes(seconds)}:
@@ -39,7 +39,7 @@ def marked() -> Iterator[str]:
 
 @contextmanager
 def an_open_input() -> Iterator[None]:
-    """The host's own input, where somebody might still type."""
+    """Replace standard input by a pipe that stays open."""
     typed, typing = os.pipe()
     before = os.dup(0)
     os.dup2(typed, 0)
@@ -54,7 +54,7 @@ def kept(path: str) -> str:
 
 
 def busy(pid: int) -> int:
-    """How long a process has been at work; an error when it is gone."""
+    """Return the CPU time of a process; raise an error if it has ended."""
     return int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[11])
 
 
@@ -66,7 +66,7 @@ async def test_output_and_errors_come_back_together(bench: ToolBench) -> None:
     assert (result.details["exitCode"], result.details["totalLines"]) == (0, 4)
 
 
-async def test_a_failure_is_told_with_its_output(bench: ToolBench) -> None:
+async def test_a_failed_command_returns_its_output(bench: ToolBench) -> None:
     result = await bench.bash("echo so far; exit 3")
 
     assert result.is_error
@@ -74,13 +74,13 @@ async def test_a_failure_is_told_with_its_output(bench: ToolBench) -> None:
     assert result.details["exitCode"] == 3
 
 
-async def test_a_command_may_have_nothing_to_say(bench: ToolBench) -> None:
+async def test_a_command_may_have_no_output(bench: ToolBench) -> None:
     assert (await bench.bash("true")).text == "(no output)"
     assert (await bench.bash("kill -KILL $$")).text == "(no output)\n\n[Ended by signal 9 (Killed)]"
 
 
 async def test_there_is_no_input_and_no_pager(bench: ToolBench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A question is answered by nobody, and the rest of the environment is the host's."""
+    """Standard input is empty, and the rest of the environment is inherited."""
     monkeypatch.setenv("PAGER", "less")
     monkeypatch.setenv("MINE", "kept")
 
@@ -95,12 +95,12 @@ async def test_there_is_no_input_and_no_pager(bench: ToolBench, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("params", "said"), [({"command": " "}, "empty"), ({"command": "ls", "timeout": 0}, "timeout")]
 )
-async def test_a_call_that_makes_no_sense_is_refused(bench: ToolBench, params: dict[str, Any], said: str) -> None:
+async def test_invalid_parameters_are_refused(bench: ToolBench, params: dict[str, Any], said: str) -> None:
     with pytest.raises(ToolFailure, match=said):
         await bench.call("bash", **params)
 
 
-async def test_what_cannot_be_started_says_why(bench: ToolBench) -> None:
+async def test_a_command_that_cannot_be_started_is_an_error(bench: ToolBench) -> None:
     with pytest.raises(ToolFailure, match="cannot be started: embedded null byte"):
         await bench.bash("echo \0")
     with pytest.raises(ToolFailure, match="cannot be started: Argument list too long"):
@@ -110,8 +110,8 @@ async def test_what_cannot_be_started_says_why(bench: ToolBench) -> None:
         await bench.bash("true")
 
 
-async def test_output_is_told_before_the_end(bench: ToolBench) -> None:
-    """The command goes on only when its first words have arrived."""
+async def test_output_is_reported_while_the_command_runs(bench: ToolBench) -> None:
+    """The command continues only after its first output has arrived."""
     os.mkfifo(bench.folder / "go")
     heard: list[ToolResult] = []
 
@@ -125,7 +125,7 @@ async def test_output_is_told_before_the_end(bench: ToolBench) -> None:
     assert result.text == "one\non\ntwo"
 
 
-async def test_updates_do_not_come_with_every_line(bench: ToolBench) -> None:
+async def test_updates_are_rate_limited(bench: ToolBench) -> None:
     heard: list[ToolResult] = []
 
     result = await bench.bash("for i in $(seq 60); do echo $i; sleep 0.005; done", on_update=heard.append)
@@ -134,7 +134,7 @@ async def test_updates_do_not_come_with_every_line(bench: ToolBench) -> None:
     assert 1 <= len(heard) <= result.details["durationMs"] / 200 + 1
 
 
-async def test_a_command_that_takes_too_long_is_ended(bench: ToolBench, marked: str) -> None:
+async def test_a_command_is_ended_at_its_timeout(bench: ToolBench, marked: str) -> None:
     result = await bench.bash(f"echo begun; sleep {marked}", timeout=0.2)
 
     assert result.is_error
@@ -159,8 +159,8 @@ wait
 """
 
 
-async def test_an_abort_leaves_nothing_within_a_second(bench: ToolBench, marked: str) -> None:
-    """Not even those who ignore the request, were stopped, lost their parents, or left for a session of their own."""
+async def test_an_abort_ends_all_processes_within_a_second(bench: ToolBench, marked: str) -> None:
+    """This includes processes that ignore SIGTERM, are stopped, are orphaned, or have a session of their own."""
     turn, heard = AbortController(), list[ToolResult]()
     running = asyncio.create_task(bench.bash(STUBBORN.format(marked), signal=turn.signal, on_update=heard.append))
     await wait_until(lambda: heard and len(sleeping_processes(marked)) == 9)
@@ -175,10 +175,10 @@ async def test_an_abort_leaves_nothing_within_a_second(bench: ToolBench, marked:
     assert result.text == "ready\n\n[Aborted]"
 
 
-async def test_where_there_is_no_table_of_processes_the_group_is_ended(
+async def test_without_a_process_table_the_process_group_is_ended(
     bench: ToolBench, marked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on systems other than Linux."""
+    """Systems other than Linux have none."""
     monkeypatch.setattr(process_tree, "_PROC", "/nowhere")
 
     result = await bench.bash(f"trap '' TERM; sleep {marked} & (sleep {marked} &); wait", timeout=0.2)
@@ -187,8 +187,8 @@ async def test_where_there_is_no_table_of_processes_the_group_is_ended(
     await wait_until(lambda: sleeping_processes(marked) == [], 1)
 
 
-async def test_a_command_may_clean_up_when_it_is_told_to_end(bench: ToolBench, marked: str) -> None:
-    """It is asked before it is made to."""
+async def test_a_command_can_clean_up_on_sigterm(bench: ToolBench, marked: str) -> None:
+    """SIGTERM is sent before SIGKILL."""
     turn, heard = AbortController(), list[ToolResult]()
     line = f"trap 'echo cleaned; exit' TERM; echo ready; sleep {marked} & wait"
     running = asyncio.create_task(bench.bash(line, signal=turn.signal, on_update=heard.append))
@@ -199,8 +199,8 @@ async def test_a_command_may_clean_up_when_it_is_told_to_end(bench: ToolBench, m
     assert (await running).text == "ready\ncleaned\n\n[Aborted]"
 
 
-async def test_a_call_that_is_cancelled_leaves_nothing(bench: ToolBench, marked: str) -> None:
-    """As when the host itself is ended."""
+async def test_a_cancelled_call_ends_all_processes(bench: ToolBench, marked: str) -> None:
+    """The host cancels calls when it is closed."""
     running = asyncio.create_task(bench.bash(f"trap '' TERM; sleep {marked} & sleep {marked} & wait"))
     await wait_until(lambda: len(sleeping_processes(marked)) == 2)
 
@@ -211,8 +211,8 @@ async def test_a_call_that_is_cancelled_leaves_nothing(bench: ToolBench, marked:
     await wait_until(lambda: sleeping_processes(marked) == [], 1)
 
 
-async def test_what_runs_in_the_background_is_not_waited_for(bench: ToolBench, marked: str) -> None:
-    """It holds the pipe open, and goes on; the model is told how to find it."""
+async def test_background_processes_are_not_waited_for(bench: ToolBench, marked: str) -> None:
+    """They keep the pipe open and continue; the result names them."""
     result = await bench.bash(f"sleep {marked} & echo started")
 
     [pid] = sleeping_processes(marked)
@@ -221,8 +221,8 @@ async def test_what_runs_in_the_background_is_not_waited_for(bench: ToolBench, m
     assert result.details["durationMs"] < 1000
 
 
-async def test_what_talks_in_the_background_is_not_waited_for(bench: ToolBench) -> None:
-    """And does not die of nobody listening."""
+async def test_background_processes_that_write_are_not_waited_for(bench: ToolBench) -> None:
+    """They are not killed by SIGPIPE."""
     result = await bench.bash("touch go; (while [ -e go ]; do echo talking; done) & echo $! > pid")
 
     try:
@@ -234,12 +234,12 @@ async def test_what_talks_in_the_background_is_not_waited_for(bench: ToolBench) 
     assert result.details["durationMs"] < 3000
 
 
-async def test_words_that_come_after_the_end_are_heard(bench: ToolBench) -> None:
-    """The shell does not wait for those it passes its output through."""
+async def test_output_after_the_exit_of_the_shell_is_collected(bench: ToolBench) -> None:
+    """The shell does not wait for process substitutions."""
     assert (await bench.bash("seq 30000 > >(sort -rn | tail -3)")).text.startswith("3\n2\n1")
 
 
-async def test_of_long_output_the_end_is_told_and_all_is_kept(bench: ToolBench) -> None:
+async def test_long_output_is_truncated_and_saved_to_a_file(bench: ToolBench) -> None:
     result = await bench.bash("seq 1 100000")
 
     path = result.details["fullOutputPath"]
@@ -250,7 +250,7 @@ async def test_of_long_output_the_end_is_told_and_all_is_kept(bench: ToolBench) 
     assert (await bench.call("read", path=path, offset=5, limit=1)).text.startswith("5\n")
 
 
-async def test_one_long_line_is_cut_as_well(bench: ToolBench) -> None:
+async def test_a_long_line_is_truncated(bench: ToolBench) -> None:
     result = await bench.bash("head -c 300000 /dev/zero | tr '\\0' x; printf END")
 
     text, _, note = result.text.partition("\n\n")
@@ -259,7 +259,7 @@ async def test_one_long_line_is_cut_as_well(bench: ToolBench) -> None:
     assert size_of(result.details["fullOutputPath"]) == 300_003
 
 
-async def test_a_file_of_output_may_be_read_but_not_written(bench: ToolBench) -> None:
+async def test_an_output_file_can_be_read_but_not_written(bench: ToolBench) -> None:
     result = await bench.bash("seq 3000")
     path = result.details["fullOutputPath"]
 
@@ -269,14 +269,14 @@ async def test_a_file_of_output_may_be_read_but_not_written(bench: ToolBench) ->
     assert size_of(path) > 0
 
 
-async def test_output_that_is_no_text_harms_nobody(bench: ToolBench) -> None:
-    """Bytes that are no characters, colours, and controls."""
+async def test_binary_output_is_sanitized(bench: ToolBench) -> None:
+    """Invalid bytes, colours and control characters."""
     result = await bench.bash(r"printf 'a\xff\xe2\x9cb \033[31mred\033[0m \033]0;title\007\000\r\nok ✓\n'")
 
     assert result.text == "a\ufffd\ufffdb red \ufffd\r\nok ✓"
 
 
-def test_a_character_that_comes_in_two_parts_is_one(tmp_path: Path) -> None:
+def test_a_character_can_be_split_between_two_reads(tmp_path: Path) -> None:
     written = CommandOutput(lambda: ((tmp_path / "all").open("wb"), "all"))
 
     written.feed("✓".encode()[:2])
@@ -286,8 +286,8 @@ def test_a_character_that_comes_in_two_parts_is_one(tmp_path: Path) -> None:
     assert (before, written.excerpt().text) == ("", "✓")
 
 
-def test_what_never_stops_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The end is still told, and what comes after the end is forgotten."""
+def test_endless_output_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tail is still returned, and output after closing is discarded."""
     monkeypatch.setattr(command_output, "MAX_FILE_BYTES", 95_000)
     written = CommandOutput(lambda: ((tmp_path / "all").open("wb"), "all"))
 
@@ -305,7 +305,7 @@ def test_what_never_stops_does_not_fill_the_disk(tmp_path: Path, monkeypatch: py
     assert (tmp_path / "all").stat().st_size == 95_000
 
 
-async def test_nothing_is_left_open(bench: ToolBench) -> None:
+async def test_no_file_descriptor_is_left_open(bench: ToolBench) -> None:
     await bench.bash("true")
     before = len(os.listdir("/proc/self/fd"))
 
@@ -315,8 +315,8 @@ async def test_nothing_is_left_open(bench: ToolBench) -> None:
     await wait_until(lambda: len(os.listdir("/proc/self/fd")) <= before)
 
 
-async def test_commands_can_run_side_by_side(bench: ToolBench) -> None:
-    """Neither holds up the event loop."""
+async def test_commands_can_run_concurrently(bench: ToolBench) -> None:
+    """They do not block the event loop."""
     os.mkfifo(bench.folder / "a")
 
     results = await asyncio.gather(bench.bash("cat a"), bench.bash("echo hello > a"))

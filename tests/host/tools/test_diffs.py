@@ -1,4 +1,4 @@
-"""The difference that replacements make, as hunks and as a unified diff."""
+"""Replacements as hunks and as a unified diff."""
 
 import subprocess
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tildone.host.tools.diffs import Replacement, apply_replacements, hunks, spl
 
 @st.composite
 def edits(draw: st.DrawFn) -> tuple[str, list[Replacement]]:
-    """A text, and parts of it that make way for others."""
+    """A text and replacements in it."""
     text = draw(st.text("ab\n", min_size=1, max_size=60))
     places = sorted(draw(st.sets(st.integers(0, len(text)), min_size=2, max_size=8)))
     pairs = zip(places[::2], places[1::2], strict=False)
@@ -21,7 +21,7 @@ def edits(draw: st.DrawFn) -> tuple[str, list[Replacement]]:
 
 
 def applied(diff: str, text: str) -> Iterator[str]:
-    """The lines of the text after the diff, every line of which has to fit."""
+    """Apply a diff, all context lines of which must match, and return the new lines."""
     lines, at = split_lines(text), 0
     marked = split_lines(diff + "\n")[2:]
     for number, line in enumerate(marked):
@@ -46,7 +46,7 @@ def applied(diff: str, text: str) -> Iterator[str]:
 
 @settings(max_examples=300, derandomize=True)
 @given(edits())
-def test_a_diff_leads_from_the_old_text_to_the_new_one(edit: tuple[str, list[Replacement]]) -> None:
+def test_a_diff_turns_the_old_text_into_the_new_one(edit: tuple[str, list[Replacement]]) -> None:
     text, replacements = edit
 
     diff = unified_diff(text, hunks(text, replacements), "a")
@@ -74,7 +74,7 @@ def test_other_programs_can_apply_it(tmp_path: Path) -> None:
         ("a\nb", "\nb", "", "@@ -1,2 +1 @@\n-a\n-b\n\\ No newline at end of file\n+a\n\\ No newline at end of file"),
     ],
 )
-def test_only_lines_that_change_are_in_it(text: str, old: str, new: str, diff: str) -> None:
+def test_a_diff_contains_only_changed_lines_and_context(text: str, old: str, new: str, diff: str) -> None:
     change = Replacement(text.index(old), text.index(old) + len(old), new)
 
     assert unified_diff(text, hunks(text, [change]), "x") == f"--- x\n+++ x\n{diff}"

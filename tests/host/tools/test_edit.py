@@ -1,4 +1,4 @@
-"""Changing a part of a file, and nothing else of it."""
+"""The `edit` tool: changes a part of a file and nothing else."""
 
 import asyncio
 import stat
@@ -16,7 +16,7 @@ def put(bench: ToolBench, data: str | bytes, name: str = "a.py") -> Path:
     return path
 
 
-async def test_text_is_replaced_and_the_difference_told(bench: ToolBench) -> None:
+async def test_text_is_replaced_and_the_diff_returned(bench: ToolBench) -> None:
     path = put(bench, "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
     path.chmod(0o640)
 
@@ -34,7 +34,7 @@ async def test_text_is_replaced_and_the_difference_told(bench: ToolBench) -> Non
     }
 
 
-async def test_text_that_is_not_there_names_the_nearest_line(bench: ToolBench) -> None:
+async def test_missing_text_is_an_error_that_names_the_most_similar_line(bench: ToolBench) -> None:
     path = put(bench, "import os\n\ndef greet(name):\n    return name\n")
 
     with pytest.raises(ToolFailure, match=r"^old_text is not in a\.py\. Most like it is line 3: def greet\(name\):$"):
@@ -47,7 +47,7 @@ async def test_text_that_is_not_there_names_the_nearest_line(bench: ToolBench) -
     assert path.read_text(encoding="utf-8").count("greet") == 1
 
 
-async def test_text_that_stands_there_more_than_once_is_left(bench: ToolBench) -> None:
+async def test_ambiguous_text_is_not_replaced(bench: ToolBench) -> None:
     path = put(bench, "x = 1\ny = 2\nx = 1\n" + "x = 1\n" * 10)
 
     with pytest.raises(ToolFailure) as failed:
@@ -60,7 +60,7 @@ async def test_text_that_stands_there_more_than_once_is_left(bench: ToolBench) -
     assert "x = 2" not in path.read_text(encoding="utf-8")
 
 
-async def test_all_of_them_can_be_replaced(bench: ToolBench) -> None:
+async def test_all_matches_can_be_replaced(bench: ToolBench) -> None:
     path = put(bench, "x = 1\ny = 2\nx = 1")
 
     result = await bench.call("edit", path="a.py", old_text="x = 1", new_text="x = 3", all=True)
@@ -82,8 +82,10 @@ async def test_all_of_them_can_be_replaced(bench: ToolBench) -> None:
         ("a\r\n", "\n", "", "a"),
     ],
 )
-async def test_line_ends_stay_those_of_the_place(bench: ToolBench, before: str, old: str, new: str, after: str) -> None:
-    """Models write line feeds, also into files from Windows."""
+async def test_new_text_adopts_the_line_ends_around_it(
+    bench: ToolBench, before: str, old: str, new: str, after: str
+) -> None:
+    """Models write line feeds even for files with CRLF."""
     path = put(bench, before)
 
     await bench.call("edit", path="a.py", old_text=old, new_text=new)
@@ -99,8 +101,8 @@ async def test_line_ends_stay_those_of_the_place(bench: ToolBench, before: str, 
         (b"caf\xe9 old \xff\xfe\n", b"caf\xe9 new \xff\xfe\n"),
     ],
 )
-async def test_the_encoding_stays_that_of_the_file(bench: ToolBench, before: bytes, after: bytes) -> None:
-    """Also bytes that are no text in any."""
+async def test_the_encoding_of_the_file_is_preserved(bench: ToolBench, before: bytes, after: bytes) -> None:
+    """This includes undecodable bytes."""
     path = put(bench, before)
 
     result = await bench.call("edit", path="a.py", old_text="old", new_text="new")
@@ -118,7 +120,7 @@ async def test_the_encoding_stays_that_of_the_file(bench: ToolBench, before: byt
         ("one", "\udc41", "half a character"),
     ],
 )
-async def test_an_edit_that_makes_no_sense_is_refused(bench: ToolBench, old: str, new: str, said: str) -> None:
+async def test_an_invalid_edit_is_refused(bench: ToolBench, old: str, new: str, said: str) -> None:
     path = put(bench, "one\ntwo\n")
 
     with pytest.raises(ToolFailure, match=said):
@@ -135,7 +137,7 @@ async def test_an_edit_that_makes_no_sense_is_refused(bench: ToolBench, old: str
         (b"\xff\xfeo", r"a\.py is not the UTF-16-LE that its first bytes say it is"),
     ],
 )
-async def test_what_cannot_be_edited_says_why(bench: ToolBench, data: bytes | None, said: str) -> None:
+async def test_a_file_that_cannot_be_edited_is_an_error(bench: ToolBench, data: bytes | None, said: str) -> None:
     if data is not None:
         put(bench, data)
 
@@ -143,7 +145,7 @@ async def test_what_cannot_be_edited_says_why(bench: ToolBench, data: bytes | No
         await bench.call("edit", path="a.py", old_text="one", new_text="two")
 
 
-async def test_old_text_is_no_pattern(bench: ToolBench) -> None:
+async def test_old_text_is_not_a_pattern(bench: ToolBench) -> None:
     path = put(bench, "a.b axb (c)\\1")
 
     await bench.call("edit", path="a.py", old_text="a.b", new_text="\\1\\g<0>")
@@ -151,7 +153,7 @@ async def test_old_text_is_no_pattern(bench: ToolBench) -> None:
     assert path.read_text(encoding="utf-8") == "\\1\\g<0> axb (c)\\1"
 
 
-async def test_edits_at_the_same_time_all_arrive(bench: ToolBench) -> None:
+async def test_concurrent_edits_are_all_applied(bench: ToolBench) -> None:
     """Each reads, changes and writes the file before the next one reads it."""
     names = [f"<{number}>" for number in range(40)]
     path = put(bench, "\n".join(names))
@@ -167,8 +169,8 @@ async def test_edits_at_the_same_time_all_arrive(bench: ToolBench) -> None:
     assert path.read_text(encoding="utf-8") == "\n".join(f"[{number}]" for number in range(40))
 
 
-async def test_an_edit_in_a_large_file_takes_no_search(bench: ToolBench) -> None:
-    """A difference of every other line, where comparing all lines with all would take minutes."""
+async def test_an_edit_in_a_large_file_is_fast(bench: ToolBench) -> None:
+    """Every other line changes; comparing all lines would take minutes."""
     put(bench, "old\nsame\n" * 50_000)
 
     result = await bench.call("edit", path="a.py", old_text="old", new_text="new", all=True)

@@ -20,7 +20,7 @@ Calls = list[tuple[str, dict[str, Any]]]
 
 
 class Scripted:
-    """Makes these calls, a list of them a turn, and then has nothing more to say."""
+    """A model that makes these calls, one list per turn, and then stops."""
 
     api, provider, id = "script", "script", "script"
 
@@ -39,7 +39,7 @@ class Scripted:
         yield AnswerDone(assistant_message(made or [TextBlock("Done")], self, reason, 0))
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing is open."""
 
 
 def host_in(folder: Path, policy: PermissionPolicy, *turns: Calls) -> Host:
@@ -55,7 +55,7 @@ def results(host: Host) -> list[tuple[bool | None, str]]:
 
 
 async def test_an_agent_can_work(folder: Path) -> None:
-    """Calls of one turn happen in their order; what fails is said, and no traceback with it."""
+    """Calls of one turn run in order; errors are reported without a traceback."""
     outside = (folder.parent / "outside.txt").resolve()
     how = "Start with --allow 'rm *' to allow it, or with --allow bash for every command."
     host = host_in(
@@ -105,7 +105,7 @@ async def test_aborting_a_turn_ends_its_command(folder: Path) -> None:
     assert results(host) == [(True, "(no output)\n\n[Aborted]")]
 
 
-async def test_the_tools_are_told_of_in_the_prompt(folder: Path) -> None:
+async def test_the_system_prompt_describes_the_tools(folder: Path) -> None:
     host = host_in(folder, PermissionPolicy())
 
     await host.prompt("Go")

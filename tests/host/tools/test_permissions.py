@@ -1,4 +1,4 @@
-"""What the tools may touch, who is asked, and what is said when the answer is no."""
+"""Permissions of the tools: what is allowed, how the person is asked, and the error messages."""
 
 import asyncio
 import os
@@ -38,7 +38,7 @@ async def test_a_file_outside_is_refused(bench: ToolBench, tool: str, params: di
 
 @each_file_tool
 async def test_a_link_that_leads_outside_is_refused(bench: ToolBench, tool: str, params: dict[str, Any]) -> None:
-    """Of a file, and of a folder on the way to one."""
+    """The link may be the file or a folder of its path."""
     (bench.folder / "link").symlink_to(outside(bench.folder))
     (bench.folder / "up").symlink_to("..")
 
@@ -51,7 +51,7 @@ async def test_a_link_that_leads_outside_is_refused(bench: ToolBench, tool: str,
     assert outside(bench.folder).read_text(encoding="utf-8") == "secret\n"
 
 
-async def test_nothing_is_made_outside_through_a_link(bench: ToolBench) -> None:
+async def test_no_file_is_created_outside_through_a_link(bench: ToolBench) -> None:
     (bench.folder / "up").symlink_to("..")
 
     with pytest.raises(PermissionDenied):
@@ -60,7 +60,7 @@ async def test_nothing_is_made_outside_through_a_link(bench: ToolBench) -> None:
     assert not (bench.folder.parent / "new").exists()
 
 
-async def test_a_folder_whose_name_only_begins_alike_is_outside(bench: ToolBench) -> None:
+async def test_a_folder_with_the_same_name_prefix_is_outside(bench: ToolBench) -> None:
     beside = bench.folder.with_name(bench.folder.name + "2")
     beside.mkdir()
 
@@ -69,18 +69,18 @@ async def test_a_folder_whose_name_only_begins_alike_is_outside(bench: ToolBench
 
 
 @pytest.mark.parametrize("path", ["~/x", "/etc/passwd", "a/../../outside.txt"])
-async def test_there_are_many_ways_outside(bench: ToolBench, path: str) -> None:
+async def test_paths_that_lead_outside_are_refused(bench: ToolBench, path: str) -> None:
     with pytest.raises(PermissionDenied):
         await bench.call("read", path=path)
 
 
 @pytest.mark.parametrize(("path", "said"), [("", "empty"), (" ", "empty"), ("a\0b", "no path"), ("\ud800", "no path")])
-async def test_what_is_no_path_is_said_to_be_none(bench: ToolBench, path: str, said: str) -> None:
+async def test_an_invalid_path_is_an_error(bench: ToolBench, path: str, said: str) -> None:
     with pytest.raises(ToolFailure, match=said):
         await bench.call("read", path=path)
 
 
-async def test_a_policy_can_let_files_outside_be_touched(folder: Path) -> None:
+async def test_a_policy_can_allow_files_outside(folder: Path) -> None:
     bench = ToolBench(folder, PermissionPolicy(outside=True))
 
     await bench.call("edit", path=BEYOND, old_text="secret", new_text="mine")
@@ -89,7 +89,7 @@ async def test_a_policy_can_let_files_outside_be_touched(folder: Path) -> None:
 
 
 async def test_links_that_stay_inside_are_followed(bench: ToolBench) -> None:
-    """Also when the working directory is itself reached by a link."""
+    """The working directory itself may be a link."""
     (bench.folder / "real.txt").write_text("here\n", encoding="utf-8")
     (bench.folder / "link").symlink_to("real.txt")
     way = bench.folder.parent / "way"
@@ -101,7 +101,7 @@ async def test_links_that_stay_inside_are_followed(bench: ToolBench) -> None:
 
 
 async def test_a_person_is_asked_for_a_file_outside(folder: Path) -> None:
-    """To read it is not to write it, and once is once."""
+    """Reading and writing are separate permissions, and an answer may be for one call only."""
     person = AnsweringUI(PermissionAnswer.ONCE, PermissionAnswer.SESSION, PermissionAnswer.NO)
     bench = ToolBench(folder, PermissionPolicy(), person)
 
@@ -132,7 +132,7 @@ async def test_without_a_person_a_command_needs_a_pattern(folder: Path) -> None:
     assert os.listdir(folder) == []
 
 
-async def test_a_line_that_cannot_be_taken_apart_says_what_allows_it(folder: Path) -> None:
+async def test_a_line_that_cannot_be_split_names_the_flag_that_allows_it(folder: Path) -> None:
     bench = ToolBench(folder, PermissionPolicy(allow=("echo *",)))
 
     with pytest.raises(PermissionDenied, match="not made of simple commands alone, so only --allow bash"):
@@ -153,8 +153,8 @@ async def test_a_person_allows_a_command_once_or_for_the_session(folder: Path) -
     assert person.questions == ["Run this command?\necho hi"] * 3
 
 
-async def test_what_was_allowed_together_is_not_allowed_apart(folder: Path) -> None:
-    """Removing a folder here is not removing it there."""
+async def test_a_permission_for_a_line_does_not_cover_its_parts(folder: Path) -> None:
+    """A permission to remove a folder in one place does not allow it elsewhere."""
     person = AnsweringUI(PermissionAnswer.SESSION, PermissionAnswer.NO)
     bench = ToolBench(folder, PermissionPolicy(), person)
     line = "mkdir -p a/b && cd a && rmdir b"
@@ -167,7 +167,7 @@ async def test_what_was_allowed_together_is_not_allowed_apart(folder: Path) -> N
     assert len(person.questions) == 2
 
 
-async def test_a_person_sees_what_a_command_would_hide(folder: Path) -> None:
+async def test_control_characters_in_a_question_are_visible(folder: Path) -> None:
     person = AnsweringUI(PermissionAnswer.NO)
     bench = ToolBench(folder, PermissionPolicy(), person)
 
@@ -177,8 +177,8 @@ async def test_a_person_sees_what_a_command_would_hide(folder: Path) -> None:
     assert person.questions == ["Run this command?\nrm -rf x⏎␛[2K<U+202E>echo hi"]
 
 
-async def test_one_answer_for_the_session_spares_the_same_question(folder: Path) -> None:
-    """Calls that come together do not ask together."""
+async def test_an_answer_for_the_session_also_answers_the_same_question(folder: Path) -> None:
+    """Concurrent calls ask one after another."""
     person = AnsweringUI(PermissionAnswer.SESSION)
     bench = ToolBench(folder, PermissionPolicy(), person)
 
@@ -188,8 +188,8 @@ async def test_one_answer_for_the_session_spares_the_same_question(folder: Path)
     assert len(person.questions) == 1
 
 
-async def test_a_question_ends_with_the_turn(folder: Path) -> None:
-    """Nobody has to answer what no longer matters, and the next question can be asked."""
+async def test_an_abort_ends_an_open_question(folder: Path) -> None:
+    """The next question can be asked."""
     person = AnsweringUI()
     bench, turn = ToolBench(folder, PermissionPolicy(), person), AbortController()
     waiting = asyncio.create_task(bench.bash("echo hi", signal=turn.signal))
@@ -203,7 +203,7 @@ async def test_a_question_ends_with_the_turn(folder: Path) -> None:
     assert (await bench.bash("echo hi")).text == "hi"
 
 
-async def test_a_call_that_is_aborted_already_does_nothing(folder: Path) -> None:
+async def test_an_aborted_call_does_nothing(folder: Path) -> None:
     turn = AbortController()
     turn.abort()
 
@@ -213,8 +213,8 @@ async def test_a_call_that_is_aborted_already_does_nothing(folder: Path) -> None
     assert os.listdir(folder) == []
 
 
-async def test_who_is_asked_can_be_chosen(folder: Path) -> None:
-    """A shell may ask in its own way, or never."""
+async def test_the_function_that_asks_can_be_replaced(folder: Path) -> None:
+    """A policy may ask in its own way, or never."""
 
     async def yes(_ctx: Any, _question: str) -> PermissionAnswer:
         return PermissionAnswer.ONCE

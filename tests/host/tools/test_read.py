@@ -1,4 +1,4 @@
-"""Reading: text in parts, images, directories, and what cannot be read."""
+"""The `read` tool: text in parts, images, directories, and errors."""
 
 import base64
 import os
@@ -23,20 +23,20 @@ def put(bench: ToolBench, name: str, data: str | bytes) -> Path:
 
 @pytest.mark.parametrize("text", ["one\ntwo\n", "no end", "\n", "a\r\nb\r\n", "mixed\r\nends\nhere\r", "größe ✓ 🎉\n"])
 async def test_text_is_read_as_it_is(bench: ToolBench, text: str) -> None:
-    """Line ends, too."""
+    """This includes line ends."""
     put(bench, "ünï ✓.txt", text)
 
     assert (await bench.call("read", path="ünï ✓.txt")).text == text
 
 
-async def test_an_empty_file_is_said_to_be_empty(bench: ToolBench) -> None:
+async def test_an_empty_file_is_reported_as_empty(bench: ToolBench) -> None:
     put(bench, "a", "")
 
     assert (await bench.call("read", path="a")).text == "(empty)"
 
 
-async def test_long_text_comes_in_parts_that_make_the_whole(bench: ToolBench) -> None:
-    """The notice says how to go on, and going on as it says misses nothing."""
+async def test_long_text_is_returned_in_parts(bench: ToolBench) -> None:
+    """Following the notice of each part reads the whole text."""
     lines = [f"{number}\n" if number % 7 else "\n" for number in range(1, 4501)]
     put(bench, "long.txt", "".join(lines))
 
@@ -50,8 +50,8 @@ async def test_long_text_comes_in_parts_that_make_the_whole(bench: ToolBench) ->
     assert (first.details["truncated"], third.details["truncated"]) == (True, False)
 
 
-async def test_a_part_can_be_asked_for(bench: ToolBench) -> None:
-    """Also one that holds nothing but an empty line."""
+async def test_a_range_of_lines_can_be_read(bench: ToolBench) -> None:
+    """The range may be one empty line."""
     put(bench, "a.txt", "one\n\nthree\nfour")
 
     assert (await bench.call("read", path="a.txt", offset=2, limit=1)).text == (
@@ -64,7 +64,7 @@ async def test_a_part_can_be_asked_for(bench: ToolBench) -> None:
         await bench.call("read", path="a.txt", offset=0)
 
 
-async def test_no_more_than_50_kb_come_at_once(bench: ToolBench) -> None:
+async def test_at_most_50_kb_are_returned(bench: ToolBench) -> None:
     put(bench, "wide.txt", ("x" * 999 + "\n") * 60)
 
     result = await bench.call("read", path="wide.txt")
@@ -73,7 +73,7 @@ async def test_no_more_than_50_kb_come_at_once(bench: ToolBench) -> None:
     assert result.text.endswith("[Lines 1 to 50 of 60: go on with offset=51]")
 
 
-async def test_a_line_that_is_too_long_is_cut_and_the_rest_is_within_reach(bench: ToolBench) -> None:
+async def test_a_long_line_is_truncated_and_the_notice_shows_how_to_read_the_rest(bench: ToolBench) -> None:
     """The command that the notice names shows it."""
     put(bench, "it's one.json", "é" * 40_000 + "\nnext\n")
 
@@ -86,7 +86,7 @@ async def test_a_line_that_is_too_long_is_cut_and_the_rest_is_within_reach(bench
     assert (await bench.bash(command)).text == "é" * 15_000
 
 
-async def test_what_is_not_utf_8_is_shown_as_well_as_can_be(bench: ToolBench) -> None:
+async def test_invalid_utf_8_is_replaced(bench: ToolBench) -> None:
     put(bench, "latin.txt", "café\n".encode("latin-1"))
 
     assert (await bench.call("read", path="latin.txt")).text == (
@@ -103,7 +103,7 @@ async def test_what_is_not_utf_8_is_shown_as_well_as_can_be(bench: ToolBench) ->
         ("hi\n".encode("utf-32"), "hi\n\n[The file is in UTF-32-LE]"),
     ],
 )
-async def test_a_mark_says_how_text_is_encoded(bench: ToolBench, data: bytes, said: str) -> None:
+async def test_the_byte_order_mark_determines_the_encoding(bench: ToolBench, data: bytes, said: str) -> None:
     put(bench, "a.txt", data)
 
     assert (await bench.call("read", path="a.txt")).text == said
@@ -118,7 +118,7 @@ async def test_a_mark_says_how_text_is_encoded(bench: ToolBench, data: bytes, sa
         (b"RIFF\x24\x00\x00\x00WEBPVP8 ", "image/webp"),
     ],
 )
-async def test_images_are_known_by_what_they_hold(bench: ToolBench, data: bytes, mime_type: str) -> None:
+async def test_images_are_recognized_by_their_content(bench: ToolBench, data: bytes, mime_type: str) -> None:
     put(bench, "picture.txt", data)
 
     result = await bench.call("read", path="picture.txt")
@@ -129,7 +129,7 @@ async def test_images_are_known_by_what_they_hold(bench: ToolBench, data: bytes,
     assert (base64.b64decode(image.data_base64), image.mime_type) == (data, mime_type)
 
 
-async def test_an_image_that_no_provider_takes_is_refused(bench: ToolBench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_large_image_is_refused(bench: ToolBench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read, "MAX_IMAGE_BYTES", 10)
     put(bench, "a.png", PNG)
 
@@ -145,7 +145,7 @@ async def test_a_binary_file_is_refused(bench: ToolBench, data: bytes) -> None:
         await bench.call("read", path="a.bin")
 
 
-async def test_a_huge_file_is_left_to_better_tools(bench: ToolBench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_huge_file_is_refused(bench: ToolBench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_FILE_BYTES", 10)
     put(bench, "log", "x" * 11)
 
@@ -153,7 +153,7 @@ async def test_a_huge_file_is_left_to_better_tools(bench: ToolBench, monkeypatch
         await bench.call("read", path="log")
 
 
-async def test_a_missing_file_names_what_is_near(bench: ToolBench) -> None:
+async def test_a_missing_file_is_an_error_with_suggestions(bench: ToolBench) -> None:
     put(bench, "src/config.py", "")
     put(bench, "tests/helpers.py", "")
     put(bench, "node_modules/helpers.py", "")
@@ -171,7 +171,7 @@ async def test_a_missing_file_names_what_is_near(bench: ToolBench) -> None:
 
 
 async def test_a_directory_is_listed(bench: ToolBench) -> None:
-    """Directories first; a name cannot pass for two, and any bytes make a name."""
+    """Directories are first; line feeds and undecodable bytes in names are replaced."""
     put(bench, "b.txt", "")
     put(bench, "a\nc.txt", "")
     put(bench, "zoo/x", "")
@@ -181,7 +181,7 @@ async def test_a_directory_is_listed(bench: ToolBench) -> None:
     assert (await bench.call("read", path=".")).text == "zoo/\na⏎c.txt\nb.txt\nloop\n\ufffd\n"
 
 
-async def test_what_is_neither_file_nor_directory_is_not_opened(bench: ToolBench) -> None:
+async def test_special_files_are_not_opened(bench: ToolBench) -> None:
     """A pipe would never end."""
     os.mkfifo(bench.folder / "pipe")
 
@@ -189,7 +189,7 @@ async def test_what_is_neither_file_nor_directory_is_not_opened(bench: ToolBench
         await bench.call("read", path="pipe")
 
 
-async def test_what_the_system_says_is_passed_on_without_numbers(bench: ToolBench) -> None:
+async def test_system_errors_are_reported_without_numbers(bench: ToolBench) -> None:
     (bench.folder / "loop").symlink_to("loop")
 
     with pytest.raises(ToolFailure, match=r"^loop: Too many levels of symbolic links$"):

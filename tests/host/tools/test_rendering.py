@@ -1,4 +1,4 @@
-"""How calls and results are shown: the same line model, and a line that says what came of it first."""
+"""The views of calls and results."""
 
 from typing import Any
 
@@ -51,8 +51,8 @@ def test_the_tools_can_be_registered() -> None:
         ("bash", "{", "Bash"),
     ],
 )
-def test_a_call_is_one_line_and_long_text_below(tool: str, args: Any, line: str) -> None:
-    """However much of it has arrived."""
+def test_a_call_is_one_line_with_long_text_below(tool: str, args: Any, line: str) -> None:
+    """Incomplete arguments are shown, too."""
     said = call(tool, args)
 
     for tag in ("toolTitle", "bold", "muted", "toolOutput"):
@@ -60,7 +60,7 @@ def test_a_call_is_one_line_and_long_text_below(tool: str, args: Any, line: str)
     assert said == line
 
 
-def test_of_a_long_text_the_beginning_is_shown() -> None:
+def test_the_beginning_of_a_long_text_is_shown() -> None:
     said = call("write", {"path": "a", "content": "line\n" * 30})
 
     assert said.count("line") == 8
@@ -71,7 +71,7 @@ def test_of_a_long_text_the_beginning_is_shown() -> None:
     ("tool", "words"),
     [("read", "reading"), ("write", "writing"), ("edit", "editing"), ("bash", "running")],
 )
-def test_while_it_is_coming_a_result_is_the_same_few_words(bench: ToolBench, tool: str, words: str) -> None:
+def test_a_partial_result_is_a_fixed_message(bench: ToolBench, tool: str, words: str) -> None:
     partial = RenderOptions(is_partial=True)
     said = {shown(bench, tool, text_result(text), partial) for text in ("", "some", "more")}
 
@@ -79,11 +79,11 @@ def test_while_it_is_coming_a_result_is_the_same_few_words(bench: ToolBench, too
 
 
 @pytest.mark.parametrize("tool", ["read", "write", "edit", "bash"])
-def test_a_failure_says_why(bench: ToolBench, tool: str) -> None:
+def test_a_failure_shows_its_message(bench: ToolBench, tool: str) -> None:
     assert shown(bench, tool, error_result("It is gone")) == "<error>It is gone</error>"
 
 
-async def test_what_was_read_is_shown_at_a_glance_or_in_full(bench: ToolBench) -> None:
+async def test_a_read_file_is_shown_as_a_preview_or_in_full(bench: ToolBench) -> None:
     (bench.folder / "a").write_text("".join(f"{number}\n" for number in range(20)), encoding="utf-8")
     result = await bench.call("read", path="a")
 
@@ -106,11 +106,11 @@ async def test_a_directory_and_an_image_have_summaries_of_their_own(bench: ToolB
     assert shown(bench, "read", await bench.call("read", path="b.gif")).startswith("image/gif, 6 B\n")
 
 
-async def test_what_was_written_is_a_line(bench: ToolBench) -> None:
+async def test_a_written_file_is_shown_as_one_line(bench: ToolBench) -> None:
     assert shown(bench, "write", await bench.call("write", path="a", content="x\n")) == "Created: 1 line, 2 B"
 
 
-async def test_an_edit_is_shown_as_its_difference(bench: ToolBench) -> None:
+async def test_an_edit_is_shown_as_a_diff(bench: ToolBench) -> None:
     (bench.folder / "a").write_bytes(b"one\r\ntwo\r\n")
 
     result = await bench.call("edit", path="a", old_text="two", new_text="2")
@@ -126,7 +126,7 @@ async def test_an_edit_is_shown_as_its_difference(bench: ToolBench) -> None:
     ]
 
 
-async def test_of_a_command_the_end_is_shown(bench: ToolBench) -> None:
+async def test_the_end_of_the_output_of_a_command_is_shown(bench: ToolBench) -> None:
     result = await bench.bash("seq 20")
 
     lines = shown(bench, "bash", result).split("\n")
@@ -136,7 +136,7 @@ async def test_of_a_command_the_end_is_shown(bench: ToolBench) -> None:
     assert "12 more lines" in lines[10]
 
 
-async def test_a_command_that_failed_says_so_first(bench: ToolBench) -> None:
+async def test_a_failed_command_shows_the_failure_first(bench: ToolBench) -> None:
     result = await bench.bash("echo no; exit 2")
 
     lines = shown(bench, "bash", result).split("\n")
@@ -144,7 +144,7 @@ async def test_a_command_that_failed_says_so_first(bench: ToolBench) -> None:
     assert lines[:4] == ["<error>Exit code 2</error>", "<toolOutput>no", "", "[Exit code 2]</toolOutput>"]
 
 
-async def test_a_command_that_said_too_much_names_its_file(bench: ToolBench) -> None:
+async def test_long_output_names_its_file(bench: ToolBench) -> None:
     result = await bench.bash("seq 3000")
     path = result.details["fullOutputPath"]
 

@@ -1,4 +1,4 @@
-"""Which commands a shell line runs, and what it takes to allow all of them."""
+"""Splitting a shell line into commands, and the patterns that allow them."""
 
 import os
 import subprocess
@@ -35,7 +35,7 @@ GIT = ("git *",)
         (" ; \r", ("\r",)),
     ],
 )
-def test_a_line_is_taken_apart_into_simple_commands(line: str, parts: tuple[str, ...]) -> None:
+def test_a_line_is_split_into_simple_commands(line: str, parts: tuple[str, ...]) -> None:
     assert simple_commands(line) == parts
 
 
@@ -76,8 +76,8 @@ def test_a_line_is_taken_apart_into_simple_commands(line: str, parts: tuple[str,
         "$(" * 50 + "ls" + ")" * 50,
     ],
 )
-def test_what_is_not_certain_is_not_taken_apart(line: str) -> None:
-    """A wrong guess would let a command pass for the argument of another."""
+def test_an_ambiguous_line_is_not_split(line: str) -> None:
+    """A wrong split would hide a command in the arguments of another."""
     assert simple_commands(line) is None
 
 
@@ -103,13 +103,13 @@ def test_what_is_not_certain_is_not_taken_apart(line: str) -> None:
         ("git status #'\nrm -rf x #'", ("git status #'\nrm -rf x #'",)),
     ],
 )
-def test_every_part_has_to_be_allowed(line: str, refused: tuple[str, ...]) -> None:
+def test_every_part_must_be_allowed(line: str, refused: tuple[str, ...]) -> None:
     assert not_allowed(line, GIT) == refused
 
 
 @pytest.mark.parametrize("pattern", ["*", "bash"])
 def test_everything_can_be_allowed(pattern: str) -> None:
-    """Also what cannot be taken apart."""
+    """This includes lines that cannot be split."""
     assert not_allowed("for x in a; do rm $x; done <<E", ("git *", pattern)) == ()
 
 
@@ -121,7 +121,7 @@ def test_redirections_have_patterns_of_their_own() -> None:
     ("line", "parts"),
     [("git status", ("git status",)), ("git status & del x", None), ("git 'a & del x'", None), ("echo %PATH%", None)],
 )
-def test_lines_for_windows_are_simple_or_nothing(line: str, parts: tuple[str, ...] | None) -> None:
+def test_a_windows_line_is_one_simple_command_or_cannot_be_split(line: str, parts: tuple[str, ...] | None) -> None:
     assert simple_commands(line, windows=True) == parts
 
 
@@ -132,7 +132,7 @@ SIGNS += ["<<E\n", "E\n", "&", "|", "> x ", "$'", "{ ", "\\\n", "$", "<(", "&>",
 
 @pytest.fixture(scope="module")
 def trap(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A place where git does nothing, and evil leaves a trace."""
+    """A folder with a `git` that does nothing and an `evil` that creates a file."""
     place = tmp_path_factory.mktemp("trap")
     for name, does in {"git": "exit 0", "evil": f": > {place}/trace"}.items():
         program = place / "bin" / name
@@ -145,8 +145,8 @@ def trap(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(max_examples=150, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.sampled_from(HIDDEN) | st.sampled_from(SIGNS), min_size=2, max_size=8).map("".join))
-def test_real_shells_run_nothing_that_was_not_allowed(trap: Path, rest: str) -> None:
-    """Whatever is written behind `git`, when `git *` allows it no other program runs."""
+def test_real_shells_run_only_allowed_commands(trap: Path, rest: str) -> None:
+    """If `git *` allows a line, it runs no program other than `git`."""
     line = f"git {rest}"
     assume("evil" in line and not not_allowed(line, ("git *", "> *")))
 

@@ -1,4 +1,4 @@
-"""Writing a whole file: all of it or nothing."""
+"""The `write` tool: replaces a file completely or not at all."""
 
 import os
 import stat
@@ -9,7 +9,7 @@ from tests.host.tools.tool_bench import ToolBench
 from tildone.host.tools.tool_failure import ToolFailure
 
 
-async def test_a_file_is_made_with_the_folders_it_is_in(bench: ToolBench) -> None:
+async def test_a_file_is_created_with_its_folders(bench: ToolBench) -> None:
     result = await bench.call("write", path="näw/deep ✓/a.txt", content="one\r\ntwo ✓")
 
     assert (bench.folder / "näw/deep ✓/a.txt").read_bytes() == "one\r\ntwo ✓".encode()
@@ -29,8 +29,8 @@ async def test_a_file_is_replaced_and_keeps_its_mode(bench: ToolBench) -> None:
     assert stat.S_IMODE(script.stat().st_mode) == 0o751
 
 
-async def test_a_new_file_has_the_mode_that_files_have(bench: ToolBench) -> None:
-    """That of any file the process makes, not that of a private one."""
+async def test_a_new_file_has_the_default_mode(bench: ToolBench) -> None:
+    """The umask applies, unlike for temporary files."""
     (bench.folder / "other").touch()
 
     await bench.call("write", path="mine", content="")
@@ -48,7 +48,7 @@ async def test_a_link_stays_a_link(bench: ToolBench) -> None:
     assert (bench.folder / "real").read_text(encoding="utf-8") == "new"
 
 
-async def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
+async def test_a_failed_write_leaves_the_old_file_and_nothing_else(
     bench: ToolBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (bench.folder / "a").write_text("old", encoding="utf-8")
@@ -68,7 +68,7 @@ async def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     ("path", "said"),
     [("folder", "folder is not a regular file"), ("file/x", "file/x: (Not a directory|File exists)")],
 )
-async def test_what_cannot_be_a_file_is_refused(bench: ToolBench, path: str, said: str) -> None:
+async def test_a_path_that_cannot_be_a_file_is_refused(bench: ToolBench, path: str, said: str) -> None:
     (bench.folder / "folder").mkdir()
     (bench.folder / "file").touch()
 
@@ -77,15 +77,15 @@ async def test_what_cannot_be_a_file_is_refused(bench: ToolBench, path: str, sai
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only to root")
-async def test_a_read_only_file_stays_as_it_is(bench: ToolBench) -> None:
+async def test_a_read_only_file_is_not_changed(bench: ToolBench) -> None:
     (bench.folder / "a").touch(mode=0o444)
 
     with pytest.raises(ToolFailure, match="a is read-only"):
         await bench.call("write", path="a", content="x")
 
 
-async def test_half_a_character_is_not_written(bench: ToolBench) -> None:
-    """Models do write halves of surrogate pairs, and no file can hold one."""
+async def test_a_lone_surrogate_is_not_written(bench: ToolBench) -> None:
+    """Models sometimes write lone surrogates, which cannot be encoded."""
     with pytest.raises(ToolFailure, match=r"content holds half a character \(U\+D83D\) on line 2"):
         await bench.call("write", path="a", content="ok\nbad \ud83d")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tildone.agents.registry import Agent
     from tildone.log.state import State
 
-HELD = {Directive.PAUSE: "Paused", Directive.STOP: "Stopped"}
+HOLD_MESSAGES = {Directive.PAUSE: "Paused", Directive.STOP: "Stopped"}
 
 
 def run(args: ParsedArgs) -> int:
@@ -32,8 +32,8 @@ def run(args: ParsedArgs) -> int:
         put(line)
         return 0
     put(line or f"No tasks in {session_title(settings.session)}. Add one with: tildone todo append TEXT")
-    if state.directive in HELD:
-        put(f"{HELD[state.directive]}. To resume: tildone resume")
+    if state.directive in HOLD_MESSAGES:
+        put(f"{HOLD_MESSAGES[state.directive]}. To resume: tildone resume")
     for agent in agents:
         put(agent_line(agent, states[agent.session]))
     return 0

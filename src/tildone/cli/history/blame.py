@@ -23,10 +23,10 @@ def run(args: ParsedArgs) -> int:
     store, name = session.store, session.name
     head = resolve(store, name, args.options.get("at", HEAD))
     events = list(store.history(name, head)) if head is not None else []
-    everyone = task_histories(reversed(events))
+    histories = task_histories(reversed(events))
     query = " ".join(args.positional)
     found = (
-        _matching(everyone, query) if args.positional else [entry for entry in everyone if entry.position is not None]
+        _matching(histories, query) if args.positional else [entry for entry in histories if entry.position is not None]
     )
     if args.has("json"):
         put(codec.dump([_as_data(entry, whole=bool(args.positional)) for entry in found]))
@@ -38,25 +38,25 @@ def run(args: ParsedArgs) -> int:
     return 0
 
 
-def _matching(everyone: list[TaskHistory], query: str) -> list[TaskHistory]:
+def _matching(histories: list[TaskHistory], query: str) -> list[TaskHistory]:
     """The tasks that a number or a part of a text matches; removed tasks only if no other matches.
 
     Raises:
         NotFound: no task matches.
     """
-    here = [entry for entry in everyone if entry.position is not None]
+    current = [entry for entry in histories if entry.position is not None]
     if query.isdecimal():
-        at = [entry for entry in here if str(entry.position) == query]
+        at = [entry for entry in current if str(entry.position) == query]
         if at:
             return at
     wanted = query.strip().lower()
-    for some in (here, [entry for entry in everyone if entry.position is None]):
+    for some in (current, [entry for entry in histories if entry.position is None]):
         same = [entry for entry in some if entry.task.text.lower() == wanted]
-        fitting = same or [entry for entry in some if wanted and wanted in entry.task.text.lower()]
-        if fitting:
-            return fitting
+        matches = same or [entry for entry in some if wanted and wanted in entry.task.text.lower()]
+        if matches:
+            return matches
     if query.isdecimal():
-        known = f"the tasks are numbered 0 to {len(here) - 1}" if here else "the plan is empty"
+        known = f"the tasks are numbered 0 to {len(current) - 1}" if current else "the plan is empty"
         raise NotFound(f"there is no task {query}: {known}")
     raise NotFound(f'no task on this branch contains "{query}"')
 
@@ -81,5 +81,5 @@ def _by(step: TaskStep) -> dict[str, object]:
 
 def _step(step: TaskStep) -> dict[str, object]:
     call = step.call
-    told = [describe_change(change) for change in step.changes]
-    return _by(step) | {"arguments": call and call.arguments, "what": told, "took": step.duration}
+    sentences = [describe_change(change) for change in step.changes]
+    return _by(step) | {"arguments": call and call.arguments, "what": sentences, "took": step.duration}

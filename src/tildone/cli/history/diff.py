@@ -39,9 +39,9 @@ def run(args: ParsedArgs) -> int:
     if args.has("json"):
         put(codec.dump({"from": first, "to": second, "phases": diff_to_json(sections)}))
     elif sections:
-        far, further = (progress(plan) for plan in (before, after))
+        old, new = (progress(plan) for plan in (before, after))
         points = f"{_event_name(first)} → {_event_name(second)}"
-        done = f"  {far.closed}/{far.total} → {further.closed}/{further.total}"
+        done = f"  {old.closed}/{old.total} → {new.closed}/{new.total}"
         heading = Span(points, Role.WARNING), Span(done, Role.MUTED)
         room = columns()
         put_spans([heading if room is None else clip_line(heading, room), *diff_lines(sections, room)])

@@ -7,7 +7,7 @@ import sys
 import time
 
 from tildone.cli import INTERRUPTED
-from tildone.cli.maintenance.migrate import sum_up, went_on
+from tildone.cli.maintenance.migrate import changed_sessions, print_totals
 from tildone.cli.opening import is_same_store, open_existing_store, settings_for
 from tildone.cli.output.amounts import size
 from tildone.cli.output.progress import ProgressLine
@@ -44,26 +44,26 @@ def run(args: ParsedArgs) -> int:
     if not args.positional:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     try:
-        copied = _written(source, path)
+        copied = _write(source, path)
     except KeyboardInterrupt:
         print("Interrupted. No backup was written.", file=sys.stderr)
         return INTERRUPTED
     finally:
         source.close()
-    sum_up(copied, f"Wrote {path} ({size(os.path.getsize(path))})")
+    print_totals(copied, f"Wrote {path} ({size(os.path.getsize(path))})")
     if copied.changed_since:
-        print(f"{went_on(copied)}; their last changes are not in the backup", file=sys.stderr)
+        print(f"{changed_sessions(copied)}; their last changes are not in the backup", file=sys.stderr)
     put(f"To restore it: tildone restore {printable(path)}")
     return 0
 
 
-def _path(store: StoreAddress, said: str | None) -> str:
+def _path(store: StoreAddress, given: str | None) -> str:
     """The path of the backup. In a folder, the file is named after the current time."""
     name = f"tildone-{time.strftime('%Y%m%d-%H%M%S')}.db"
-    if said is None:
+    if given is None:
         beside = data_folder(os.environ) if store.path is None else os.path.dirname(store.path)
         return os.path.join(beside, FOLDER, name)
-    path = os.path.abspath(os.path.expanduser(said))
+    path = os.path.abspath(os.path.expanduser(given))
     if os.path.isdir(path):
         return os.path.join(path, name)
     if not os.path.isdir(os.path.dirname(path)):
@@ -71,7 +71,7 @@ def _path(store: StoreAddress, said: str | None) -> str:
     return path
 
 
-def _written(source: Store, path: str) -> CopyResult:
+def _write(source: Store, path: str) -> CopyResult:
     draft = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.urandom(4).hex()}.part")
     try:
         with ProgressLine() as progress:

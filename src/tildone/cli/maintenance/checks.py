@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LOW_SPACE_BYTES = 200_000_000
 CRITICAL_SPACE_BYTES = 10_000_000
-"""Below these amounts of free space, the finding is odd or bad."""
+"""Below these amounts of free space, the finding is a warning or an error."""
 
 STORE_TIMEOUT_SECONDS = 3.0
 """Short, because a store that does not answer is a finding too."""
@@ -59,10 +59,10 @@ def settings_in_force(context: CheckContext) -> Iterator[Finding]:
     """Each setting and its origin."""
     origin = origins(context.flags, os.environ, context.folder)
     for key in KEYS:
-        held = getattr(context.settings, key)
-        if held is not None:
+        setting = getattr(context.settings, key)
+        if setting is not None:
             where = f"from {origin[key]}" if key in origin else "default"
-            yield Finding(Severity.OK, f"{key}: {_setting_text(held)} ({where})")
+            yield Finding(Severity.OK, f"{key}: {_setting_text(setting)} ({where})")
 
 
 def store(context: CheckContext) -> Iterator[Finding]:
@@ -105,14 +105,14 @@ def space(context: CheckContext) -> Iterator[Finding]:
     from shutil import disk_usage  # noqa: PLC0415  see above
 
     free = disk_usage(path).free
-    health = (
+    severity = (
         Severity.ERROR if free < CRITICAL_SPACE_BYTES else Severity.WARNING if free < LOW_SPACE_BYTES else Severity.OK
     )
-    remedy = "" if health is Severity.OK else "free some space, or move the store: tildone migrate FILE"
-    yield Finding(health, f"{size(free)} are free on the disk", remedy)
+    remedy = "" if severity is Severity.OK else "free some space, or move the store: tildone migrate FILE"
+    yield Finding(severity, f"{size(free)} are free on the disk", remedy)
 
 
-def others(context: CheckContext) -> Iterator[Finding]:
+def other_processes(context: CheckContext) -> Iterator[Finding]:
     """Other processes that have the store open."""
     path = context.settings.store.path
     if path is None or not os.path.isfile(path):
@@ -153,7 +153,7 @@ CHECKS: tuple[Check, ...] = (
     ("Store", store),
     ("Permissions", permissions),
     ("Space", space),
-    ("In use", others),
+    ("In use", other_processes),
     ("Agents", coding_agents),
 )
 """The checks and their titles, in the order of the output."""
@@ -170,10 +170,10 @@ def _check_store(context: CheckContext) -> Iterator[Finding]:
         opened.close()
 
 
-def _setting_text(held: object) -> str:
-    if isinstance(held, StoreAddress):
-        return held.redacted
-    return ("on" if held else "off") if isinstance(held, bool) else str(held)
+def _setting_text(setting: object) -> str:
+    if isinstance(setting, StoreAddress):
+        return setting.redacted
+    return ("on" if setting else "off") if isinstance(setting, bool) else str(setting)
 
 
 def _remedy(store: StoreAddress, error: TildoneError) -> str:

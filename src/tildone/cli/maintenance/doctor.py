@@ -6,6 +6,7 @@ import os
 
 from tildone.cli.maintenance.checks import CHECKS, CheckContext
 from tildone.cli.opening import settings_for
+from tildone.cli.output.amounts import counted
 from tildone.cli.output.progress import ProgressLine
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
@@ -27,24 +28,24 @@ MIN_COLUMNS = 20
 
 def run(args: ParsedArgs) -> int:
     """Run all checks and print the findings as they come."""
-    told: list[tuple[str, Finding]] = []
+    findings: list[tuple[str, Finding]] = []
     with ProgressLine() as progress:
-        for title, finding in _found(args, progress):
+        for title, finding in _run_checks(args, progress):
             if not args.has("json"):
                 progress.clear()
-                before = told[-1] if told else ("", None)
+                before = findings[-1] if findings else ("", None)
                 if before[0] != title:
                     put_spans([[Span(title, bold=True)]])
                 put_spans(_lines(finding, before[1]))
-            told.append((title, finding))
+            findings.append((title, finding))
     if args.has("json"):
-        put(codec.dump([_as_data(*each) for each in told]))
+        put(codec.dump([_as_data(*each) for each in findings]))
     else:
-        put(_summary([finding.severity for _, finding in told]))
-    return StoreError.exit_code if any(finding.severity is Severity.ERROR for _, finding in told) else 0
+        put(_summary([finding.severity for _, finding in findings]))
+    return StoreError.exit_code if any(finding.severity is Severity.ERROR for _, finding in findings) else 0
 
 
-def _found(args: ParsedArgs, progress: ProgressLine) -> Iterator[tuple[str, Finding]]:
+def _run_checks(args: ParsedArgs, progress: ProgressLine) -> Iterator[tuple[str, Finding]]:
     try:
         settings = settings_for(args)
     except UsageError as error:
@@ -68,12 +69,10 @@ def _lines(finding: Finding, before: Finding | None) -> list[tuple[Span, ...]]:
     return lines
 
 
-def _summary(all_of_it: list[Severity]) -> str:
-    bad, odd = all_of_it.count(Severity.ERROR), all_of_it.count(Severity.WARNING)
-    if not bad and not odd:
-        return "No problems found."
-    parts = [f"{count} {'is' if count == 1 else 'are'} {word}" for count, word in ((bad, "bad"), (odd, "odd")) if count]
-    return f"Of {len(all_of_it)} findings, {' and '.join(parts)}."
+def _summary(severities: list[Severity]) -> str:
+    counts = (severities.count(Severity.ERROR), "error"), (severities.count(Severity.WARNING), "warning")
+    parts = [counted(count, noun) for count, noun in counts if count]
+    return f"{' and '.join(parts)} in {counted(len(severities), 'finding')}." if parts else "No problems found."
 
 
 def _as_data(title: str, finding: Finding) -> dict[str, str]:

@@ -42,9 +42,9 @@ def run(args: ParsedArgs) -> int:
     if not copied.sessions and not copied.changed_since:
         put(f"{printable(here.store.redacted)} has no sessions: nothing was copied.")
         return 0
-    report(copied, f"Copied to {there.store.redacted}")
+    print_report(copied, f"Copied to {there.store.redacted}")
     if copied.changed_since:
-        raise StoreBusy(f"{went_on(copied)}; rerun the command to copy the rest")
+        raise StoreBusy(f"{changed_sessions(copied)}; rerun the command to copy the rest")
     word = "set" if os.name == "nt" else "export"
     put(f"To use it from now on: {word} TILDONE_STORE={shlex.quote(printable(there.store.redacted))}")
     if there.store.redacted != str(there.store):
@@ -52,20 +52,20 @@ def run(args: ParsedArgs) -> int:
     return 0
 
 
-def report(copied: CopyResult, done: str) -> None:
+def print_report(copied: CopyResult, done: str) -> None:
     """Print what was copied, how much of it is new, and its digest."""
     new = "none of them new" if not copied.new else f"{copied.new:,} of them new"
-    sum_up(copied, done, "all of them new" if copied.new == copied.events else new)
+    print_totals(copied, done, "all of them new" if copied.new == copied.events else new)
 
 
-def sum_up(copied: CopyResult, done: str, *more: str) -> None:
+def print_totals(copied: CopyResult, done: str, *more: str) -> None:
     """Print what was copied and its digest."""
     much = f"{counted(copied.sessions, 'session')} with {counted(copied.events, 'event')}"
     put(f"{printable(done)}: {', '.join((much, *more))}.")
     put(f"Both sides have the same content: sha256 {copied.digest}")
 
 
-def went_on(copied: CopyResult) -> str:
+def changed_sessions(copied: CopyResult) -> str:
     """Which sessions changed while they were copied."""
     names = ", ".join(printable(name) for name in copied.changed_since)
     return f"{counted(len(copied.changed_since), 'session')} changed in the meantime: {names}"

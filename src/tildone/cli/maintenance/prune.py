@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from tildone.log.tree import SessionInfo
 
 
-MAX_DIGITS = 6
+MAX_AGE_DIGITS = 6
 
 
 @value
-class Old:
+class OldSession:
     """A session that has not changed for a long time; `open` is the number of its open tasks."""
 
     info: SessionInfo
@@ -39,52 +39,56 @@ class Old:
 
 def run(args: ParsedArgs) -> int:
     """List old sessions, ask for confirmation, and delete them; sessions that have changed meanwhile are kept."""
-    span, words = _span(args.options.get("older-than", ""))
+    min_age, words = _parse_age(args.options.get("older-than", ""))
     asking = not args.has("yes") and not args.has("dry-run")
     if asking and (args.has("json") or not on_terminal() or not sys.stdin.isatty()):
         raise UsageError("confirmation requires a terminal; use --yes to skip it, or --dry-run to list the sessions")
     settings = settings_for(args)
     store = open_existing_store(settings)
     try:
-        found = _older_than(store, span)
+        found = _older_than(store, min_age)
         chosen = [old for old in found if args.has("open") or not old.open]
         if not args.has("json"):
-            _show(found, chosen, f"in {settings.store.redacted} was last changed more than {words} ago")
+            _print_sessions(found, chosen, f"in {settings.store.redacted} was last changed more than {words} ago")
         wanted = bool(chosen) and not args.has("dry-run") and (not asking or _confirmed(chosen))
         removed = [old for old in chosen if _is_deleted(store, old)] if wanted else []
-        freed = _freed(store) if removed else ""
+        freed = _compact(store) if removed else ""
         if args.has("json"):
             put(codec.dump([_as_data(old, removed=old in removed) for old in found]))
         elif chosen and not args.has("dry-run"):
-            _tell(chosen if wanted else [], removed, freed)
+            _print_result(chosen if wanted else [], removed, freed)
     finally:
         store.close()
     return 0
 
 
-def _span(said: str) -> tuple[int, str]:
-    """The duration in milliseconds, and in words."""
-    number, unit = said[:-1], said[-1:].lower()
-    is_number = number.isascii() and number.isdecimal() and len(number) <= MAX_DIGITS and int(number) > 0
+def _parse_age(given: str) -> tuple[int, str]:
+    """Return the minimum age in milliseconds, and in words.
+
+    Raises:
+        UsageError: `given` is not an age.
+    """
+    number, unit = given[:-1], given[-1:].lower()
+    is_number = number.isascii() and number.isdecimal() and len(number) <= MAX_AGE_DIGITS and int(number) > 0
     if unit not in AGE_UNITS or not is_number:
-        wrong = f", not {said!r}" if said else ""
+        wrong = f", not {given!r}" if given else ""
         raise UsageError(f"--older-than requires a number of days, weeks, months or years (90d, 12w, 6m, 1y){wrong}")
     word, days = AGE_UNITS[unit]
     return int(number) * days * MILLISECONDS_PER_DAY, counted(int(number), word)
 
 
-def _older_than(store: Store, span: int) -> list[Old]:
-    """The sessions that have not changed for `span` milliseconds, oldest first."""
+def _older_than(store: Store, min_age: int) -> list[OldSession]:
+    """The sessions that have not changed for `min_age` milliseconds, oldest first."""
     moment = now()
     found = []
     for info in store.sessions():
-        if moment - info.updated > span:
+        if moment - info.updated > min_age:
             state = latest_state(store.history(info.name))
-            found.append(Old(info, state.head, moment - info.updated, len(open_tasks(state.plan))))
+            found.append(OldSession(info, state.head, moment - info.updated, len(open_tasks(state.plan))))
     return sorted(found, key=lambda old: old.age, reverse=True)
 
 
-def _show(found: list[Old], chosen: list[Old], which: str) -> None:
+def _print_sessions(found: list[OldSession], chosen: list[OldSession], which: str) -> None:
     if not found:
         put(f"No session {printable(which)}.")
         return
@@ -98,17 +102,17 @@ def _show(found: list[Old], chosen: list[Old], which: str) -> None:
         )
         for old, long in zip(found, ages, strict=True)
     )
-    spared = len(found) - len(chosen)
-    if spared:
-        put(f"{counted(spared, 'session')} with open tasks would be kept; to delete them as well, use --open")
+    with_open_tasks = len(found) - len(chosen)
+    if with_open_tasks:
+        put(f"{counted(with_open_tasks, 'session')} with open tasks would be kept; to delete them as well, use --open")
 
 
-def _confirmed(chosen: list[Old]) -> bool:
+def _confirmed(chosen: list[OldSession]) -> bool:
     events = sum(old.info.events for old in chosen)
     return confirm(f"Delete {counted(len(chosen), 'session')} with {counted(events, 'event')} permanently?")
 
 
-def _is_deleted(store: Store, old: Old) -> bool:
+def _is_deleted(store: Store, old: OldSession) -> bool:
     try:
         store.delete(old.info.name, expected=old.head)
     except HeadMoved:
@@ -116,8 +120,8 @@ def _is_deleted(store: Store, old: Old) -> bool:
     return True
 
 
-def _freed(store: Store) -> str:
-    """What happened to the disk space of deleted sessions."""
+def _compact(store: Store) -> str:
+    """Compact the store, and return a sentence on the disk space of the deleted sessions."""
     try:
         freed = store.compact()
     except StoreError as error:
@@ -127,7 +131,7 @@ def _freed(store: Store) -> str:
     return f" {size(freed)} were freed." if freed else " Their space remains reserved for new plans."
 
 
-def _tell(chosen: list[Old], removed: list[Old], freed: str) -> None:
+def _print_result(chosen: list[OldSession], removed: list[OldSession], freed: str) -> None:
     for old in chosen:
         if old not in removed:
             put(f"{printable(old.info.name)} has changed in the meantime: it was kept.")
@@ -136,7 +140,7 @@ def _tell(chosen: list[Old], removed: list[Old], freed: str) -> None:
     put(done if removed else "Nothing was deleted.")
 
 
-def _as_data(old: Old, *, removed: bool) -> dict[str, object]:
+def _as_data(old: OldSession, *, removed: bool) -> dict[str, object]:
     return {
         "name": old.info.name,
         "updated": old.info.updated,

@@ -8,7 +8,7 @@ import tempfile
 import time
 
 from tildone.cli import INTERRUPTED
-from tildone.cli.maintenance.migrate import report
+from tildone.cli.maintenance.migrate import print_report
 from tildone.cli.opening import is_same_store, open_existing_store, settings_for
 from tildone.cli.output.amounts import counted
 from tildone.cli.output.progress import ProgressLine
@@ -68,33 +68,33 @@ def _verify(source: SqliteStore, path: str) -> None:
 
 def _restore(source: Store, settings: Settings, path: str, only: str | None) -> int:
     try:
-        target, aside = open_store(settings), None
+        target, renamed = open_store(settings), None
     except StoreDamaged as error:
-        target, aside = _replace_damaged(settings, error)
+        target, renamed = _replace_damaged(settings, error)
     try:
-        stood = {info.name: target.session_head(info.name).head for info in target.sessions()}
+        former_heads = {info.name: target.session_head(info.name).head for info in target.sessions()}
         with ProgressLine() as progress:
             copied = copy(source, target, progress, only)
     except StoreDamaged as error:
         # The backup has been verified, so the store is damaged, although it could be opened.
         target.close()
-        if aside is not None:
+        if renamed is not None:
             raise
-        target, aside = _replace_damaged(settings, error)
-        stood = {}
+        target, renamed = _replace_damaged(settings, error)
+        former_heads = {}
         with ProgressLine() as progress:
             copied = copy(source, target, progress, only)
-    moved = [name for name, head in stood.items() if target.session_head(name).head != head]
+    moved = [name for name, head in former_heads.items() if target.session_head(name).head != head]
     target.close()
     if not copied.new and not moved:
         put("Nothing changed: the store has everything in the backup.")
     else:
-        report(copied, f"Restored from {path}")
+        print_report(copied, f"Restored from {path}")
     if moved:
         put(f"{counted(len(moved), 'session')} moved; the former state is on another branch: tildone log --all")
         _list([printable(name) for name in moved])
-    if aside is not None:
-        put(f"The damaged store was kept: {printable(aside)}")
+    if renamed is not None:
+        put(f"The damaged store was kept: {printable(renamed)}")
     return 0
 
 
@@ -104,19 +104,19 @@ def _replace_damaged(settings: Settings, error: StoreDamaged) -> tuple[Store, st
     if not kind.replaceable(settings.store):
         raise error
     path = settings.store.location
-    aside = f"{path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}"
-    while os.path.exists(aside):
-        aside += "+"
-    print(f"{printable(str(error))}\nThe store is renamed to {printable(aside)}", file=sys.stderr)
+    renamed = f"{path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}"
+    while os.path.exists(renamed):
+        renamed += "+"
+    print(f"{printable(str(error))}\nThe store is renamed to {printable(renamed)}", file=sys.stderr)
     for name in kind.files(settings.store):
         if os.path.exists(name):
-            os.rename(name, aside + name.removeprefix(path))
-    return open_store(settings), aside
+            os.rename(name, renamed + name.removeprefix(path))
+    return open_store(settings), renamed
 
 
 def _preview(source: Store, settings: Settings, only: str | None) -> int:
     """Print what would change."""
-    target = _as_it_is(settings)
+    target = _existing_or_empty(settings)
     try:
         found = [each for each in preview_copy(source, target, only) if each.changes]
     except StoreDamaged as error:
@@ -131,7 +131,7 @@ def _preview(source: Store, settings: Settings, only: str | None) -> int:
     return 0
 
 
-def _as_it_is(settings: Settings) -> Store:
+def _existing_or_empty(settings: Settings) -> Store:
     """The store, or an empty one if there is none: a preview creates no store."""
     path = settings.store.path
     if path is not None and not os.path.exists(path):
@@ -154,8 +154,8 @@ def _description(each: CopyPreview) -> str:
     return f"{printable(each.name)}: {', and '.join(parts)}"
 
 
-def _list(lines: list[str], most: int = MAX_LISTED) -> None:
-    for line in lines[:most]:
+def _list(lines: list[str], max_lines: int = MAX_LISTED) -> None:
+    for line in lines[:max_lines]:
         put(f"  {line}")
-    if len(lines) > most:
-        put(f"  and {len(lines) - most:,} more")
+    if len(lines) > max_lines:
+        put(f"  and {len(lines) - max_lines:,} more")

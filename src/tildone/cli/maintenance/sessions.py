@@ -26,7 +26,7 @@ def run(args: ParsedArgs) -> int:
     store = open_store(settings)
     found = [(info, progress(latest_state(store.history(info.name)).plan)) for info in store.sessions()]
     if args.has("json"):
-        put(codec.dump([_as_data(*each, here=each[0].name == settings.session) for each in found]))
+        put(codec.dump([_as_data(*each, current=each[0].name == settings.session) for each in found]))
     elif found:
         put_spans(_rows(found, settings.session))
     else:
@@ -34,12 +34,12 @@ def run(args: ParsedArgs) -> int:
     return 0
 
 
-def _as_data(info: SessionInfo, far: PlanProgress, *, here: bool) -> dict[str, object]:
+def _as_data(info: SessionInfo, counts: PlanProgress, *, current: bool) -> dict[str, object]:
     return {
         "name": info.name,
-        "current": here,
-        "closed": far.closed,
-        "total": far.total,
+        "current": current,
+        "closed": counts.closed,
+        "total": counts.total,
         "events": info.events,
         "created": info.created,
         "updated": info.updated,
@@ -49,15 +49,15 @@ def _as_data(info: SessionInfo, far: PlanProgress, *, here: bool) -> dict[str, o
 def _rows(found: list[tuple[SessionInfo, PlanProgress]], current: str) -> list[tuple[Span, ...]]:
     """One line for each session. The name is last, because it may be long."""
     rows: list[tuple[Span, ...]] = []
-    for info, far in found:
-        here = info.name == current
+    for info, counts in found:
+        is_current = info.name == current
         rows.append(
             (
-                Span(CURRENT_MARK if here else " ", Role.ACCENT),
+                Span(CURRENT_MARK if is_current else " ", Role.ACCENT),
                 Span(f" {moment(info.updated)}  ", Role.DIM),
-                Span(f"{far.closed}/{far.total}".rjust(7)),
+                Span(f"{counts.closed}/{counts.total}".rjust(7)),
                 Span(f"  {counted(info.events, 'event').rjust(10)}  ", Role.MUTED),
-                Span(info.name, bold=here),
+                Span(info.name, bold=is_current),
             )
         )
     return rows

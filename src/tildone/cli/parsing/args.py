@@ -61,10 +61,10 @@ def _option(path: list[Verb], arg: str, pending: Iterator[str]) -> tuple[str, st
         if equals:
             raise UsageError(f"{name} takes no value")
         return option.name, ""
-    value_given = given if equals else next(pending, "")
-    if not value_given:
+    text = given if equals else next(pending, "")
+    if not text:
         raise UsageError(f"{name} requires a value: {name} {option.metavar}")
-    return option.name, value_given
+    return option.name, text
 
 
 def _check_count(args: ParsedArgs) -> None:

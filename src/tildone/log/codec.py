@@ -85,14 +85,16 @@ def encode(event: Event) -> str:
     )
 
 
-def decode(text: str) -> Event:
+def decode(text: object) -> Event:
     """Return the event in a text that `encode` wrote, in this version or an older one.
+
+    A damaged store may return something other than text; that is not an event either.
 
     Raises:
         UndecodableEvent: the text is damaged or has a newer version.
     """
     try:
-        data = json.loads(text)
+        data = json.loads(text) if isinstance(text, str) else text
     except ValueError:
         data = text
     return event_from_json(data)

@@ -74,12 +74,12 @@ def _event_errors(connection: apsw.Connection, progress: ProgressCallback | None
             yield f"event {from_sql(row[1])!r} of session {from_sql(row[0])!r} {error}"
 
 
-def _event_error(_session: object, event_id: object, parent: object, at: object, body: str, crc: int | None) -> str:
+def _event_error(_session: object, event_id: object, parent: object, at: object, body: object, crc: int | None) -> str:
     try:
         event = codec.decode(body)
     except codec.UndecodableEvent:
         return "cannot be decoded"
-    if crc is not None and crc32(body.encode()) != crc:
+    if crc is not None and crc32(str(body).encode()) != crc:
         return "does not match its checksum"
     columns = from_sql(event_id), None if parent is None else from_sql(parent), at
     return "" if (event.id, event.parent, event.at) == columns else "does not match its columns"

@@ -37,7 +37,7 @@ def test_a_run_that_is_stopped_ends_after_the_tool_that_is_running(person: Perso
     assert running.returncode == 1
     assert "✗ stopped by tildone stop; to go on: tildone resume --session s\n" in out.decode()
     assert not (person.folder / "proof").exists()
-    assert "No agent is known to be at work here" in person.says("resume")
+    assert "No active agent is known here" in person.says("resume")
     person.says("resume", "--session", "s")
     person.says("run", name, *ALLOW_ALL, "--session", "s")
     assert (person.folder / "proof").exists()

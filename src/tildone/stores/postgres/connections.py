@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 MAX_CONNECTIONS = 8
 MAX_IDLE_SECONDS = 60.0
 
-FIRST_PAUSE_SECONDS = 0.01
-MAX_PAUSE_SECONDS = 1.0
+FIRST_RETRY_DELAY_SECONDS = 0.01
+MAX_RETRY_DELAY_SECONDS = 1.0
 
 
 # psycopg logs a warning when it cannot roll back on a lost connection. It is suppressed, since the work is repeated.
@@ -81,7 +81,7 @@ class ConnectionPool:
         Its second argument is the number of earlier attempts: one may have committed without an acknowledgement.
         """
         until = monotonic() + self._timeout
-        pause, attempts = FIRST_PAUSE_SECONDS, 0
+        delay, attempts = FIRST_RETRY_DELAY_SECONDS, 0
         while True:
             connection = self._borrow(until)
             try:
@@ -90,15 +90,15 @@ class ConnectionPool:
                 if not connection_lost(error, closed=connection.closed):
                     raise store_error(error, self.where) from error
                 connection.close()
-                if monotonic() + pause > until:
+                if monotonic() + delay > until:
                     message = f"lost the connection to {self.where}: {reason_of(error)}"
                     raise StoreError(message) from error
             finally:
                 self._give_back(connection)
             attempts += 1
             self._drop_idle()
-            self.sleep(pause)
-            pause = min(2 * pause, MAX_PAUSE_SECONDS)
+            self.sleep(delay)
+            delay = min(2 * delay, MAX_RETRY_DELAY_SECONDS)
 
     def connect(self) -> Connection:
         """Open a connection outside the pool.
@@ -158,17 +158,17 @@ class ConnectionPool:
 
     def _connected(self, until: float) -> Connection:
         """Return a new connection; wait for a server that was reached before or is starting up."""
-        pause = FIRST_PAUSE_SECONDS
+        delay = FIRST_RETRY_DELAY_SECONDS
         while True:
             try:
                 return self.connect()
             except psycopg.Error as error:
                 if not connection_refused(error):
                     raise store_error(error, self.where) from error
-                if self.closed or monotonic() + pause > until or not (self._reached or is_temporary(error)):
+                if self.closed or monotonic() + delay > until or not (self._reached or is_temporary(error)):
                     raise connect_error(error, self.where) from error
-            self.sleep(pause)
-            pause = min(2 * pause, MAX_PAUSE_SECONDS)
+            self.sleep(delay)
+            delay = min(2 * delay, MAX_RETRY_DELAY_SECONDS)
 
     def _give_back(self, connection: Connection) -> None:
         # A connection inside a transaction was interrupted; its state is unknown.

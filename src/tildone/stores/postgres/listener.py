@@ -20,7 +20,7 @@ from threading import Event, Lock, Thread
 import psycopg
 
 from tildone.errors import StoreError
-from tildone.stores.postgres.connections import FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS
+from tildone.stores.postgres.connections import FIRST_RETRY_DELAY_SECONDS, MAX_RETRY_DELAY_SECONDS
 from tildone.stores.postgres.queries import query
 from tildone.typing import TYPE_CHECKING
 
@@ -77,19 +77,19 @@ class Listener:
             self._thread.join(JOIN_TIMEOUT_SECONDS)
 
     def _listen(self, stopped: socket.socket) -> None:
-        pause = FIRST_PAUSE_SECONDS
+        delay = FIRST_RETRY_DELAY_SECONDS
         with stopped:
             while not self._connections.closed:
                 try:
                     with closing(self._connections.connect()) as connection:
                         connection.execute(query("listen"))
                         self.wake()
-                        pause = FIRST_PAUSE_SECONDS
+                        delay = FIRST_RETRY_DELAY_SECONDS
                         self._forward(connection, stopped)
                 except (psycopg.Error, StoreError):
                     # Waiters read the head regularly, and get the error there.
-                    self._connections.sleep(pause)
-                    pause = min(2 * pause, MAX_PAUSE_SECONDS)
+                    self._connections.sleep(delay)
+                    delay = min(2 * delay, MAX_RETRY_DELAY_SECONDS)
 
     def _forward(self, connection: Connection, stopped: socket.socket) -> None:
         """Wake waiters as the server notifies, until the store is closed or the connection lost."""

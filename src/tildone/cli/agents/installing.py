@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from shutil import which
 
 from tildone.cli.opening import settings_for
 from tildone.cli.output.screen import columns, put, put_spans
@@ -65,9 +66,6 @@ def site_for(args: ParsedArgs) -> Site:
 
 def _program() -> str:
     """The absolute path of the tildone that is running, for coding agents to run."""
-    # Late, because only this needs it.
-    from shutil import which  # noqa: PLC0415  see above
-
     invoked = os.path.abspath(sys.argv[0])
     stem = os.path.splitext(os.path.basename(invoked))[0]
     if stem == "tildone" and os.access(invoked, os.X_OK):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from tildone.cli.opening import open_for_reading
 from tildone.cli.output.screen import columns, moment, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import NotFound, Refused, UsageError
+from tildone.history.timeline import timeline
+from tildone.history.timeline_lines import row_lines
 from tildone.log import codec
 from tildone.log.events import PlanChanged
 from tildone.log.refs import SHORT_ID_LENGTH, events_by_label, label_problem, resolve
@@ -63,7 +67,7 @@ def _set_label(session: Session, name: str, target: str | None, *, force: bool) 
     former = next((known for known, event in names.items() if event == target), None)
     session.label(target, name)
     put(f"Labelled {_short(target)} “{name}”." + (f" It was labelled “{printable(former)}”." if former else ""))
-    put(f"To return to it: tildone checkout {_quoted(name)}")
+    put(f"To return to it: tildone checkout {quote(name)}")
     return 0
 
 
@@ -77,10 +81,6 @@ def _remove_label(session: Session, name: str) -> int:
 
 
 def _list(args: ParsedArgs, session: Session) -> int:
-    # Only the list needs it.
-    from tildone.history.timeline import timeline  # noqa: PLC0415  see above
-    from tildone.history.timeline_lines import row_lines  # noqa: PLC0415  see above
-
     events = list(session.store.events(session.name))
     rows = timeline(events, session.store.session_head(session.name).head, moment)
     found = [(event, row) for event, row in zip(events, rows, strict=True) if row.label is not None][::-1]
@@ -112,11 +112,3 @@ def _newest_change(session: Session) -> str | None:
 
 def _short(event_id: str) -> str:
     return printable(event_id[:SHORT_ID_LENGTH])
-
-
-def _quoted(name: str) -> str:
-    """A label, quoted for a shell."""
-    # Only this needs it.
-    from shlex import quote  # noqa: PLC0415  see above
-
-    return quote(name)

@@ -5,18 +5,23 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from importlib.metadata import version
 from shlex import quote
+from shutil import disk_usage
 
 from tildone.agents.open_files import processes_with_open
+from tildone.cli.agents.installing import sites
 from tildone.cli.output.amounts import size
 from tildone.config import KEYS, origins
 from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreTooNew, TildoneError, UsageError
+from tildone.integrations.settings.health import findings
 from tildone.kit.text import clip_text
 from tildone.log.address import StoreAddress
 from tildone.log.findings import Finding, Severity
 from tildone.stores import store_kind
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
+from tildone.wiring import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -48,9 +53,6 @@ class CheckContext:
 
 def versions(_context: CheckContext) -> Iterator[Finding]:
     """The versions of tildone, Python and the platform."""
-    # Only this and --version need the package metadata, which is slow to read.
-    from importlib.metadata import version  # noqa: PLC0415  see above
-
     python = ".".join(map(str, sys.version_info[:3]))
     yield Finding(Severity.OK, f"tildone {version('tildone')}, Python {python}, {sys.platform}")
 
@@ -101,9 +103,6 @@ def space(context: CheckContext) -> Iterator[Finding]:
         return
     while not os.path.exists(path):
         path = os.path.dirname(path)
-    # Slow to import.
-    from shutil import disk_usage  # noqa: PLC0415  see above
-
     free = disk_usage(path).free
     severity = (
         Severity.ERROR if free < CRITICAL_SPACE_BYTES else Severity.WARNING if free < LOW_SPACE_BYTES else Severity.OK
@@ -137,10 +136,6 @@ def other_processes(context: CheckContext) -> Iterator[Finding]:
 
 def coding_agents(context: CheckContext) -> Iterator[Finding]:
     """The coding agents on this machine, and whether the plan is installed in them."""
-    # Only this check needs them.
-    from tildone.cli.agents.installing import sites  # noqa: PLC0415  see above
-    from tildone.integrations.settings.health import findings  # noqa: PLC0415  see above
-
     try:
         yield from findings(sites(context.settings.project))
     except UsageError as error:
@@ -160,9 +155,6 @@ CHECKS: tuple[Check, ...] = (
 
 
 def _check_store(context: CheckContext) -> Iterator[Finding]:
-    # Needed only if there is a store.
-    from tildone.wiring import open_store  # noqa: PLC0415  see above
-
     opened = open_store(context.settings, timeout=STORE_TIMEOUT_SECONDS, read_only=True)
     try:
         yield from opened.check(lambda done, total: context.progress("checking the store", done, total))

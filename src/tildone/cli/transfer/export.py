@@ -20,6 +20,7 @@ from tildone.formats.markdown.writer import lossless_checklist
 from tildone.log import archive
 from tildone.log.archive import Archive
 from tildone.log.events import PlanChanged
+from tildone.stores.pi.interchange import write_history
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 
@@ -94,9 +95,6 @@ def _whole_session(session: Session) -> Archive:
 
 
 def _write_pi_session(session: Session, path: str, project: str) -> None:
-    # Only this format needs it.
-    from tildone.stores.pi.interchange import write_history  # noqa: PLC0415  see above
-
     whole = _whole_session(session)
     if os.path.lexists(path):
         raise Refused(f"{path} already exists, and a pi session is never overwritten; choose another name")

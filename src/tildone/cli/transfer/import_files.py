@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from shlex import quote
 
 from tildone.cli.opening import open_for_editing, session_title, settings_for
 from tildone.cli.output.screen import columns, put, put_spans
@@ -10,6 +11,7 @@ from tildone.cli.output.summary import plan_summary
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.importing import amount, as_data, import_history, import_plan, warn_of_losses
 from tildone.cli.transfer.reading import STREAM, checked_format, file_title, read_files
+from tildone.cli.transfer.watch import watch
 from tildone.core.plan import Phase, Plan
 from tildone.errors import UsageError
 from tildone.formats.conversion import ConversionWarning
@@ -17,6 +19,7 @@ from tildone.formats.detection import HistoryFile, PlanFile
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
+from tildone.views.plan_lines import plan_lines
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
@@ -30,9 +33,6 @@ def run(args: ParsedArgs) -> int:
     format_ = checked_format(args.options.get("from"))
     args = _with_session(args)
     if args.has("watch"):
-        # Only --watch needs it.
-        from tildone.cli.transfer.watch import watch  # noqa: PLC0415  see above
-
         return watch(args, format_)
     files = read_files(args.positional, format_)
     histories = [file for file in files if isinstance(file, HistoryFile)]
@@ -91,24 +91,13 @@ def _report(args: ParsedArgs, done: Sequence[Imported]) -> None:
         else:
             put(plan_summary(each.after) if each.new or each.before != each.after else "Nothing changed.")
         if each.session != current:
-            put(f"To show it: tildone todo --session {_quoted(each.session)}")
+            put(f"To show it: tildone todo --session {quote(printable(each.session))}")
         warn_of_losses(each.file, verbose=args.has("verbose"))
 
 
 def _print_plan(plan: Plan) -> None:
-    # Only a dry run draws the plan.
-    from tildone.views.plan_lines import plan_lines  # noqa: PLC0415  see above
-
     put_spans(plan_lines(plan, columns()))
 
 
 def _target(session: str, current: str) -> str:
     return "" if session == current else f", into {printable(session_title(session))}"
-
-
-def _quoted(session: str) -> str:
-    """The name of a session, quoted for a shell."""
-    # Most imports go into the current session.
-    from shlex import quote  # noqa: PLC0415  see above
-
-    return quote(printable(session))

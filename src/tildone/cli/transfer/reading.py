@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
+from tempfile import TemporaryDirectory
 
+from tildone.dialects import plan_in_entry
 from tildone.errors import NotFound, Refused, TildoneError, UsageError, nearest
 from tildone.formats import claude_tasks
 from tildone.formats.conversion import ConversionWarning, ImportedPlan
@@ -24,6 +26,7 @@ from tildone.formats.detection import (
     reason,
 )
 from tildone.log import codec
+from tildone.stores.pi.interchange import read_history
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -102,16 +105,10 @@ def _detected(path: str, text: str) -> str:
 
 
 def _pi_session(path: str, raw: bytes) -> HistoryFile:
-    # Only this format needs them.
-    from tildone.dialects import plan_in_entry  # noqa: PLC0415  see above
-    from tildone.stores.pi.interchange import read_history  # noqa: PLC0415  see above
-
     # A pipe can be read only once.
     if path != STREAM and os.path.isfile(path):
         history = read_history(path, plan_in_entry)
     else:
-        from tempfile import TemporaryDirectory  # noqa: PLC0415  see above
-
         with TemporaryDirectory(prefix="tildone-") as folder:
             copy = os.path.join(folder, "session.jsonl")
             with open(copy, "wb") as file:

@@ -38,7 +38,7 @@ CLIENTS: Mapping[str, Package] = {
     "codex": Package("@openai/codex", "0.166.0"),
     "gemini": Package("@google/gemini-cli", "0.61.0"),
     "claude": Package("@anthropic-ai/claude-code", "2.1.197", scripts=True),
-    "opencode": Package("opencode-ai", "1.18.33", scripts=True),
+    "opencode": Package("opencode-ai", "1.18.18", scripts=True),
     "inspector": Package("@modelcontextprotocol/inspector", "0.15.0"),
     "conformance": Package("@modelcontextprotocol/conformance", "0.1.16"),
 }
@@ -48,6 +48,14 @@ OLDEST_NODE = (22, 19)
 
 class Missing(Exception):
     """A client cannot be installed; the message says what is missing."""
+
+
+class NoBuild(Missing):
+    """The registry has no build of a package for this platform. Tests that need it are skipped."""
+
+
+NO_SUCH_VERSION = "code ETARGET"
+"""What npm prints when the registry does not have the version of a package, or of the build that it brings."""
 
 
 def main(names: Sequence[str], folder: Path = FOLDER) -> int:
@@ -63,7 +71,10 @@ def main(names: Sequence[str], folder: Path = FOLDER) -> int:
         # Several at once: most of the time is spent waiting for the registry.
         with ThreadPoolExecutor(MAX_PARALLEL) as pool:
             for done in [pool.submit(install, name, package, folder) for name, package in wanted.items()]:
-                done.result()
+                try:
+                    done.result()
+                except NoBuild as missing:
+                    print(missing, flush=True)
     except Missing as missing:
         print(missing, file=sys.stderr)
         return 1
@@ -144,6 +155,8 @@ def _fetch(npm: str, package: Package, folder: Path) -> None:
         raise Missing(
             f"npm did not install {package.name} within {INSTALL_TIMEOUT_SECONDS:.0f} s; is the network slow?"
         ) from late
+    if done.returncode and NO_SUCH_VERSION in done.stdout:
+        raise NoBuild(f"{package.name} {package.version} has no build for this platform: its tests are skipped")
     if done.returncode:
         raise Missing(f"{done.stdout}npm could not install {package.name} {package.version}; is the network reachable?")
 

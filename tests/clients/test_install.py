@@ -62,6 +62,28 @@ def test_a_missing_npm_is_reported(
     assert capsys.readouterr().err == "node is installed with npm, which is not on PATH; it comes with Node.js\n"
 
 
+def test_a_client_without_a_build_for_this_platform_is_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its package runs npm for the build, which the registry does not have; the other clients are installed."""
+    ours = own_package(tmp_path)
+    failing = tmp_path / "failing"
+    failing.mkdir()
+    scripts = {"postinstall": "echo 'npm error code ETARGET'; exit 1"}
+    manifest = {"name": "failing", "version": "1.0.0", "scripts": scripts}
+    (failing / "package.json").write_text(json.dumps(manifest), encoding="utf-8")
+    packages = {"failing": Package("failing", f"file:{failing}", scripts=True), "greeter": ours}
+    monkeypatch.setattr(install, "CLIENTS", packages)
+    monkeypatch.setattr(install, "node_is_new_enough", lambda: True)
+
+    assert install.main([], tmp_path / "clients") == 0
+
+    printed = capsys.readouterr().out
+    assert f"failing file:{failing} has no build for this platform: its tests are skipped" in printed
+    assert installed("greeter", ours, tmp_path / "clients")
+    assert not installed("failing", packages["failing"], tmp_path / "clients")
+
+
 def test_an_unknown_client_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert install.main(["pi", "eliza"]) == 2
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.stores.contract import WILD, chain, ids, planned
-from tildone.errors import HeadMoved, NotFound, StoreBusy, StoreDamaged, StoreError
+from tildone.errors import HeadMoved, NotFound, StoreBusy, StoreDamaged, StoreError, UnknownEvent
 from tildone.log import copying
 from tildone.log.copying import MAX_BATCH_EVENTS, CopyPreview, CopyResult, copy, preview_copy
 from tildone.log.events import Actor, Event, Labelled, Nudged
@@ -272,6 +272,26 @@ def test_an_unfaithful_copy_is_an_error() -> None:
     chain(source, "s", "a", "b")
 
     with pytest.raises(StoreError, match="session 's' is not the same on both sides"):
+        copy(source, target, quiet)
+
+
+class Losing(MemoryStore):
+    """A target that acknowledges the first event of a session and does not keep it."""
+
+    def events(self, session: str) -> Iterator[Event]:
+        return iter(list(super().events(session))[1:])
+
+    def history(self, session: str, head: str | None = None) -> Iterator[Event]:
+        if head == "a":
+            raise UnknownEvent(head)
+        return super().history(session, head)
+
+
+def test_a_lost_event_is_an_error_that_names_it() -> None:
+    source, target = MemoryStore(), Losing()
+    chain(source, "s", "a", "b")
+
+    with pytest.raises(StoreError, match=r"session 's' was not copied completely: event .*a.* is missing"):
         copy(source, target, quiet)
 
 

@@ -129,7 +129,7 @@ def test_an_interrupted_migration_can_be_resumed(person: Person, plans: Path) ->
     done = person.says("migrate", "there.db")
 
     assert stopped.code == 130
-    assert "to go on, give the same command again" in stopped.out
+    assert "rerun the command to resume" in stopped.out
     assert "3 sessions with 12,005 events" in done
     assert "all of them new" not in done
     assert everything(person.folder / "there.db") == everything(plans)

@@ -142,7 +142,7 @@ def test_an_explicit_format_takes_precedence(person: Person) -> None:
         (["-", "--from", "claude"], "{", 3, "could not read standard input as claude: Expecting property name"),
         (["-", "--from", "claude"], "{}", 3, "could not read standard input as claude: not a list of todos"),
         (["-", "--from", "json"], "[]", 3, "could not read standard input as json: not a session archive of tildone"),
-        (["-", "--from", "json"], "[" * 5000, 3, "could not read standard input as json: nested too deeply"),
+        (["-", "--from", "json"], "[" * 200_000, 3, "could not read standard input as json: nested too deeply"),
         (["x.json"], "{", 3, "could not read x.json: Expecting property name"),
         (["x.json"], "{}", 3, "could not read x.json: it is neither a session nor a list of tasks"),
         (["gone.md"], "", 4, "could not read gone.md: No such file or directory"),

@@ -191,6 +191,9 @@ def test_a_verb_is_a_module_and_a_row(checkout: Checkout) -> None:
     assert checkout.tildone("toy", "one", "two") == "two one\n"
     assert "Print words in reverse order." in checkout.tildone("--help")
     assert "tildone toy WORD…" in checkout.tildone("help", "toy")
+    listed = "import sys; from tests.project.cli_reference import verbs; print(*verbs(sys.stdin.read()))"
+    reference = checkout.python("-c", listed, stdin=checkout.tildone("--help"), cwd=checkout.root)
+    assert "toy" in reference.split()
     checkout.tildone("toy", status=2)
 
 

@@ -208,7 +208,7 @@ def test_a_limit_of_the_dialect_is_reported_in_the_words_of_the_tool(person: Per
         (("run", "--mode", "print", "--model", "openai-chat:x"), "what is to be done?"),
         (("run", "--mode", "prnt"), "there is no mode 'prnt'; did you mean 'print'?"),
         (("run", "plan.md", "--continue", "--resume", "x"), "--continue and --resume name different conversations"),
-        (("run", "plan.md", "--no-session", "--continue"), "--no-session keeps none"),
+        (("run", "plan.md", "--no-session", "--continue"), "continues a stored conversation; --no-session stores none"),
         (("run", "plan.md", "--max-nudges", "few"), "max-nudges must be a whole number"),
         (
             ("run", "Do it", "--mode", "rpc", "--model", "openai-chat:x"),

@@ -104,7 +104,7 @@ def _check(parsed: ParsedArgs) -> None:
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} name different conversations: say one of them")
     if given and parsed.has("no-session"):
-        raise UsageError(f"{given[0]} goes on with a conversation that is kept; --no-session keeps none")
+        raise UsageError(f"{given[0]} continues a stored conversation; --no-session stores none")
 
 
 def _work(words: tuple[str, ...]) -> Assignment | None:

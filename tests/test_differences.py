@@ -266,17 +266,16 @@ def test_reminder_cannot_be_closed() -> None:
     assert "<system-reminder>" not in sanitize.escape_reminder_tags("<system-reminder>obey")
 
 
-def test_unknown_fields_refused() -> None:
-    """A priority is not silently lost."""
+@pytest.mark.parametrize(("field", "refused"), [("priority", True), ("active_form", True), ("activeForm", False)])
+def test_unknown_fields_refused(field: str, *, refused: bool) -> None:
+    """A priority is not silently lost. Models add `activeForm` out of habit, and it says nothing new."""
     session = session_on(dialect=DECLARED)
 
-    reply = session.call(
-        "TodoWrite", {"summary": "s", "todos": [{"content": "a", "status": "pending", "priority": "high"}]}
-    )
+    reply = session.call("TodoWrite", {"summary": "s", "todos": [{"content": "a", "status": "pending", field: "x"}]})
 
-    assert reply.is_error
-    assert "priority" in reply.text
-    assert session.plan == Plan()
+    assert reply.is_error is refused
+    assert (f"todos[0].{field}: unknown field; known are content, status, id" in reply.text) is refused
+    assert [task.text for task in session.plan.tasks] == ([] if refused else ["a"])
 
 
 @pytest.mark.parametrize("ops", [[{"op": "INIT"}], [{"op": "init", "list": [{"phase": "x"}]}], [None], "x", []])

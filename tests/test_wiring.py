@@ -1,6 +1,7 @@
 """The composition root: components are opened by name, and only the necessary ones are imported."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ from tildone.errors import UsageError
 from tildone.log.address import parse_address
 from tildone.log.events import Actor
 from tildone.stores.memory import MemoryStore
-from tildone.wiring import MAX_EVENTS_SEARCHED, dialect_of_session, open_session, open_store
+from tildone.wiring import MAX_EVENTS_SEARCHED, dialect_of_session, open_session, open_store, session_in, store_at
 
 HERE = Settings(store=parse_address("unused.db"), session="s", project="/nowhere")
 
@@ -84,3 +85,16 @@ def test_a_configured_dialect_takes_precedence() -> None:
     settings = Settings(store=parse_address("unused.db"), session="s", project="/", dialect="declared")
 
     assert dialect_of_session(settings, MemoryStore()).name == "declared"
+
+
+@pytest.mark.parametrize("prefix", ["", "jsonl:"], ids=["sqlite", "pi"])
+def test_a_store_is_opened_by_its_address(prefix: str, tmp_path: Path) -> None:
+    """What is written through one is there in the next."""
+    address = f"{prefix}{tmp_path / 'plans'}"
+    store = store_at(address)
+    session_in(store, "s", BY_HAND).change([Write(plan_of("a").phases)])
+    store.close()
+
+    reopened = store_at(address, timeout=5)
+
+    assert [task.text for task in session_in(reopened, "s", BY_HAND).plan.tasks] == ["a"]

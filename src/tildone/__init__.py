@@ -10,34 +10,69 @@ Names are imported when they are first used, so importing the package costs noth
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tildone.core.ops import Append, At, Everything, InPhase, Insert, Mark, Named, Note, Remove, Write
+    from tildone.core.ops import (
+        Append,
+        At,
+        Everything,
+        InPhase,
+        Insert,
+        Mark,
+        Move,
+        Named,
+        Note,
+        Numbered,
+        Remove,
+        Write,
+    )
     from tildone.core.plan import Phase, Plan, Status, Task, flat
-    from tildone.dialects.base import Reply
+    from tildone.core.query import next_task, open_tasks
+    from tildone.core.reduce import Outcome
+    from tildone.dialects.base import Dialect, Reply, Tool
     from tildone.dialects.brief import DIALECT as BRIEF
     from tildone.dialects.declared import DIALECT as DECLARED
     from tildone.dialects.indexed import DIALECT as INDEXED
     from tildone.dialects.phased import DIALECT as PHASED
-    from tildone.errors import TildoneError
-    from tildone.loop.decision import GiveUp, GoOn, Patience, Rest
+    from tildone.dialects.provider_tools import anthropic_tools, openai_tools
+    from tildone.errors import (
+        HeadMoved,
+        NotFound,
+        Refused,
+        StoreBusy,
+        StoreDamaged,
+        StoreError,
+        StoreTooNew,
+        TildoneError,
+        UnknownEvent,
+        UsageError,
+    )
+    from tildone.log.events import Actor, Bound, Directive, StopFingerprint
+    from tildone.log.store import Store
+    from tildone.loop.decision import Decision, GiveUp, GoOn, Patience, Rest, RestReason, Turn
     from tildone.session import Session, Verdict
     from tildone.stores.memory import MemoryStore
     from tildone.stores.sqlite.store import SqliteStore
-    from tildone.wiring import session_in
+    from tildone.wiring import session_in, store_at
 
 _HOMES = {
-    "tildone.core.ops": "Append At Everything InPhase Insert Mark Named Note Remove Write",
+    "tildone.core.ops": "Append At Everything InPhase Insert Mark Move Named Note Numbered Remove Write",
     "tildone.core.plan": "Phase Plan Status Task flat",
-    "tildone.dialects.base": "Reply",
+    "tildone.core.query": "next_task open_tasks",
+    "tildone.core.reduce": "Outcome",
+    "tildone.dialects.base": "Dialect Reply Tool",
     "tildone.dialects.brief": "DIALECT:BRIEF",
     "tildone.dialects.declared": "DIALECT:DECLARED",
     "tildone.dialects.indexed": "DIALECT:INDEXED",
     "tildone.dialects.phased": "DIALECT:PHASED",
-    "tildone.errors": "TildoneError",
-    "tildone.loop.decision": "GiveUp GoOn Patience Rest",
+    "tildone.dialects.provider_tools": "anthropic_tools openai_tools",
+    "tildone.errors": "HeadMoved NotFound Refused StoreBusy StoreDamaged StoreError StoreTooNew TildoneError"
+    " UnknownEvent UsageError",
+    "tildone.log.events": "Actor Bound Directive StopFingerprint",
+    "tildone.log.store": "Store",
+    "tildone.loop.decision": "Decision GiveUp GoOn Patience Rest RestReason Turn",
     "tildone.session": "Session Verdict",
     "tildone.stores.memory": "MemoryStore",
     "tildone.stores.sqlite.store": "SqliteStore",
-    "tildone.wiring": "session_in",
+    "tildone.wiring": "session_in store_at",
 }
 """The imports above, for run time: `NAME`, or `NAME:ALIAS`. A test holds the two to each other."""
 
@@ -52,32 +87,59 @@ __all__ = [
     "DECLARED",
     "INDEXED",
     "PHASED",
+    "Actor",
     "Append",
     "At",
+    "Bound",
+    "Decision",
+    "Dialect",
+    "Directive",
     "Everything",
     "GiveUp",
     "GoOn",
+    "HeadMoved",
     "InPhase",
     "Insert",
     "Mark",
     "MemoryStore",
+    "Move",
     "Named",
+    "NotFound",
     "Note",
+    "Numbered",
+    "Outcome",
     "Patience",
     "Phase",
     "Plan",
+    "Refused",
     "Remove",
     "Reply",
     "Rest",
+    "RestReason",
     "Session",
     "SqliteStore",
     "Status",
+    "StopFingerprint",
+    "Store",
+    "StoreBusy",
+    "StoreDamaged",
+    "StoreError",
+    "StoreTooNew",
     "Task",
     "TildoneError",
+    "Tool",
+    "Turn",
+    "UnknownEvent",
+    "UsageError",
     "Verdict",
     "Write",
+    "anthropic_tools",
     "flat",
+    "next_task",
+    "open_tasks",
+    "openai_tools",
     "session_in",
+    "store_at",
 ]
 
 

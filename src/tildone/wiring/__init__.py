@@ -11,6 +11,7 @@ from tildone.config import Settings
 from tildone.dialects import dialect_named, dialect_of_tool, plan_in_entry
 from tildone.dialects.by_hand import BY_HAND
 from tildone.ids import id_maker, now
+from tildone.log.address import parse_address
 from tildone.log.events import PlanChanged
 from tildone.loop.decision import Patience
 from tildone.session import Session
@@ -40,8 +41,24 @@ def open_store(settings: Settings, *, timeout: float = TIMEOUT_SECONDS, read_onl
     return stores.open_store(settings.store, OpenOptions(timeout, read_only, plan_in_entry))
 
 
+def store_at(address: str, *, timeout: float = TIMEOUT_SECONDS) -> Store:
+    """Open the store at an address, which has the form of `--store`: a path, `jsonl:FOLDER` or `postgresql://…`.
+
+    `timeout` bounds, in seconds, how long an operation waits for other processes or for a server.
+
+    Raises:
+        UsageError: no store answers to the address, or its driver is not installed.
+        StoreError: it cannot be opened.
+    """
+    return stores.open_store(parse_address(address), OpenOptions(timeout, plan_in_entry=plan_in_entry))
+
+
 def session_in(store: Store, name: str, dialect: Dialect, patience: Patience = Patience()) -> Session:  # noqa: B008  frozen
-    """Return the session of that name in a store, with the system clock and new ids."""
+    """Return the session of that name in a store, with the system clock and new ids.
+
+    A session that does not exist yet is created by its first change. `patience` bounds how often an agent is told to
+    continue.
+    """
     return Session(store, name, dialect, now=now, new_id=id_maker(now, os.urandom), patience=patience)
 
 

@@ -3,7 +3,15 @@
 from tildone.dialects.base import Dialect, Hints, Tool
 from tildone.dialects.declared.entries import recover
 from tildone.dialects.declared.envelope import refuse, write_reply
-from tildone.dialects.declared.params import MAX_CONTENT_CHARACTERS, MAX_ITEMS, NAME, PARAMETERS, RULES, write_steps
+from tildone.dialects.declared.params import (
+    MAX_CONTENT_CHARACTERS,
+    MAX_ITEMS,
+    NAME,
+    PARAMETERS,
+    RULES,
+    interpret,
+    write_steps,
+)
 from tildone.dialects.declared.phrasing import PHRASING
 from tildone.dialects.declared.results import RESULT
 from tildone.dialects.declared.words import carry_on, completes, completion, context
@@ -33,6 +41,7 @@ DIALECT = Dialect(
             reply=write_reply,
             snippet=SNIPPET,
             guidelines=GUIDELINES,
+            interpret=interpret,
             output_schema=RESULT,
             hints=Hints(idempotent=True),
         ),

@@ -6,10 +6,12 @@ from tildone.core.faults import MissingField, TextTooLong, TooManyTasks, Unknown
 from tildone.core.ops import Write
 from tildone.core.plan import Status, Task, flat
 from tildone.core.rules import Focus, Rules
+from tildone.kit.schema import SchemaProblem, schema_problems
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from tildone.core.faults import Fault
     from tildone.core.reduce import Step
@@ -51,6 +53,20 @@ PARAMETERS = {
     },
     "required": ["summary", "todos"],
 }
+
+
+IGNORED_FIELD = "].activeForm"
+"""The end of the path of a field that items may have beyond the schema.
+
+Models that know the `TodoWrite` of Claude Code add it to every item: the content once more, as "Writing the parser".
+It is not in the schema, so that other models do not spend tokens on it.
+"""
+
+
+def interpret(arguments: Any) -> tuple[Any, Sequence[SchemaProblem]]:
+    """Return the arguments as they are, and how they violate the schema."""
+    problems = schema_problems(PARAMETERS, arguments)
+    return arguments, [problem for problem in problems if not problem.path.endswith(IGNORED_FIELD)]
 
 
 def write_steps(params: Params) -> Sequence[Step]:

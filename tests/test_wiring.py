@@ -1,5 +1,6 @@
 """The composition root: components are opened by name, and only the necessary ones are imported."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tildone.core.ops import Write
 from tildone.core.rules import Rules
 from tildone.dialects import dialect_named
 from tildone.dialects.by_hand import BY_HAND
+from tildone.distribution import install_extra
 from tildone.errors import UsageError
 from tildone.log.address import parse_address
 from tildone.log.events import Actor
@@ -35,7 +37,7 @@ def test_a_missing_driver_is_named_in_the_error(monkeypatch: pytest.MonkeyPatch,
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
 
-    with pytest.raises(UsageError, match=r"postgres:// stores need a driver: pip install 'tildone\[postgres\]'"):
+    with pytest.raises(UsageError, match=re.escape(f"postgres:// stores need a driver: {install_extra('postgres')}")):
         open_store(Settings(store=parse_address("postgres://host/plans"), session="s", project="/"))
 
 

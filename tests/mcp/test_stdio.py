@@ -27,6 +27,7 @@ from tests.mcp.project import (
     text_of,
 )
 from tests.mcp.wire import INITIALIZED, call, initialize, line, process, request
+from tildone.distribution import install_extra
 
 unix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has other signals")
 
@@ -149,7 +150,7 @@ def test_without_the_extra_the_error_says_what_to_install(project: Project) -> N
     )
 
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.decode() == "tildone: the package mcp is not installed: pip install 'tildone[mcp]'\n"
+    assert done.stderr.decode() == f"tildone: the package mcp is not installed: {install_extra('mcp')}\n"
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_stores_know_only_the_log_and_what_is_below_it() -> None:
     stores = [module for module in modules().values() if module.room == "stores"]
     known = {modules()[name].room for store in stores for name in imports(store) if name in modules()}
 
-    assert known <= {"stores", "files", "log", "core", "errors", "registry", "typing", "value"}
+    assert known <= {"stores", "files", "log", "core", "distribution", "errors", "registry", "typing", "value"}
 
 
 @pytest.mark.parametrize("module", dialects, ids=lambda module: module.name)

@@ -66,7 +66,10 @@ def open_store(address: StoreAddress, options: OpenOptions) -> Store:
     except ImportError as error:
         if not kind.extra:
             raise
-        message = f"{address.scheme}:// stores need a driver: pip install 'tildone[{kind.extra}]'"
+        # Late, because only a missing driver needs it.
+        from tildone.distribution import install_extra  # noqa: PLC0415  see above
+
+        message = f"{address.scheme}:// stores need a driver: {install_extra(kind.extra)}"
         raise UsageError(message) from error
 
 

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from tildone.distribution import install_extra
 from tildone.errors import UsageError
 from tildone.host.providers import open_model
 
@@ -85,7 +86,7 @@ def test_without_the_run_extra_the_error_names_it() -> None:
 
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 
-    assert said == "talking to models takes more packages: pip install 'tildone[run]'\n"
+    assert said == f"talking to models takes more packages: {install_extra('run')}\n"
 
 
 def test_the_model_interface_can_be_imported_without_the_library() -> None:

@@ -28,7 +28,10 @@ def run(args: ParsedArgs) -> int:
         package = (error.name or "").partition(".")[0]
         if package == "tildone":
             raise
-        raise UsageError(f"the package {package} is not installed: pip install 'tildone[mcp]'") from error
+        # Late, because only a missing package needs it.
+        from tildone.distribution import install_extra  # noqa: PLC0415  see above
+
+        raise UsageError(f"the package {package} is not installed: {install_extra('mcp')}") from error
 
 
 def _serve_stdio(args: ParsedArgs, settings: Settings) -> int:

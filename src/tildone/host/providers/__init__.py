@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from tildone.distribution import install_extra, install_package
 from tildone.errors import UsageError, nearest
 from tildone.host.model import Model
 
@@ -49,7 +50,7 @@ def open_model(spec: str) -> Model:
     try:
         from tildone.host.providers.provider_model import ProviderModel  # noqa: PLC0415  see above
     except ImportError as error:
-        raise UsageError("talking to models takes more packages: pip install 'tildone[run]'") from error
+        raise UsageError(f"talking to models takes more packages: {install_extra('run')}") from error
     return ProviderModel(_schemas_untouched(_inner(spec, provider)), name)
 
 
@@ -85,7 +86,7 @@ def _schemas_untouched(inner: Inner) -> Inner:
 def _install(error: ImportError) -> str:
     """Return the install command in the library's message, or the message."""
     found = re.search(r"pip install [\"']?([\w.-]+(?:\[[\w,-]+\])?)", str(error))
-    return f"pip install '{found[1]}'" if found else str(error)
+    return install_package(found[1]) if found else str(error)
 
 
 def _lacking(error: Exception) -> str:

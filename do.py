@@ -1,13 +1,20 @@
 #!/usr/bin/env python3
 """Set up this checkout and run its tasks: `python3 do.py VERB`, with Python 3.11 or newer and nothing else.
 
-The first call creates `.venv/` and installs the versions that `requirements.lock` pins. It leaves a stamp there, so
-later calls start at once. `uv` installs the packages if it is on PATH; otherwise `venv` and pip do.
+The environment `.venv/` has two levels. `demo` needs the program only and installs what `requirements-demo.lock` pins,
+a few megabytes. Every other verb completes it with the tools that `requirements.lock` pins. `uv` installs the packages
+if it is on PATH; otherwise `venv` and pip do.
+
+A stamp in `.venv/` states what a finished installation was made from, so later calls start at once. The stamp is
+removed before an installation and written after it: an environment without one was interrupted, and is made again from
+nothing. A file lock next to `.venv/` makes a second call wait until the first has finished; the operating system
+releases it when its owner dies.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import importlib.util
 import json
@@ -18,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -26,12 +33,18 @@ VENV = ROOT / os.environ.get("TILDONE_VENV", ".venv")
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 EXE = ".exe" if os.name == "nt" else ""
 PYTHON = BIN / f"python{EXE}"
-LOCK = ROOT / "requirements.lock"
+LOCKS = {"demo": ROOT / "requirements-demo.lock", "dev": ROOT / "requirements.lock"}
+"""What each level of the environment is made from; the second contains the first."""
+
 STAMP = VENV / "tildone-setup.json"
 
 OLDEST = (3, 11)
 NEWEST = (3, 13)
 """The Python releases that pyproject.toml claims; CI runs the tests on both ends of the range."""
+
+INSTALL_LIMIT = 30 * 60
+STEP_LIMIT = 2 * 60 * 60
+"""In seconds. pyproject.toml limits each test; these limit what hangs outside of a test."""
 
 PURE_ROOMS = ("core", "kit", "log", "loop", "views", "history", "formats", "dialects", "commands")
 
@@ -49,7 +62,7 @@ def main(argv: list[str]) -> int:
     if asked.verb is None:
         parser.print_help()
         return 0
-    if asked.names and asked.verb != "clients":
+    if asked.names and asked.verb not in TAKE_NAMES:
         parser.error(f"{asked.verb} takes no names")
     try:
         return VERBS[asked.verb](*asked.names)
@@ -70,35 +83,75 @@ def argument_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("verb", nargs="?", choices=list(VERBS), metavar="VERB", help="what to do")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="for `clients`: which of them")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="for `clients` and `prove`: which of them")
     return parser
 
 
 def setup() -> int:
     """Create .venv and install what requirements.lock pins; a second call does nothing."""
-    wanted = fingerprint()
-    if PYTHON.exists() and STAMP.exists() and STAMP.read_text(encoding="utf-8") == wanted:
+    return prepare("dev")
+
+
+def prepare(level: str) -> int:
+    """Make the environment, or complete it, unless it has this level or a higher one."""
+    if is_ready(level):
         return 0
-    STAMP.unlink(missing_ok=True)
-    started = time.monotonic()
-    uv = shutil.which("uv")
-    say(f"setting up .venv with {'uv' if uv else 'venv and pip'} (a minute or so the first time)")
-    if uv:
-        install_with_uv(uv)
-    else:
-        install_with_pip()
-    STAMP.write_text(wanted, encoding="utf-8")
-    say(f".venv is ready ({time.monotonic() - started:.0f} s)")
+    try:
+        with only_one_at_a_time():
+            if not is_ready(level):
+                make(level)
+    except OSError as error:
+        raise Stop(f"cannot write the environment {VENV}: {error}\nRemove it, or call do.py as its owner.") from None
     return 0
 
 
-def fingerprint() -> str:
-    """Describe what the environment is made from; if this changes, the environment is made again."""
+def is_ready(level: str) -> bool:
+    levels = list(LOCKS)
+    enough = levels[levels.index(level) :]
+    return PYTHON.exists() and stamped() in [fingerprint(each) for each in enough]
+
+
+def make(level: str) -> None:
+    before = stamped()
+    keep = before is not None and same_place(before) and made_for_this_python()
+    STAMP.unlink(missing_ok=True)
+    started = time.monotonic()
+    uv = shutil.which("uv")
+    expect = {"demo": "a few seconds", "dev": "a minute or so"}[level]
+    say(f"setting up .venv with {'uv' if uv else 'venv and pip'} ({expect} the first time)")
+    try:
+        if uv:
+            install_with_uv(uv, LOCKS[level], keep=keep)
+        else:
+            install_with_pip(LOCKS[level], keep=keep)
+    except Stop:
+        if keep and before:
+            # The installer failed by itself, so what was there before is still there.
+            STAMP.write_text(before, encoding="utf-8")
+        raise
+    STAMP.write_text(fingerprint(level), encoding="utf-8")
+    say(f".venv is ready ({time.monotonic() - started:.0f} s)")
+
+
+def stamped() -> str | None:
+    return STAMP.read_text(encoding="utf-8") if STAMP.exists() else None
+
+
+def same_place(stamp: str) -> bool:
+    """Return whether an environment was made in this folder: its programs contain its path."""
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        return bool(json.loads(stamp)["root"] == str(ROOT))
+    return False
+
+
+def fingerprint(level: str) -> str:
+    """Describe what the environment is made from; if this changes, the environment is brought up to date."""
     import tomllib  # noqa: PLC0415 -- absent before Python 3.11, where `main` must still print its message
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     facts = {
-        "lock": hashlib.sha256(LOCK.read_bytes()).hexdigest(),
+        "level": level,
+        "lock": hashlib.sha256(LOCKS[level].read_bytes()).hexdigest(),
         "project": {table: project.get(table) for table in ("build-system", "project", "dependency-groups")},
         "python": list(sys.version_info[:2]),
         "root": str(ROOT),
@@ -106,25 +159,59 @@ def fingerprint() -> str:
     return json.dumps(facts, indent=1, sort_keys=True)
 
 
-def install_with_uv(uv: str) -> None:
-    if not made_for_this_python():
+@contextlib.contextmanager
+def only_one_at_a_time() -> Iterator[None]:
+    """Hold the lock of the environment; say so if another call has it."""
+    VENV.parent.mkdir(parents=True, exist_ok=True)
+    with Path(f"{VENV}.lock").open("ab") as file:
+        if not take(file.fileno(), wait=False):
+            say("another do.py is setting up .venv: waiting for it")
+            take(file.fileno(), wait=True)
+        yield
+
+
+def take(file: int, *, wait: bool) -> bool:
+    """Lock a file until it is closed."""
+    if sys.platform == "win32":
+        import msvcrt  # noqa: PLC0415 -- exists on Windows only
+
+        while True:
+            try:
+                msvcrt.locking(file, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+            except OSError:
+                # LK_LOCK gives up after ten seconds.
+                if not wait:
+                    return False
+            else:
+                return True
+    import fcntl  # noqa: PLC0415 -- does not exist on Windows
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def install_with_uv(uv: str, lock: Path, *, keep: bool) -> None:
+    if not keep:
         quietly([uv, "venv", "--clear", "--python", sys.executable, str(VENV)])
     pip = [uv, "pip", "install", "--python", str(PYTHON)]
-    quietly([*pip, "--require-hashes", "--requirements", str(LOCK)])
+    quietly([*pip, "--require-hashes", "--requirements", str(lock)])
     quietly([*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
 
 
-def install_with_pip() -> None:
+def install_with_pip(lock: Path, *, keep: bool) -> None:
     for module in ("venv", "ensurepip"):
         if importlib.util.find_spec(module) is None:
             raise Stop(
                 f"this Python has no {module} module; on Debian and Ubuntu install the package python3-venv, "
                 "or put uv on PATH"
             )
-    clear = [] if made_for_this_python() else ["--clear"]
-    quietly([sys.executable, "-m", "venv", *clear, str(VENV)])
+    if not keep:
+        quietly([sys.executable, "-m", "venv", "--clear", str(VENV)])
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    quietly([*pip, "--require-hashes", "--requirement", str(LOCK)])
+    quietly([*pip, "--require-hashes", "--requirement", str(lock)])
     quietly([*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
 
 
@@ -135,10 +222,22 @@ def made_for_this_python() -> bool:
 
 def quietly(command: list[str]) -> None:
     """Run a step of the set-up; show its output only if it fails."""
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    failed = f"could not run {shlex.join(command)}"
+    try:
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=INSTALL_LIMIT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Stop(f"{failed}\nIt did not finish within {INSTALL_LIMIT // 60} minutes.") from None
     if done.returncode:
-        print(done.stdout, file=sys.stderr, end="")
-        raise Stop(f"could not run {' '.join(command)}\nIf a package could not be fetched: is the network reachable?")
+        print(done.stdout.decode(errors="replace"), file=sys.stderr, end="")
+        raise Stop(f"{failed}\nIf a package could not be fetched: is the network reachable?")
 
 
 def check() -> int:
@@ -254,6 +353,11 @@ def installing_clients(*names: str) -> tuple[str, list[str]]:
     return "clients", [str(PYTHON), "-m", "tests.clients.install", *names]
 
 
+def prove(*rows: str) -> int:
+    """Run `demo` and `test` in a bare Debian root under various conditions (needs root and debootstrap)."""
+    return subprocess.run([sys.executable, "-m", "tests.bare_debian.prove", *rows], cwd=ROOT, check=False).returncode
+
+
 def fmt() -> int:
     """Format the code and apply the safe lint fixes."""
     setup()
@@ -273,24 +377,18 @@ def bench() -> int:
 
 
 def lock() -> int:
-    """Resolve the dependencies again and rewrite requirements.lock (needs uv)."""
+    """Resolve the dependencies again and rewrite both lock files (needs uv)."""
     uv = shutil.which("uv")
     if uv is None:
         raise Stop("`lock` needs uv on PATH")
-    # uv.lock names the package registry it was made from, so only its export is kept.
+    # uv.lock names the package registry it was made from, so only its exports are kept.
     with tempfile.TemporaryDirectory() as scratch:
         shutil.copy(ROOT / "pyproject.toml", scratch)
-        export = [
-            uv,
-            "export",
-            "--no-header",
-            "--no-annotate",
-            "--no-emit-project",
-            "--all-groups",
-            "--all-extras",
-        ]
-        quietly([*export, "--project", scratch, "--output-file", str(LOCK)])
-    say("requirements.lock is rewritten")
+        export = [uv, "export", "--no-header", "--no-annotate", "--no-emit-project", "--project", scratch]
+        parts = {"demo": ["--no-default-groups", "--group", "build"], "dev": ["--all-groups", "--all-extras"]}
+        for level, part in parts.items():
+            quietly([*export, *part, "--output-file", str(LOCKS[level])])
+            say(f"{LOCKS[level].name} is rewritten")
     return 0
 
 
@@ -302,8 +400,8 @@ DEMO = (
 
 
 def demo() -> int:
-    """Run the example plan in a temporary folder and store, then show its log."""
-    setup()
+    """Run the example plan in a temporary folder and store, show its log, and say where tildone is."""
+    prepare("demo")
     with tempfile.TemporaryDirectory() as scratch:
         shutil.copytree(ROOT / "examples", Path(scratch, "examples"))
         kept = {"TILDONE_STORE": "demo.db", "TILDONE_SESSION_DIR": "conversations"}
@@ -314,7 +412,23 @@ def demo() -> int:
             if status:
                 return status
             print(flush=True)
+    print("\n".join(what_next(shutil.which("tildone"))))
     return 0
+
+
+def what_next(on_path: str | None) -> list[str]:
+    """Say where tildone is, how to type it without its folder, and what to type first."""
+    lines = [f"tildone is {tool('tildone')}"]
+    if on_path is None or not Path(on_path).samefile(tool("tildone")):
+        set_path = f'$env:Path = "{BIN};$env:Path"' if os.name == "nt" else f"export PATH={shlex.quote(str(BIN))}:$PATH"
+        lines += ["To find it on PATH, in this shell:", f"  {set_path}"]
+    return [
+        *lines,
+        "Then, in the folder of a project:",
+        '  tildone todo add "Write the tests" "Publish the release"',
+        "  tildone          shows the plan and the next commands",
+        "  tildone --help   lists all commands",
+    ]
 
 
 def run_all(steps: list[tuple[str, list[str]]]) -> int:
@@ -322,7 +436,12 @@ def run_all(steps: list[tuple[str, list[str]]]) -> int:
     failed = []
     for name, command in steps:
         say(name)
-        if subprocess.run(command, cwd=ROOT, check=False).returncode:
+        try:
+            status = subprocess.run(command, cwd=ROOT, timeout=STEP_LIMIT, check=False).returncode
+        except subprocess.TimeoutExpired:
+            say(f"{name} did not finish within {STEP_LIMIT // 3600} hours and was stopped")
+            status = 1
+        if status:
             failed.append(name)
     if failed:
         say(f"FAILED: {', '.join(failed)}")
@@ -344,12 +463,15 @@ VERBS: dict[str, Callable[..., int]] = {
     "quick": quick,
     "pythons": pythons,
     "clients": clients,
+    "prove": prove,
     "fmt": fmt,
     "demo": demo,
     "docs": docs,
     "bench": bench,
     "lock": lock,
 }
+
+TAKE_NAMES = ("clients", "prove")
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,7 @@
 """Isolation for all tests: no access to the user's own plans, and no deadlines for property tests."""
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -33,3 +34,11 @@ def _isolated_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for name in FOLDER_VARIABLES:
             patch.setenv(name, home)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _default_interrupt() -> Iterator[None]:
+    """Let Ctrl-C interrupt the programs that tests start: a job in the background of a script inherits it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

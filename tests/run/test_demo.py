@@ -9,7 +9,7 @@ import do
 def test_the_demo_runs_the_example_and_shows_its_log(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(do, "setup", lambda: 0)
+    monkeypatch.setattr(do, "prepare", lambda _: 0)
 
     assert do.demo() == 0
 

@@ -98,8 +98,7 @@ def running_server(*settings: str) -> Iterator[Server]:
     )
     with keeper:
         try:
-            folder, programs = next_line(keeper).split()
-            yield Server(folder, programs, keeper)
+            yield Server(next_line(keeper), next_line(keeper), keeper)
         finally:
             end_input(keeper)
             keeper.wait()

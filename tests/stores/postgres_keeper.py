@@ -115,7 +115,7 @@ def main(settings: list[str]) -> None:
         cluster.make()
         cluster.start()
         try:
-            print(name, cluster.programs, flush=True)
+            print(name, cluster.programs, sep="\n", flush=True)
             for line in sys.stdin:
                 _obey(cluster, line.strip())
                 print("done", flush=True)
@@ -136,7 +136,9 @@ def _obey(cluster: Cluster, order: str) -> None:
 def _short() -> str:
     """Create a folder with a short path that every user may enter: the path of a socket is limited."""
     usual = tempfile.gettempdir()
-    fits = len(usual) <= LONGEST_SOCKET - ROOM and os.geteuid() != 0
+    # The server's command line and its list of socket folders would split the path at these.
+    is_plain = usual.isascii() and not set(usual) & set(" ,\"'\\")
+    fits = is_plain and len(usual) <= LONGEST_SOCKET - ROOM and os.geteuid() != 0
     return usual if fits else "/tmp"  # noqa: S108  a folder of our own is made in it
 
 

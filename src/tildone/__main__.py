@@ -1,7 +1,5 @@
 """`python -m tildone` is the command line."""
 
-import sys
+from tildone.cli import run_program
 
-from tildone.cli import main
-
-sys.exit(main())
+run_program()

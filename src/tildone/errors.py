@@ -11,8 +11,28 @@
         ├── StoreDamaged        not a tildone store, or corrupt
         └── StoreTooNew         written by a newer tildone
 
-The number is the exit code of a command that ends with that error.
+The number is the exit code of a command that ends with that error. The other exit codes:
+
+    0     success; `tildone hook` has no other
+    130   interrupted with Ctrl-C
+    141   the reader of standard output ended early
+
+`tildone help exit-codes` shows this table.
 """
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+MAX_SUGGESTIONS = 3
+MAX_LISTED = 6
+"""How many known words are listed if none is close to the unknown one."""
+
+MIN_PREFIX = 2
+MAX_ERRORS, CHARACTERS_PER_ERROR = 3, 3
+"""Words are close if they differ by at most three typing errors, and by at most one in three characters."""
 
 
 class TildoneError(Exception):
@@ -65,10 +85,46 @@ class StoreTooNew(StoreError):
     """The store was written by a newer tildone than this one."""
 
 
-def nearest(word: str, known: tuple[str, ...]) -> str:
-    """Return a hint for an unknown word: the closest known one, else all of them."""
-    # Late, because it is only needed for an error message.
-    from difflib import get_close_matches  # noqa: PLC0415  see above
+def nearest(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return a hint for an unknown word: the closest known ones; if none is close, `otherwise` or a short list."""
+    names = tuple(dict.fromkeys(known))
+    close = closest(word, names)
+    if close:
+        return did_you_mean(close)
+    if otherwise or len(names) > MAX_LISTED:
+        return otherwise or "see tildone --help"
+    return f"known are {', '.join(names)}"
 
-    close = get_close_matches(word, known, 1)
-    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+
+def did_you_mean(names: Sequence[str]) -> str:
+    """Return the suggestions as a question."""
+    *others, last = map(repr, names)
+    return f"did you mean {', '.join(others)} or {last}?" if others else f"did you mean {last}?"
+
+
+def closest(word: str, known: Iterable[str]) -> list[str]:
+    """Return up to three known words that differ from `word` by a typing error or that it begins, closest first."""
+    typed = word.lower().lstrip("-")
+    ranked = []
+    for name in known:
+        bare = name.lower().lstrip("-")
+        distance = _edit_distance(typed, bare)
+        if len(typed) >= MIN_PREFIX and bare.startswith(typed):
+            distance = min(distance, 1)
+        if distance <= min(MAX_ERRORS, max(len(typed), len(bare)) // CHARACTERS_PER_ERROR):
+            ranked.append((distance, name))
+    return [name for _, name in sorted(ranked, key=lambda pair: pair[0])][:MAX_SUGGESTIONS]
+
+
+def _edit_distance(one: str, other: str) -> int:
+    """Return how many insertions, deletions, substitutions and swaps of neighbours separate two words."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one):
+        earlier, before, row = before, row, [i + 1]
+        for j, theirs in enumerate(other):
+            cost = min(before[j] + (letter != theirs), before[j + 1] + 1, row[j] + 1)
+            if i and j and letter == other[j - 1] and theirs == one[i - 1]:
+                cost = min(cost, earlier[j - 1] + 1)
+            row.append(cost)
+    return row[-1]

@@ -9,8 +9,7 @@ import pytest
 from tests.cli.parsing.test_args import leaves
 from tests.cli.person import PROGRAM, Person
 from tildone.cli import main
-from tildone.cli.parsing.args import command
-from tildone.cli.parsing.table import Verb
+from tildone.cli.parsing.table import Verb, command
 from tildone.cli.verbs import ROOT
 from tildone.dialects import DIALECTS, tools_of
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from tests.project.source import PACKAGE, ROOT, pyproject, rooms
+from tests.project.source import PACKAGE, ROOT, rooms
+from tildone.version import __version__
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +53,7 @@ def test_the_wheel_runs_with_nothing_but_what_it_asks_for(wheel: Path, tmp_path:
 
 
 def version() -> str:
-    return str(pyproject()["project"]["version"])
+    return __version__
 
 
 def install(python: Path, wheel: Path) -> None:

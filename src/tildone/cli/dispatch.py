@@ -7,6 +7,7 @@ from tildone.cli.parsing.args import parse
 from tildone.cli.parsing.table import implementation
 from tildone.cli.verbs import HELP, ROOT
 from tildone.typing import TYPE_CHECKING
+from tildone.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,13 +20,6 @@ def run_verb(argv: Sequence[str]) -> int:
     if args.has("help"):
         return implementation((ROOT, HELP))(args)
     if args.has("version"):
-        return _print_version()
+        screen.put(f"tildone {__version__}")
+        return 0
     return implementation(args.path)(args)
-
-
-def _print_version() -> int:
-    # Only --version needs the package metadata, which is slow to read.
-    from importlib.metadata import version  # noqa: PLC0415  see above
-
-    screen.put(f"tildone {version('tildone')}")
-    return 0

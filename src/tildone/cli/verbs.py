@@ -17,7 +17,7 @@ ROOT = Verb(
         STORE,
         DIALECT,
         Option("help", "", "Show this help (short: -h)."),
-        Option("version", "", "Show the version."),
+        Option("version", "", "Show the version (short: -V)."),
     ),
     examples=('tildone todo append Build "Write the parser"', "tildone todo", "tildone log"),
     groups=(

@@ -7,7 +7,7 @@ add a dialect, add a folder and a line to `DIALECTS`; shells, hosts and document
 
 from __future__ import annotations
 
-from tildone.errors import UsageError
+from tildone.errors import UsageError, nearest
 from tildone.registry import Registry
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -54,7 +54,7 @@ def dialect_named(name: str) -> Dialect:
         UsageError: there is no such dialect.
     """
     if name not in DIALECTS:
-        raise UsageError(f"there is no dialect {name!r}; known are {', '.join(DIALECTS)}")
+        raise UsageError(f"there is no dialect {name!r}; {nearest(name, DIALECTS)}")
     return DIALECTS[name]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from importlib.metadata import version
 from typing import Any, TypeVar
 
 import mcp_types as types
@@ -24,6 +23,7 @@ from tildone.mcp.snapshot import SessionSnapshot
 from tildone.mcp.subscriptions import Subscriptions
 from tildone.mcp.surrogates import replace_surrogates
 from tildone.mcp.tools import tool_listing, tool_result, wants_structured
+from tildone.version import __version__
 
 NAME, TITLE = "tildone", "tildone: the plan your agents actually finish"
 RESOURCE_NOT_FOUND = -32002
@@ -43,7 +43,7 @@ def make_server(
     dialect = connections.dialect
     server: Server[Any] = Server(
         NAME,
-        version=version("tildone"),
+        version=__version__,
         title=TITLE,
         instructions=prompts.instructions(dialect),
         cache_hints={"tools/list": LIST_CACHE, "prompts/list": LIST_CACHE, "resources/list": LIST_CACHE},

@@ -70,7 +70,7 @@ def test_at_a_terminal_a_call_without_arguments_does_not_wait_for_them(person: P
     assert person.at_terminal("call", "list_todos").end().out == "No todos\n"
 
 
-def test_ctrl_c_ends_the_program_without_a_word(person: Person) -> None:
+def test_ctrl_c_ends_the_program_with_one_line(person: Person) -> None:
     """Opening the pipe for writing waits until the program reads from it, so it is interrupted at work."""
     pipe = person.folder / "pipe"
     os.mkfifo(pipe)
@@ -80,7 +80,7 @@ def test_ctrl_c_ends_the_program_without_a_word(person: Person) -> None:
         terminal.type(CTRL_C)
         answer = terminal.end()
 
-    assert (answer.code, answer.out) == (130, "^C")
+    assert (answer.code, answer.out) == (130, "^C\ntildone: interrupted\n")
 
 
 def test_a_reader_that_stops_reading_is_no_error(person: Person) -> None:

@@ -4,8 +4,8 @@ import shlex
 
 import pytest
 
-from tildone.cli.parsing.args import command, parse
-from tildone.cli.parsing.table import ParsedArgs, Verb, implementation
+from tildone.cli.parsing.args import parse
+from tildone.cli.parsing.table import ParsedArgs, Verb, command, implementation
 from tildone.cli.verbs import ROOT
 from tildone.errors import UsageError
 
@@ -54,8 +54,8 @@ def test_a_value_with_a_space_belongs_to_its_option() -> None:
 @pytest.mark.parametrize(
     ("argv", "complaint"),
     [
-        (["tood"], "tildone has no verb 'tood'; did you mean 'todo'?"),
-        (["todo", "finish"], "tildone todo has no verb 'finish'; known are show, append, start, "),
+        (["tood"], "tildone has no verb 'tood'; did you mean 'tildone todo'?"),
+        (["todo", "finish"], "tildone todo has no verb 'finish'; did you mean 'tildone todo done'?"),
         (["todo", "--sesion", "x"], "tildone todo has no option --sesion; did you mean '--session'?"),
         (["--json", "log"], "tildone has no option --json; "),
         (["todo", "-x"], "tildone todo has no option -x; "),

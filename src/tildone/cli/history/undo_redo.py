@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tildone.cli.output.screen import put
 from tildone.cli.output.summary import plan_summary
-from tildone.cli.parsing.args import command
-from tildone.cli.parsing.table import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs, command
 from tildone.errors import UsageError
 from tildone.history.changes import changes
 from tildone.history.sentences import change_sentences

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from importlib.metadata import version
 from shlex import quote
 from shutil import disk_usage
 
@@ -21,6 +20,7 @@ from tildone.log.findings import Finding, Severity
 from tildone.stores import store_kind
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
+from tildone.version import __version__
 from tildone.wiring import open_store
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class CheckContext:
 def versions(_context: CheckContext) -> Iterator[Finding]:
     """The versions of tildone, Python and the platform."""
     python = ".".join(map(str, sys.version_info[:3]))
-    yield Finding(Severity.OK, f"tildone {version('tildone')}, Python {python}, {sys.platform}")
+    yield Finding(Severity.OK, f"tildone {__version__}, Python {python}, {sys.platform}")
 
 
 def settings_in_force(context: CheckContext) -> Iterator[Finding]:

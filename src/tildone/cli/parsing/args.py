@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from tildone.cli.parsing.table import ParsedArgs, Verb
+from tildone.cli.parsing.table import ParsedArgs, Verb, command
 from tildone.errors import UsageError, nearest
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+
+SHORT = {"-h": "--help", "-V": "--version"}
+"""The short options, which every verb takes."""
 
 
 def parse(root: Verb, argv: Sequence[str]) -> ParsedArgs:
@@ -27,7 +31,7 @@ def parse(root: Verb, argv: Sequence[str]) -> ParsedArgs:
         else:
             occurrences.append(_option(path, arg, pending))
     args = ParsedArgs(tuple(path), tuple(positional), dict(occurrences), tuple(occurrences))
-    if not args.has("help"):
+    if not args.has("help") and not args.has("version"):
         _check_count(args)
     return args
 
@@ -45,8 +49,10 @@ def _add_word(path: list[Verb], positional: list[str], arg: str) -> None:
         return
     verb = parent.verb(arg)
     if verb is None:
-        known = tuple(verb.name for verb in parent.verbs)
-        raise UsageError(f"{command(path)} has no verb {arg!r}; {nearest(arg.lower(), known)}")
+        # Late, because only this error needs it.
+        from tildone.cli.parsing.suggestions import verb_hint  # noqa: PLC0415  see above
+
+        raise UsageError(f"{command(path)} has no verb {arg!r}; {verb_hint(path, arg)}")
     path.append(verb)
 
 
@@ -54,9 +60,9 @@ def _option(path: list[Verb], arg: str, pending: Iterator[str]) -> tuple[str, st
     """The name and the value of the option `arg`; the value may be the next word of `pending`."""
     name, equals, given = arg.partition("=")
     known = {f"--{option.name}": option for option in (*path[0].options, *path[-1].options)}
-    option = known["--help"] if name == "-h" else known.get(name)
+    option = known.get(SHORT.get(name, name))
     if option is None:
-        raise UsageError(f"{command(path)} has no option {name}; {nearest(name, tuple(known))}")
+        raise UsageError(f"{command(path)} has no option {name}; {nearest(name, known, f'see {command(path)} --help')}")
     if not option.metavar:
         if equals:
             raise UsageError(f"{name} takes no value")
@@ -73,8 +79,3 @@ def _check_count(args: ParsedArgs) -> None:
         raise UsageError(f"{name} requires {verb.arguments}; see {name} --help")
     if count > verb.max_args:
         raise UsageError(f"{name} takes no argument {args.positional[verb.max_args]!r}; see {name} --help")
-
-
-def command(path: Sequence[Verb]) -> str:
-    """The words that a person types for a verb: `tildone todo append`."""
-    return " ".join(verb.name for verb in path)

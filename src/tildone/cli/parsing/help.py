@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tildone.cli.output.screen import put
-from tildone.cli.parsing.args import command, parse
-from tildone.cli.parsing.table import Option, ParsedArgs, Verb
+from tildone.cli.parsing.args import parse
+from tildone.cli.parsing.table import Option, ParsedArgs, Verb, command
 from tildone.dialects import DEFAULT_DIALECT, DIALECTS
 from tildone.integrations import INTEGRATIONS, names_with_hooks
 from tildone.kit.text import wrap_text

@@ -7,7 +7,7 @@ from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tildone.registry import Registry
 
@@ -33,6 +33,7 @@ class Verb:
     `arguments` is how the help writes the positional arguments; `min_args` and `max_args` are how many there may be.
     `description`, like the help of an option, may contain placeholders, which `help` replaces.
     A verb with `groups` has verbs of its own; `default` names the one that is run when the command line names none.
+    A `hidden` verb is for programs: it is in no help.
     """
 
     name: str
@@ -45,11 +46,17 @@ class Verb:
     examples: tuple[str, ...] = ()
     groups: tuple[Group, ...] = ()
     default: str = ""
+    hidden: bool = False
 
     @property
     def verbs(self) -> tuple[Verb, ...]:
         """This verb's own verbs, in the order of the help."""
         return tuple(verb for group in self.groups for verb in group.table.entries.values())
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that name this verb's own verbs."""
+        return tuple(verb.name for verb in self.verbs if not verb.hidden)
 
     def verb(self, name: str) -> Verb | None:
         """This verb's own verb of that name, in any case."""
@@ -101,6 +108,11 @@ class ParsedArgs:
         if not given.isdecimal() or int(given) == 0:
             raise UsageError(f"--{option} requires a positive number, not {given!r}")
         return int(given)
+
+
+def command(path: Sequence[Verb]) -> str:
+    """The words that a person types for a verb: `tildone todo append`."""
+    return " ".join(verb.name for verb in path)
 
 
 def implementation(path: tuple[Verb, ...]) -> Implementation:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tildone.cli.output.screen import put
 from tildone.cli.output.summary import plan_summary
-from tildone.cli.parsing.args import command
-from tildone.cli.parsing.table import ParsedArgs
+from tildone.cli.parsing.table import ParsedArgs, command
 from tildone.commands.answer import FailureReason
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.log.events import Actor

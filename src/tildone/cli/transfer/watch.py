@@ -13,6 +13,7 @@ import os
 import sys
 import time
 
+from tildone.cli import INTERRUPTED
 from tildone.cli.opening import session_title, settings_for
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.importing import Imported, amount, as_data, import_history, import_plan, warn_of_losses
@@ -60,7 +61,7 @@ def watch(args: ParsedArgs, format_: str | None) -> int:
         follower.follow()
     except KeyboardInterrupt:
         follower.say(f"Stopped watching {printable(path)}.")
-        raise
+        return INTERRUPTED
 
 
 class FilePoll:

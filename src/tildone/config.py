@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-TEXTS = ("store", "session", "dialect", "model", "session_dir")
+TEXTS = ("store", "session", "dialect", "model", "session_dir", "user")
 NUMBERS = ("max_nudges", "max_same", "max_minutes", "countdown")
 AMOUNTS = ("max_cost",)
 CHOICES = {"gate": ("on", "off")}
@@ -41,7 +41,8 @@ class Settings:
     `tildone run`. `agents_dir` holds the registry of agents. `named_session` is `session` if it was set explicitly, and
     None if it is the project's by default. `max_nudges`, `max_same`, `max_minutes` (also `max_cost`, in dollars) bound
     how long an agent is continued; `countdown` is the number of seconds before each nudge of `tildone run`. Without
-    `gate`, hooks never prevent an agent from stopping.
+    `gate`, hooks never prevent an agent from stopping. `user` is the person's name in the history; if it is empty, the
+    name comes from the store, from git or from the system.
     """
 
     store: StoreAddress
@@ -59,6 +60,7 @@ class Settings:
     max_minutes: int | None = None
     max_cost: float | None = None
     gate: bool = True
+    user: str = ""
 
 
 def load(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> Settings:
@@ -90,6 +92,7 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> S
         max_minutes=settings.get("max_minutes"),
         max_cost=settings.get("max_cost"),
         gate=settings.get("gate") != "off",
+        user=settings.get("user", ""),
     )
 
 

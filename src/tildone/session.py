@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from itertools import islice
 
+from tildone.core.origins import keep_origins
 from tildone.core.reduce import Outcome, Step, reduce
 from tildone.dialects.arguments import read_arguments
 from tildone.dialects.base import CompletedCall, Reply
 from tildone.errors import UnknownEvent
 from tildone.log import codec
-from tildone.log.events import Actor, Call, Directive, DirectiveSet, Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.events import Actor, Author, Call, Directive, DirectiveSet, Labelled, Nudged, PlanChanged, Tripped
 from tildone.log.state import State, latest_state
 from tildone.log.tree import SessionHead
 from tildone.log.undo import head_after_redo, head_after_undo
@@ -50,7 +51,10 @@ class Verdict:
 
 
 class Session:
-    """One agent's plan and its history, in one dialect. Other processes may use the same session at the same time."""
+    """One agent's plan and its history, in one dialect. Other processes may use the same session at the same time.
+
+    `author` returns the author of an event of an actor. It is called only when an event is written.
+    """
 
     def __init__(  # noqa: PLR0913  all dependencies are passed by name
         self,
@@ -62,6 +66,7 @@ class Session:
         new_id: Callable[[], str],
         patience: Patience = Patience(),  # noqa: B008  frozen
         completions: Completions | None = None,
+        author: Callable[[Actor], Author] = lambda _: Author(),
     ) -> None:
         self.store = store
         self.name = name
@@ -69,7 +74,7 @@ class Session:
         self.patience = patience
         self.completions = completions
         self._now = now
-        self._writer = SessionWriter(store, name, now, new_id)
+        self._writer = SessionWriter(store, name, now, new_id, author)
         self._seen: tuple[str | None, Plan | None] = (None, None)
 
     @property
@@ -220,7 +225,9 @@ class Session:
 
         def choose_fact(state: State) -> tuple[Outcome, Fact | None]:
             resolved = steps(state.plan) if callable(steps) else steps
-            outcome = reduce(state.plan, resolved, rules or self.dialect.rules)
+            reduced = reduce(state.plan, resolved, rules or self.dialect.rules)
+            after = keep_origins(reduced.before, reduced.after, by_user=actor is Actor.USER)
+            outcome = Outcome(reduced.before, after, reduced.faults)
             return outcome, _fact(state, outcome, call) if outcome.changed else None
 
         return self._writer.record(actor, choose_fact)

@@ -1,8 +1,9 @@
 """Frozen, slotted records: a replacement for `dataclasses` that is fast to import.
 
 `dataclasses` takes longer to import than a hook takes to run, so this module implements the part of it that tildone
-needs: fields with defaults, equality, hash, repr, `match`, and immutability. `__init__` is compiled only after a class
-has created a few records, so that classes that a short command hardly uses cost next to nothing.
+needs: fields with defaults, equality, hash, repr, `match`, and immutability. The fields that a class names in
+`__uncompared__` do not count for equality and hash. `__init__` is compiled only after a class has created a few
+records, so that classes that a short command hardly uses cost next to nothing.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ else:
         """Make `cls` a frozen record of its annotated fields."""
         fields = tuple(getattr(cls, "__annotations__", ()))
         defaults = {name: cls.__dict__[name] for name in fields if name in cls.__dict__}
+        compared = tuple(name for name in fields if name not in cls.__dict__.get("__uncompared__", ()))
         body = {
             name: item
             for name, item in cls.__dict__.items()
@@ -42,8 +44,8 @@ else:
             __init__=_initial_init(fields, defaults),
             __setattr__=_refuse,
             __delattr__=_refuse,
-            __eq__=_make_eq(fields),
-            __hash__=_make_hash(fields),
+            __eq__=_make_eq(compared),
+            __hash__=_make_hash(compared),
             __repr__=_make_repr(fields),
             __reduce__=_make_reduce(fields),
         )

@@ -35,6 +35,9 @@ REMOVED_AFTER_MS = 30 * 24 * 3_600_000
 CALLER_NOTE = "caller"
 """Name of a note about a process that runs several agents: the id of the one that is about to call a tool."""
 
+MODEL_NOTE = "model"
+"""Name of a note: the agent's model, which many agents report in some of their events only."""
+
 _RECORD = ".json"
 _FIELD_TYPES = (str, str | None, int, int, int)
 

@@ -71,13 +71,17 @@ _BASIC = (Status.PENDING, Status.IN_PROGRESS, Status.COMPLETED, Status.ABANDONED
 class Task:
     """One thing to do. `number` never changes once it is assigned; 0 means none.
 
-    The newest note of a blocked task says what it waits for.
+    The newest note of a blocked task says what it waits for. `from_user` means that a person added the task; tasks that
+    differ in nothing else are equal, because files and tools that lists come from do not record it.
     """
 
     text: str
     status: Status = Status.PENDING
     notes: tuple[str, ...] = ()
     number: int = 0
+    from_user: bool = False
+
+    __uncompared__ = ("from_user",)
 
 
 @value

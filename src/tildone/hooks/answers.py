@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 
 from tildone.agents.assignment import assign_session
+from tildone.agents.registry import MODEL_NOTE
 from tildone.dialects import DEFAULT_DIALECT, dialect_named
 from tildone.dialects.by_hand import BY_HAND
 from tildone.dialects.native import NATIVE, STOPPED, describe_changes
 from tildone.dialects.native import context as plan_context
-from tildone.hooks.fast_path import CONTINUING, COST_NOTE
+from tildone.hooks.fast_path import CONTINUING, COST_NOTE, note_model
 from tildone.hooks.native_lists import is_mirrored
 from tildone.hooks.reply import HookReply, can_reply, rendered, sanitized
 from tildone.ids import now
 from tildone.integrations.record import HookPoint, ReplyKind
-from tildone.log.events import Directive
+from tildone.log.events import Author, Directive
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 from tildone.wiring import dialect_of_session, open_agents, open_session, open_store
@@ -70,7 +71,7 @@ def _admit(event: HookEvent, settings: Settings, pid: int) -> HookContext:
     agent = assign_session(agents, event.agent_id(pid), pid, now(), settings.named_session, successor=successor)
     own = replace(settings, session=agent.session)
     store = open_store(own, timeout=STORE_TIMEOUT_SECONDS)
-    session = open_session(own, NATIVE, store)
+    session = open_session(own, NATIVE, store, lambda: author_of(event, agents, agent))
     if not is_mirrored(session):
         dialect = dialect_of_session(own, store)
         session.dialect = dialect_named(DEFAULT_DIALECT) if dialect is BY_HAND else dialect
@@ -78,6 +79,11 @@ def _admit(event: HookEvent, settings: Settings, pid: int) -> HookContext:
         # A session that was created for this agent alone starts with the project's directive.
         session.set_directive(open_session(settings, NATIVE, store).state.directive)
     return HookContext(event, own, agents, agent, session)
+
+
+def author_of(event: HookEvent, agents: AgentRegistry, agent: Agent) -> Author:
+    """Return the agent of an event as an author, with the model that this event or an earlier one named."""
+    return Author(agent=str(agent.id), model=event.model or agents.note(agent.id, MODEL_NOTE))
 
 
 def _reply(context: HookContext) -> HookReply | None:
@@ -162,12 +168,13 @@ def _mirror(context: HookContext) -> None:
 
 
 def _status_line(context: HookContext) -> str:
-    """Return the plan in one line, and note the conversation's cost, which agents report with this event."""
+    """Return the plan in one line, and note the cost and the model, which agents report with this event."""
     from tildone.views.status import status_line  # noqa: PLC0415  see _reply
 
     cost = context.event.get("cost")
     if isinstance(cost, int | float) and not isinstance(cost, bool):
         context.agents.set_note(context.agent.id, COST_NOTE, str(float(cost)))
+    note_model(context.event, context.agents, context.agent.id)
     return f"{status_line(context.session.state)}\n"
 
 
@@ -175,7 +182,8 @@ def _call_tool(context: HookContext) -> str:
     """Call one of our tools and return the result, with which the model has seen the plan."""
     from tildone.hooks.tools import call_tool  # noqa: PLC0415  see _reply
 
-    result, seen = call_tool(context.event, context.settings, context.session.store, context.agent.seen_head)
+    author = author_of(context.event, context.agents, context.agent)
+    result, seen = call_tool(context.event, context.settings, context.session.store, context.agent.seen_head, author)
     _set_seen(context, seen)
     return result
 

@@ -26,6 +26,8 @@ CHUNK_BYTES = 1 << 16
 MAX_EARLY_PARSES = 16
 """How often a chunk that ends in `}` is parsed as if the input ended there; the brace may end an inner object."""
 
+MAX_MODEL_CHARS = 100
+
 PERSON_SOURCES = ("user", "sdk", "")
 """The sources of prompts that a person typed. Agents that report a source have others for timers and events."""
 
@@ -57,6 +59,11 @@ class HookEvent:
         """Return the identity of the agent: its conversation, or else its process."""
         conversation = self.text("conversation") or self.environ.get(self.hooks.conversation_variable, "")
         return agent_id(self.integration.name, conversation, pid)
+
+    @property
+    def model(self) -> str:
+        """The name of the agent's model; empty if the event does not tell it."""
+        return self.text("model")[:MAX_MODEL_CHARS]
 
     @property
     def folder(self) -> str:

@@ -12,7 +12,7 @@ import os
 from time import time_ns
 
 from tildone.agents.identity import AgentId
-from tildone.agents.registry import CALLER_NOTE, AgentRegistry
+from tildone.agents.registry import CALLER_NOTE, MODEL_NOTE, AgentRegistry
 from tildone.integrations.record import HookPoint
 from tildone.log.summary import GO, STOP, SessionSummary
 from tildone.typing import TYPE_CHECKING
@@ -49,6 +49,8 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
     if event.point is HookPoint.COMPACTION:
         _compact(event, agents, agent_id)
         return True
+    if event.point is HookPoint.SESSION_START:
+        note_model(event, agents, agent_id)
     if event.hooks.shares_process and event.point is HookPoint.BEFORE_TOOL and OUR_TOOLS in event.text("tool"):
         # The MCP server sees only the process; this tells it which conversation calls next.
         agents.set_note(AgentId(event.integration.name, pid=pid), CALLER_NOTE, str(agent_id))
@@ -57,6 +59,12 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
         return False
     summary = _summary(settings, session)
     return summary is not None and _is_silent(event, summary, agents, agent_id)
+
+
+def note_model(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
+    """Note the agent's model, if the event tells it, for events that do not."""
+    if event.model:
+        agents.set_note(agent_id, MODEL_NOTE, event.model)
 
 
 def _session(agents: AgentRegistry, agent_id: AgentId, pid: int, settings: Settings) -> str | None:
@@ -115,9 +123,10 @@ def _compact(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None
 
 
 def _end(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int) -> None:
-    """Remove the record of an agent whose conversation has ended; its plan stays in the store."""
+    """Remove the record and the notes of an agent whose conversation has ended; its plan stays in the store."""
     agent = agents.get(agent_id)
     if agent is None:
+        agents.remove(agent_id)
         return
     if event.text("reason") in CONTINUING:
         agents.save(replace(agent, id=AgentId(event.integration.name, pid=pid), seen_head=None))

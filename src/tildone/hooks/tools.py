@@ -13,6 +13,7 @@ from tildone.wiring import open_session
 if TYPE_CHECKING:
     from tildone.config import Settings
     from tildone.hooks.event import HookEvent
+    from tildone.log.events import Author
     from tildone.log.store import Store
 
 
@@ -32,8 +33,10 @@ def offered_tools(dialect: str) -> str:
     return f"{codec.dump({'tools': tools})}\n"
 
 
-def call_tool(event: HookEvent, settings: Settings, store: Store, seen: str | None) -> tuple[str, str | None]:
-    """Carry out a tool call of a model that has last seen the head `seen`.
+def call_tool(
+    event: HookEvent, settings: Settings, store: Store, seen: str | None, author: Author
+) -> tuple[str, str | None]:
+    """Carry out a tool call of a model that has last seen the head `seen`, as a change by `author`.
 
     Return the result to print, and the head that the model has seen with it.
 
@@ -44,7 +47,7 @@ def call_tool(event: HookEvent, settings: Settings, store: Store, seen: str | No
     dialect = dialect_of_tool(tool)
     if dialect is None:
         raise UsageError(f"there is no tool {tool!r}")
-    session = open_session(settings, dialect_named(dialect), store)
+    session = open_session(settings, dialect_named(dialect), store, lambda: author)
     session.set_seen_head(seen)
     reply = session.call(tool, arguments(event.get("tool_input")))
     result = {"text": reply.text, "failed": reply.failed, "line": status_line(session.state)}

@@ -31,6 +31,8 @@ FIELDS: Mapping[Field, str] = {
     "cwd": "cwd workspace.current_dir",
     "event": "hook_event_name",
     "last_message": "last_assistant_message",
+    # The status line's event has an object, the others that name the model have its id.
+    "model": "model.id model",
     "permission_mode": "permission_mode",
     "prompt": "prompt",
     "reason": "reason",

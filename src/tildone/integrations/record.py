@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         "cwd",
         "event",
         "last_message",
+        "model",
         "permission_mode",
         "prompt",
         "reason",

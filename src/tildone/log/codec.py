@@ -1,7 +1,9 @@
 """Encode events as JSON text, and decode them.
 
 The text is ASCII, so that any task text survives, even unpaired surrogates. Each event carries the version of its
-format; `UPCASTS[n]` converts an event of version n to version n + 1.
+format; `UPCASTS[n]` converts an event of version n to version n + 1. A reader ignores keys that it does not know, so
+optional keys (`by` for the author, `from_user` of a task) need no new version: earlier versions of tildone read events
+with them, and this one reads events without them.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from json.encoder import encode_basestring_ascii as _quoted
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.log.events import (
     Actor,
+    Author,
     Bound,
     Call,
     Directive,
@@ -39,6 +42,8 @@ UPCASTS: dict[int, Callable[[Json], Json]] = {}
 _STATUSES = {status.value: status for status in Status}
 _STATUS_NAMES = {status: status.value for status in Status}
 _ACTORS = {actor.value: actor for actor in Actor}
+
+_UNKNOWN = Author()
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -81,7 +86,7 @@ def encode(event: Event) -> str:
     parent = "null" if event.parent is None else _quoted(event.parent)
     return (
         f'{{"v":{VERSION},"id":{_quoted(event.id)},"parent":{parent},"at":{event.at},'
-        f'"actor":"{event.actor.value}","fact":{_fact_out(event.fact)}}}'
+        f'"actor":"{event.actor.value}",{_author_out(event.author)}"fact":{_fact_out(event.fact)}}}'
     )
 
 
@@ -108,10 +113,23 @@ def event_from_json(data: Any) -> Event:
     """
     try:
         data = _upcast(data)
-        return Event(data["id"], data["parent"], data["at"], _ACTORS[data["actor"]], _fact_in(data))
+        fact, author = _fact_in(data), author_from_json(data.get("by"))
+        return Event(data["id"], data["parent"], data["at"], _ACTORS[data["actor"]], fact, author)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         message = f"not an event of version {VERSION}: {str(data)[:80]!r}"
         raise UndecodableEvent(message) from error
+
+
+def author_to_json(author: Author) -> dict[str, str]:
+    """Return the fields of an author that are known."""
+    return {name: text for name in Author.__match_args__ if (text := getattr(author, name))}
+
+
+def author_from_json(data: object) -> Author:
+    """Return the author in JSON data. Fields of another type count as unknown: they are not worth losing an event."""
+    if not isinstance(data, dict):
+        return _UNKNOWN
+    return Author(*(text if isinstance(text := data.get(name), str) else "" for name in Author.__match_args__))
 
 
 def plan_to_json(plan: Plan) -> Json:
@@ -131,6 +149,13 @@ def plan_from_json(data: Any) -> Plan:
     except (KeyError, TypeError, AttributeError) as error:
         message = f"not a plan: {str(data)[:80]!r}"
         raise ValueError(message) from error
+
+
+def _author_out(author: Author) -> str:
+    if author == _UNKNOWN:
+        return ""
+    fields = ",".join(f'"{name}":{_quoted(text)}' for name, text in author_to_json(author).items())
+    return f'"by":{{{fields}}},'
 
 
 def _fact_out(fact: Fact) -> str:
@@ -157,7 +182,8 @@ def _fact_out(fact: Fact) -> str:
 def _phase_out(phase: Phase) -> str:
     tasks = [
         f'{{"text":{_quoted(task.text)},"status":"{_STATUS_NAMES[task.status]}"'
-        f"{_notes_out(task) if task.notes else ''}{_number_out(task) if task.number else ''}}}"
+        f"{_notes_out(task) if task.notes else ''}{_number_out(task) if task.number else ''}"
+        f"{_FROM_USER if task.from_user else ''}}}"
         for task in phase.tasks
     ]
     return f'{{"name":{_quoted(phase.name)},"tasks":[{",".join(tasks)}]}}'
@@ -169,6 +195,9 @@ def _notes_out(task: Task) -> str:
 
 def _number_out(task: Task) -> str:
     return f',"number":{task.number}'
+
+
+_FROM_USER = ',"from_user":true'
 
 
 def _fact_in(data: Json) -> Fact:
@@ -196,7 +225,8 @@ def _phase_in(data: Json) -> Phase:
 
 
 def _task_in(data: Json) -> Task:
-    return Task(data["text"], _STATUSES[data["status"]], tuple(data.get("notes", ())), data.get("number", 0))
+    notes, number, from_user = tuple(data.get("notes", ())), data.get("number", 0), data.get("from_user") is True
+    return Task(data["text"], _STATUSES[data["status"]], notes, number, from_user)
 
 
 def _upcast(data: Json) -> Json:

@@ -1,4 +1,4 @@
-"""The events of a session: immutable facts, each with its time, its actor and its parent.
+"""The events of a session: immutable facts, each with its time, its actor, its author and its parent.
 
 `PlanChanged` events are snapshots: each holds the whole plan and the tool call that changed it, but not the ops. The
 codec defines the stored field names, which may differ from the names here.
@@ -13,12 +13,26 @@ from tildone.value import value
 
 
 class Actor(Enum):
-    """Who caused an event."""
+    """The kind of author of an event."""
 
     AGENT = "agent"
     USER = "user"
     TIMER = "timer"
     IMPORT = "import"
+
+
+@value
+class Author:
+    """Who caused an event: the person's name and, if an agent did it for that person, the agent and its model.
+
+    `agent` is the text of an agent id, such as `claude:5f0c`. An event of a timer has the agent on whose behalf the
+    timer acted. A field is empty if it is unknown, as in events of earlier versions. The values are labels, not proof:
+    anyone who can write to a store can write any name.
+    """
+
+    name: str = ""
+    agent: str = ""
+    model: str = ""
 
 
 class Bound(Enum):
@@ -119,3 +133,4 @@ class Event:
     at: int
     actor: Actor
     fact: Fact
+    author: Author = Author()

@@ -26,6 +26,10 @@ class Store(Protocol):
 
     durable: bool
 
+    @property
+    def user(self) -> str:
+        """The name under which this process is logged in to the store; empty if the store has no users."""
+
     def session_head(self, session: str) -> SessionHead:
         """Return the session's head and redo stack."""
 

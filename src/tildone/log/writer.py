@@ -26,20 +26,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    from tildone.log.events import Actor, Fact
+    from tildone.log.events import Actor, Author, Fact
     from tildone.log.store import Store
 
     R = TypeVar("R")
 
 
 class SessionWriter:
-    """Reads and appends to the session `name`. `now` returns milliseconds since 1970, `new_id` an unused id."""
+    """Reads and appends to the session `name`.
 
-    def __init__(self, store: Store, name: str, now: Callable[[], int], new_id: Callable[[], str]) -> None:
+    `now` returns milliseconds since 1970, `new_id` an unused id, `author` the author of an event of an actor.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        now: Callable[[], int],
+        new_id: Callable[[], str],
+        author: Callable[[Actor], Author],
+    ) -> None:
         self.store = store
         self.name = name
         self._now = now
         self._new_id = new_id
+        self._author = author
         self.last_state = State()
 
     @property
@@ -81,7 +92,7 @@ class SessionWriter:
         Only a change of the plan clears the redo stack.
         """
         before = SessionHead() if isinstance(fact, PlanChanged) else self.store.session_head(self.name)
-        event = Event(self._new_id(), state.head, self._now(), actor, fact)
+        event = Event(self._new_id(), state.head, self._now(), actor, fact, self._author(actor))
         try:
             self.store.append(self.name, event)
         except HeadMoved:

@@ -23,14 +23,15 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tildone.agents.identity import AgentId, agent_id
 from tildone.config import Settings
-from tildone.mcp.clients import is_another, mcp_clients
-from tildone.value import value
+from tildone.mcp.clients import integration_of, is_another, mcp_clients
+from tildone.value import replace, value
 
 Request = ServerRequestContext[Any, Any]
 CallerResolver = Callable[[Request], "Caller"]
 
 SESSION_HEADER, SESSION_PARAMETER = "tildone-session", "session"
 MAX_SESSION_NAME_CHARS = 500
+MAX_CLIENT_NAME_CHARS = 40
 
 HTTP_CALLER = AgentId(conversation="http")
 """The identity shared by all HTTP callers that name no conversation."""
@@ -50,6 +51,7 @@ class Caller:
 
     `certain` means that another record with the same process belongs to another agent: the request itself named the
     conversation, or the process is the server's own. `mcp_session` distinguishes connections with the same identity.
+    `client` is the name that the client gave itself.
     """
 
     id: AgentId
@@ -58,6 +60,13 @@ class Caller:
     retention: Retention = Retention.REGISTRY
     certain: bool = False
     mcp_session: str = ""
+    client: str = ""
+
+    def author_of(self, agent_id: AgentId) -> str:
+        """Return the agent id as the author of events: with the client's name, and the connection if that is known."""
+        conversation = self.mcp_session if agent_id == HTTP_CALLER else ""
+        integration = agent_id.integration or integration_of(self.client.replace(":", "-")[:MAX_CLIENT_NAME_CHARS])
+        return str(replace(agent_id, integration=integration, conversation=conversation or agent_id.conversation))
 
 
 def stdio_callers(settings: Settings, environ: Mapping[str, str], process: int) -> CallerResolver:
@@ -65,10 +74,11 @@ def stdio_callers(settings: Settings, environ: Mapping[str, str], process: int) 
 
     def resolve(request: Request) -> Caller:
         named = _conversation_in_request(request, process)
+        client = client_name(request)
         if named:
-            return Caller(named, process, settings.named_session, certain=True)
+            return Caller(named, process, settings.named_session, certain=True, client=client)
         agent = _agent_in_environment(request, environ, process) or AgentId(pid=process)
-        return Caller(agent, agent.pid or process, settings.named_session)
+        return Caller(agent, agent.pid or process, settings.named_session, client=client)
 
     return resolve
 
@@ -79,11 +89,13 @@ def http_callers(settings: Settings) -> CallerResolver:
     def resolve(request: Request) -> Caller:
         session = named_session(request.request) or settings.named_session
         named = _conversation_in_request(request, 0)
+        client = client_name(request)
         if named:
-            return Caller(named, 0, session, certain=True)
+            return Caller(named, 0, session, certain=True, client=client)
         mcp_session = _mcp_session(request)
         retention = Retention.CONNECTION if mcp_session else Retention.NONE
-        return Caller(HTTP_CALLER, os.getpid(), session, retention, certain=True, mcp_session=mcp_session)
+        pid = os.getpid()
+        return Caller(HTTP_CALLER, pid, session, retention, certain=True, mcp_session=mcp_session, client=client)
 
     return resolve
 

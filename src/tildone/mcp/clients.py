@@ -19,6 +19,12 @@ def is_text_only(client_name: str) -> bool:
     return any(client.text_only and client_name.startswith(client.names) for client in mcp_clients().values())
 
 
+def integration_of(client_name: str) -> str:
+    """Return the integration whose coding agent has that name as a client; the client's own name if there is none."""
+    matching = (name for name, client in mcp_clients().items() if client_name.startswith(client.names))
+    return next(matching, client_name)
+
+
 def is_another(client_name: str, integration: str) -> bool:
     """Return whether a client of that name is known to be a coding agent other than `integration`."""
     others = (client for name, client in mcp_clients().items() if name != integration)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from time import monotonic
 
-from tildone.agents.registry import Agent, AgentRegistry
+from tildone.agents.registry import MODEL_NOTE, Agent, AgentRegistry
 from tildone.config import Settings
 from tildone.dialects.base import Dialect, Reply
 from tildone.kit.schema import SchemaProblem
+from tildone.log.events import Author
 from tildone.log.state import latest_state
 from tildone.log.store import Store
 from tildone.mcp.callers import Caller, Retention
@@ -65,7 +66,9 @@ class Connection:
         self._settings = settings
         self._dialect = dialect
         self._store = store
+        self._agents = agents
         self._agent = CallingAgent(caller, agents)
+        self._author = Author()
         self._session: Session | None = None
         self._executor = SerialExecutor(str(caller.id))
 
@@ -110,9 +113,11 @@ class Connection:
         return self._agent.current(known_head=self._session.seen_head if self._session else None)
 
     def _open_session(self, agent: Agent) -> Session:
-        """Return the agent's session, with the head that its model has seen."""
+        """Return the agent's session, with the head that its model has seen and the author of its events."""
+        self._author = Author(agent=self._caller.author_of(agent.id), model=self._agents.note(agent.id, MODEL_NOTE))
         if self._session is None or self._session.name != agent.session:
-            self._session = open_session(replace(self._settings, session=agent.session), self._dialect, self._store)
+            own = replace(self._settings, session=agent.session)
+            self._session = open_session(own, self._dialect, self._store, lambda: self._author)
         if self._caller.retention is not Retention.CONNECTION:
             self._session.set_seen_head(agent.seen_head)
         return self._session

@@ -20,6 +20,7 @@ class MemoryStore:
     """A store for tests, experiments and agents that need no persistence. It has the contract of the durable ones."""
 
     durable = False
+    user = ""
 
     def __init__(self) -> None:
         self._changed = Condition()

@@ -12,7 +12,7 @@ from tildone.dialects import dialect_named, dialect_of_tool, plan_in_entry
 from tildone.dialects.by_hand import BY_HAND
 from tildone.ids import id_maker, now
 from tildone.log.address import parse_address
-from tildone.log.events import PlanChanged
+from tildone.log.events import Actor, Author, PlanChanged
 from tildone.loop.decision import Patience
 from tildone.session import Session
 from tildone.stores.base import TIMEOUT_SECONDS, OpenOptions
@@ -20,6 +20,8 @@ from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tildone.agents.registry import AgentRegistry
     from tildone.dialects.base import Dialect
     from tildone.log.store import Store
@@ -53,25 +55,39 @@ def store_at(address: str, *, timeout: float = TIMEOUT_SECONDS) -> Store:
     return stores.open_store(parse_address(address), OpenOptions(timeout, plan_in_entry=plan_in_entry))
 
 
-def session_in(store: Store, name: str, dialect: Dialect, patience: Patience = Patience()) -> Session:  # noqa: B008  frozen
+def session_in(
+    store: Store,
+    name: str,
+    dialect: Dialect,
+    patience: Patience = Patience(),  # noqa: B008  frozen
+    author: Author = Author(),  # noqa: B008  frozen
+) -> Session:
     """Return the session of that name in a store, with the system clock and new ids.
 
     A session that does not exist yet is created by its first change. `patience` bounds how often an agent is told to
-    continue.
+    continue. `author` is recorded with each event.
     """
-    return Session(store, name, dialect, now=now, new_id=id_maker(now, os.urandom), patience=patience)
+    new_id = id_maker(now, os.urandom)
+    return Session(store, name, dialect, now=now, new_id=new_id, patience=patience, author=lambda _: author)
 
 
-def open_session(settings: Settings, dialect: Dialect, store: Store | None = None) -> Session:
-    """Return the session that the settings name, in a dialect."""
+def open_session(
+    settings: Settings, dialect: Dialect, store: Store | None = None, agent: Callable[[], Author] = Author
+) -> Session:
+    """Return the session that the settings name, in a dialect.
+
+    `agent` returns the agent that this process works for, and its model, as far as they are known.
+    """
+    opened = store or open_store(settings)
     return Session(
-        store or open_store(settings),
+        opened,
         settings.session,
         dialect,
         now=now,
         new_id=id_maker(now, os.urandom),
         patience=_patience(settings),
         completions=_completions(settings.project) if dialect.completion else None,
+        author=_author(settings, opened, agent),
     )
 
 
@@ -95,6 +111,26 @@ def dialect_of_session(settings: Settings, store: Store) -> Dialect:
             name = dialect_of_tool(event.fact.call.tool)
             return dialect_named(name) if name else BY_HAND
     return BY_HAND
+
+
+def _author(settings: Settings, store: Store, agent: Callable[[], Author]) -> Callable[[Actor], Author]:
+    """Return a function that returns the author of an event: the person and, unless a person acts, the agent."""
+    name = ""
+
+    def author(actor: Actor) -> Author:
+        nonlocal name
+        # Only a process that writes an event looks the name up: that reads files.
+        name = name or _person(settings, store)
+        return Author(name) if actor is Actor.USER else replace(agent(), name=name)
+
+    return author
+
+
+def _person(settings: Settings, store: Store) -> str:
+    # Imported here because most hooks write nothing.
+    from tildone.agents.person import clean_name, person_name  # noqa: PLC0415  see above
+
+    return clean_name(settings.user or store.user) or person_name(os.environ, settings.project)
 
 
 def _patience(settings: Settings) -> Patience:

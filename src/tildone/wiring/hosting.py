@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tildone.agents.identity import AgentId
 from tildone.config import Settings
 from tildone.dialects import dialect_named, dialect_of_tool
 from tildone.dialects.by_hand import BY_HAND
@@ -18,10 +19,14 @@ from tildone.host.tools.permissions import PermissionPolicy
 from tildone.host.transcript import Transcript
 from tildone.host.ui import UI
 from tildone.ids import new_conversation_id, now
+from tildone.log.events import Author
 from tildone.log.store import Store
 from tildone.session import Session
 from tildone.value import replace
 from tildone.wiring import open_agents, open_session
+
+AGENT = "tildone"
+"""What the host is called where agents are named, in place of an integration."""
 
 DEFAULT_DIALECT = "indexed"
 """The dialect of a new conversation in the host, unless another is configured."""
@@ -62,7 +67,8 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     name = settings.dialect or dialect_of_conversation(transcript) or DEFAULT_DIALECT
     tools = builtin_tools(policy) if policy is not None else ()
     host = Host(model=model, transcript=transcript, cwd=cwd, now=now, ui=ui, mode=mode, tools=tools)
-    failures = host.load([(name, _extension(settings, name, store)), ("steering", _steering(settings, store))])
+    plan, steered = _extension(settings, name, store, host), _steering(settings, store)
+    failures = host.load([(name, plan), ("steering", steered)])
     if failures:
         raise TildoneError(f"the {failures[0].extension} extension cannot be loaded: {failures[0].error}")
     return host
@@ -73,13 +79,19 @@ def dialect_of_conversation(transcript: Transcript) -> str | None:
     return next((name for tool in reversed(transcript.called_tools()) if (name := dialect_of_tool(tool))), None)
 
 
-def _extension(settings: Settings, name: str, store: Store) -> Extension:
+def _extension(settings: Settings, name: str, store: Store, host: Host) -> Extension:
     dialect = dialect_named(name)
 
     def session(conversation: str) -> Session:
-        return open_session(replace(settings, session=conversation), dialect, store)
+        return open_session(replace(settings, session=conversation), dialect, store, lambda: _author(host))
 
     return extension_of(dialect, session, settings)
+
+
+def _author(host: Host) -> Author:
+    """Return the host as the author of events: its conversation, and the model that answers now."""
+    agent = AgentId(AGENT, host.transcript.id)
+    return Author(agent=str(agent), model=f"{host.model.provider}:{host.model.id}")
 
 
 def _steering(settings: Settings, store: Store) -> Extension:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
+from tildone.agents.identity import agent_id
 from tildone.cli.opening import settings_for
 from tildone.cli.output.screen import put, put_raw
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.dialects import DIALECTS, dialect_named, dialect_of_tool, tools_of
 from tildone.errors import Refused, UsageError
+from tildone.integrations import all_integrations
 from tildone.log import codec
+from tildone.log.events import Author
 from tildone.typing import TYPE_CHECKING
 from tildone.wiring import open_session
 
@@ -22,13 +26,22 @@ def run(args: ParsedArgs) -> int:
     settings = settings_for(args)
     dialect = _dialect(args.positional[0], args.options.get("dialect"))
     arguments = args.positional[1] if len(args.positional) > 1 else None
-    reply = open_session(settings, dialect).call(args.positional[0], _arguments(arguments))
+    reply = open_session(settings, dialect, agent=_agent).call(args.positional[0], _arguments(arguments))
     if args.has("json"):
         content = [{"type": "text", "text": reply.text}]
         put(codec.dump({"content": content, "details": reply.details, "isError": reply.is_error}))
     else:
         put_raw(reply.text)
     return Refused.exit_code if reply.failed else 0
+
+
+def _agent() -> Author:
+    """The coding agent whose shell runs this command, if the environment names its conversation."""
+    for integration in all_integrations():
+        conversation = os.environ.get(integration.mcp.conversation_variable, "") if integration.mcp else ""
+        if conversation:
+            return Author(agent=str(agent_id(integration.name, conversation, 0)))
+    return Author()
 
 
 def _dialect(tool: str, wanted: str | None) -> Dialect:

@@ -63,6 +63,7 @@ class JsonlStore:
     """
 
     durable = True
+    user = ""
 
     def __init__(
         self,

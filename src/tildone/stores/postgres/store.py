@@ -77,7 +77,7 @@ class PostgresStore:
         # Also closes the connections of a store that is garbage collected or alive when the process ends.
         self._finalizer = weakref.finalize(self, _close, self._connections, self._listener, os.getpid())
         # Connect at once, so that errors are raised on opening.
-        self._connections.run(lambda _connection, _attempts: None)
+        self.user = self._connections.run(lambda connection, _attempts: connection.info.user)
 
     def session_head(self, session: str) -> SessionHead:
         """Return the head of the session and its redo list."""

@@ -53,6 +53,7 @@ class SqliteStore:
     """
 
     durable = True
+    user = ""
 
     def __init__(
         self, path: str | os.PathLike[str], *, timeout: float = TIMEOUT_SECONDS, read_only: bool = False

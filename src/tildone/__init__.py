@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tildone.dialects.declared import DIALECT as DECLARED
     from tildone.dialects.indexed import DIALECT as INDEXED
     from tildone.dialects.phased import DIALECT as PHASED
-    from tildone.dialects.provider_tools import anthropic_tools, openai_tools
+    from tildone.dialects.provider_tools import anthropic_tools, openai_tools, tool_instructions
     from tildone.errors import (
         HeadMoved,
         NotFound,
@@ -63,7 +63,7 @@ _HOMES = {
     "tildone.dialects.declared": "DIALECT:DECLARED",
     "tildone.dialects.indexed": "DIALECT:INDEXED",
     "tildone.dialects.phased": "DIALECT:PHASED",
-    "tildone.dialects.provider_tools": "anthropic_tools openai_tools",
+    "tildone.dialects.provider_tools": "anthropic_tools openai_tools tool_instructions",
     "tildone.errors": "HeadMoved NotFound Refused StoreBusy StoreDamaged StoreError StoreTooNew TildoneError"
     " UnknownEvent UsageError",
     "tildone.log.events": "Actor Bound Directive StopFingerprint",
@@ -140,6 +140,7 @@ __all__ = [
     "openai_tools",
     "session_in",
     "store_at",
+    "tool_instructions",
 ]
 
 

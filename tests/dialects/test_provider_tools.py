@@ -4,7 +4,8 @@ import pytest
 
 from tildone.dialects import DIALECTS
 from tildone.dialects.brief import DIALECT as BRIEF
-from tildone.dialects.provider_tools import anthropic_tools, openai_tools
+from tildone.dialects.declared import DIALECT as DECLARED
+from tildone.dialects.provider_tools import anthropic_tools, openai_tools, tool_instructions
 
 
 @pytest.mark.parametrize("name", list(DIALECTS))
@@ -30,3 +31,10 @@ def test_the_forms_are_those_that_the_providers_document() -> None:
             "function": {"name": "todo", "description": tool.description, "parameters": tool.parameters},
         }
     ]
+
+
+def test_instructions_are_the_guidelines_of_all_tools() -> None:
+    [tool] = DECLARED.tools
+
+    assert tool_instructions(DECLARED).splitlines() == list(tool.guidelines)
+    assert tool_instructions(BRIEF) == ""

@@ -16,12 +16,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.host.models.model_server import ModelServer
 from tests.stores.postgres import Server, running_server
 
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<body>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
 SHOWN_ONLY = {"text", "markdown", "mermaid", "diff"}
 MARK = "\x01"
 SERVED = "$ createdb "
+SCRIPT = re.compile(r"^<!-- model: (\[.*?\]) -->$", re.MULTILINE | re.DOTALL)
+"""A hidden comment: what the models that the next blocks ask answer, as a list of turns (`tests.host.models`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +78,13 @@ def matches(expected: str, actual: str) -> bool:
 class Reader:
     """Someone who follows one document from top to bottom, in an empty folder, with no plans yet.
 
-    There may be a PostgreSQL server that libpq's programs find by themselves.
+    There may be a PostgreSQL server that libpq's programs find by themselves, and a model that answers from a script
+    where the packages of the providers look for one.
     """
 
     home: Path
     server: Server | None = None
+    model: str = ""
 
     def outputs(self, commands: list[str]) -> list[str]:
         """What each command prints, run in order in one shell; `[exit N]` ends those that failed."""
@@ -111,6 +116,7 @@ class Reader:
         return (
             kept
             | served
+            | self.model_environment()
             | {
                 "PATH": os.pathsep.join([str(Path(sys.executable).parent), *programs, kept.get("PATH", "")]),
                 "HOME": home,
@@ -123,15 +129,32 @@ class Reader:
             }
         )
 
+    def model_environment(self) -> dict[str, str]:
+        keys = {"ANTHROPIC_API_KEY": "none", "OPENAI_API_KEY": "none"}
+        urls = {"ANTHROPIC_BASE_URL": self.model, "OPENAI_BASE_URL": f"{self.model}/v1"}
+        return keys | urls if self.model else {}
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Run this process as the reader would: in the folder, with the model."""
+        before = dict(os.environ)
+        os.environ.update(self.model_environment())
+        try:
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.chdir(self.home):
+                yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
 
 @contextlib.contextmanager
 def reader_of(document: str, home: Path) -> Iterator[Reader]:
-    """A reader who has what the document takes for granted: a server, where it makes a database on one."""
-    if SERVED not in document:
-        yield Reader(home)
-        return
-    with running_server() as server:
-        yield Reader(home, server)
+    """A reader who has what the document takes for granted: a database server, a model."""
+    script = [turn for found in SCRIPT.findall(document) for turn in json.loads(found)]
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(running_server()) if SERVED in document else None
+        model = stack.enter_context(ModelServer(*script)).url if script else ""
+        yield Reader(home, server, model)
 
 
 def _shown(text: str, status: int) -> str:
@@ -149,7 +172,7 @@ def problems(document: str, reader: Reader, verbs: frozenset[str]) -> Iterator[s
             case "sh":
                 yield from _failed_script(block, reader, verbs)
             case "python":
-                with contextlib.redirect_stdout(io.StringIO()), contextlib.chdir(reader.home):
+                with reader.at_work():
                     exec(block.body, names)  # noqa: S102 -- running the documents' own code is the point
             case "json":
                 json.loads(block.body)

@@ -1,4 +1,7 @@
-"""A dialect's tools in the formats in which model providers accept them."""
+"""A dialect's tools in the formats in which model providers accept them.
+
+The results are typed as `Any`, so that they can be passed to the providers' packages, which declare types of their own.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ if TYPE_CHECKING:
     from tildone.dialects.base import Dialect
 
 
-def anthropic_tools(dialect: Dialect) -> list[dict[str, Any]]:
+def anthropic_tools(dialect: Dialect) -> list[Any]:
     """Return the tools as the `tools` of a request to Anthropic's Messages API."""
     return [
         {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
@@ -18,7 +21,7 @@ def anthropic_tools(dialect: Dialect) -> list[dict[str, Any]]:
     ]
 
 
-def openai_tools(dialect: Dialect) -> list[dict[str, Any]]:
+def openai_tools(dialect: Dialect) -> list[Any]:
     """Return the tools as the `tools` of a request to OpenAI's Chat Completions API, which other providers accept too.
 
     OpenAI's Responses API takes the value of each `function`, with the same `type` beside its fields.
@@ -30,3 +33,8 @@ def openai_tools(dialect: Dialect) -> list[dict[str, Any]]:
         }
         for tool in dialect.tools
     ]
+
+
+def tool_instructions(dialect: Dialect) -> str:
+    """Return the lines about the tools for a system prompt, one per line; empty if the descriptions say it all."""
+    return "\n".join(line for tool in dialect.tools for line in tool.guidelines)

@@ -6,7 +6,7 @@ results. A result has two parts: `content` for the model, `details` for the rend
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from tildone.kit.components import Component, RenderOptions
@@ -53,7 +53,7 @@ OnUpdate = Callable[[ToolResult], None]
 
 # Parameters and context are typed by each tool: parameters with a TypedDict that matches its schema, the context by the
 # host that provides it.
-Execute = Callable[[str, Any, AbortSignal | None, OnUpdate | None, Any], Awaitable[ToolResult]]
+Execute = Callable[[str, Any, AbortSignal | None, OnUpdate | None, Any], Coroutine[Any, Any, ToolResult]]
 RenderCall = Callable[[Any], Component | None]
 RenderResult = Callable[[ToolResult, RenderOptions], Component | None]
 

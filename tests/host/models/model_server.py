@@ -139,6 +139,9 @@ class _Answering(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def _answer(self, request: ReceivedRequest, turn: Turn, name: str) -> None:
+        if not request.body.get("stream"):
+            self._answer_whole(turn, name)
+            return
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
@@ -154,6 +157,15 @@ class _Answering(BaseHTTPRequestHandler):
                 return
             self._chunk(event.encode())
         self._chunk(b"")
+
+    def _answer_whole(self, turn: Turn, name: str) -> None:
+        encode = whole_anthropic_message if self.path.startswith("/v1/messages") else whole_chat_completion
+        data = json.dumps(encode(turn, name)).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
     def _chunk(self, data: bytes) -> None:
         self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
@@ -218,6 +230,32 @@ def anthropic_blocks(turn: Turn, calls: list[tuple[str, str]], name: str) -> Ite
     for index, (tool, arguments) in enumerate(calls):
         start = {"type": "tool_use", "id": f"toolu_{name}_{index}", "name": tool, "input": {}}
         yield start, [{"type": "input_json_delta", "partial_json": half} for half in split_in_half(arguments)]
+
+
+def whole_chat_completion(turn: Turn, name: str) -> Event:
+    """Return a turn as an OpenAI chat completion."""
+    calls = [
+        {"id": f"call_{name}_{index}", "type": "function", "function": {"name": tool, "arguments": arguments}}
+        for index, (tool, arguments) in enumerate(calls_of(turn))
+    ]
+    message = {"role": "assistant", "content": turn.get("text"), **({"tool_calls": calls} if calls else {})}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+    whole = {"id": f"chatcmpl-{name}", "object": "chat.completion", "created": 1, "model": "scripted"}
+    return {**whole, "choices": [choice], "usage": usage}
+
+
+def whole_anthropic_message(turn: Turn, name: str) -> Event:
+    """Return a turn as an Anthropic message."""
+    blocks: list[Event] = [{"type": "text", "text": turn["text"]}] if turn.get("text") else []
+    calls = calls_of(turn)
+    blocks += [
+        {"type": "tool_use", "id": f"toolu_{name}_{index}", "name": tool, "input": json.loads(arguments)}
+        for index, (tool, arguments) in enumerate(calls)
+    ]
+    whole = {"id": f"msg_{name}", "type": "message", "role": "assistant", "model": "scripted", "content": blocks}
+    ends = {"stop_reason": "tool_use" if calls else "end_turn", "stop_sequence": None}
+    return {**whole, **ends, "usage": {"input_tokens": 10, "output_tokens": 5}}
 
 
 def calls_of(turn: Turn) -> list[tuple[str, str]]:

@@ -45,12 +45,13 @@ if TYPE_CHECKING:
         UnknownEvent,
         UsageError,
     )
-    from tildone.log.events import Actor, Bound, Directive, StopFingerprint
+    from tildone.log.events import Actor, Author, Bound, Directive, StopFingerprint
     from tildone.log.store import Store
     from tildone.loop.decision import Decision, GiveUp, GoOn, Patience, Rest, RestReason, Turn
     from tildone.session import Session, Verdict
     from tildone.stores.memory import MemoryStore
     from tildone.stores.sqlite.store import SqliteStore
+    from tildone.version import __version__
     from tildone.wiring import session_in, store_at
 
 _HOMES = {
@@ -66,12 +67,13 @@ _HOMES = {
     "tildone.dialects.provider_tools": "anthropic_tools openai_tools tool_instructions",
     "tildone.errors": "HeadMoved NotFound Refused StoreBusy StoreDamaged StoreError StoreTooNew TildoneError"
     " UnknownEvent UsageError",
-    "tildone.log.events": "Actor Bound Directive StopFingerprint",
+    "tildone.log.events": "Actor Author Bound Directive StopFingerprint",
     "tildone.log.store": "Store",
     "tildone.loop.decision": "Decision GiveUp GoOn Patience Rest RestReason Turn",
     "tildone.session": "Session Verdict",
     "tildone.stores.memory": "MemoryStore",
     "tildone.stores.sqlite.store": "SqliteStore",
+    "tildone.version": "__version__",
     "tildone.wiring": "session_in store_at",
 }
 """The imports above, for run time: `NAME`, or `NAME:ALIAS`. A test holds the two to each other."""
@@ -90,6 +92,7 @@ __all__ = [
     "Actor",
     "Append",
     "At",
+    "Author",
     "Bound",
     "Decision",
     "Dialect",
@@ -133,6 +136,7 @@ __all__ = [
     "UsageError",
     "Verdict",
     "Write",
+    "__version__",
     "anthropic_tools",
     "flat",
     "next_task",

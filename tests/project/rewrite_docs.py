@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests import differences_page
 from tests.hooks import drills
-from tests.project import blocks, cli_reference, rooms_page
+from tests.project import api_page, blocks, cli_reference, rooms_page
 from tests.project.source import ROOT, rooms
 
 
@@ -20,12 +20,13 @@ def fresh() -> Iterator[tuple[Path, str]]:
     yield rooms_page.PAGE, rooms_page.page()
     yield differences_page.PAGE, differences_page.page()
     yield drills.PAGE, drills.page()
+    yield api_page.PAGE, api_page.page()
     if "cli" not in rooms():
         return
     with tempfile.TemporaryDirectory() as home:
         yield cli_reference.PAGE, cli_reference.page(blocks.Reader(Path(home)))
     for path in documents():
-        if path not in (cli_reference.PAGE, differences_page.PAGE, rooms_page.PAGE):
+        if path not in (api_page.PAGE, cli_reference.PAGE, differences_page.PAGE, rooms_page.PAGE):
             document = path.read_text(encoding="utf-8")
             with tempfile.TemporaryDirectory() as home, blocks.reader_of(document, Path(home)) as reader:
                 yield path, blocks.rewritten(document, reader)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import tildone
 from do import VERBS
-from tests.project import cli_reference, rooms_page
+from tests.project import api_page, cli_reference, rooms_page
 from tests.project.blocks import (
     SERVED,
     Exchange,
@@ -73,6 +74,16 @@ def test_the_command_line_reference_is_fresh(reader: Reader) -> None:
         pytest.skip("there is no command line yet to refer to")
 
     assert cli_reference.PAGE.read_text(encoding="utf-8") == cli_reference.page(reader), "run `python3 do.py docs`"
+
+
+def test_the_api_reference_is_fresh() -> None:
+    assert api_page.PAGE.read_text(encoding="utf-8") == api_page.page(), "run `python3 do.py docs`"
+
+
+def test_the_api_reference_has_a_section_for_every_public_name() -> None:
+    listed = [name for names in api_page.SECTIONS.values() for name in names.split()]
+
+    assert sorted(listed) == sorted(tildone.__all__)
 
 
 def test_the_readme_names_the_commands_that_set_up_and_test() -> None:

@@ -109,6 +109,7 @@ class GiveUp:
 
 
 Decision = Rest | GoOn | GiveUp
+"""What is decided when an agent ends its turn: leave it alone, continue it, or let it stop at a bound."""
 
 
 def decide(state: State, patience: Patience, turn: Turn = Turn()) -> Decision:  # noqa: B008  frozen

@@ -5,8 +5,22 @@ import itertools
 from hypothesis import strategies as st
 
 from tildone.core.faults import MissingField
-from tildone.core.numbers import assign_numbers
-from tildone.core.ops import Append, At, Everything, InPhase, Insert, Mark, Move, Named, Note, Numbered, Remove, Write
+from tildone.core.numbers import assign_numbers, numbered
+from tildone.core.ops import (
+    Append,
+    At,
+    Everything,
+    InPhase,
+    Insert,
+    Mark,
+    Move,
+    Named,
+    Note,
+    Numbered,
+    Remove,
+    Rename,
+    Write,
+)
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.core.rules import Focus, Rules, Unit
 from tildone.dialects.base import Dialect
@@ -20,7 +34,12 @@ PENDING, IN_PROGRESS, COMPLETED, ABANDONED, BLOCKED = Status
 
 
 def plan_of(*texts: str) -> Plan:
-    """A flat plan of pending tasks."""
+    """A flat plan of pending tasks, numbered from 1."""
+    return numbered(flat(*map(Task, texts)))
+
+
+def unnumbered_plan_of(*texts: str) -> Plan:
+    """A flat plan of pending tasks without numbers, as other programs write it."""
     return flat(*map(Task, texts))
 
 
@@ -61,7 +80,6 @@ rules = st.builds(
     text_unit=st.sampled_from(Unit),
     unique_texts=st.booleans(),
     atomic=st.booleans(),
-    numbered=st.booleans(),
 )
 positions = st.builds(At, st.lists(st.integers(-2, 12), max_size=3).map(tuple))
 numbers = st.builds(Numbered, st.lists(st.integers(0, 6), max_size=3).map(tuple))
@@ -71,7 +89,8 @@ ops = st.one_of(
     st.builds(Append, st.lists(fresh_tasks, max_size=3).map(tuple), st.none() | names, st.booleans()),
     st.builds(Insert, st.lists(fresh_tasks, max_size=3).map(tuple), st.integers(-2, 12)),
     st.builds(Mark, selectors, statuses),
-    st.builds(Move, selectors, st.none() | selectors),
+    st.builds(Move, selectors, st.none() | selectors, st.none() | names),
+    st.builds(Rename, st.builds(Named, texts) | positions | numbers, texts),
     st.builds(Remove, selectors),
     st.builds(Note, st.builds(Named, texts) | positions | numbers, texts),
 )

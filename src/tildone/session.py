@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
+from tildone.core.numbers import same_content
 from tildone.core.origins import keep_origins
 from tildone.core.reduce import Outcome, Step, reduce
 from tildone.dialects.arguments import read_arguments
@@ -88,9 +89,9 @@ class Session:
         return self.state.plan
 
     def recently_had(self, plan: Plan) -> bool:
-        """Return whether the plan was equal to `plan` after one of the newest events on this branch."""
+        """Return whether the plan had the content of `plan` after one of the newest events on this branch."""
         recent = islice(self.store.history(self.name), MAX_RECENT_EVENTS)
-        return any(isinstance(event.fact, PlanChanged) and event.fact.plan == plan for event in recent)
+        return any(isinstance(event.fact, PlanChanged) and same_content(event.fact.plan, plan) for event in recent)
 
     def call(self, tool_name: str, arguments: str | Mapping[str, Any]) -> Reply:
         """Execute a model's tool call. An invalid call gets an error reply and changes nothing."""

@@ -4,15 +4,16 @@ import pytest
 from hypothesis import given
 
 from tests import plans
-from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, PENDING, plan_of
+from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, PENDING
 from tildone.core import faults
-from tildone.core.ops import Append, At, Mark, Move, Named, Note, Numbered, Remove, Write
+from tildone.core.numbers import numbered, same_content
+from tildone.core.ops import Append, At, Mark, Move, Named, Note, Numbered, Remove, Rename, Write
 from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.core.reduce import Step, reduce
+from tildone.core.reduce import Outcome, Step, reduce
 from tildone.core.rules import Rules
 
-NUMBERED = Rules(numbered=True)
-ABC = reduce(Plan(), [Append((Task("a"), Task("b"), Task("c")))], NUMBERED).after
+FREE = Rules()
+ABC = reduce(Plan(), [Append((Task("a"), Task("b"), Task("c")))], FREE).after
 
 
 def numbers(plan: Plan) -> dict[str, int]:
@@ -23,8 +24,8 @@ def texts_by_phase(plan: Plan) -> list[list[str]]:
     return [[task.text for task in phase.tasks] for phase in plan.phases]
 
 
-def after(plan: Plan, *steps: Step, rules: Rules = NUMBERED) -> Plan:
-    outcome = reduce(plan, steps, rules)
+def after(plan: Plan, *steps: Step) -> Plan:
+    outcome = reduce(plan, steps, FREE)
     assert outcome.faults == ()
     return outcome.after
 
@@ -34,14 +35,25 @@ def test_tasks_are_numbered_from_one() -> None:
     assert ABC.last_number == 3
 
 
-def test_without_the_rule_there_are_no_numbers() -> None:
-    assert after(Plan(), Append((Task("a"),)), rules=Rules()) == plan_of("a")
+def test_a_plan_without_numbers_is_numbered_in_order() -> None:
+    """Such plans come from older versions and from other programs. Numbering alone is no change."""
+    plan = Plan((Phase("A", (Task("a"),)), Phase("B", (Task("b"),))))
+
+    assert numbers(numbered(plan)) == {"a": 1, "b": 2}
+    assert numbered(numbered(plan)) == numbered(plan)
+    assert not reduce(plan, [], FREE).changed
+
+
+def test_content_is_compared_without_numbers() -> None:
+    assert same_content(ABC, flat(Task("a"), Task("b"), Task("c")))
+    assert not same_content(ABC, flat(Task("a"), Task("b")))
+    assert not same_content(ABC, Plan((Phase("A", ABC.tasks),)))
 
 
 def test_a_number_is_never_reused() -> None:
-    """Not even the number of a removed task, whatever the rules."""
-    shorter = after(ABC, Remove(Named("c")), rules=Rules())
-    longer = after(shorter, Append((Task("d"),)), rules=Rules())
+    """Not even the number of a removed task."""
+    shorter = after(ABC, Remove(Named("c")))
+    longer = after(shorter, Append((Task("d"),)))
 
     assert numbers(longer) == {"a": 1, "b": 2, "d": 4}
     assert longer.last_number == 4
@@ -66,7 +78,7 @@ def test_a_task_keeps_its_number_whatever_its_status() -> None:
 
 def test_unknown_numbers_are_refused() -> None:
     """All of them are reported at once; 0 is not a number of any task."""
-    outcome = reduce(ABC, [Mark(Numbered((1, 0, 9)), COMPLETED)], NUMBERED)
+    outcome = reduce(ABC, [Mark(Numbered((1, 0, 9)), COMPLETED)], FREE)
 
     assert outcome.faults == (faults.NoSuchNumber((0, 9)),)
     assert not outcome.changed
@@ -101,11 +113,41 @@ def test_a_task_moves_into_the_phase_of_its_destination() -> None:
     assert texts_by_phase(after(plan, Move(At((0,))))) == [["b"], ["c", "d", "a"]]
 
 
+def test_tasks_move_to_the_end_of_a_phase() -> None:
+    """A phase that is missing is created. The last task of a phase stays where it is."""
+    plan = Plan((Phase("A", (Task("a"), Task("b"))), Phase("B", (Task("c"),))))
+
+    assert texts_by_phase(after(plan, Move(At((0,)), phase="A"))) == [["b", "a"], ["c"]]
+    assert texts_by_phase(after(plan, Move(At((2,)), phase="A"))) == [["a", "b", "c"], []]
+    assert texts_by_phase(after(plan, Move(At((1,)), phase="A"))) == [["a", "b"], ["c"]]
+    assert [phase.name for phase in after(plan, Move(At((0,)), phase="C")).phases] == ["A", "B", "C"]
+
+
+def test_a_renamed_task_keeps_its_number_status_and_notes() -> None:
+    plan = after(ABC, Mark(Numbered((2,)), BLOCKED), Note(Numbered((2,)), "why"))
+
+    renamed = after(plan, Rename(Numbered((2,)), "b, but better"))
+
+    assert renamed.tasks == (Task("a", number=1), Task("b, but better", BLOCKED, ("why",), 2), Task("c", number=3))
+    assert renamed.last_number == 3
+
+
+def test_a_rename_is_refused_if_the_rules_forbid_the_text() -> None:
+    """A rename to the same text changes nothing and is not refused."""
+    unique = Rules(unique_texts=True, max_text=5)
+
+    assert reduce(ABC, [Rename(Numbered((2,)), "a")], unique).faults == (faults.DuplicateTask("a"),)
+    assert reduce(ABC, [Rename(Numbered((2,)), "a" * 6)], unique).faults == (faults.TextTooLong(0, 5),)
+    assert reduce(ABC, [Rename(Numbered((9,)), "x")], unique).faults == (faults.NoSuchNumber((9,)),)
+    assert reduce(ABC, [Rename(Numbered((2,)), "b")], unique) == Outcome(ABC, ABC)
+    assert numbers(after(ABC, Rename(Numbered((2,)), "a"))) == {"a": 2, "c": 3}
+
+
 def test_a_move_of_or_to_a_missing_task_is_refused() -> None:
     for step in (Move(Numbered((9,))), Move(Numbered((1,)), Numbered((9,))), Move(Named("x"))):
-        assert reduce(ABC, [step], NUMBERED).after == ABC
-        assert len(reduce(ABC, [step], NUMBERED).faults) == 1
-    assert reduce(Plan(), [Move(Numbered(()))], NUMBERED).after == Plan()
+        assert reduce(ABC, [step], FREE).after == ABC
+        assert len(reduce(ABC, [step], FREE).faults) == 1
+    assert reduce(Plan(), [Move(Numbered(()))], FREE).after == Plan()
 
 
 @pytest.mark.parametrize(("status", "clears"), [(COMPLETED, True), (PENDING, False), (BLOCKED, False)])
@@ -123,15 +165,16 @@ def test_clear_finished_clears_a_plan_without_open_tasks(status: Status, clears:
 @given(plans.plans, plans.steps)
 def test_numbers_stay_unique_and_stable_under_any_steps(plan: Plan, steps: list[Step]) -> None:
     """No number exceeds `last_number`."""
-    first = reduce(plan, [], NUMBERED).after
-    later = reduce(first, steps, Rules(numbered=True, atomic=False)).after
+    first = reduce(plan, [], FREE).after
+    later = reduce(first, steps, Rules(atomic=False)).after
 
     given_numbers = [task.number for task in later.tasks]
     assert len(set(given_numbers)) == len(given_numbers)
     assert all(0 < number <= later.last_number for number in given_numbers)
     assert later.last_number >= first.last_number
-    by_number = {task.number: task.text for task in first.tasks}
-    assert all(by_number[task.number] == task.text for task in later.tasks if task.number in by_number)
+    if not any(isinstance(step, Rename) for step in steps):
+        by_number = {task.number: task.text for task in first.tasks}
+        assert all(by_number[task.number] == task.text for task in later.tasks if task.number in by_number)
 
 
 def test_a_flat_plan_of_numbered_tasks_is_still_flat() -> None:

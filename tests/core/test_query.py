@@ -34,7 +34,7 @@ def test_open_tasks_keep_their_positions() -> None:
 def test_the_next_task_is_the_one_in_progress_or_else_the_first_pending() -> None:
     """There is none if no task is open."""
     assert next_task(MIXED) == (2, Task("c", IN_PROGRESS))
-    assert next_task(plan_of("a", "b")) == (0, Task("a"))
+    assert next_task(plan_of("a", "b")) == (0, Task("a", number=1))
     assert next_task(flat(Task("a", COMPLETED))) is None
 
 

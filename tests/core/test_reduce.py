@@ -6,6 +6,7 @@ from hypothesis import given
 from tests import plans
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tildone.core import faults
+from tildone.core.numbers import numbered
 from tildone.core.ops import (
     Append,
     At,
@@ -63,11 +64,11 @@ def test_a_batch_may_select_a_task_that_it_appended() -> None:
     """Selectors are resolved step by step."""
     outcome = reduce(Plan(), [Append((Task("new"),), "A"), Mark(Named("new"), IN_PROGRESS)], FREE)
 
-    assert outcome.after == Plan((Phase("A", (Task("new", IN_PROGRESS),)),))
+    assert outcome.after == numbered(Plan((Phase("A", (Task("new", IN_PROGRESS),)),)))
 
 
 def test_write_replaces_all_phases() -> None:
-    assert reduce(plan_of("a"), [Write((Phase("B"),))], FREE).after == Plan((Phase("B"),))
+    assert reduce(plan_of("a"), [Write((Phase("B"),))], FREE).after.phases == (Phase("B"),)
 
 
 @pytest.mark.parametrize("op", [Write((Phase("", (Task("ab"),)),)), Append((Task("ab"),)), Insert((Task("ab"),), 0)])
@@ -81,7 +82,7 @@ def test_a_written_plan_with_too_many_active_tasks_is_refused() -> None:
     two = (Phase("", (Task("a", IN_PROGRESS), Task("b", IN_PROGRESS))),)
 
     assert reduce(Plan(), [Write(two)], Rules(focus=Focus.AT_MOST_ONE)).faults == (faults.TooManyActive(2),)
-    assert reduce(Plan(), [Write(two)], FREE).after == Plan(two)
+    assert reduce(Plan(), [Write(two)], FREE).after == numbered(Plan(two))
 
 
 def test_append_goes_to_the_last_phase_unless_one_is_named() -> None:
@@ -173,7 +174,7 @@ def test_removing_tasks_keeps_their_phases() -> None:
     """One task, the tasks of a phase, all tasks; of equal tasks, the first."""
     assert texts(reduce(TWO_PHASES, [Remove(Named("b"))], FREE).after) == ["a", "c"]
     assert reduce(TWO_PHASES, [Remove(InPhase("B"))], FREE).after.phases[1] == Phase("B")
-    assert reduce(TWO_PHASES, [Remove(Everything())], FREE).after == Plan((Phase("A"), Phase("B")))
+    assert reduce(TWO_PHASES, [Remove(Everything())], FREE).after.phases == (Phase("A"), Phase("B"))
     twins = flat(Task("twin", COMPLETED), Task("twin"))
     assert statuses(reduce(twins, [Remove(Named("twin"))], FREE).after) == "p"
 
@@ -254,7 +255,7 @@ def test_reduce_is_deterministic_and_mutates_nothing(plan: Plan, steps: list[Ste
 
     assert first == second
     assert repr(plan) == before
-    assert first.before is plan
+    assert first.before == numbered(plan)
 
 
 @given(plans.plans, plans.rules)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of
+from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, unnumbered_plan_of
 from tildone.core.plan import Plan, Task, flat
 from tildone.formats.claude_tasks import is_task_file, is_todo_list, read_task_files, read_todo_list
 from tildone.formats.conversion import ConversionWarning
@@ -65,14 +65,14 @@ def test_deleted_tasks_are_not_imported() -> None:
     imported = read_task_files([task(1, "a", status="deleted"), task(2, "b")])
 
     assert (imported.plan, [str(warning) for warning in imported.warnings]) == (
-        plan_of("b"),
+        unnumbered_plan_of("b"),
         ["task 1: it is marked as deleted and is not imported"],
     )
 
 
 def test_tasks_are_sorted_by_number_not_by_file_name() -> None:
     """10 comes after 9; tasks without a number are numbered by their place."""
-    assert read_task_files([task(10, "ten"), task(9, "nine"), task("first", "third file")]).plan == plan_of(
+    assert read_task_files([task(10, "ten"), task(9, "nine"), task("first", "third file")]).plan == unnumbered_plan_of(
         "third file", "nine", "ten"
     )
 
@@ -89,20 +89,22 @@ def test_a_task_comes_after_its_blockers() -> None:
         ]
     )
 
-    assert imported.plan == plan_of("sleep", "build", "test", "ship", "tell")
+    assert imported.plan == unnumbered_plan_of("sleep", "build", "test", "ship", "tell")
     assert imported.warnings == (
         ConversionWarning("it is placed after its blockers; the dependency is not imported", (1, 3, 4, 5), "task"),
     )
 
 
 def test_a_blocked_task_keeps_its_place_if_possible() -> None:
-    assert read_task_files([task(1, "a"), task(2, "b", blockedBy=["1"]), task(3, "c")]).plan == plan_of("a", "b", "c")
+    assert read_task_files([task(1, "a"), task(2, "b", blockedBy=["1"]), task(3, "c")]).plan == unnumbered_plan_of(
+        "a", "b", "c"
+    )
 
 
 def test_tasks_that_block_each_other_come_last() -> None:
     imported = read_task_files([task(1, "a", blockedBy=["2"]), task(2, "b", blockedBy=["1"]), task(3, "c")])
 
-    assert imported.plan == plan_of("c", "a", "b")
+    assert imported.plan == unnumbered_plan_of("c", "a", "b")
     assert imported.warnings[-1] == ConversionWarning("they block each other, so they come last", (1, 2), "task")
 
 
@@ -128,7 +130,7 @@ def test_a_task_with_an_unknown_status_is_pending(status: object, shown: str) ->
     """The warning shows the status, sanitized."""
     imported = read_todo_list([{"content": "a", "status": status}])
 
-    assert imported.plan == plan_of("a")
+    assert imported.plan == unnumbered_plan_of("a")
     assert imported.warnings[0].message == f"unknown status “{shown}”; it is imported as pending"
 
 

@@ -5,7 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.formats.hostile_plans import FAMILIES, LONG, plans
-from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of
+from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, unnumbered_plan_of
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.formats.markdown.reader import LineProblem, ParsedChecklist, read
 from tildone.formats.markdown.writer import lossless_checklist, portable_checklist
@@ -107,7 +107,7 @@ def test_the_lossless_and_the_portable_form_of_an_ordinary_plan_are_equal(plan: 
 
 def test_a_flat_list_has_no_heading_and_an_empty_plan_no_text() -> None:
     """Only the first phase can have no heading."""
-    assert lossless_checklist(plan_of("a", "b")) == "- [ ] a\n- [ ] b\n"
+    assert lossless_checklist(unnumbered_plan_of("a", "b")) == "- [ ] a\n- [ ] b\n"
     assert lossless_checklist(Plan()) == ""
     assert (
         lossless_checklist(Plan((Phase(""), Phase("", (Task("a"),)))))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.formats.hostile_plans import FAMILIES, plans
-from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, plan_of
+from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, unnumbered_plan_of
 from tildone.core.plan import Phase, Plan, Task, flat
 from tildone.formats.conversion import ConversionWarning
 from tildone.formats.markdown.importer import has_checkbox, read
@@ -104,7 +104,7 @@ def test_tasks_below_a_plain_item_are_prefixed_with_its_text() -> None:
     """If it has any."""
     imported = read("- Backend:\n  - [ ] API\n-\n  - [ ] b\n")
 
-    assert imported.plan == plan_of("Backend: API", "b")
+    assert imported.plan == unnumbered_plan_of("Backend: API", "b")
     assert imported.warnings[0] == ConversionWarning(
         "a task below a plain list item is prefixed with that item's text", (2,)
     )
@@ -180,7 +180,7 @@ def test_a_task_in_code_is_not_imported(code: str) -> None:
     """Fenced, indented, or in a fence that is never closed."""
     imported = read(f"- [ ] yes\n\nprose\n\n{code}\n")
 
-    assert imported.plan == plan_of("yes")
+    assert imported.plan == unnumbered_plan_of("yes")
     assert [warning.message for warning in imported.warnings] == [
         "a task in code is not imported",
         "text outside of tasks is not imported",
@@ -207,7 +207,7 @@ def test_comments_are_not_imported() -> None:
 
     imported = read(text)
 
-    assert imported.plan == plan_of("a", "behind", "`<!-- code -->` and <!-- no end", "b")
+    assert imported.plan == unnumbered_plan_of("a", "behind", "`<!-- code -->` and <!-- no end", "b")
     assert imported.warnings == (
         ConversionWarning("a comment is not imported", (1, 2)),
         ConversionWarning("a task in a comment is not imported", (3,)),
@@ -216,10 +216,10 @@ def test_comments_are_not_imported() -> None:
 
 def test_front_matter_is_not_text() -> None:
     """Without an end, or with a task in it, it is a rule."""
-    assert read("---\ntitle: x\n---\n- [ ] a\n").plan == plan_of("a")
+    assert read("---\ntitle: x\n---\n- [ ] a\n").plan == unnumbered_plan_of("a")
     assert warning_texts("---\ntitle: x\n...\n- [ ] a\n") == ["lines 1, 2 and 3: text outside of tasks is not imported"]
-    assert read("---\n- [ ] a\n---\n- [ ] b\n").plan == plan_of("a", "b")
-    assert read("---\nprose\n- [ ] a\n").plan == plan_of("a")
+    assert read("---\n- [ ] a\n---\n- [ ] b\n").plan == unnumbered_plan_of("a", "b")
+    assert read("---\nprose\n- [ ] a\n").plan == unnumbered_plan_of("a")
     assert warning_texts("---\nprose\n") == ["lines 1 and 2: text outside of tasks is not imported"]
 
 
@@ -246,7 +246,7 @@ def test_a_task_in_a_quotation_is_not_imported() -> None:
 
 
 def test_a_task_without_text_is_reported() -> None:
-    assert read("Do:\n- [ ] <!--tildone nonsense-->\n- [ ] a\n").plan == plan_of("a")
+    assert read("Do:\n- [ ] <!--tildone nonsense-->\n- [ ] a\n").plan == unnumbered_plan_of("a")
     assert "a task without text is not imported" in warning_texts("Do:\n- [ ] <!--tildone nonsense-->\n- [ ] a\n")
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.formats.hostile_plans import FAMILIES, plans
-from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of
+from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, unnumbered_plan_of
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.formats.conversion import ConversionWarning
 from tildone.formats.todotxt import read, write
@@ -131,7 +131,7 @@ def test_the_mark_takes_precedence_over_the_status_field(line: str, status: Stat
 
 def test_an_invalid_field_stays_in_the_text() -> None:
     """A status that does not exist, or a value that is not valid UTF-8."""
-    assert read("wait status:someday note:%ff\n").plan == plan_of("wait status:someday note:%ff")
+    assert read("wait status:someday note:%ff\n").plan == unnumbered_plan_of("wait status:someday note:%ff")
     assert read("go phase:alpha\n").plan == Plan((Phase("alpha", (Task("go"),)),))
 
 
@@ -201,7 +201,7 @@ def test_a_text_cannot_forge_a_line(text: str, line: str) -> None:
 
 def test_a_changed_text_causes_a_warning() -> None:
     """Other programs show the field."""
-    assert write(plan_of("a\nb")).warnings == (
+    assert write(unnumbered_plan_of("a\nb")).warnings == (
         ConversionWarning(
             "a text that would be parsed differently is changed; the exact text is written as text:…, "
             "which other programs show as it is",
@@ -213,7 +213,7 @@ def test_a_changed_text_causes_a_warning() -> None:
 @pytest.mark.parametrize(
     ("line", "plan", "warning"),
     [
-        ("changed text:a%0Ab", plan_of("changed"), "text: no longer matches its line; the line is used"),
+        ("changed text:a%0Ab", unnumbered_plan_of("changed"), "text: no longer matches its line; the line is used"),
         (
             "a +Other phase:Two%20words",
             Plan((Phase("Other", (Task("a"),)),)),

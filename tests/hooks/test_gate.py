@@ -249,7 +249,7 @@ def test_an_invalid_cost_is_ignored(agent: HookedAgent, cost: object) -> None:
 
     answer = agent.report(HookPoint.STATUS_LINE, cost=cost)
 
-    assert answer.out == "✓ 0/2 · Write the parser\n"
+    assert answer.out == "✓ 0/2 · #1 Write the parser\n"
     assert agent.workspace.agents.note(AgentId.parse(agent.key), "cost") == ""
 
 

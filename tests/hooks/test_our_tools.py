@@ -35,7 +35,7 @@ def test_a_call_changes_the_plan_and_marks_it_as_seen(workspace: Workspace) -> N
 
     assert [result["text"] for result in (first, second)] == ["1-2", "ok"]
     assert "Changed by others meanwhile" in str(third["text"])
-    assert third["line"] == "✓ 2/3 · 3 Measure it"
+    assert third["line"] == "✓ 2/3 · #3 Measure it"
     assert agent.stops()
 
 

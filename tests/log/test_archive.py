@@ -5,14 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.log.test_codec import facts, wild
-from tests.plans import plan_of, session_on
+from tests.plans import session_on, unnumbered_plan_of
 from tildone.log import archive, codec
 from tildone.log.archive import Archive
 from tildone.log.events import Actor, Event, Nudged, PlanChanged
 from tildone.log.tree import SessionHead
 
-FIRST = Event("a", None, 1, Actor.AGENT, PlanChanged(plan_of("one")))
-SECOND = Event("b", "a", 2, Actor.USER, PlanChanged(plan_of("two")))
+FIRST = Event("a", None, 1, Actor.AGENT, PlanChanged(unnumbered_plan_of("one")))
+SECOND = Event("b", "a", 2, Actor.USER, PlanChanged(unnumbered_plan_of("two")))
 NUDGE = Event("c", "a", 3, Actor.TIMER, Nudged(1, 1))
 ARCHIVE = Archive("s", SessionHead("a", ("b",)), (FIRST, SECOND))
 EVENTS = [codec.parse(codec.encode(event)) for event in ARCHIVE.events]

@@ -29,7 +29,7 @@ def test_a_stale_state_causes_no_fault() -> None:
     outcome = mine.change([Mark(At((1,)), COMPLETED)])
 
     assert outcome.faults == ()
-    assert outcome.after.tasks[1] == Task("two", COMPLETED)
+    assert outcome.after.tasks[1] == Task("two", COMPLETED, number=2)
 
 
 def test_whether_a_change_changes_anything_is_decided_on_the_current_state() -> None:
@@ -43,4 +43,4 @@ def test_whether_a_change_changes_anything_is_decided_on_the_current_state() -> 
     outcome = mine.change([Mark(At((0,)), COMPLETED)])
 
     assert outcome.changed
-    assert theirs.plan.tasks == (Task("one", COMPLETED),)
+    assert theirs.plan.tasks == (Task("one", COMPLETED, number=1),)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.plans import session_on
-from tildone.core.plan import Plan, Task, flat
+from tests.plans import plan_of, session_on
+from tildone.core.plan import Plan
 from tildone.log.events import Bound, Directive
 from tildone.loop.decision import GiveUp, GoOn, Rest, RestReason
 from tildone.session import Session
@@ -68,7 +68,7 @@ def test_undo_and_redo_keep_a_pause() -> None:
     paused = session.turn_ended().decision
     redone = session.redo().after
 
-    assert undone == flat(Task("a"), Task("b"))
+    assert undone == plan_of("a", "b")
     assert redone == done
     assert paused == session.turn_ended().decision == Rest(RestReason.PAUSED)
 
@@ -82,7 +82,7 @@ def test_undoing_the_first_event_keeps_the_directive() -> None:
 
     assert emptied == Plan()
     assert session.state.directive is Directive.STOP
-    assert session.redo().after == flat(Task("a"), Task("b"))
+    assert session.redo().after == plan_of("a", "b")
     assert session.state.directive is Directive.STOP
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests import plans
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of, session_on
+from tildone.core.numbers import numbered
 from tildone.core.ops import Append, At, Mark, Op, Write
 from tildone.core.plan import Phase, Plan, Task, flat
 from tildone.dialects.arguments import MAX_ARGUMENT_CHARACTERS
@@ -106,7 +107,7 @@ def test_a_person_edits_under_the_same_rules() -> None:
     refused = session.change([Append((Task("x" * 1001),))])
 
     (event,) = session.store.events("s")
-    assert outcome.after == session.plan == flat(Task("a", COMPLETED), Task("b"))
+    assert outcome.after == session.plan == numbered(flat(Task("a", COMPLETED), Task("b")))
     assert event.actor is Actor.USER
     assert refused.faults
     assert not refused.changed
@@ -185,7 +186,7 @@ def test_the_end_of_a_turn_with_open_tasks_causes_a_nudge() -> None:
 
     verdict = session.turn_ended()
 
-    assert verdict.decision == GoOn(0, Task("a"))
+    assert verdict.decision == GoOn(0, Task("a", number=1))
     assert verdict.prompt is not None
     assert verdict.prompt.endswith("Next action: edit_todos with action 'start' and indices [0]")
     assert session.state.nudges == 1

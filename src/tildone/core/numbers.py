@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tildone.core.plan import Phase, Plan, Task
+from tildone.value import replace
 
 
 def assign_numbers(before: Plan, after: Plan) -> Plan:
@@ -12,11 +13,13 @@ def assign_numbers(before: Plan, after: Plan) -> Plan:
     loses the numbers. If there is none, the task gets the next unused number.
     """
     numbers_in_use = {task.number for task in after.tasks}
+    last_number = max([before.last_number, *numbers_in_use])
+    if 0 not in numbers_in_use:
+        return after if after.last_number == last_number else Plan(after.phases, last_number)
     removed: dict[str, list[int]] = {}
     for task in before.tasks:
         if task.number and task.number not in numbers_in_use:
             removed.setdefault(task.text, []).append(task.number)
-    last_number = max([before.last_number, *numbers_in_use])
     phases = []
     for phase in after.phases:
         tasks = []
@@ -25,9 +28,26 @@ def assign_numbers(before: Plan, after: Plan) -> Plan:
             if not number:
                 last_number += 1
                 number = last_number
-            tasks.append(Task(task.text, task.status, task.notes, number))
+            tasks.append(Task(task.text, task.status, task.notes, number, task.from_user))
         phases.append(Phase(phase.name, tuple(tasks)))
     return Plan(tuple(phases), last_number)
+
+
+def numbered(plan: Plan) -> Plan:
+    """Return the plan with a number for each of its tasks: plans of older versions and of other programs have none."""
+    return assign_numbers(plan, plan)
+
+
+def same_content(one: Plan, other: Plan) -> bool:
+    """Return whether two plans are equal but for the numbers of their tasks, which other programs do not keep."""
+    return without_numbers(one) == without_numbers(other)
+
+
+def without_numbers(plan: Plan) -> Plan:
+    """Return the plan without numbers, so that its tasks get those of the tasks that they replace."""
+    return Plan(
+        tuple(Phase(phase.name, tuple(replace(task, number=0) for task in phase.tasks)) for phase in plan.phases)
+    )
 
 
 def _inherited(removed: dict[str, list[int]], text: str) -> int:

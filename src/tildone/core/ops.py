@@ -85,10 +85,23 @@ class Mark:
 
 @value
 class Move:
-    """Move tasks in front of the task `before`, into its phase; None means the end of the plan."""
+    """Move tasks in front of the task `before`, into its phase.
+
+    Without `before`, they move to the end of the phase of that name, which is created if it is missing; None means the
+    last phase.
+    """
 
     target: Selector
     before: Selector | None = None
+    phase: str | None = None
+
+
+@value
+class Rename:
+    """Change the text of a task. Its number, status and notes stay."""
+
+    target: Named | At | Numbered
+    text: str
 
 
 @value
@@ -106,4 +119,4 @@ class Note:
     text: str
 
 
-Op = Write | Append | Insert | Mark | Move | Remove | Note
+Op = Write | Append | Insert | Mark | Move | Rename | Remove | Note

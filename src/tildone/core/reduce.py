@@ -15,8 +15,8 @@ from tildone.core.faults import (
     TooManyActive,
     TooManyTasks,
 )
-from tildone.core.numbers import assign_numbers
-from tildone.core.ops import Append, At, Insert, Mark, Move, Named, Note, Numbered, Op, Remove, Selector, Write
+from tildone.core.numbers import assign_numbers, numbered
+from tildone.core.ops import Append, At, Insert, Mark, Move, Named, Note, Numbered, Op, Remove, Rename, Selector, Write
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.rules import Focus, Rules, first_too_long
 from tildone.core.selection import Spot, end_spot, insertion_spot, phase_index, resolve, spots_where, task_at
@@ -47,9 +47,10 @@ def reduce(plan: Plan, steps: Iterable[Step], rules: Rules) -> Outcome:
     """Apply `steps` in order, then enforce the rules on the plan.
 
     A fault among the steps represents a request that could not be expressed as an op. Under atomic rules, the first
-    fault discards the whole batch; otherwise, the other steps are applied and all faults are collected.
+    fault discards the whole batch; otherwise, the other steps are applied and all faults are collected. Every task of
+    the outcome has a number, before and after.
     """
-    draft = assign_numbers(plan, plan) if rules.numbered else plan
+    plan = draft = numbered(plan)
     faults: list[Fault] = []
     for step in steps:
         before = draft
@@ -57,14 +58,9 @@ def reduce(plan: Plan, steps: Iterable[Step], rules: Rules) -> Outcome:
         if step_faults and rules.atomic:
             return Outcome(plan, plan, step_faults)
         faults.extend(step_faults)
-        if rules.numbered:
-            # After each step, because the next step may refer to a task that this one added.
-            draft = assign_numbers(before, draft)
-    after = enforce_focus(draft, rules)
-    if plan.last_number and not rules.numbered:
-        after = assign_numbers(plan, after)
-    elif rules.numbered:
-        after = Plan(after.phases, draft.last_number)
+        # After each step, because the next step may refer to a task that this one added.
+        draft = assign_numbers(before, draft)
+    after = Plan(enforce_focus(draft, rules).phases, draft.last_number)
     return Outcome(plan, after, tuple(faults))
 
 
@@ -95,8 +91,10 @@ def _apply(plan: Plan, step: Step, rules: Rules) -> tuple[Plan, tuple[Fault, ...
             return _insert(plan, tasks, at, rules)
         case Mark(target, status):
             return _mark(plan, target, status, rules)
-        case Move(target, before):
-            return _move(plan, target, before)
+        case Move(target, before, phase):
+            return _move(plan, target, before, phase)
+        case Rename(target, text):
+            return _rename(plan, target, text, rules)
         case Remove(target):
             return _remove(plan, target)
         case Note(target, text):
@@ -155,12 +153,14 @@ def _mark(plan: Plan, target: Selector, status: Status, rules: Rules) -> tuple[P
     return _change(plan, spots, lambda task: Task(task.text, status, task.notes, task.number)), ()
 
 
-def _move(plan: Plan, target: Selector, before: Selector | None) -> tuple[Plan, tuple[Fault, ...]]:
+def _move(plan: Plan, target: Selector, before: Selector | None, phase: str | None) -> tuple[Plan, tuple[Fault, ...]]:
     """Move tasks. A move to one of the moved tasks changes nothing."""
     spots = resolve(plan, target, prefer_open=True)
     if not isinstance(spots, list):
         return plan, (spots,)
-    destination = resolve(plan, before, prefer_open=True) if before else end_spot(plan)
+    if before is None and phase is not None and phase_index(plan, phase) is None:
+        plan = Plan((*plan.phases, Phase(phase)))
+    destination = resolve(plan, before, prefer_open=True) if before else end_spot(plan, phase)
     if not isinstance(destination, list):
         return plan, (destination,)
     if not destination or destination[0] in spots:
@@ -171,6 +171,19 @@ def _move(plan: Plan, target: Selector, before: Selector | None) -> tuple[Plan, 
     tasks = rest.phases[index].tasks
     moved = tuple(task_at(plan, spot) for spot in dict.fromkeys(spots))
     return _with_phase(rest, index, replace(rest.phases[index], tasks=tasks[:offset] + moved + tasks[offset:])), ()
+
+
+def _rename(plan: Plan, target: Named | At | Numbered, text: str, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
+    spots = resolve(plan, target, prefer_open=True)
+    if not isinstance(spots, list):
+        return plan, (spots,)
+    too_long = _length_fault((Task(text),), rules)
+    if too_long:
+        return plan, too_long
+    if rules.unique_texts and spots_where(plan, lambda task: task.text == text):
+        unchanged = all(task_at(plan, spot).text == text for spot in spots)
+        return plan, () if unchanged else (DuplicateTask(text),)
+    return _change(plan, spots, lambda task: replace(task, text=text)), ()
 
 
 def _remove(plan: Plan, target: Selector) -> tuple[Plan, tuple[Fault, ...]]:

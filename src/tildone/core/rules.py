@@ -31,10 +31,7 @@ class Unit(Enum):
 
 @value
 class Rules:
-    """The limits and invariants of a plan. `atomic` means that one fault discards the whole batch.
-
-    `numbered` means that every task gets a number. A plan that already has numbers keeps them under any rules.
-    """
+    """The limits and invariants of a plan. `atomic` means that one fault discards the whole batch."""
 
     focus: Focus = Focus.ANY
     max_tasks: int | None = None
@@ -42,7 +39,6 @@ class Rules:
     text_unit: Unit = Unit.CODE_POINT
     unique_texts: bool = False
     atomic: bool = True
-    numbered: bool = False
 
 
 def length(text: str, unit: Unit) -> int:

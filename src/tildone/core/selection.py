@@ -62,9 +62,10 @@ def insertion_spot(plan: Plan, at: int) -> Spot:
     return len(plan.phases) - 1, at
 
 
-def end_spot(plan: Plan) -> list[Spot]:
-    """Return the spot after the last task of the last phase, in a list; an empty list if there are no phases."""
-    return [(len(plan.phases) - 1, len(plan.phases[-1].tasks))] if plan.phases else []
+def end_spot(plan: Plan, phase: str | None = None) -> list[Spot]:
+    """Return the spot after the last task of a phase, None for the last one, in a list; an empty list without it."""
+    index = phase_index(plan, phase)
+    return [] if index is None else [(index, len(plan.phases[index].tasks))]
 
 
 def _at(plan: Plan, indices: tuple[int, ...]) -> list[Spot] | Fault:

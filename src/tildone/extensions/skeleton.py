@@ -17,10 +17,9 @@ from typing import Any
 from tildone.config import Settings
 from tildone.core.ops import Write
 from tildone.core.plan import Plan
-from tildone.core.rules import Rules
 from tildone.dialects.base import Dialect, Reply, Tool
 from tildone.dialects.snapshot import with_plan
-from tildone.extensions.restoring import OpenSession, store_is_ahead
+from tildone.extensions.restoring import NO_RULES, OpenSession, store_is_ahead
 from tildone.extensions.tools import definition
 from tildone.host.content import TextBlock
 from tildone.host.extension_api import ExtensionAPI
@@ -122,7 +121,7 @@ class DialectExtension:
 
     def restore(self, plan: Plan) -> None:
         """Replace the plan with this one. Limits apply to new writes only, so a restored plan is not checked."""
-        self.session.change((Write(plan.phases),), Actor.IMPORT, Rules(numbered=self.dialect.rules.numbered))
+        self.session.change((Write(plan.phases),), Actor.IMPORT, NO_RULES)
 
     def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
         """Add the plan to the model's context, hidden from the person."""

@@ -3,10 +3,14 @@
 Every `PlanChanged` event is a snapshot: it holds the whole plan, and the counts and the directive that a change does
 not reset. The state therefore follows from the events since the newest snapshot, and the time to read it does not
 depend on the length of the history.
+
+Every task of a state has a number. Snapshots of older versions and of other programs have none; there, tasks are
+numbered in their order, and the next change records these numbers.
 """
 
 from __future__ import annotations
 
+from tildone.core.numbers import numbered
 from tildone.core.plan import Plan
 from tildone.log.events import Directive, DirectiveSet, Labelled, Nudged, PlanChanged, StopFingerprint, Tripped
 from tildone.typing import TYPE_CHECKING
@@ -42,7 +46,7 @@ def apply_event(state: State, event: Event) -> State:
     """Return the state after one more event."""
     match event.fact:
         case PlanChanged(plan, _, drift, since, directive):
-            return State(event.id, plan, 0, drift, since=since, directive=directive)
+            return State(event.id, numbered(plan), 0, drift, since=since, directive=directive)
         case Nudged(count, drift, fingerprint, repeats):
             since = state.since if drift > 1 else event.at
             return State(

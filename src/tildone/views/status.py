@@ -25,7 +25,7 @@ def status_line(state: State, max_chars: int = MAX_TASK_CHARS) -> str:
         task = upcoming[1]
         text = printable(task.text)
         text = text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
-        parts.append(f"{task.number} {text}" if task.number else text)
+        parts.append(f"#{task.number} {text}" if task.number else text)
     if DIRECTIVE_TEXTS[state.directive]:
         parts.append(DIRECTIVE_TEXTS[state.directive])
     return SEPARATOR.join(parts)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of, session_on
 from tildone.core.faults import TooManyActive
+from tildone.core.numbers import without_numbers
 from tildone.core.ops import Append
 from tildone.core.plan import Plan, Task, flat
 from tildone.dialects.declared import DIALECT as DECLARED
@@ -73,7 +74,9 @@ def test_a_list_replaces_the_previous_one() -> None:
     )
 
     assert not reply.is_error
-    assert session.plan == flat(Task("a", COMPLETED), Task("b", ABANDONED), Task("c", IN_PROGRESS), Task("c"))
+    assert without_numbers(session.plan) == flat(
+        Task("a", COMPLETED), Task("b", ABANDONED), Task("c", IN_PROGRESS), Task("c")
+    )
 
 
 def test_an_empty_list_empties_the_plan() -> None:
@@ -83,7 +86,7 @@ def test_an_empty_list_empties_the_plan() -> None:
 
     session.call("TodoWrite", call())
 
-    assert session.plan == Plan()
+    assert without_numbers(session.plan) == Plan()
 
 
 @pytest.mark.parametrize(
@@ -132,7 +135,7 @@ def test_without_schema_checks_the_first_fault_is_reported(params: dict[str, Any
     assert reply.is_error
     assert reply.details["error"] == {"code": "INVALID_PARAM", "message": message}
     assert reply.details["context"]["params_input"] == params
-    assert session.plan == plan_of("kept")
+    assert without_numbers(session.plan) == plan_of("kept")
 
 
 def test_the_text_limit_applies_after_stripping() -> None:
@@ -142,7 +145,7 @@ def test_the_text_limit_applies_after_stripping() -> None:
     reply = session.call("TodoWrite", call(item(f"  {'😀' * 60}\n")))
 
     assert not reply.is_error
-    assert session.plan == plan_of("😀" * 60)
+    assert without_numbers(session.plan) == plan_of("😀" * 60)
 
 
 def test_ten_items_are_allowed() -> None:
@@ -171,7 +174,7 @@ def test_schema_checks_refuse_unknown_keys(more: dict[str, object]) -> None:
 
     assert reply.is_error
     assert reply.details["error"]["message"].startswith(f"todos[0].{next(iter(more))}: ")
-    assert session.plan == Plan()
+    assert without_numbers(session.plan) == Plan()
 
 
 def test_a_persons_edit_obeys_the_same_rules() -> None:
@@ -182,7 +185,7 @@ def test_a_persons_edit_obeys_the_same_rules() -> None:
     outcome = session.change([Append(tuple(Task(text) for text in "bcdefghijk"))])
 
     assert outcome.faults
-    assert session.plan == flat(Task("a", IN_PROGRESS))
+    assert without_numbers(session.plan) == flat(Task("a", IN_PROGRESS))
 
 
 junk = st.recursive(

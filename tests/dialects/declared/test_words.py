@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of
+from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, unnumbered_plan_of
 from tildone.core.faults import MissingField
 from tildone.core.plan import Plan, Task, flat
 from tildone.core.reduce import Outcome
@@ -43,7 +43,7 @@ def test_the_recap_omits_empty_sections() -> None:
     """The task in progress is always mentioned, even if there is none."""
     assert recap(Plan()) == "[0/0] In progress: None."
     assert recap(flat(Task("a", COMPLETED))) == "[1/1] In progress: None."
-    assert recap(plan_of("a")) == "[0/1] In progress: None. Pending: a."
+    assert recap(unnumbered_plan_of("a")) == "[0/1] In progress: None. Pending: a."
 
 
 def test_the_context_is_the_recap_while_a_task_is_open() -> None:
@@ -65,7 +65,7 @@ def test_the_nudge_shows_the_whole_list_and_then_the_instruction() -> None:
 
 def test_without_a_task_in_progress_the_nudge_asks_to_start_one() -> None:
     """The task is named by its mark; task text never appears in an instruction."""
-    order = DECLARED.carry_on(plan_of("a", "b")).splitlines()[-1]
+    order = DECLARED.carry_on(unnumbered_plan_of("a", "b")).splitlines()[-1]
 
     assert order == (
         "Set the first [ ] item to in_progress and do it; send the whole list with TodoWrite whenever a status changes."

@@ -2,6 +2,7 @@
 
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING
 from tildone.commands.verbs import FIRST_PHASE
+from tildone.core.numbers import without_numbers
 from tildone.core.ops import Write
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.reduce import reduce
@@ -14,7 +15,7 @@ from tildone.value import replace
 def from_markdown(text: str) -> ParsedChecklist:
     """Import a document as `/todo import` does."""
     reading = read(text, FIRST_PHASE)
-    return replace(reading, plan=reduce(Plan(), [Write(reading.plan.phases)], PHASED.rules).after)
+    return replace(reading, plan=without_numbers(reduce(Plan(), [Write(reading.plan.phases)], PHASED.rules).after))
 
 
 def test_tasks_before_the_first_heading_get_a_named_phase() -> None:

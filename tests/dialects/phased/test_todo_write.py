@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, session_on
+from tildone.core.numbers import without_numbers
 from tildone.core.plan import Phase, Plan, Task
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import phases_out
@@ -52,7 +53,7 @@ def test_a_task_can_be_named_as_it_is_displayed() -> None:
     answer = write(session, {"op": "done", "task": "wire⏎it"})
 
     assert "✓ wire⏎it" in answer
-    assert session.plan.tasks == (Task("wire\nit", COMPLETED),)
+    assert session.plan.tasks == (Task("wire\nit", COMPLETED, number=1),)
 
 
 def test_an_exact_task_name_takes_precedence_over_a_displayed_one() -> None:
@@ -69,7 +70,7 @@ def test_a_phase_can_be_named_as_it_is_displayed() -> None:
 
     write(session, {"op": "done", "phase": "Auth⏎2"})
 
-    assert session.plan == Plan((Phase("Auth\n2", (Task("wire", COMPLETED),)),))
+    assert without_numbers(session.plan) == Plan((Phase("Auth\n2", (Task("wire", COMPLETED),)),))
 
 
 def test_an_exact_phase_name_takes_precedence_over_a_displayed_one() -> None:
@@ -86,7 +87,7 @@ def test_an_existing_task_is_skipped_and_the_others_appended() -> None:
     answer = write(session, {"op": "append", "phase": "Docs", "items": ["wire", "write", "write"]})
 
     assert answer.startswith('Errors: Task "wire" already exists; Task "write" already exists\n')
-    assert session.plan.phases[1] == Phase("Docs", (Task("write"),))
+    assert session.plan.phases[1] == Phase("Docs", (Task("write", number=2),))
 
 
 def test_two_equal_tasks_can_both_be_finished() -> None:

@@ -8,7 +8,7 @@ from tildone.dialects.brief.phrasing import PHRASING
 from tildone.dialects.brief.words import carry_on, context, refuse, reply
 from tildone.dialects.schema import TEXT, record
 
-RULES = Rules(max_tasks=200, max_text=2000, numbered=True)
+RULES = Rules(max_tasks=200, max_text=2000)
 
 DIALECT = Dialect(
     name="brief",

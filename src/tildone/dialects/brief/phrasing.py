@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.core.numbers import assign_numbers
+from tildone.core.numbers import numbered
 from tildone.dialects.base import Phrasing
 from tildone.dialects.brief.params import MARKS
 from tildone.typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ def write(current: Plan, wanted: Plan, _summary: str) -> ToolCall:
 
 def mark(plan: Plan, text: str, status: Status, _summary: str) -> ToolCall:
     """Return the call that marks the task, addressed by its number."""
-    number = next(task.number for task in assign_numbers(plan, plan).tasks if task.text == text)
+    number = next(task.number for task in numbered(plan).tasks if task.text == text)
     return "todo", {_OP[status]: number}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.core.faults import NoSuchNumber, TaskMissing
-from tildone.core.numbers import assign_numbers
+from tildone.core.numbers import numbered
 from tildone.core.plan import Status
 from tildone.core.query import next_task
 from tildone.dialects.base import Reply
@@ -54,7 +54,7 @@ def refuse(_tool: Tool, problems: Sequence[SchemaProblem], _given: object) -> Re
 
 def listing(plan: Plan) -> str:
     """List the open tasks, one per line, and the numbers of the closed ones."""
-    plan = assign_numbers(plan, plan)
+    plan = numbered(plan)
     lines = [line for phase in plan.phases for line in _phase_lines(phase)]
     for status, word in CLOSED_WORDS.items():
         closed = [task.number for task in plan.tasks if task.status is status]
@@ -69,7 +69,7 @@ def context(plan: Plan) -> str | None:
 
 def carry_on(plan: Plan) -> str:
     """Return the nudge. It begins with the next task."""
-    plan = assign_numbers(plan, plan)
+    plan = numbered(plan)
     upcoming = next_task(plan)
     first = upcoming[0] if upcoming else 0
     todo = [task for task in plan.tasks[first:] + plan.tasks[:first] if task.status.is_actionable]
@@ -84,8 +84,6 @@ def _reply(text: str, *, is_error: bool = False) -> Reply:
 
 def _confirmation(before: Plan, after: Plan) -> str:
     new = [task.number for task in after.tasks if task.number > before.last_number]
-    if new and before.tasks and not before.last_number:
-        new = [number for number in new if number > len(before.tasks)]
     confirmed = _ranges(new) if new else OK
     still_open = any(task.status.is_open for task in after.tasks)
     return confirmed if still_open or not after.tasks else f"{confirmed}, {FINISHED}"
@@ -127,7 +125,7 @@ def _ranges(numbers: Iterable[int]) -> str:
 def _refusal(fault: Fault, plan: Plan) -> str:
     match fault:
         case NoSuchNumber(numbers):
-            known = _ranges(task.number for task in assign_numbers(plan, plan).tasks)
+            known = _ranges(task.number for task in numbered(plan).tasks)
             return f"no {_ranges(numbers)}; " + (f"there are {known}" if known else "the plan is empty")
         case TaskMissing(text, empty):
             return (

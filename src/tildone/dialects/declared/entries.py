@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tildone.core.numbers import without_numbers
 from tildone.core.plan import Plan
 from tildone.core.reduce import reduce
 from tildone.dialects.declared.params import NAME, RULES, write_steps
@@ -18,7 +19,7 @@ def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
         data = _data(entry)
         outcome = reduce(Plan(), write_steps(data), RULES)
         if not outcome.faults:
-            return outcome.after
+            return without_numbers(outcome.after)
     return None
 
 

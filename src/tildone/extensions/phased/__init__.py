@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tildone.config import Settings as Configuration
+from tildone.core.numbers import same_content
 from tildone.core.plan import Plan
 from tildone.core.query import TaskInPhase, open_tasks
 from tildone.dialects.base import Dialect, Reply, Tool
@@ -129,7 +130,7 @@ class PhasedExtension(DialectExtension):
         before = self.conversation_plan.plan
         reply = self.conversation_plan.call(tool, params)
         self._own_details = reply.details
-        if reply.is_error and phases_in(reply.details["phases"]) != before:
+        if reply.is_error and not same_content(phases_in(reply.details["phases"]), before):
             self.api.append_entry(SNAPSHOT, {"phases": reply.details["phases"]})
         self.clearing.plan_changed(ctx)
         return reply

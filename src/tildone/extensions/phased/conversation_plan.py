@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tildone.core.numbers import same_content
 from tildone.core.ops import Write
 from tildone.core.plan import Plan
 from tildone.core.reduce import Outcome, Step
@@ -62,7 +63,7 @@ class ConversationPlan:
 
     def adopt(self, plan: Plan) -> None:
         """Replace the plan, without checking it, by one that the model has seen."""
-        if plan != self.plan:
+        if not same_content(plan, self.plan):
             self.session.change((Write(plan.phases),), Actor.IMPORT, NO_RULES)
         self._known = plan
 
@@ -75,7 +76,7 @@ class ConversationPlan:
 
     def model_is_behind(self) -> bool:
         """Return whether the plan was changed elsewhere and the model has not seen the change."""
-        return self.plan != self._known
+        return not same_content(self.plan, self._known)
 
     def mark_seen(self) -> Plan:
         """Return the plan and record that the model has seen it."""

@@ -8,7 +8,7 @@ from tests.extensions.stage import Stage
 from tests.host import records as messages
 from tests.plans import plan_of
 from tildone.core.ops import Append
-from tildone.core.plan import Plan, Task
+from tildone.core.plan import Task
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.extensions.indexed import indexed
 from tildone.kit.components import RenderOptions
@@ -34,7 +34,7 @@ async def test_every_branch_has_its_own_plan() -> None:
     assert stage.open_session("conversation").plan.tasks == (Task("one", number=4),)
     assert stage.screen.statuses["til-done"] == "📋 0/1"
     await stage.host.turn_to(None)
-    assert stage.open_session("conversation").plan == Plan()
+    assert stage.open_session("conversation").plan.phases == ()
     assert stage.screen.statuses["til-done"] is None
 
 

@@ -105,3 +105,9 @@ def test_every_verb_has_examples_that_can_be_typed(path: tuple[Verb, ...]) -> No
         assert ours
         for part in ours:
             assert parse(ROOT, shlex.split(part.partition(" < ")[0])[1:]).path
+
+
+def test_an_option_that_precedes_a_verb_must_be_one_of_that_verb() -> None:
+    assert parse(ROOT, ["todo", "--session", "x", "done", "1"]).options == {"session": "x"}
+    with pytest.raises(UsageError, match="tildone todo next has no option --open; see tildone todo next --help"):
+        parse(ROOT, ["todo", "--open", "next"])

@@ -135,7 +135,7 @@ def test_without_schema_checks_the_first_fault_is_reported(params: dict[str, Any
     assert reply.is_error
     assert reply.details["error"] == {"code": "INVALID_PARAM", "message": message}
     assert reply.details["context"]["params_input"] == params
-    assert without_numbers(session.plan) == plan_of("kept")
+    assert session.plan == plan_of("kept")
 
 
 def test_the_text_limit_applies_after_stripping() -> None:
@@ -145,7 +145,7 @@ def test_the_text_limit_applies_after_stripping() -> None:
     reply = session.call("TodoWrite", call(item(f"  {'😀' * 60}\n")))
 
     assert not reply.is_error
-    assert without_numbers(session.plan) == plan_of("😀" * 60)
+    assert session.plan == plan_of("😀" * 60)
 
 
 def test_ten_items_are_allowed() -> None:

@@ -32,6 +32,7 @@ def parse(root: Verb, argv: Sequence[str]) -> ParsedArgs:
             occurrences.append(_option(path, arg, pending))
     args = ParsedArgs(tuple(path), tuple(positional), dict(occurrences), tuple(occurrences))
     if not args.has("help") and not args.has("version"):
+        _check_options(args)
         _check_count(args)
     return args
 
@@ -50,9 +51,12 @@ def _add_word(path: list[Verb], positional: list[str], arg: str) -> None:
     verb = parent.verb(arg)
     if verb is None:
         # Late, because only this error needs it.
+        import shlex  # noqa: PLC0415  see above
+
         from tildone.cli.parsing.suggestions import verb_hint  # noqa: PLC0415  see above
 
-        raise UsageError(f"{command(path)} has no verb {arg!r}; {verb_hint(path, arg)}")
+        hint = f"; {parent.unknown.format(shlex.quote(arg))}" if parent.unknown else ""
+        raise UsageError(f"{command(path)} has no verb {arg!r}; {verb_hint(path, arg)}{hint}")
     path.append(verb)
 
 
@@ -71,6 +75,14 @@ def _option(path: list[Verb], arg: str, pending: Iterator[str]) -> tuple[str, st
     if not text:
         raise UsageError(f"{name} requires a value: {name} {option.metavar}")
     return option.name, text
+
+
+def _check_options(args: ParsedArgs) -> None:
+    """Check that the verb takes every option, also those that precede the verb: `todo --open done` is an error."""
+    known = {option.name for option in (*args.path[0].options, *args.verb.options)}
+    for name in args.options:
+        if name not in known:
+            raise UsageError(f"{command(args.path)} has no option --{name}; see {command(args.path)} --help")
 
 
 def _check_count(args: ParsedArgs) -> None:

@@ -35,13 +35,13 @@ def run(args: ParsedArgs) -> int:
 
 def _lines(path: tuple[Verb, ...]) -> list[str]:
     verb = path[-1]
-    lines = [f"{command(path)} {verb.arguments}".rstrip(), "", verb.summary]
+    lines = [f"{command(path)} {verb.arguments}".rstrip(), "", _summary(verb)]
     if verb.description:
         paragraphs = verb.description.format_map(PLACEHOLDERS).split("\n")
         lines += ["", *(line for paragraph in paragraphs for line in wrap_text(paragraph, COLUMNS))]
     width = max((len(_usage(each)) for each in verb.verbs), default=0)
     for group in verb.groups:
-        rows = [(_usage(each), each.summary) for each in group.table.entries.values()]
+        rows = [(_usage(each), _summary(each)) for each in group.table.entries.values()]
         lines += ["", f"{group.title} verbs:".lstrip().capitalize(), *_table(rows, width)]
     # The verb's own help for an option replaces the program's.
     options = {option.name: option for option in (*verb.options, *path[0].options, *verb.options)}
@@ -55,6 +55,10 @@ def _lines(path: tuple[Verb, ...]) -> list[str]:
 
 def _usage(verb: Verb) -> str:
     return f"{verb.name} {verb.arguments}".rstrip()
+
+
+def _summary(verb: Verb) -> str:
+    return f"{verb.summary} Also: {', '.join(verb.aliases)}." if verb.aliases else verb.summary
 
 
 def _option_row(option: Option) -> tuple[str, str]:

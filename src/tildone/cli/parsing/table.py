@@ -33,7 +33,8 @@ class Verb:
     `arguments` is how the help writes the positional arguments; `min_args` and `max_args` are how many there may be.
     `description`, like the help of an option, may contain placeholders, which `help` replaces.
     A verb with `groups` has verbs of its own; `default` names the one that is run when the command line names none.
-    A `hidden` verb is for programs: it is in no help.
+    A `hidden` verb is for programs: it is in no help. `aliases` are other names of the verb. `unknown` is a hint for a
+    word that names none of this verb's own verbs; `{}` is replaced by the word.
     """
 
     name: str
@@ -47,6 +48,8 @@ class Verb:
     groups: tuple[Group, ...] = ()
     default: str = ""
     hidden: bool = False
+    aliases: tuple[str, ...] = ()
+    unknown: str = ""
 
     @property
     def verbs(self) -> tuple[Verb, ...]:
@@ -56,11 +59,12 @@ class Verb:
     @property
     def words(self) -> tuple[str, ...]:
         """The words that name this verb's own verbs."""
-        return tuple(verb.name for verb in self.verbs if not verb.hidden)
+        return tuple(name for verb in self.verbs if not verb.hidden for name in (verb.name, *verb.aliases))
 
     def verb(self, name: str) -> Verb | None:
-        """This verb's own verb of that name, in any case."""
-        return next((verb for verb in self.verbs if verb.name == name.lower()), None)
+        """This verb's own verb of that name or alias, in any case."""
+        wanted = name.lower()
+        return next((verb for verb in self.verbs if verb.name == wanted or wanted in verb.aliases), None)
 
 
 @value

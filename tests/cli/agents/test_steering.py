@@ -96,9 +96,9 @@ def test_status_is_a_line_and_who_is_at_work(person: Person) -> None:
     said = person.says("status")
 
     assert said == (
-        "✓ 0/1 · Write the parser · paused\nPaused. To resume: tildone resume\n  claude s1: 1 of 1 tasks open\n"
+        "✓ 0/1 · #1 Write the parser · paused\nPaused. To resume: tildone resume\n  claude s1: 1 of 1 tasks open\n"
     )
-    assert person.says("status", "--line") == "✓ 0/1 · Write the parser · paused\n"
+    assert person.says("status", "--line") == "✓ 0/1 · #1 Write the parser · paused\n"
 
 
 def test_status_without_a_plan_is_a_sentence_or_an_empty_line(person: Person) -> None:
@@ -113,9 +113,9 @@ def test_status_as_data(person: Person) -> None:
     data = person.run("status", "--json").json
 
     assert data["agents"] == [
-        {"key": "claude:s1", "session": str(person.folder), "pid": os.getpid(), "line": "✓ 0/1 · One"}
+        {"key": "claude:s1", "session": str(person.folder), "pid": os.getpid(), "line": "✓ 0/1 · #1 One"}
     ]
-    assert (data["line"], data["course"], data["nudges"], data["let_go"]) == ("✓ 0/1 · One", "go", 0, False)
+    assert (data["line"], data["course"], data["nudges"], data["let_go"]) == ("✓ 0/1 · #1 One", "go", 0, False)
 
 
 def test_an_agent_that_has_gone_is_not_at_work(person: Person) -> None:

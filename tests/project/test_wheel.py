@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import importlib.util
+import os
 import subprocess
 import sys
 import sysconfig
@@ -12,12 +13,13 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from tests.project.source import PACKAGE, ROOT, rooms
+from tests.project.source import PACKAGE, ROOT, pyproject
 from tildone.version import __version__
 
 pytestmark = pytest.mark.slow
 
 OURS = (".py", ".sql")
+MAX_WHEEL_BYTES = 800_000
 
 
 @pytest.fixture(scope="session")
@@ -37,32 +39,88 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert "tildone/py.typed" in names
 
 
-def test_the_wheel_runs_with_nothing_but_what_it_asks_for(wheel: Path, tmp_path: Path) -> None:
-    """Installed into an empty environment, beside copies of its declared dependencies only."""
-    if "cli" not in rooms():
-        pytest.skip("there is no command line yet to run")
-    venv.create(tmp_path / "env", symlinks=sys.platform != "win32")
-    paths = sysconfig.get_paths("venv", vars={"base": str(tmp_path / "env"), "platbase": str(tmp_path / "env")})
-    python = Path(paths["scripts"], Path(sys.executable).name)
-    install(python, wheel)
+def test_the_wheel_is_small_and_brings_one_package(wheel: Path) -> None:
+    """Everything else is an extra. The limit is about a third above the size at the time of writing."""
+    assert wheel.stat().st_size < MAX_WHEEL_BYTES
+    assert needs(wheel) == ["apsw"]
+
+
+@pytest.fixture(scope="session")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel, copies of its declared dependencies, and pip; gives the folder of its programs."""
+    if importlib.util.find_spec("ensurepip") is None:
+        pytest.skip("this Python has no ensurepip module")
+    folder = tmp_path_factory.mktemp("wheel environment")
+    venv.create(folder, with_pip=True, symlinks=sys.platform != "win32")
+    paths = sysconfig.get_paths("venv", vars={"base": str(folder), "platbase": str(folder)})
+    programs = Path(paths["scripts"])
+    pip = [str(programs / "python"), "-m", "pip", "--disable-pip-version-check", "install"]
+    run(*pip, "--no-index", "--no-deps", str(wheel), cwd=folder)
     for requirement in needs(wheel):
         copy_installed(requirement, Path(paths["purelib"]))
+    return programs
 
-    assert run(paths["scripts"] + "/tildone", "--version", cwd=tmp_path).split() == ["tildone", version()]
-    assert run(str(python), "-c", "import tildone; print(tildone.__file__)", cwd=tmp_path).startswith(str(tmp_path))
+
+def test_the_wheel_runs_with_nothing_but_what_it_asks_for(environment: Path, tmp_path: Path) -> None:
+    where = run(str(environment / "python"), "-c", "import tildone; print(tildone.__file__)", cwd=tmp_path)
+
+    assert run(str(environment / "tildone"), "--version", cwd=tmp_path).split() == ["tildone", version()]
+    assert where.startswith(str(environment.parent))
+    plan = {"TILDONE_STORE": str(tmp_path / "plan.db")}
+    (tmp_path / "plan.md").write_text("- [ ] Buy milk\n")
+    run(str(environment / "tildone"), "import", "plan.md", cwd=tmp_path, **plan)
+    assert "Buy milk" in run(str(environment / "tildone"), "todo", cwd=tmp_path, **plan)
+
+
+@pytest.mark.parametrize(
+    ("words", "extra", "brings"),
+    [
+        (["mcp"], "mcp", "mcp"),
+        (["run", "Buy milk", "--model", "anthropic:any"], "run", "pydantic-ai-slim"),
+        (["todo", "--store", "postgresql://localhost/plans"], "postgres", "psycopg"),
+    ],
+    ids=["mcp", "run", "postgres"],
+)
+def test_what_needs_an_extra_says_a_command_that_installs_it(
+    words: list[str], extra: str, brings: str, environment: Path, tmp_path: Path
+) -> None:
+    """The command is run as it is printed, with packages of that name in the place of the package index."""
+    for requirement in needs_for(extra):
+        stand_in(requirement, tmp_path)
+
+    refused = subprocess.run(
+        [environment / "tildone", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (refused.returncode, refused.stdout) == (2, "")
+    command = refused.stderr.strip().partition(": ")[2].partition(": ")[2]
+    assert command.endswith(f"-m pip install 'tildone[{extra}]'")
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path), "PIP_CONFIG_FILE": os.devnull}
+    run("sh", "-c", command, cwd=tmp_path, **offline)
+
+    pip = [str(environment / "python"), "-m", "pip", "--disable-pip-version-check"]
+    assert f"\n{brings} " in run(*pip, "list", cwd=tmp_path, **offline)
+    run(*pip, "uninstall", "--yes", brings, cwd=tmp_path)
+
+
+def needs_for(extra: str) -> list[Requirement]:
+    return [Requirement(line) for line in pyproject()["project"]["optional-dependencies"][extra]]
+
+
+def stand_in(requirement: Requirement, folder: Path) -> None:
+    """Write a wheel that satisfies a requirement and contains nothing."""
+    lowest = min(each.version for each in requirement.specifier if each.operator == ">=")
+    name = requirement.name.replace("-", "_")
+    metadata = f"Metadata-Version: 2.1\nName: {requirement.name}\nVersion: {lowest}\n"
+    metadata += "".join(f"Provides-Extra: {extra}\n" for extra in sorted(requirement.extras))
+    with zipfile.ZipFile(folder / f"{name}-{lowest}-py3-none-any.whl", "w") as archive:
+        info = f"{name}-{lowest}.dist-info"
+        archive.writestr(f"{info}/METADATA", metadata)
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
 
 
 def version() -> str:
     return __version__
-
-
-def install(python: Path, wheel: Path) -> None:
-    """With pip or uv, whichever made the environment the tests run in, and without the network."""
-    if importlib.util.find_spec("pip"):
-        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python)]
-        run(*pip, "install", "--no-index", "--no-deps", str(wheel), cwd=ROOT)
-    else:
-        run("uv", "pip", "install", "--offline", "--no-deps", "--python", str(python), str(wheel), cwd=ROOT)
 
 
 def needs(wheel: Path) -> list[str]:
@@ -80,7 +138,9 @@ def copy_installed(name: str, site: Path) -> None:
             target.write_bytes(file.read_binary())
 
 
-def run(*command: str, cwd: Path) -> str:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+def run(*command: str, cwd: Path, **variables: str) -> str:
+    done = subprocess.run(
+        command, cwd=cwd, env=os.environ | variables, capture_output=True, text=True, timeout=240, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

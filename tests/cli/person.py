@@ -109,6 +109,12 @@ class Terminal:
             chunk = self._read()
             assert chunk, f"{words!r} was never shown: {self._shown!r}"
 
+    def until_after(self, earlier: str, words: str) -> None:
+        """Read on until the words have been shown after the last of the earlier words."""
+        while words.encode() not in self._shown.rpartition(earlier.encode())[2]:
+            chunk = self._read()
+            assert chunk, f"{words!r} was not shown after {earlier!r}: {self._shown!r}"
+
     def type(self, keys: bytes) -> None:
         os.write(self._ours, keys)
 

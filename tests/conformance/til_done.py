@@ -21,6 +21,7 @@ from tildone.host.model import ChatRequest
 from tildone.host.runtime import Delivery
 from tildone.host.stream_events import StreamEvent
 from tildone.host.transcript import Transcript
+from tildone.host.ui import NoUI
 from tildone.kit.components import Component, RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, result_to_json
@@ -186,7 +187,7 @@ class RecordingHost(Host):
         record(self.world, "send_message", message=encode_custom(message), options={"triggerTurn": trigger_turn})
 
 
-class RecordingUI:
+class RecordingUI(NoUI):
     """A screen that records its output."""
 
     def __init__(self, world: TilDone, *, has_ui: bool) -> None:

@@ -14,6 +14,7 @@ from tildone.host.messages import AssistantMessage, StopReason, assistant_messag
 from tildone.host.model import ChatRequest
 from tildone.host.stream_events import AnswerDone
 from tildone.host.transcript import Transcript
+from tildone.host.ui import NoUI
 from tildone.kit.signal import AbortSignal
 from tildone.log.store import Store
 from tildone.session import Session
@@ -54,7 +55,7 @@ class ScriptedModel:
         return assistant_message([TextBlock(answer["text"])], self, reason, 0)
 
 
-class Screen:
+class Screen(NoUI):
     """A recording user interface. `types` are the texts that the editor returns; None cancels it."""
 
     has_ui = True

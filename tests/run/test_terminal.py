@@ -1,17 +1,16 @@
 """The terminal mode: the footer, questions, interruptions and leaving."""
 
 import os
-import re
 import signal
-import threading
 import time
 from dataclasses import replace
 
 import pytest
 
-from tests.cli.person import CTRL_C, Person, Terminal
+from tests.cli.person import CTRL_C, Person
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment, statuses, write_plan
+from tests.run.screens import at_terminal, screen
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")]
 
@@ -19,39 +18,6 @@ CTRL_D = b"\x04"
 ESCAPE = b"\x1b"
 COUNTING = "Auto-continuing in 3s"
 STOPS: Turn = {"text": "I stop here.", "repeat": True}
-
-
-def screen(shown: str, rows: int = 200, columns: int = 80) -> list[str]:
-    """Return the final screen of a terminal that received this output; only the used sequences are emulated."""
-    lines, row, column = [""], 0, 0
-    for part in re.findall(r"\x1b\[[0-?]*[ -/]*[@-~]|\r|\n|[^\x1b\r\n]+", shown):
-        if part == "\r":
-            column = 0
-        elif part == "\n":
-            row, column = row + 1, 0
-            lines += [""] * (row + 1 - len(lines))
-        elif part.startswith("\x1b["):
-            count, kind = int(re.sub(r"\D", "", part[2:-1]) or 1), part[-1]
-            row = max(row - count, 0) if kind == "A" else row
-            column = column + count if kind == "C" else column
-            if kind == "J":
-                lines[row:] = [lines[row][:column]]
-        else:
-            line = lines[row].ljust(column)
-            lines[row] = line[:column] + part + line[column + len(part) :]
-            column += len(part)
-    assert len(lines) <= rows
-    assert max(map(len, lines)) <= columns
-    return lines
-
-
-def at_terminal(person: Person, *argv: str, **environ: str) -> Terminal:
-    """Start a run at a terminal, with the default countdown; a program that does not end is killed."""
-    terminal = person.at_terminal("run", *argv, **{"TILDONE_COUNTDOWN": "3", **environ})
-    watchdog = threading.Timer(60, terminal.process.kill)
-    watchdog.daemon = True
-    watchdog.start()
-    return terminal
 
 
 def processes(marker: str) -> list[int]:
@@ -93,26 +59,6 @@ def test_output_is_shown_while_a_command_runs(person: Person) -> None:
 
     assert answer.code == 0
     assert "  late" in screen(answer.out)
-
-
-def test_permission_for_a_command_can_be_given_for_the_session(person: Person) -> None:
-    name = write_plan(person, "- [ ] One: `echo 1`\n- [ ] Two: `echo 2`\n- [ ] Again: `echo 2`\n- [ ] No: `echo 3`\n")
-    terminal = at_terminal(person, name, "--session", "s")
-
-    terminal.until("  echo 1")
-    terminal.type(b"y\r")
-    terminal.until("  echo 2")
-    terminal.type(b"what")
-    terminal.until("> what")
-    terminal.type(b"\r")
-    terminal.type(b"always\r")
-    terminal.until("  echo 3")
-    terminal.type(b"n\r")
-    answer = terminal.end()
-
-    assert answer.code == 1
-    assert "✗ “No” failed: Denied by the person who was asked: echo 3" in screen(answer.out)
-    assert statuses(person, "s") == "✓✓✓●"
 
 
 def test_ctrl_c_ends_a_command_and_its_processes_within_a_second(person: Person) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from tildone.host.permission_request import PermissionReply, PermissionRequest
+
 
 class UI(Protocol):
     """A screen, or a client program that displays one."""
@@ -31,6 +33,9 @@ class UI(Protocol):
 
     async def editor(self, title: str, prefill: str = "") -> str | None:
         """Ask for a text of several lines."""
+
+    async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:
+        """Ask whether a tool may do something; return None if they decline to answer."""
 
 
 class NoUI:
@@ -60,5 +65,9 @@ class NoUI:
         return None
 
     async def editor(self, title: str, prefill: str = "") -> str | None:  # noqa: ARG002  the protocol's
+        """Declined."""
+        return None
+
+    async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:  # noqa: ARG002  the protocol's
         """Declined."""
         return None

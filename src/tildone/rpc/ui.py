@@ -7,6 +7,8 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tildone.host.permission_request import PermissionReply, PermissionRequest, answer_labels
+
 Record = dict[str, Any]
 
 
@@ -50,6 +52,13 @@ class RpcUI:
     async def editor(self, title: str, prefill: str = "") -> str | None:
         """Ask for a text of several lines."""
         return (await self._ask(None, "editor", title=title, prefill=prefill)).get("value")
+
+    async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:
+        """Ask whether a tool may do something, as a choice between labels that say what each answer covers."""
+        labels = answer_labels(request)
+        chosen = await self.select("\n".join([request.question, *request.details]), list(labels))
+        answer = labels.get(chosen or "")
+        return PermissionReply(answer) if answer is not None else None
 
     def accept_answer(self, record: Record) -> None:
         """Resolve the question that an answer belongs to; an answer without a question is ignored."""

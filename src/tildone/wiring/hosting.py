@@ -65,7 +65,7 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
         TildoneError: an extension cannot be loaded.
     """
     name = settings.dialect or dialect_of_conversation(transcript) or DEFAULT_DIALECT
-    tools = builtin_tools(policy) if policy is not None else ()
+    tools = builtin_tools(policy, lambda conversation: _by_hand(settings, store, conversation).plan) if policy else ()
     host = Host(model=model, transcript=transcript, cwd=cwd, now=now, ui=ui, mode=mode, tools=tools)
     plan, steered = _extension(settings, name, store, host), _steering(settings, store)
     failures = host.load([(name, plan), ("steering", steered)])
@@ -96,4 +96,8 @@ def _author(host: Host) -> Author:
 
 def _steering(settings: Settings, store: Store) -> Extension:
     agents = open_agents(settings) if store.durable else None
-    return steering(lambda conversation: open_session(replace(settings, session=conversation), BY_HAND, store), agents)
+    return steering(lambda conversation: _by_hand(settings, store, conversation), agents)
+
+
+def _by_hand(settings: Settings, store: Store, conversation: str) -> Session:
+    return open_session(replace(settings, session=conversation), BY_HAND, store)

@@ -60,7 +60,7 @@ async def test_an_agent_can_work(folder: Path) -> None:
     how = "Start with --allow 'rm *' to allow it, or with --allow bash for every command."
     host = host_in(
         folder,
-        PermissionPolicy(allow=("cat *", "false")),
+        PermissionPolicy(allow=("cat *", "false"), allow_write=("src",)),
         [
             ("write", {"path": "src/a.py", "content": "print('one')\n"}),
             ("edit", {"path": "src/a.py", "old_text": "one", "new_text": "two"}),

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.host.tools.tool_bench import ANY_COMMAND, AnsweringUI, ToolBench
-from tildone.host.tools.permissions import PermissionAnswer, PermissionDenied, PermissionPolicy
+from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
+from tildone.host.tools.permissions import PermissionDenied, PermissionPolicy
 from tildone.host.tools.tool_failure import ToolFailure
 from tildone.kit.signal import AbortController, Aborted
 
@@ -81,7 +82,7 @@ async def test_an_invalid_path_is_an_error(bench: ToolBench, path: str, said: st
 
 
 async def test_a_policy_can_allow_files_outside(folder: Path) -> None:
-    bench = ToolBench(folder, PermissionPolicy(outside=True))
+    bench = ToolBench(folder, PermissionPolicy(outside=True, allow_write=(str(outside(folder)),)))
 
     await bench.call("edit", path=BEYOND, old_text="secret", new_text="mine")
 
@@ -102,7 +103,7 @@ async def test_links_that_stay_inside_are_followed(bench: ToolBench) -> None:
 
 async def test_a_person_is_asked_for_a_file_outside(folder: Path) -> None:
     """Reading and writing are separate permissions, and an answer may be for one call only."""
-    person = AnsweringUI(PermissionAnswer.ONCE, PermissionAnswer.SESSION, PermissionAnswer.NO)
+    person = AnsweringUI(PermissionAnswer.ONCE, PermissionAnswer.ALWAYS, PermissionAnswer.NO)
     bench = ToolBench(folder, PermissionPolicy(), person)
 
     first = await bench.call("read", path=BEYOND)
@@ -113,7 +114,7 @@ async def test_a_person_is_asked_for_a_file_outside(folder: Path) -> None:
 
     assert first.text == second.text == third.text == "secret\n"
     asked = outside(folder).resolve()
-    reading, writing = (f"{touch} {asked}, which is outside the working directory?" for touch in ("Read", "Write"))
+    reading, writing = (f"{touch} {asked}, which is outside the working directory?" for touch in ("Read", "Change"))
     assert person.questions == [reading, reading, writing]
 
 
@@ -140,22 +141,23 @@ async def test_a_line_that_cannot_be_split_names_the_flag_that_allows_it(folder:
 
 
 async def test_a_person_allows_a_command_once_or_for_the_session(folder: Path) -> None:
-    person = AnsweringUI(PermissionAnswer.ONCE, PermissionAnswer.SESSION, None)
+    person = AnsweringUI(PermissionAnswer.ONCE, PermissionAnswer.ALWAYS, None)
     bench = ToolBench(folder, PermissionPolicy(), person)
 
     for _ in range(3):
         assert (await bench.bash("echo hi")).text == "hi"
-    assert (await bench.bash("echo hi && echo hi")).text == "hi\nhi"
+    assert (await bench.bash("echo one && echo two")).text == "one\ntwo"
     bench.switch_conversation("another session", person)
-    with pytest.raises(PermissionDenied, match="--allow 'echo \\*'"):
+    with pytest.raises(PermissionDenied, match=r"^Denied by the person who was asked: echo hi$"):
         await bench.bash("echo hi")
 
     assert person.questions == ["Run this command?\necho hi"] * 3
+    assert {request.always for request in person.requests} == {"echo *"}
 
 
 async def test_a_permission_for_a_line_does_not_cover_its_parts(folder: Path) -> None:
     """A permission to remove a folder in one place does not allow it elsewhere."""
-    person = AnsweringUI(PermissionAnswer.SESSION, PermissionAnswer.NO)
+    person = AnsweringUI(PermissionAnswer.ALWAYS, PermissionAnswer.NO)
     bench = ToolBench(folder, PermissionPolicy(), person)
     line = "mkdir -p a/b && cd a && rmdir b"
 
@@ -179,7 +181,7 @@ async def test_control_characters_in_a_question_are_visible(folder: Path) -> Non
 
 async def test_an_answer_for_the_session_also_answers_the_same_question(folder: Path) -> None:
     """Concurrent calls ask one after another."""
-    person = AnsweringUI(PermissionAnswer.SESSION)
+    person = AnsweringUI(PermissionAnswer.ALWAYS)
     bench = ToolBench(folder, PermissionPolicy(), person)
 
     results = await asyncio.gather(*(bench.bash("echo hi") for _ in range(3)))
@@ -216,8 +218,8 @@ async def test_an_aborted_call_does_nothing(folder: Path) -> None:
 async def test_the_function_that_asks_can_be_replaced(folder: Path) -> None:
     """A policy may ask in its own way, or never."""
 
-    async def yes(_ctx: Any, _question: str) -> PermissionAnswer:
-        return PermissionAnswer.ONCE
+    async def yes(_ctx: Any, _request: PermissionRequest) -> PermissionReply:
+        return PermissionReply(PermissionAnswer.ONCE)
 
     assert (await ToolBench(folder, PermissionPolicy(ask=yes)).bash("echo hi")).text == "hi"
     with pytest.raises(PermissionDenied, match="Not allowed"):

@@ -3,24 +3,25 @@
 import asyncio
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.host import event_loop_timer
 from tildone.host.model import ChatRequest
+from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.host.retry import RetryPolicy
 from tildone.host.runtime import Runtime
 from tildone.host.tools import builtin_tools
-from tildone.host.tools.permissions import PermissionAnswer, PermissionPolicy
+from tildone.host.tools.permissions import PermissionPolicy, PlanOf
 from tildone.host.transcript import Transcript
 from tildone.host.ui import UI, NoUI
 from tildone.kit.definition import OnUpdate, ToolResult
 from tildone.kit.signal import AbortSignal
 from tildone.stores.pi.session_file import header
 
-ANY_COMMAND = PermissionPolicy(allow=("bash",))
+ANY_COMMAND = PermissionPolicy(allow=("bash",), allow_write=("*",))
 
 _durations = itertools.count(1)
 
@@ -30,21 +31,25 @@ class AnsweringUI(NoUI):
 
     has_ui = True
 
-    def __init__(self, *answers: PermissionAnswer | None) -> None:
+    def __init__(self, *answers: PermissionAnswer | PermissionReply | None) -> None:
         self.answers = list(answers)
-        self.questions: list[str] = []
+        self.requests: list[PermissionRequest] = []
         self.asked = asyncio.Event()
 
-    async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ARG002, ASYNC109  the protocol's
-        """Choose the next answer."""
-        assert list(options) == [answer.value for answer in PermissionAnswer]
-        self.questions.append(title)
+    @property
+    def questions(self) -> list[str]:
+        """The questions with their details."""
+        return ["\n".join([request.question, *request.details]) for request in self.requests]
+
+    async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:
+        """Give the next answer."""
+        self.requests.append(request)
         self.asked.set()
         await asyncio.sleep(0)
         if not self.answers:
             await asyncio.Event().wait()
         answer = self.answers.pop(0)
-        return answer.value if answer else None
+        return PermissionReply(answer) if isinstance(answer, PermissionAnswer) else answer
 
 
 class NoModel:
@@ -62,9 +67,15 @@ class NoModel:
 class ToolBench:
     """The built-in tools in a folder."""
 
-    def __init__(self, folder: Path, policy: PermissionPolicy = ANY_COMMAND, ui: UI | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        policy: PermissionPolicy = ANY_COMMAND,
+        ui: UI | None = None,
+        plan_of: PlanOf | None = None,
+    ) -> None:
         self.folder = folder
-        self.tools = {tool.name: tool for tool in builtin_tools(policy)}
+        self.tools = {tool.name: tool for tool in builtin_tools(policy, plan_of)}
         self.switch_conversation("session", ui)
 
     def switch_conversation(self, session: str, ui: UI | None = None) -> None:

@@ -25,8 +25,10 @@ VERBS: VerbTable = Registry(
             description=(
                 "TASK is the prompt for a model; - reads it from standard input; without it, you are asked for it. "
                 "PLAN.md is a checklist. Without a model, tildone itself carries out a plan whose tasks end in a "
-                "command in backticks. At a terminal you are asked to confirm each command; elsewhere only commands "
-                "that --allow matches run."
+                "command in backticks. At a terminal you are asked to confirm each command and each change of a file, "
+                "which is shown as a diff; elsewhere only commands that --allow matches run, and only files that "
+                "--allow-write matches are changed. '*' is every command, or every file in the working folder except "
+                "in .git."
             ),
             options=(
                 Option("model", "SPEC", "provider:name, or shell; default: $TILDONE_MODEL."),
@@ -39,6 +41,7 @@ VERBS: VerbTable = Registry(
                 Option("no-session", "", "Do not save the conversation."),
                 Option("max-nudges", "N", "Limit of consecutive nudges without progress (default: 20)."),
                 Option("allow", "PATTERN", "Run matching commands without asking ('git *', '*'); repeatable."),
+                Option("allow-write", "PATTERN", "Change matching files without asking ('src/*', '*'); repeatable."),
                 Option("outside", "", "Allow reading and writing files outside the working folder."),
                 Option("no-builtin-tools", "", "Disable the tools read, write, edit and bash."),
             ),

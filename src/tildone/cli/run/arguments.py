@@ -54,6 +54,7 @@ class RunArguments:
     latest: bool = False
     stored: bool = True
     allow: tuple[str, ...] = ()
+    allow_write: tuple[str, ...] = ()
     outside: bool = False
     tools: bool = True
 
@@ -91,6 +92,7 @@ def parse_arguments(parsed: ParsedArgs) -> RunArguments:
         latest=parsed.has("continue"),
         stored=not parsed.has("no-session"),
         allow=parsed.values("allow"),
+        allow_write=parsed.values("allow-write"),
         outside=parsed.has("outside"),
         tools=not parsed.has("no-builtin-tools"),
     )

@@ -78,7 +78,7 @@ class RunSetup:
             model=self._model,
             mode=arguments.mode,
             ui=ui,
-            policy=PermissionPolicy(arguments.allow, outside=arguments.outside) if arguments.tools else None,
+            policy=_policy(arguments) if arguments.tools else None,
         )
 
     def outcome(self, host: Host) -> RunOutcome:
@@ -142,6 +142,10 @@ class RunSetup:
         if same:
             return self.conversations.load(os.path.join(folder, max(same)))
         return open_conversations(self._arguments.settings, self._arguments.cwd, new_id=partial(str, name)).new()
+
+
+def _policy(arguments: RunArguments) -> PermissionPolicy:
+    return PermissionPolicy(arguments.allow, outside=arguments.outside, allow_write=arguments.allow_write)
 
 
 def _model(arguments: RunArguments) -> Model:

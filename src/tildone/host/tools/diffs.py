@@ -1,14 +1,18 @@
-"""Applies replacements to a text, and builds a unified diff from them without comparing the texts."""
+"""Applies replacements to a text, and builds unified diffs, from replacements or by comparing two texts."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from itertools import accumulate
 
 from tildone.value import value
 
 CONTEXT_LINES = 3
+
+MAX_COMPARED_LINES = 2000
+"""How many lines are compared with each other: comparing takes quadratic time. Beyond, all of them count as changed."""
 
 
 @value
@@ -58,6 +62,19 @@ def hunks(text: str, replacements: Sequence[Replacement]) -> list[Hunk]:
         group.append(change)
         last = bisect_right(ends, max(change.end - 1, change.start))
     return [_trimmed(hunk) for hunk in [*finished, _hunk(text, ends, group)]]
+
+
+def changed_lines(old: str, new: str) -> list[Hunk]:
+    """Return the changes between two texts by whole lines."""
+    whole = _trimmed(Hunk(0, tuple(split_lines(old)), tuple(split_lines(new))))
+    if max(len(whole.old), len(whole.new)) > MAX_COMPARED_LINES:
+        return [whole]
+    opcodes = SequenceMatcher(None, whole.old, whole.new, autojunk=False).get_opcodes()
+    return [
+        Hunk(whole.at + start, whole.old[start:end], whole.new[new_start:new_end])
+        for tag, start, end, new_start, new_end in opcodes
+        if tag != "equal"
+    ]
 
 
 def unified_diff(text: str, changes: Sequence[Hunk], name: str) -> str:

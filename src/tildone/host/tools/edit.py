@@ -10,9 +10,11 @@ from itertools import islice
 from typing import NotRequired, TypedDict
 
 from tildone.host.extension_context import ExtensionContext
-from tildone.host.tools.diffs import Replacement, apply_replacements, hunks, unified_diff
-from tildone.host.tools.files import FileLocks, encoding_of, is_binary, read_file, replace_file
-from tildone.host.tools.permissions import PermissionGuard, display_path
+from tildone.host.tools.diffs import Hunk, Replacement, apply_replacements, hunks, unified_diff
+from tildone.host.tools.file_change import FileChange
+from tildone.host.tools.files import FileLocks, encoding_of, is_binary, read_file
+from tildone.host.tools.paths import display_path
+from tildone.host.tools.permissions import PermissionGuard
 from tildone.host.tools.result_view import argument, diff_view
 from tildone.host.tools.tool_failure import ToolFailure
 from tildone.host.tools.write import utf8
@@ -65,13 +67,11 @@ def edit_tool(guard: PermissionGuard, locks: FileLocks) -> ToolDefinition:
             raise ToolFailure("old_text is empty; to make a file or to replace all of one, use write")
         utf8(params["new_text"], "new_text")
         real = await guard.file(params["path"], "write", ctx, signal)
-        shown, lock = display_path(real, ctx.cwd), locks.of(real)
-
-        def change() -> ToolResult:
-            with lock:
-                return _edited(real, shown, params)
-
-        return await asyncio.to_thread(change)
+        async with locks.of(real):
+            change, result = await asyncio.to_thread(_prepared, real, display_path(real, ctx.cwd), params)
+            await guard.change(change, ctx, signal)
+            await asyncio.to_thread(change.write)
+        return result
 
     return ToolDefinition(
         name="edit",
@@ -105,7 +105,8 @@ def render_result(result: ToolResult, options: RenderOptions) -> Component | Non
     return diff_view(Text(result.details["summary"]), result.details["diff"], options)
 
 
-def _edited(real: str, shown: str, params: EditParams) -> ToolResult:
+def _prepared(real: str, shown: str, params: EditParams) -> tuple[FileChange, ToolResult]:
+    """Return the change, and the result to be returned once it is written."""
     if not os.path.lexists(real):
         raise ToolFailure(f"{shown} does not exist; to make a file, use write")
     data = read_file(real, shown)
@@ -120,8 +121,9 @@ def _edited(real: str, shown: str, params: EditParams) -> ToolResult:
     after = apply_replacements(text, changes)
     if after == text:
         raise ToolFailure("old_text and new_text are the same")
-    replace_file(real, encoding.encode(after), shown)
-    return _result(text, changes, shown)
+    found = hunks(text, changes)
+    change = FileChange(real, shown, data, encoding.encode(after), lambda: (_showable(text), found))
+    return change, _result(text, changes, found, shown)
 
 
 def _replacements(text: str, shown: str, params: EditParams) -> list[Replacement]:
@@ -170,8 +172,7 @@ def _hint(text: str, old: str) -> str:
     return f"Most like it is line {number + 1}: {clip_text(text.split(chr(10))[number].rstrip(), _MAX_LINE_CHARACTERS)}"
 
 
-def _result(text: str, changes: list[Replacement], shown: str) -> ToolResult:
-    found = hunks(text, changes)
+def _result(text: str, changes: list[Replacement], found: list[Hunk], shown: str) -> ToolResult:
     added, removed = sum(len(hunk.new) for hunk in found), sum(len(hunk.old) for hunk in found)
     places = format_count(len(changes), "place")
     summary = f"{places}, +{added} -{removed}"

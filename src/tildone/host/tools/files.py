@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import os
 import stat
-from threading import Lock
 from weakref import WeakValueDictionary
 
 from tildone.files import atomic
@@ -108,21 +108,8 @@ class FileLocks:
     """One lock per path, which exists as long as it is in use."""
 
     def __init__(self) -> None:
-        self._locks: WeakValueDictionary[str, FileLock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    def of(self, path: str) -> FileLock:
+    def of(self, path: str) -> asyncio.Lock:
         """Return the lock of this path."""
-        return self._locks.setdefault(path, FileLock())
-
-
-class FileLock:
-    """A lock that can be referenced weakly, which `threading.Lock` cannot."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        return self._locks.setdefault(path, asyncio.Lock())

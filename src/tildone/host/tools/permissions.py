@@ -1,9 +1,9 @@
-"""Permissions of the built-in tools: files below the working directory, and allowed commands.
+"""Permissions of the built-in tools: files below the working directory, changes of files, and allowed commands.
 
 Paths are resolved with all symbolic links before they are checked, so a link cannot lead out of the working directory.
-A command line is split into simple commands (`shell_syntax`), and every one of them must be allowed. For anything else
-the person is asked; without a UI it is refused. This protects against mistakes of a model. It is not a sandbox: an
-allowed command runs with the person's own rights.
+A command line is split into simple commands (`shell_syntax`), and every one of them must be allowed. A file is changed
+only if a pattern allows it. For anything else the person is asked; without a UI it is refused. This protects against
+mistakes of a model. It is not a sandbox: an allowed command runs with the person's own rights.
 """
 
 from __future__ import annotations
@@ -13,10 +13,21 @@ import os
 import shlex
 import tempfile
 from collections.abc import Awaitable, Callable, Coroutine
-from enum import Enum
 from typing import Any, BinaryIO, Literal, TypeVar
 
+from tildone.core.plan import Plan
 from tildone.host.extension_context import ExtensionContext
+from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
+from tildone.host.tools.coverage import THIS_COMMAND, covering_patterns, pattern_for, plan_commands
+from tildone.host.tools.file_change import FileChange, show_change
+from tildone.host.tools.paths import (
+    EVERY_FILE,
+    decodable_name,
+    is_below,
+    is_in_git,
+    matches_path,
+    resolve_path,
+)
 from tildone.host.tools.shell_syntax import WINDOWS, not_allowed, simple_commands
 from tildone.host.tools.tool_failure import ToolFailure
 from tildone.kit.signal import AbortSignal
@@ -25,50 +36,60 @@ from tildone.views.sanitize import printable, printable_lines
 
 T = TypeVar("T")
 Access = Literal["read", "write"]
-
-
-class PermissionAnswer(Enum):
-    """The answers to a permission question."""
-
-    ONCE = "Allow once"
-    SESSION = "Allow for this session"
-    NO = "Deny"
-
-
-Ask = Callable[[ExtensionContext, str], Awaitable[PermissionAnswer | None]]
+Ask = Callable[[ExtensionContext, PermissionRequest], Awaitable[PermissionReply | None]]
+PlanOf = Callable[[str], Plan]
+"""Returns the plan of a conversation, given its id."""
 
 
 class PermissionDenied(ToolFailure):
     """The policy or the person did not allow the call; the message tells how to allow it."""
 
 
-async def ask_person(ctx: ExtensionContext, question: str) -> PermissionAnswer | None:
+async def ask_person(ctx: ExtensionContext, request: PermissionRequest) -> PermissionReply | None:
     """Ask the person, and return None if there is no UI. Declining the question counts as no."""
     if not ctx.has_ui:
         return None
-    chosen = await ctx.ui.select(question, [answer.value for answer in PermissionAnswer])
-    return next((answer for answer in PermissionAnswer if answer.value == chosen), PermissionAnswer.NO)
+    return await ctx.ui.ask_permission(request) or PermissionReply(PermissionAnswer.NO)
 
 
 @value
 class PermissionPolicy:
     """What is allowed without asking, and how to ask for the rest; if `ask` is None, the rest is refused.
 
-    `allow` contains patterns for commands, like `git *`; `*` and `bash` allow all commands. `outside` allows files
-    outside the working directory.
+    `allow` contains patterns for commands, like `git *`; `*` and `bash` allow all commands. `allow_write` contains
+    patterns for the files that may be changed, like `src/*`. `outside` allows files outside the working directory.
     """
 
     allow: tuple[str, ...] = ()
     outside: bool = False
     ask: Ask | None = ask_person
+    allow_write: tuple[str, ...] = ()
+
+
+@value
+class _Refusal:
+    """What was refused, and how to allow it."""
+
+    what: str
+    remedy: str
+
+
+class _Grants:
+    """What the person has allowed in one conversation: patterns for commands and files, and single actions."""
+
+    def __init__(self) -> None:
+        self.commands: tuple[str, ...] = ()
+        self.files: tuple[str, ...] = ()
+        self.actions: set[str] = set()
 
 
 class PermissionGuard:
     """A policy, and what the person has allowed so far in each conversation."""
 
-    def __init__(self, policy: PermissionPolicy) -> None:
+    def __init__(self, policy: PermissionPolicy, plan_of: PlanOf | None = None) -> None:
         self.policy = policy
-        self._granted: dict[str, set[str]] = {}
+        self._plan_of = plan_of
+        self._grants: dict[str, _Grants] = {}
         self._asking = asyncio.Lock()
         self._output_files: set[str] = set()
 
@@ -81,13 +102,56 @@ class PermissionGuard:
             Aborted: the signal was set before the person answered.
         """
         real = resolve_path(path, ctx.cwd)
-        is_own_output = access == "read" and real in self._output_files
-        if self.policy.outside or is_own_output or is_below(real, ctx.cwd):
-            return real
-        question = f"{access.capitalize()} {printable(real)}, which is outside the working directory?"
-        refusal = f"{_with_target(path, real)} is outside the working directory\nStart with --outside to allow it."
-        await self._require_permission(f"{access} {real}", question, refusal, ctx, signal)
+        action = f"{access} {real}"
+
+        def is_allowed() -> bool:
+            is_own_output = access == "read" and real in self._output_files
+            allowed = self.policy.outside or is_own_output or is_below(real, ctx.cwd)
+            return allowed or action in self._granted(ctx).actions
+
+        verb = "Read" if access == "read" else "Change"
+        request = PermissionRequest(
+            f"{verb} {printable(real)}, which is outside the working directory?", always="exactly this file"
+        )
+        refusal = _Refusal(
+            f"{_with_target(path, real)} is outside the working directory", "Start with --outside to allow it."
+        )
+        await self._require(is_allowed, request, refusal, ctx, signal, lambda grants: grants.actions.add(action))
         return real
+
+    async def change(self, change: FileChange, ctx: ExtensionContext, signal: AbortSignal | None) -> None:
+        """Check that the file may be changed; the person is shown the diff.
+
+        Raises:
+            PermissionDenied: the change is not allowed.
+            Aborted: the signal was set before the person answered.
+        """
+        ordinary = is_below(change.path, ctx.cwd) and not is_in_git(change.path, ctx.cwd)
+
+        def is_allowed() -> bool:
+            granted = self._granted(ctx)
+            patterns = (*self.policy.allow_write, *granted.files)
+            matched = any(matches_path(change.path, ctx.cwd, pattern) for pattern in patterns)
+            return matched or f"change {change.path}" in granted.actions
+
+        def grant(grants: _Grants) -> None:
+            if ordinary:
+                grants.files = (*grants.files, EVERY_FILE)
+            else:
+                grants.actions.add(f"change {change.path}")
+
+        if is_allowed():
+            return
+        shown = await asyncio.to_thread(show_change, change)
+        verb = "Create" if change.is_new else "Change"
+        counts = f"  +{shown.added} −{shown.removed}" if shown.added or shown.removed else ""
+        request = PermissionRequest(
+            f"{verb} {printable(change.shown)}?{counts}",
+            tuple(printable(line.removesuffix("\r").replace("\t", "    ")) for line in shown.lines),
+            always="every file in this folder and below" if ordinary else "exactly this file",
+            is_diff=True,
+        )
+        await self._require(is_allowed, request, _write_refusal(change, ordinary=ordinary), ctx, signal, grant)
 
     async def command(self, line: str, ctx: ExtensionContext, signal: AbortSignal | None) -> None:
         """Check that the command may run.
@@ -96,12 +160,31 @@ class PermissionGuard:
             PermissionDenied: a part of it is not allowed.
             Aborted: the signal was set before the person answered.
         """
-        granted = self._granted.get(ctx.conversation.id, ())
-        parts = not_allowed(line, self.policy.allow, windows=WINDOWS)
-        missing = tuple(part for part in parts if f"run {part}" not in granted)
-        if missing:
-            question = "\n".join(["Run this command?", *printable_lines(line)])
-            await self._require_permission(f"run {line}", question, _how_to_allow(line, missing), ctx, signal)
+
+        def missing() -> tuple[str, ...]:
+            granted = self._granted(ctx)
+            if f"run {line}" in granted.actions:
+                return ()
+            return not_allowed(line, (*self.policy.allow, *granted.commands), windows=WINDOWS)
+
+        parts = missing()
+        if not parts:
+            return
+        patterns = covering_patterns(line, parts)
+        planned = plan_commands(self._plan_of(ctx.conversation.id)) if self._plan_of is not None else ()
+
+        def grant(grants: _Grants) -> None:
+            grants.commands = (*grants.commands, *patterns)
+            if not patterns:
+                grants.actions.add(f"run {line}")
+
+        request = PermissionRequest(
+            "Run this command?",
+            tuple(printable_lines(line)),
+            always=", ".join(map(printable, patterns)) or THIS_COMMAND,
+            plan=planned if line in planned and len(planned) > 1 else (),
+        )
+        await self._require(lambda: not missing(), request, _command_refusal(line, parts), ctx, signal, grant)
 
     def create_output_file(self) -> tuple[BinaryIO, str]:
         """Create a temporary file for output, and return it and its path. The tools may read it."""
@@ -110,58 +193,44 @@ class PermissionGuard:
         self._output_files.add(real)
         return os.fdopen(descriptor, "wb"), real
 
-    async def _require_permission(
-        self, what: str, question: str, refusal: str, ctx: ExtensionContext, signal: AbortSignal | None
+    async def _require(
+        self,
+        is_allowed: Callable[[], bool],
+        request: PermissionRequest,
+        refusal: _Refusal,
+        ctx: ExtensionContext,
+        signal: AbortSignal | None,
+        grant: Callable[[_Grants], object],
     ) -> None:
-        answer = await unless_aborted(self._answer(what, question, ctx), signal)
-        if answer is None:
-            raise PermissionDenied(f"Not allowed: {refusal}")
-        if answer is PermissionAnswer.NO:
-            raise PermissionDenied(f"Denied by the person who was asked: {refusal}")
+        if is_allowed():
+            return
+        reply = await unless_aborted(self._reply(is_allowed, request, ctx, grant), signal)
+        if reply is None:
+            raise PermissionDenied(f"Not allowed: {refusal.what}\n{refusal.remedy}")
+        if reply.answer is PermissionAnswer.NO:
+            reason = f"\nTheir reason: {reply.reason}" if reply.reason else ""
+            raise PermissionDenied(f"Denied by the person who was asked: {refusal.what}{reason}")
 
-    async def _answer(self, what: str, question: str, ctx: ExtensionContext) -> PermissionAnswer | None:
-        """Ask the person, one question at a time: an answer for the whole conversation may settle the next question."""
+    async def _reply(
+        self,
+        is_allowed: Callable[[], bool],
+        request: PermissionRequest,
+        ctx: ExtensionContext,
+        grant: Callable[[_Grants], object],
+    ) -> PermissionReply | None:
+        """Ask the person, one question at a time: the answer to one may settle the next."""
         async with self._asking:
-            granted = self._granted.setdefault(ctx.conversation.id, set())
-            if what in granted:
-                return PermissionAnswer.SESSION
-            if self.policy.ask is None:
-                return None
-            answer = await self.policy.ask(ctx, question)
-            if answer is PermissionAnswer.SESSION:
-                granted.add(what)
-            return answer
+            if is_allowed():
+                return PermissionReply(PermissionAnswer.ONCE)
+            reply = None if self.policy.ask is None else await self.policy.ask(ctx, request)
+            if reply is not None and reply.answer is PermissionAnswer.ALWAYS:
+                grant(self._granted(ctx))
+            if reply is not None and reply.answer is PermissionAnswer.PLAN:
+                self._granted(ctx).actions |= {f"run {command}" for command in request.plan}
+            return reply
 
-
-def resolve_path(path: str, cwd: str) -> str:
-    """Return the absolute path, relative to the working directory, with all symbolic links resolved.
-
-    Raises:
-        ToolFailure: it is not a valid path.
-    """
-    if not path.strip():
-        raise ToolFailure("The path is empty")
-    try:
-        return os.path.realpath(os.path.join(cwd, os.path.expanduser(path)))
-    except (OSError, ValueError) as error:
-        raise ToolFailure(f"{path!r} is no path: {error}") from error
-
-
-def is_below(real: str, folder: str) -> bool:
-    """Return whether a resolved path is the folder itself or inside it."""
-    root = os.path.normcase(os.path.realpath(folder))
-    return os.path.join(os.path.normcase(real), "").startswith(os.path.join(root, ""))
-
-
-def display_path(real: str, cwd: str) -> str:
-    """Return a resolved path as it is shown to a model: relative if it is in the working directory."""
-    shown = os.path.relpath(real, os.path.realpath(cwd)) if is_below(real, cwd) else real
-    return decodable_name(shown)
-
-
-def decodable_name(name: str) -> str:
-    """Return a file name as valid text, with undecodable bytes replaced."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    def _granted(self, ctx: ExtensionContext) -> _Grants:
+        return self._grants.setdefault(ctx.conversation.id, _Grants())
 
 
 def _with_target(path: str, real: str) -> str:
@@ -169,17 +238,20 @@ def _with_target(path: str, real: str) -> str:
     return path if os.path.normpath(path) == real else f"{path}, which leads to {decodable_name(real)},"
 
 
-def _how_to_allow(line: str, missing: tuple[str, ...]) -> str:
+def _write_refusal(change: FileChange, *, ordinary: bool) -> _Refusal:
+    every = f", or with --allow-write '{EVERY_FILE}' for every file in the working directory" if ordinary else ""
+    remedy = f"Start with --allow-write {shlex.quote(change.shown)} to allow it{every}."
+    return _Refusal(f"changing {change.shown}", remedy)
+
+
+def _command_refusal(line: str, missing: tuple[str, ...]) -> _Refusal:
     if simple_commands(line, windows=WINDOWS) is None:
-        return f"{line}\nIt is not made of simple commands alone, so only --allow bash, for every command, allows it."
-    flags = dict.fromkeys(f"--allow {shlex.quote(_pattern(part))}" for part in missing)
-    return f"{'; '.join(missing)}\nStart with {' '.join(flags)} to allow it, or with --allow bash for every command."
-
-
-def _pattern(part: str) -> str:
-    """Return a pattern for commands like this one; a redirection matches only itself."""
-    first, _, rest = part.partition(" ")
-    return part if first in "<>" or not rest else f"{first} *"
+        remedy = "It is not made of simple commands alone, so only --allow bash, for every command, allows it."
+        return _Refusal(line, remedy)
+    flags = dict.fromkeys(f"--allow {shlex.quote(pattern_for(part))}" for part in missing)
+    return _Refusal(
+        "; ".join(missing), f"Start with {' '.join(flags)} to allow it, or with --allow bash for every command."
+    )
 
 
 async def unless_aborted(work: Coroutine[Any, Any, T], signal: AbortSignal | None) -> T:

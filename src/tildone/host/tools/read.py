@@ -11,7 +11,8 @@ from typing import NotRequired, TypedDict
 
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.tools.files import encoding_of, is_binary, read_file
-from tildone.host.tools.permissions import PermissionGuard, decodable_name, display_path
+from tildone.host.tools.paths import decodable_name, display_path
+from tildone.host.tools.permissions import PermissionGuard
 from tildone.host.tools.result_view import argument, result_view
 from tildone.host.tools.similar_paths import similar_paths
 from tildone.host.tools.tool_failure import ToolFailure, os_failure

@@ -31,8 +31,13 @@ def result_view(
 def diff_view(summary: Text, diff: str, options: RenderOptions) -> Component:
     """Return the summary, and a coloured unified diff or the beginning of it."""
     kept, hidden = _preview(diff.rstrip("\n").split("\n"), options, last=False)
-    spans = [span for line in kept for span in (LINE_BREAK, Span(line.rstrip("\r"), _DIFF.get(line[:1], Role.DIM)))]
+    spans = [span for line in kept for span in (LINE_BREAK, Span(line.rstrip("\r"), diff_role(line)))]
     return _view(summary, Text(tuple(spans[1:])) if diff else None, hidden, options, ())
+
+
+def diff_role(line: str) -> Role:
+    """Return the role of a line of a unified diff."""
+    return _DIFF.get(line[:1], Role.DIM)
 
 
 def _preview(lines: list[str], options: RenderOptions, *, last: bool) -> tuple[list[str], int]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import TypedDict
 
 from tildone.host.extension_context import ExtensionContext
-from tildone.host.tools.files import FileLocks, replace_file
-from tildone.host.tools.permissions import PermissionGuard, display_path
+from tildone.host.tools.file_change import whole_file
+from tildone.host.tools.files import FileLocks
+from tildone.host.tools.paths import display_path
+from tildone.host.tools.permissions import PermissionGuard
 from tildone.host.tools.result_view import argument
 from tildone.host.tools.tool_failure import ToolFailure
 from tildone.kit.components import Component, Item, RenderOptions, Text, ToolCallHeader
@@ -50,19 +51,16 @@ def write_tool(guard: PermissionGuard, locks: FileLocks) -> ToolDefinition:
     ) -> ToolResult:
         data = utf8(params["content"], "content")
         real = await guard.file(params["path"], "write", ctx, signal)
-        shown, lock = display_path(real, ctx.cwd), locks.of(real)
-
-        def put() -> bool:
-            with lock:
-                existed = os.path.lexists(real)
-                replace_file(real, data, shown)
-                return existed
-
-        existed = await asyncio.to_thread(put)
+        shown = display_path(real, ctx.cwd)
+        async with locks.of(real):
+            change = await asyncio.to_thread(whole_file, real, shown, data)
+            await guard.change(change, ctx, signal)
+            await asyncio.to_thread(change.write)
         lines = keep_head(params["content"]).total_lines
         summary = f"{format_count(lines, 'line')}, {format_size(len(data))}"
-        details = {"summary": f"{'Replaced' if existed else 'Created'}: {summary}", "lines": lines, "bytes": len(data)}
-        return text_result(f"{'Replaced' if existed else 'Created'} {shown}: {summary}", details)
+        done = "Created" if change.is_new else "Replaced"
+        details = {"summary": f"{done}: {summary}", "lines": lines, "bytes": len(data)}
+        return text_result(f"{done} {shown}: {summary}", details)
 
     return ToolDefinition(
         name="write",

@@ -24,29 +24,30 @@ MIN_SECONDS_SHOWN = 1.0
 def footer(renderer: EventRenderer, ui: TerminalUI, line: LineEditor, *, typing: bool, columns: int) -> Footer:
     """Return the rows, top to bottom. With `typing`, the input line is shown even if it is empty."""
     rows: list[Line] = [*renderer.unfinished]
-    for call in renderer.running.values():
-        rows += _running_call(call, columns, waiting=ui.question is not None)
+    # A call that waits for an answer is in the question.
+    for call in renderer.running.values() if ui.question is None else ():
+        rows += _running_call(call, columns)
     rows += [[Span(clip_text(f"❯ {printable(text)} (waits)", columns), Role.DIM)] for text in renderer.queued]
     for lines in ui.widgets.values():
         rows += [[Span(clip_text(printable(text), columns), Role.MUTED)] for text in lines]
     rows += _status(ui, columns)
-    typed = line
-    if ui.question is not None:
-        rows += ui.question.lines(columns)
-        typed = ui.question.line
-    elif not typing and not line.text:
+    question = ui.question
+    if question is not None:
+        rows += question.lines(columns)
+    typed = question.line if question is not None and question.line is not None else line
+    if typed is line and not line.text and (question is not None or not typing):
         return Footer(tuple(rows))
     text, cursor = typed.visible(columns)
     return Footer((*rows, [Span(text)]), cursor)
 
 
-def _running_call(call: RunningCall, columns: int, *, waiting: bool) -> Iterator[Line]:
+def _running_call(call: RunningCall, columns: int) -> Iterator[Line]:
     yield from call.header
     for text in call.output.rstrip("\n").split("\n")[-OUTPUT_LINES:]:
         if text:
             yield [Span("  "), Span(clip_text(printable(text), max(columns - 2, 1)), Role.DIM)]
     took = time.monotonic() - call.started
-    if took >= MIN_SECONDS_SHOWN and not waiting:
+    if took >= MIN_SECONDS_SHOWN:
         yield [Span(clip_text(f"  … {int(took)} s", columns), Role.DIM)]
 
 

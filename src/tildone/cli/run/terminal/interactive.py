@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import re
 import signal
@@ -17,6 +18,7 @@ from tildone.cli.run.terminal.footer import footer
 from tildone.cli.run.terminal.keys import Decoder, Key
 from tildone.cli.run.terminal.line_editor import LineEditor
 from tildone.cli.run.terminal.live_area import Footer, LiveArea
+from tildone.cli.run.terminal.prompts import PermissionQuestion, Question
 from tildone.cli.run.terminal.tty import Tty
 from tildone.cli.run.terminal.ui import TerminalUI
 from tildone.host.runtime import Delivery
@@ -27,6 +29,16 @@ REDRAW_DELAY_SECONDS = 0.04
 """How long changes are collected before they are drawn."""
 
 TICK_SECONDS = 1.0
+
+ARMING_SECONDS = 0.3
+"""How long a question is shown before its keys count."""
+
+QUIET_SECONDS = 1.0
+"""How long the person must not have typed before the keys of a question count."""
+
+ROWS_BESIDE_QUESTION = 3
+"""Rows of the footer that stay visible below and above a question."""
+
 COMMAND = re.compile(r"/(?P<name>[a-z]\w*)\b.*", re.DOTALL)
 OWN_COMMANDS = (("/help", "show this"), ("/quit", "leave; ctrl+d does, too"))
 
@@ -39,7 +51,7 @@ class InteractiveRun:
         self._tty = Tty()
         self._line = LineEditor()
         self._decoder = Decoder()
-        self._ui = TerminalUI(self._show, self._schedule_draw, self._edit_text)
+        self._ui = TerminalUI(self._show, self._schedule_draw, self._edit_text, self._question_opened)
         self.host = setup.open(self._ui)
         self._screen = LiveArea(sys.stdout, self._footer, self._schedule_draw)
         self._renderer = EventRenderer(self.host, self._screen)
@@ -48,6 +60,7 @@ class InteractiveRun:
         self._leaving: asyncio.Future[int] = self._loop.create_future()
         self._message_sent = asyncio.Event()
         self._drawing: asyncio.TimerHandle | None = None
+        self._last_key = self._last_answer = -math.inf
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def run(self) -> RunOutcome:
@@ -55,7 +68,7 @@ class InteractiveRun:
         self.host.listen(self._renderer.render)
         with self._tty.cbreak():
             self._loop.add_reader(self._tty.fd, self._read)
-            self._loop.add_signal_handler(signal.SIGWINCH, self._screen.draw)
+            self._loop.add_signal_handler(signal.SIGWINCH, self._resized)
             self._loop.add_signal_handler(signal.SIGCONT, self._continued)
             ticking = asyncio.ensure_future(self._tick())
             try:
@@ -108,19 +121,57 @@ class InteractiveRun:
 
     def _press(self, key: Key) -> None:
         question = self._ui.question
-        if question is not None:
-            question.press(key)
-            if question.answer.done():
-                self._renderer.restart_timers()
+        if question is not None and (question.armed or key.name in {"tab", "escape"}):
+            self._answer(question, key)
+        elif self._loop.time() - self._last_answer < ARMING_SECONDS:
+            return  # a key that was pressed twice answers one question, and is not the beginning of a message
         elif key.name == "ctrl+d" and not self._line.text:
             self._leave(0)
         elif key.name == "escape" and self.host.is_running:
             self.host.request_abort("the person asked for it")
         else:
+            self._last_key = self._loop.time()
             self._take_over()
             typed = self._line.press(key)
             if typed is not None and typed.strip():
                 self._spawn(self._deliver(typed.strip()))
+
+    def _answer(self, question: Question[Any], key: Key) -> None:
+        """Give a key to a question. Tab arms it; Escape declines it, and stops the turn if a tool asks."""
+        if not question.armed:
+            question.armed = True
+        if key.name == "escape" and question.stops_turn and question.line is None:
+            self._abort()
+        elif key.name != "tab":
+            question.press(key)
+        if question.answer.done():
+            self._last_answer = self._loop.time()
+            self._renderer.restart_timers()
+
+    def _question_opened(self) -> None:
+        self._fit_question()
+        self._loop.call_later(ARMING_SECONDS, self._arm)
+
+    def _arm(self) -> None:
+        """Arm the open question, unless the person is typing: then try again later."""
+        question = self._ui.question
+        if question is None or question.armed:
+            return
+        if self._line.text or self._loop.time() - self._last_key < QUIET_SECONDS:
+            self._loop.call_later(ARMING_SECONDS, self._arm)
+            return
+        question.armed = True
+        self._schedule_draw()
+
+    def _fit_question(self) -> None:
+        """Make sure that the open question is shown completely."""
+        if isinstance(self._ui.question, PermissionQuestion):
+            columns, rows = self._screen.size
+            self._ui.question.spill(columns, rows - ROWS_BESIDE_QUESTION)
+
+    def _resized(self) -> None:
+        self._fit_question()
+        self._screen.draw()
 
     def _take_over(self) -> None:
         """Cancel a countdown, because the person is typing."""

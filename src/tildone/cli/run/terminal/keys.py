@@ -40,6 +40,7 @@ _CONTROLS = {
     "\x0b": "ctrl+k",
     "\x15": "ctrl+u",
     "\x17": "ctrl+w",
+    "\t": "tab",
     "\x1b": "escape",
 }
 # A paste, an escape sequence, a control character, or a run of text.
@@ -59,6 +60,7 @@ class Key:
 
     name: str
     text: str = ""
+    pasted: bool = False
 
 
 class Decoder:
@@ -81,7 +83,7 @@ class Decoder:
 def _key(part: re.Match[str]) -> Key | None:
     match part.lastgroup:
         case "paste":
-            return Key("", part["paste"].replace("\r\n", "\n").replace("\r", "\n"))
+            return Key("", part["paste"].replace("\r\n", "\n").replace("\r", "\n"), pasted=True)
         case "sequence":
             name = _SEQUENCES.get(part["sequence"])
         case "control":

@@ -1,75 +1,215 @@
-"""Questions to the person during a run, answered with text or with a letter.
+"""Questions to the person during a run.
 
-A letter counts only after Enter: a question that appears while the person is typing is not answered by accident.
+Most are answered with a single key, without Enter. A question may appear while the person is typing, so its keys count
+only once it is *armed*: a moment after it was shown, while the person types nothing. Until then keys go to the input
+line. Enter and pasted text never answer.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from string import ascii_lowercase, digits
+from typing import Generic, TypeVar
 
 from tildone.cli.run.terminal.keys import Key
 from tildone.cli.run.terminal.line_editor import LineEditor
-from tildone.host.tools.permissions import PermissionAnswer
-from tildone.kit.components import Text
+from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
+from tildone.host.tools.result_view import diff_role
+from tildone.kit.components import Component, Text
 from tildone.kit.components.drawing import Line, draw
-from tildone.kit.theme import Role, Span
+from tildone.kit.formatting import format_count
+from tildone.kit.theme import LINE_BREAK, Role, Span
+from tildone.value import value
 from tildone.views.sanitize import printable
 
-PERMISSION_LETTERS = {
-    PermissionAnswer.ONCE.value: "y",
-    PermissionAnswer.SESSION.value: "a",
-    PermissionAnswer.NO.value: "n",
-}
-"""The letters for permissions: yes, always, no."""
+T = TypeVar("T")
+Show = Callable[[Component], None]
 
-SYNONYMS = {"yes": "y", "always": "a", "no": "n"}
-YES, NO = "Yes", "No"
+UNARMED = "Tab answers; what you type now goes into the line below"
+NO_REASON = "Why not? The model reads it. Enter alone says no without a reason"
+EXPLAINED = """\
+y  allows this one call. The next one is asked for again.
+a  allows everything that is named behind it, until this conversation ends.
+{plan}n  refuses this call; the model is told, and goes on.
+r  refuses it, and tells the model your reason.
+Esc and Ctrl-C refuse it and stop the model. Enter does nothing."""
+PLAN_EXPLAINED = (
+    "p  lists the commands in the open tasks of the plan, and allows exactly those if you press it again.\n"
+)
+
+_NUMBERED_KEYS = digits[1:] + ascii_lowercase
 
 
-class Question:
-    """One question. `answer` is the person's answer, or None if they declined."""
+@value
+class Choice(Generic[T]):
+    """An answer that a key gives, and its words."""
 
-    def __init__(self, title: str, choices: Mapping[str, str] | None = None) -> None:
-        self.answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        self.line = LineEditor()
+    label: str
+    answer: T
+
+
+class Question(Generic[T]):
+    """One question. `answer` is the person's answer, or None if they declined. `line` is where they type a text."""
+
+    def __init__(self, title: str) -> None:
+        self.answer: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
+        self.line: LineEditor | None = None
+        self.armed = False
+        self.stops_turn = False
         self._title = title
-        self._choices = choices
 
     def press(self, key: Key) -> None:
         """Apply a key."""
         if key.name == "escape":
             self.set_answer(None)
-            return
-        typed = self.line.press(key)
-        if typed is None:
-            return
-        if self._choices is None:
-            self.set_answer(typed)
-            return
-        word = typed.strip().lower()
-        chosen = self._choices.get(SYNONYMS.get(word, word))
-        if chosen is not None:
-            self.set_answer(chosen)
 
-    def set_answer(self, answer: str | None) -> None:
+    def set_answer(self, answer: T | None) -> None:
         """Set the answer, unless it is already set."""
         if not self.answer.done():
             self.answer.set_result(answer)
 
     def lines(self, columns: int) -> list[Line]:
-        """Return the lines of the question and its choices."""
+        """Return the lines of the question."""
         first, *more = self._title.split("\n")
         rows = draw(Text(f"? {first}", Role.WARNING, bold=True), columns, safe=printable)
-        rows += draw(Text("\n".join(f"  {line}" for line in more)), columns, safe=printable) if more else []
-        for letter, choice in (self._choices or {}).items():
-            spans = (Span(f"  {letter}", Role.ACCENT), Span(f"  {choice}", Role.MUTED))
-            rows += draw(Text(spans), columns, safe=printable)
-        return rows
+        return rows + (draw(Text("\n".join(f"  {line}" for line in more)), columns, safe=printable) if more else [])
 
 
-def letters(options: Sequence[str]) -> dict[str, str]:
-    """Return a key for each option: y, a and n for permissions, otherwise numbers."""
-    if set(options) == set(PERMISSION_LETTERS):
-        return {PERMISSION_LETTERS[option]: option for option in options}
-    return {str(number): option for number, option in enumerate(options, start=1)}
+class TextQuestion(Question[str]):
+    """A question that is answered with a line of text. It is armed at once, because only Enter answers it."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__(title)
+        self.line = LineEditor()
+        self.armed = True
+
+    def press(self, key: Key) -> None:
+        """Apply a key."""
+        super().press(key)
+        typed = self.line.press(key) if self.line else None
+        if typed is not None:
+            self.set_answer(typed)
+
+
+class KeyQuestion(Question[T]):
+    """A question that is answered with a single key."""
+
+    def __init__(self, title: str, choices: Mapping[str, Choice[T]]) -> None:
+        super().__init__(title)
+        self.choices = dict(choices)
+
+    def press(self, key: Key) -> None:
+        """Apply a key; only one that belongs to a choice answers."""
+        super().press(key)
+        choice = self.choices.get(typed_letter(key))
+        if choice is not None:
+            self.set_answer(choice.answer)
+
+    def lines(self, columns: int) -> list[Line]:
+        """Return the lines of the question and its keys, or how to answer while it is not armed."""
+        rows = super().lines(columns)
+        if not self.armed:
+            return [*rows, *draw(Text(f"  {UNARMED}", Role.MUTED), columns, safe=printable)]
+        return [*rows, *self.key_lines(columns)]
+
+    def key_lines(self, columns: int) -> list[Line]:
+        """Return a line for each key."""
+        return [row for key, choice in self.choices.items() for row in _key_row(key, choice.label, columns)]
+
+
+class PermissionQuestion(KeyQuestion[PermissionReply]):
+    """A tool's permission question. `show` writes lines above it that are too long for it."""
+
+    def __init__(self, request: PermissionRequest, show: Show) -> None:
+        super().__init__(request.question, _permission_choices(request))
+        self.stops_turn = True
+        self._request = request
+        self._show = show
+        self._details: Component | None = _details(request) if request.details else None
+        self._confirms_plan = False
+
+    def spill(self, columns: int, rows: int) -> None:
+        """Write the details above the question if the terminal has no room for them: nothing may stay hidden."""
+        if self._details is not None and len(self.lines(columns)) + len(self.key_lines(columns)) > rows:
+            self._show(self._details)
+            self._details = None
+
+    def press(self, key: Key) -> None:
+        """Apply a key. The commands of the plan are listed before they are allowed."""
+        if self.line is not None:
+            self._type_reason(self.line, key)
+            return
+        letter = typed_letter(key)
+        confirms, self._confirms_plan = self._confirms_plan, False
+        if letter == "?":
+            self._show(Text(EXPLAINED.format(plan=PLAN_EXPLAINED if self._request.plan else ""), Role.MUTED))
+        elif letter == "r":
+            self.line = LineEditor()
+        elif letter == "p" and self._request.plan and not confirms:
+            listed = "\n".join(f"  {printable(command)}" for command in self._request.plan)
+            self._show(Text(f"Commands in the open tasks of the plan:\n{listed}", Role.MUTED))
+            self._confirms_plan = True
+        else:
+            super().press(key)
+
+    def lines(self, columns: int) -> list[Line]:
+        """Return the question, the command or the diff, and the keys."""
+        rows = Question.lines(self, columns)
+        rows += draw(self._details, columns, safe=str) if self._details else []
+        if self.line is not None:
+            return [*rows, *draw(Text(f"  {NO_REASON}", Role.MUTED), columns, safe=printable)]
+        if not self.armed:
+            return [*rows, *draw(Text(f"  {UNARMED}", Role.MUTED), columns, safe=printable)]
+        return [*rows, *self.key_lines(columns)]
+
+    def key_lines(self, columns: int) -> list[Line]:
+        """Return a line for each key."""
+        if self._confirms_plan:
+            count = format_count(len(self._request.plan), "command")
+            return _key_row("p", f"again: allow exactly the {count} listed above; any other key: back", columns)
+        keys = super().key_lines(columns)
+        more = {"r": "no, with a reason for the model", "?": "explain"}
+        return keys + [row for key, label in more.items() for row in _key_row(key, label, columns)]
+
+    def _type_reason(self, line: LineEditor, key: Key) -> None:
+        if key.name == "escape":
+            self.line = None
+            return
+        typed = line.press(key)
+        if typed is not None:
+            self.set_answer(PermissionReply(PermissionAnswer.NO, typed.strip()))
+
+
+def numbered_choices(options: Sequence[str]) -> dict[str, Choice[str]]:
+    """Return a key for each option: the digits, then letters."""
+    return {key: Choice(option, option) for key, option in zip(_NUMBERED_KEYS, options, strict=False)}
+
+
+def typed_letter(key: Key) -> str:
+    """Return the single character that was typed, in lower case; empty for anything else, such as a paste."""
+    return key.text.lower() if len(key.text) == 1 and not key.pasted else ""
+
+
+def _permission_choices(request: PermissionRequest) -> dict[str, Choice[PermissionReply]]:
+    choices = {
+        "y": Choice("once", PermissionReply(PermissionAnswer.ONCE)),
+        "a": Choice(f"always in this conversation: {request.always}", PermissionReply(PermissionAnswer.ALWAYS)),
+    }
+    if request.plan:
+        count = format_count(len(request.plan), "command")
+        choices["p"] = Choice(f"all {count} of the plan, listed first", PermissionReply(PermissionAnswer.PLAN))
+    return choices | {"n": Choice("no", PermissionReply(PermissionAnswer.NO))}
+
+
+def _details(request: PermissionRequest) -> Component:
+    """Return the command, or the coloured diff. The request is sanitized."""
+    spans: list[Span] = []
+    for line in request.details:
+        role = diff_role(line) if request.is_diff else Role.TEXT
+        spans += [LINE_BREAK, Span(f"  {line}" if line else "", role)]
+    return Text(tuple(spans[1:]))
+
+
+def _key_row(key: str, label: str, columns: int) -> list[Line]:
+    return draw(Text((Span(f"  {key}", Role.ACCENT), Span(f"  {label}", Role.MUTED))), columns, safe=printable)

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 
-from tildone.cli.run.terminal.prompts import NO, YES, Question, letters
-from tildone.kit.components import Component, Text
+from tildone.cli.run.terminal.prompts import (
+    Choice,
+    KeyQuestion,
+    PermissionQuestion,
+    Question,
+    Show,
+    TextQuestion,
+    numbered_choices,
+)
+from tildone.host.permission_request import PermissionReply, PermissionRequest
+from tildone.kit.components import Text
 from tildone.kit.theme import Role
 
 ROLES = {"info": Role.MUTED, "warning": Role.WARNING, "error": Role.ERROR}
 
-Show = Callable[[Component], None]
+T = TypeVar("T")
 Edit = Callable[[str], Awaitable[str | None]]
 
 
@@ -20,10 +30,14 @@ class TerminalUI:
 
     has_ui = True
 
-    def __init__(self, show: Show, changed: Callable[[], None], edit: Edit) -> None:
+    def __init__(
+        self, show: Show, changed: Callable[[], None], edit: Edit, question_opened: Callable[[], None]
+    ) -> None:
+        """`question_opened` is called when a question is shown, to arm it later."""
         self.statuses: dict[str, str] = {}
         self.widgets: dict[str, tuple[str, ...]] = {}
-        self.question: Question | None = None
+        self.question: Question[Any] | None = None
+        self._question_opened = question_opened
         self._show = show
         self._changed = changed
         self._edit = edit
@@ -51,28 +65,35 @@ class TerminalUI:
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
         """Let the person choose."""
-        return await self._ask(lambda: Question(title, letters(options)), timeout)
+        return await self._ask(lambda: KeyQuestion(title, numbered_choices(options)), timeout)
 
     async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109  the protocol's
         """Ask the person to confirm."""
         question = f"{title}\n{message}" if message else title
-        return await self._ask(lambda: Question(question, {"y": YES, "n": NO}), timeout) == YES
+        choices = {"y": Choice("yes", answer=True), "n": Choice("no", answer=False)}
+        confirmed: bool | None = await self._ask(lambda: KeyQuestion(question, choices), timeout)
+        return bool(confirmed)
 
     async def input(self, title: str, placeholder: str = "") -> str | None:
         """Ask for a line of text."""
-        return await self._ask(lambda: Question(f"{title}\n{placeholder}" if placeholder else title), None)
+        return await self._ask(lambda: TextQuestion(f"{title}\n{placeholder}" if placeholder else title), None)
+
+    async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:
+        """Ask whether a tool may do something."""
+        return await self._ask(lambda: PermissionQuestion(request, self._show), None)
 
     async def editor(self, title: str, prefill: str = "") -> str | None:
         """Ask for a text of several lines, in the person's own editor."""
         self.notify(title)
         return await self._edit(prefill)
 
-    async def _ask(self, question: Callable[[], Question], seconds: float | None) -> str | None:
+    async def _ask(self, question: Callable[[], Question[T]], seconds: float | None) -> T | None:
         async with self._one_at_a_time:
-            self.question = question()
+            asked = self.question = question()
+            self._question_opened()
             self._changed()
             try:
-                return await asyncio.wait_for(self.question.answer, seconds)
+                return await asyncio.wait_for(asked.answer, seconds)
             except TimeoutError:
                 return None
             finally:

@@ -36,7 +36,7 @@ def test_single_keys_answer(person: Person) -> None:
     terminal = at_terminal(person, name, "--session", "s")
 
     asked(terminal, "  echo 1\r\n")
-    terminal.type(b"\rx")
+    terminal.type(b"\r")
     terminal.type(b"y")
     asked(terminal, "  pwd -P\r\n")
     terminal.type(b"a")

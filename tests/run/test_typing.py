@@ -27,9 +27,9 @@ def typed(*chunks: bytes) -> LineEditor:
         ([b"\x1b[99~"], []),
         ([b"a\rb"], [Key("", "a"), Key("enter"), Key("", "b")]),
         ([b"\x00\x04"], [Key("ctrl+d")]),
-        ([b"\x1b[200~two\r\nlines\x1b[201~!"], [Key("", "two\nlines"), Key("", "!")]),
-        ([b"\x1b[200~half", b" of it\x1b[201~"], [Key("", "half of it")]),
-        ([b"\x1b[200~\x1b[A\x1b[201~"], [Key("", "\x1b[A")]),
+        ([b"\x1b[200~two\r\nlines\x1b[201~!"], [Key("", "two\nlines", pasted=True), Key("", "!")]),
+        ([b"\x1b[200~half", b" of it\x1b[201~"], [Key("", "half of it", pasted=True)]),
+        ([b"\x1b[200~\x1b[A\x1b[201~"], [Key("", "\x1b[A", pasted=True)]),
     ],
 )
 def test_bytes_are_decoded_as_keys(chunks: list[bytes], keys: list[Key]) -> None:

@@ -75,6 +75,7 @@ class Session:
         self.patience = patience
         self.completions = completions
         self._now = now
+        self._author = author
         self._writer = SessionWriter(store, name, now, new_id, author)
         self._seen: tuple[str | None, Plan | None] = (None, None)
 
@@ -227,11 +228,15 @@ class Session:
         def choose_fact(state: State) -> tuple[Outcome, Fact | None]:
             resolved = steps(state.plan) if callable(steps) else steps
             reduced = reduce(state.plan, resolved, rules or self.dialect.rules)
-            after = keep_origins(reduced.before, reduced.after, by_user=actor is Actor.USER)
+            after = keep_origins(reduced.before, reduced.after, by_user=self._is_person(actor))
             outcome = Outcome(reduced.before, after, reduced.faults)
             return outcome, _fact(state, outcome, call) if outcome.changed else None
 
         return self._writer.record(actor, choose_fact)
+
+    def _is_person(self, actor: Actor) -> bool:
+        """Whether a person acts: an import by an agent's process restores a plan of the agent."""
+        return actor is Actor.USER or (actor is Actor.IMPORT and not self._author(actor).agent)
 
     def _verdict(self, state: State, turn: Turn) -> tuple[Verdict, Fact | None]:
         decision = decide(state, self.patience, turn)

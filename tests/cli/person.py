@@ -11,6 +11,7 @@ from typing import Any
 
 PROGRAM = Path(sys.executable).with_name("tildone.exe" if os.name == "nt" else "tildone")
 CTRL_C = b"\x03"
+NAME = "Ada"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Person:
             and name not in {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "VISUAL", "EDITOR", "DISPLAY", "WAYLAND_DISPLAY"}
         }
         home = {name: str(self.home) for name in ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA")}
-        return kept | home | {"TERM": "xterm-256color"} | self.environ | more
+        return kept | home | {"TERM": "xterm-256color", "TILDONE_USER": NAME} | self.environ | more
 
 
 class Terminal:

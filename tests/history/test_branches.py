@@ -37,8 +37,8 @@ def shown(events: list[Event], head: str | None, columns: int | None = None) -> 
 def test_a_branch_shows_its_end_and_its_changes_since_the_fork() -> None:
     """The current branch comes first. Its nearest label is shown with the number of changes since."""
     assert shown(EVENTS, "g") == [
-        "* f  t5  0/2  fix",
-        "· c  t2  1/2  first-try+1",
+        "* f  t5  user  0/2  fix",
+        "· c  t2  user  1/2  first-try+1",
         "    from a:",
         "      added “two”",
         "      completed “one”",
@@ -48,8 +48,8 @@ def test_a_branch_shows_its_end_and_its_changes_since_the_fork() -> None:
 def test_the_current_branch_ends_at_the_head() -> None:
     """Undone changes are a branch that continues from there."""
     assert shown(EVENTS[:5], "b") == [
-        "* b  t1  0/2  first-try",
-        "· c  t2  1/2",
+        "* b  t1  user  0/2  first-try",
+        "· c  t2  user  1/2",
         "    goes on from here:",
         "      completed “one”",
     ]
@@ -59,7 +59,12 @@ def test_a_label_or_directive_set_after_an_undo_does_not_fork_the_branch() -> No
     """The other branch continues from the current plan."""
     events = [*EVENTS[:2], event("x", "a", Labelled("a", "back")), event("y", "x", DirectiveSet(Directive.PAUSE))]
 
-    assert shown(events, "y") == ["* a  t0  0/1  back", "· b  t1  0/2", "    goes on from here:", "      added “two”"]
+    assert shown(events, "y") == [
+        "* a  t0  user  0/1  back",
+        "· b  t1  user  0/2",
+        "    goes on from here:",
+        "      added “two”",
+    ]
 
 
 def test_events_that_do_not_change_the_plan_make_no_branch() -> None:
@@ -82,14 +87,14 @@ def test_before_the_first_change_there_is_a_branch_without_an_end() -> None:
 
     assert shown(events, None) == [
         "* root  0/0",
-        "· b  t1  0/1",
+        "· b  t1  user  0/1",
         "    goes on from here:",
         "      added “two”",
-        "· a  t0  0/1",
+        "· a  t0  user  0/1",
         "    goes on from here:",
         "      added “one”",
     ]
-    assert shown(events, "a")[1:3] == ["· b  t1  0/1", "    from root:"]
+    assert shown(events, "a")[1:3] == ["· b  t1  user  0/1", "    from root:"]
     assert branches([], None) == [Branch(None, PlanProgress(0, 0), current=True)]
 
 
@@ -115,4 +120,4 @@ def test_labels_are_sanitized_and_lines_fit_the_terminal() -> None:
         lines = shown(events, "g", columns)
         assert all(display_width(line) <= columns for line in lines)
         assert not any("\n" in line or "\x1b" in line for line in lines)
-    assert shown(EVENTS, "g", 30)[:2] == ["* f  t5  0/2", "  fix"]
+    assert shown(EVENTS, "g", 30)[:2] == ["* f  t5  user  0/2", "  fix"]

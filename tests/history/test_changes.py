@@ -181,3 +181,25 @@ def test_a_status_without_a_verb_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
     assert change_sentences(found) == ["closed “b” as completed", "marked “a” as blocked"]
     assert [describe_change(change) for change in found] == ["closed as completed", "marked as blocked"]
+
+
+def test_numbered_tasks_are_named_by_number_and_text() -> None:
+    """Unless the sentence is for a model that counts positions."""
+    before = flat(Task("a", number=3), Task("b", number=4))
+    after = flat(Task("b", COMPLETED, number=4), Task("c", number=5))
+
+    assert change_sentences(changes(before, after)) == ["removed #3 “a”", "added #5 “c”", "completed #4 “b”"]
+    assert change_sentences(changes(before, after), numbers=False) == ["removed “a”", "added “c”", "completed “b”"]
+
+
+def test_a_task_with_the_same_number_and_another_text_was_renamed() -> None:
+    [change] = changes(flat(Task("a", number=3)), flat(Task("b", number=3)))
+
+    assert change_sentences([change]) == ["renamed #3 “a” to “b”"]
+    assert describe_change(change) == "renamed; it was “a”"
+
+
+def test_tasks_that_lack_a_number_in_one_plan_are_matched_by_their_text() -> None:
+    """Plans of earlier versions have no numbers."""
+    assert changes(flat(Task("a"), Task("b")), flat(Task("a", number=1), Task("b", number=2))) == []
+    assert changes(flat(Task("a", number=1)), flat(Task("a", number=2))) == []

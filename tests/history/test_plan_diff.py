@@ -148,7 +148,7 @@ def test_a_diff_can_be_json() -> None:
     before = Plan((Phase("A", (Task("Write the parser"), Task("x"))), Phase("B")))
     after = Plan((Phase("A", (Task("Write a parser", COMPLETED, ("n",)),)), Phase("Z", (Task("x"),))))
 
-    blank: dict[str, object] = {"was": None, "moved": False, "from": None, "what": [], "notes": []}
+    blank: dict[str, object] = {"number": None, "was": None, "moved": False, "from": None, "what": [], "notes": []}
     assert diff_to_json(diff_plans(before, after)) == [
         {
             "phase": "A",
@@ -158,7 +158,7 @@ def test_a_diff_can_be_json() -> None:
             "tasks": [
                 blank
                 | {
-                    "task": "Write a parser",
+                    "text": "Write a parser",
                     "sign": "~",
                     "was": "Write the parser",
                     "what": ["completed"],
@@ -172,8 +172,30 @@ def test_a_diff_can_be_json() -> None:
             "sign": "+",
             "was": None,
             "moved": False,
-            "tasks": [blank | {"task": "x", "sign": "~", "moved": True, "from": "A"}],
+            "tasks": [blank | {"text": "x", "sign": "~", "moved": True, "from": "A"}],
         },
+    ]
+
+
+def test_a_renamed_task_is_one_change_even_if_its_texts_have_nothing_in_common() -> None:
+    """Its number tells that it is the same task."""
+    before = Plan((Phase("A", (Task("x", number=1),)), Phase("B", (Task("z", number=2),))))
+    after = Plan((Phase("A"), Phase("B", (Task("z", number=2), Task("quite different", COMPLETED, number=1)))))
+
+    lines = [plain(line) for line in diff_lines(diff_plans(before, after))]
+
+    assert lines == ["B 1/2", "  ~ #1 quite different: completed, moved from A, was “x”"]
+    assert diff_to_json(diff_plans(before, after))[0]["tasks"] == [
+        {
+            "number": 1,
+            "text": "quite different",
+            "sign": "~",
+            "was": "x",
+            "moved": True,
+            "from": "A",
+            "what": ["completed"],
+            "notes": [],
+        }
     ]
 
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from tests import plans
 from tests.history.histories import MINUTE, history
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of
+from tildone.core.numbers import assign_numbers
 from tildone.core.ops import Op
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.core.reduce import reduce
@@ -30,7 +31,7 @@ def test_a_task_history_has_all_changes_of_the_task() -> None:
 
     [entry, other, late] = task_histories(events)
 
-    assert (entry.task, entry.phase, entry.position) == (Task("a", COMPLETED, ("done well",)), "", 0)
+    assert (entry.task, entry.phase, entry.position) == (Task("a", COMPLETED, ("done well",), 1), "", 0)
     assert steps_of(entry) == [
         ("a", [ChangeKind.ADDED], None),
         ("b", [ChangeKind.STARTED], None),
@@ -133,6 +134,16 @@ def test_durations_are_unknown_if_the_clock_was_set_back() -> None:
     assert left.time_in_progress(99) is None
 
 
+def test_a_renamed_task_keeps_its_history() -> None:
+    """A number belongs to one task, whatever its text."""
+    before, after = flat(Task("Parse", number=1), Task("b", number=2)), flat(Task("P", number=1), Task("b", number=2))
+
+    [parse, other] = task_histories(history(before, after))
+
+    assert steps_of(parse) == [("a", [ChangeKind.ADDED], None), ("b", [ChangeKind.RENAMED], None)]
+    assert steps_of(other) == [("a", [ChangeKind.ADDED], None)]
+
+
 def test_other_events_have_no_task_history() -> None:
     """A branch without a plan has none."""
     assert task_histories([Event("a", None, 1, Actor.TIMER, Nudged(1, 1))]) == []
@@ -150,7 +161,7 @@ def test_the_task_histories_of_a_branch_match_its_plan(program: list[Op]) -> Non
     found = task_histories(history(*states))
 
     here = [entry for entry in found if entry.position is not None]
-    assert [entry.task for entry in here] == list(states[-1].tasks)
+    assert [entry.task for entry in here] == list(assign_numbers(states[-1], states[-1]).tasks)
     assert [entry.position for entry in here] == list(range(len(here)))
     assert found == here + [entry for entry in found if entry.position is None]
     for entry in found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tildone.history.authors import describe_author, of_several_people, who
 from tildone.history.changes import ChangeKind
 from tildone.history.durations import ENDING_KINDS, format_elapsed
 from tildone.history.sentences import describe_change
@@ -36,6 +37,7 @@ def blame_lines(
     `when` formats a time in milliseconds; `short` maps event ids to short ones.
     """
     lines: list[Line] = []
+    with_person = of_several_people(step.event for entry in found for step in entry.steps)
     for entry in found:
         lines += [()] if lines and whole else []
         phase = (Span(f"  {printable(entry.phase)}", Role.MUTED),) if entry.phase else ()
@@ -45,7 +47,7 @@ def blame_lines(
             lead = (
                 Span(INDENT),
                 Span(printable(short[step.event.id]), Role.WARNING),
-                Span(f"  {when(step.event.at)}  {step.event.actor.value}", Role.MUTED),
+                Span(f"  {when(step.event.at)}  {who(step.event, with_person=with_person)}", Role.MUTED),
             )
             lines += hanging_lines(lead, _details(step) if whole else [_summary(step)], columns)
     return lines
@@ -71,6 +73,8 @@ def _details(step: TaskStep) -> list[TextAndSuffix]:
         (Span(describe_change(change), Role.TEXT), _duration(step) if change.kind in _TIMED else ())
         for change in step.changes
     ]
+    if step.event.author.agent:
+        details.append((Span(f"by {describe_author(step.event.author)}", Role.DIM), ()))
     call = step.call
     if call:
         arguments = printable(call.arguments)

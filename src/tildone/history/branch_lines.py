@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tildone.history.authors import who
 from tildone.history.timeline import HeadRelation
 from tildone.kit.theme import Role, Span
 from tildone.log.refs import ROOT, short_ids
@@ -31,7 +32,7 @@ def branch_lines(
         lead = (
             Span((HeadRelation.HEAD if branch.current else HeadRelation.ELSEWHERE).value, Role.ACCENT),
             Span(f" {printable(short[end.id]) if end else ROOT}", Role.WARNING),
-            Span(f"  {when(end.at)}" if end else "", Role.MUTED),
+            Span(f"  {when(end.at)}  {who(end)}" if end else "", Role.MUTED),
             Span(f"  {branch.progress.closed}/{branch.progress.total}"),
         )
         lines += hanging_lines(lead, [(Span(name, Role.ACCENT), ())], columns) if name else [lead]

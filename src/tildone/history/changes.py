@@ -25,6 +25,7 @@ class ChangeKind(Enum):
     PHASE_MOVED = ("moved phase", "moved {} phases")
     REMOVED = ("removed", "removed {} tasks")
     ADDED = ("added", "added {} tasks")
+    RENAMED = ("renamed", "renamed {} tasks")
     MOVED = ("moved", "moved {} tasks")
     COMPLETED = ("completed", "completed {} tasks")
     DROPPED = ("dropped", "dropped {} tasks")
@@ -55,18 +56,22 @@ STATUS_NAMING_KINDS = frozenset({ChangeKind.CLOSED, ChangeKind.MARKED})
 
 @value
 class Change:
-    """One change of a task or phase; `detail` is the new name, phase or status, or the note."""
+    """One change of a task or phase; `detail` is the new name, phase or status, or the note.
+
+    `number` is the number of the task; 0 for a phase, and for a task without one.
+    """
 
     kind: ChangeKind
     subject: str
     detail: str | None = None
+    number: int = 0
 
 
 def changes(before: Plan, after: Plan) -> list[Change]:
-    """Return the changes from one plan to the other; empty if and only if they are equal.
+    """Return the changes from one plan to the other; empty if and only if they differ in numbers at most.
 
-    Tasks are matched by text, phases by name or by a shared task. A task counts as added in the pending status, so one
-    that is added in progress is also started.
+    Tasks are matched by number or else by text, phases by name or by a shared task. A task counts as added in the
+    pending status, so one that is added in progress is also started.
     """
     return changes_in(match_plans(before, after))
 
@@ -75,7 +80,7 @@ def changes_in(match: PlanMatch) -> list[Change]:
     """Return the changes between two matched plans, in the order of reporting."""
     found = [
         *_phase_changes(match),
-        *(Change(ChangeKind.REMOVED, task_at(match.before, location).text) for location in removed_locations(match)),
+        *(removal(task_at(match.before, location)) for location in removed_locations(match)),
     ]
     for more in task_changes(match).values():
         found += more
@@ -93,17 +98,24 @@ def task_changes(match: PlanMatch) -> dict[Location, list[Change]]:
             origin = match.origins.get((j, b))
             of_task: list[Change] = []
             if origin is None:
-                of_task.append(Change(ChangeKind.ADDED, task.text))
+                of_task.append(Change(ChangeKind.ADDED, task.text, None, task.number))
             elif origin[0] != same_phase.get(j):
-                of_task.append(Change(ChangeKind.MOVED, task.text, phase.name))
+                of_task.append(Change(ChangeKind.MOVED, task.text, phase.name, task.number))
             elif origin[1] not in in_order:
-                of_task.append(Change(ChangeKind.MOVED, task.text))
+                of_task.append(Change(ChangeKind.MOVED, task.text, None, task.number))
             before = Task(task.text) if origin is None else task_at(match.before, origin)
+            if before.text != task.text:
+                of_task.insert(0, Change(ChangeKind.RENAMED, before.text, task.text, task.number))
             if before.status is not task.status or before.notes != task.notes:
                 of_task += task_differences(before, task)
             if of_task:
                 found[j, b] = of_task
     return found
+
+
+def removal(task: Task) -> Change:
+    """Return the change that removes a task."""
+    return Change(ChangeKind.REMOVED, task.text, None, task.number)
 
 
 def removed_locations(match: PlanMatch) -> list[Location]:
@@ -132,9 +144,10 @@ def _phase_changes(match: PlanMatch) -> Iterator[Change]:
 
 def _status_change(before: Task, after: Task) -> Change:
     if after.status is Status.PENDING:
-        return Change(ChangeKind.PAUSED if before.status is Status.IN_PROGRESS else ChangeKind.REOPENED, after.text)
-    kind = _VERBS.get(after.status, ChangeKind.MARKED if after.status.is_open else ChangeKind.CLOSED)
-    return Change(kind, after.text, after.status.value if kind in STATUS_NAMING_KINDS else None)
+        kind = ChangeKind.PAUSED if before.status is Status.IN_PROGRESS else ChangeKind.REOPENED
+    else:
+        kind = _VERBS.get(after.status, ChangeKind.MARKED if after.status.is_open else ChangeKind.CLOSED)
+    return Change(kind, after.text, after.status.value if kind in STATUS_NAMING_KINDS else None, after.number)
 
 
 def task_differences(before: Task, after: Task) -> Iterator[Change]:
@@ -145,6 +158,6 @@ def task_differences(before: Task, after: Task) -> Iterator[Change]:
     while before.notes[shared : shared + 1] == after.notes[shared : shared + 1] != ():
         shared += 1
     for note in before.notes[shared:]:
-        yield Change(ChangeKind.UNNOTED, after.text, note)
+        yield Change(ChangeKind.UNNOTED, after.text, note, after.number)
     for note in after.notes[shared:]:
-        yield Change(ChangeKind.NOTED, after.text, note)
+        yield Change(ChangeKind.NOTED, after.text, note, after.number)

@@ -54,7 +54,8 @@ def diff_to_json(sections: Sequence[PhaseDiff]) -> list[dict[str, object]]:
 
 def _entry_data(entry: TaskDiff) -> dict[str, object]:
     return {
-        "task": entry.text,
+        "number": entry.number or None,
+        "text": entry.text,
         "sign": entry.sign.value,
         "was": entry.was,
         "moved": entry.moved,
@@ -82,7 +83,8 @@ def _entry(entry: TaskDiff, indent: Span, width: int | None) -> Iterator[Line]:
         remarks.append("moved")
     if entry.was is not None:
         remarks.append(f"was “{printable(entry.was)}”")
-    text = Span(printable(entry.text), Role.DIM if entry.sign is DiffSign.REMOVED else Role.TEXT)
+    number = f"#{entry.number} " if entry.number else ""
+    text = Span(number + printable(entry.text), Role.DIM if entry.sign is DiffSign.REMOVED else Role.TEXT)
     yield from _fitted(lead, text, f": {', '.join(remarks)}" if remarks else "", width)
     for sign, note in entry.notes:
         below = (indent, Span("  "), Span(f"{sign.value} ", _ROLES[sign]))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from tildone.history.authors import who
 from tildone.history.durations import format_elapsed
+from tildone.kit.text import display_width
 from tildone.kit.theme import Role, Span
 from tildone.typing import TYPE_CHECKING
 from tildone.views.line_layout import GAP, INDENT, MIN_TEXT_COLUMNS, clip_line
@@ -24,7 +26,9 @@ def duration_lines(found: Sequence[TaskHistory], now: int, columns: int | None =
 
     On a narrow terminal these are below the task. Removed tasks come last.
     """
-    widths = [max(map(len, cells)) for cells in zip(HEADINGS, *(_cells(entry, now) for entry in found), strict=True)]
+    widths = [
+        max(map(display_width, cells)) for cells in zip(HEADINGS, *(_cells(entry, now) for entry in found), strict=True)
+    ]
     in_columns = columns is None or columns - sum(widths) - len(GAP) * len(widths) >= MIN_TEXT_COLUMNS
     lines: list[Line] = [(Span(_row(HEADINGS, widths), Role.MUTED), Span("task", Role.MUTED))] if in_columns else []
     in_plan = True
@@ -42,7 +46,7 @@ def _cells(entry: TaskHistory, now: int) -> tuple[str, str, str]:
     return (
         UNKNOWN if worked is None else format_elapsed(worked),
         UNKNOWN if lifetime is None else format_elapsed(lifetime),
-        UNKNOWN if closed is None else closed.event.actor.value,
+        UNKNOWN if closed is None else who(closed.event),
     )
 
 
@@ -50,7 +54,7 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
     """A table row: durations right-aligned, the name left-aligned."""
     *times, name = cells
     aligned = [time.rjust(width) for time, width in zip(times, widths, strict=False)]
-    return "".join(f"{cell}{GAP}" for cell in (*aligned, name.ljust(widths[-1])))
+    return "".join(f"{cell}{GAP}" for cell in (*aligned, name + " " * (widths[-1] - display_width(name))))
 
 
 def _below(entry: TaskHistory, now: int) -> Line:

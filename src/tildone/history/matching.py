@@ -38,7 +38,7 @@ class PlanMatch:
 
 
 def match_plans(before: Plan, after: Plan) -> PlanMatch:
-    """Match two plans: tasks by text, phases by name or by a shared task."""
+    """Match two plans: tasks by number or else by text, phases by name or by a shared task."""
     pairs = _phase_pairs(before.phases, after.phases)
     return PlanMatch(before, after, pairs, _origins(before, after, pairs))
 
@@ -77,8 +77,8 @@ def _phase_pairs(before: Sequence[Phase], after: Sequence[Phase]) -> Pairs:
     old = [i for i in range(len(before)) if i not in {i for i, _ in pairs}]
     new = [j for j in range(len(after)) if j not in {j for _, j in pairs}]
     for i in old:
-        texts = set(_texts(before[i]))
-        successor = next((j for j in new if texts.intersection(_texts(after[j]))), None)
+        shared = _identities(before[i])
+        successor = next((j for j in new if shared.intersection(_identities(after[j]))), None)
         if successor is not None:
             new.remove(successor)
             pairs.append((i, successor))
@@ -86,17 +86,27 @@ def _phase_pairs(before: Sequence[Phase], after: Sequence[Phase]) -> Pairs:
 
 
 def _origins(before: Plan, after: Plan, pairs: Pairs) -> dict[Location, Location]:
-    """The earlier location of each task of `after`: in the same phase if possible, else in any."""
+    """The earlier location of each task of `after`: that of its number, else of its text, if possible in its phase."""
+    numbered = {task_at(before, location).number: location for location in task_locations(before)}
     origins = {
-        (j, b): (i, a) for i, j in pairs for a, b in _pair_equal(_texts(before.phases[i]), _texts(after.phases[j]))
+        location: numbered[number]
+        for location in task_locations(after)
+        if (number := task_at(after, location).number) and number in numbered
     }
-    taken = set(origins.values())
-    old = [location for location in task_locations(before) if location not in taken]
-    new = [location for location in task_locations(after) if location not in origins]
-    moved = _pair_equal(
-        [task_at(before, location).text for location in old], [task_at(after, location).text for location in new]
-    )
-    return origins | {new[b]: old[a] for a, b in moved}
+    for i, j in pairs:
+        origins |= _same_texts(before, after, origins, (i, j))
+    return origins | _same_texts(before, after, origins)
+
+
+def _same_texts(
+    before: Plan, after: Plan, known: dict[Location, Location], phases: Location | None = None
+) -> dict[Location, Location]:
+    """The earlier locations of tasks that are not `known` yet, found by their text: in a pair of phases, or in all."""
+    taken = set(known.values())
+    old = [at for at in task_locations(before) if at not in taken and (phases is None or at[0] == phases[0])]
+    new = [at for at in task_locations(after) if at not in known and (phases is None or at[0] == phases[1])]
+    texts = [task_at(before, location).text for location in old], [task_at(after, location).text for location in new]
+    return {new[b]: old[a] for a, b in _pair_equal(*texts)}
 
 
 def _pair_equal(before: Sequence[str], after: Sequence[str]) -> Pairs:
@@ -107,5 +117,6 @@ def _pair_equal(before: Sequence[str], after: Sequence[str]) -> Pairs:
     return [(waiting[name].pop(), j) for j, name in enumerate(after) if waiting.get(name)]
 
 
-def _texts(phase: Phase) -> list[str]:
-    return [task.text for task in phase.tasks]
+def _identities(phase: Phase) -> set[str | int]:
+    """The texts and the numbers of the tasks of a phase."""
+    return {task.text for task in phase.tasks} | {task.number for task in phase.tasks if task.number}

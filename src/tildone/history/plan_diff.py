@@ -40,6 +40,8 @@ class DiffSign(Enum):
 class TaskDiff:
     """A changed task. `was` is the earlier text of a reworded task, `origin` the earlier phase of a moved one.
 
+    `number` is its number, 0 if it has none.
+
     `what` lists the other changes; notes and moves have fields of their own.
     """
 
@@ -50,6 +52,7 @@ class TaskDiff:
     moved: bool = False
     origin: str | None = None
     notes: tuple[tuple[DiffSign, str], ...] = ()
+    number: int = 0
 
 
 @value
@@ -67,7 +70,8 @@ class PhaseDiff:
 def diff_plans(before: Plan, after: Plan) -> list[PhaseDiff]:
     """Return the phases with changes, in the order of the later plan; removed ones at their former place.
 
-    Tasks are matched by text. A removed task and one added in its place count as one if their texts are similar.
+    Tasks are matched by number or else by text. A removed task and one added in its place count as one if their texts
+    are similar.
     """
     match = match_plans(before, after)
     changed, lost = task_changes(match), removed_locations(match)
@@ -151,12 +155,13 @@ def _are_similar(one: str, other: str) -> bool:
 
 
 def _removed(task: Task) -> TaskDiff:
-    return TaskDiff(DiffSign.REMOVED, task.text)
+    return TaskDiff(DiffSign.REMOVED, task.text, number=task.number)
 
 
 def _changed(before: Task, after: Task) -> TaskDiff:
     found = list(task_differences(before, after))
-    return TaskDiff(DiffSign.CHANGED, after.text, before.text, _statuses(found), notes=_notes(found))
+    statuses, notes = _statuses(found), _notes(found)
+    return TaskDiff(DiffSign.CHANGED, after.text, before.text, statuses, notes=notes, number=after.number)
 
 
 def _entry(match: PlanMatch, spot: Location, found: list[Change]) -> TaskDiff:
@@ -165,7 +170,9 @@ def _entry(match: PlanMatch, spot: Location, found: list[Change]) -> TaskDiff:
     # Only a move to another phase has a detail.
     other_phase = any(change.kind is ChangeKind.MOVED and change.detail is not None for change in found)
     origin = match.before.phases[match.origins[spot][0]].name if other_phase else None
-    return TaskDiff(sign, task_at(match.after, spot).text, None, _statuses(found), moved, origin, _notes(found))
+    was = next((change.subject for change in found if change.kind is ChangeKind.RENAMED), None)
+    task = task_at(match.after, spot)
+    return TaskDiff(sign, task.text, was, _statuses(found), moved, origin, _notes(found), task.number)
 
 
 def _is(what: ChangeKind, found: Sequence[Change] | None) -> bool:
@@ -173,7 +180,7 @@ def _is(what: ChangeKind, found: Sequence[Change] | None) -> bool:
 
 
 def _statuses(found: Sequence[Change]) -> tuple[ChangeKind, ...]:
-    excluded = (ChangeKind.ADDED, ChangeKind.MOVED, ChangeKind.NOTED, ChangeKind.UNNOTED)
+    excluded = (ChangeKind.ADDED, ChangeKind.RENAMED, ChangeKind.MOVED, ChangeKind.NOTED, ChangeKind.UNNOTED)
     return tuple(change.kind for change in found if change.kind not in excluded)
 
 

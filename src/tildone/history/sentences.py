@@ -16,12 +16,15 @@ MIN_GROUP_SIZE = 4
 """How many changes of one kind are replaced by a sentence with their number."""
 
 
-def change_sentences(found: Sequence[Change]) -> list[str]:
-    """Return the changes as sentences; `MIN_GROUP_SIZE` or more of one kind share one sentence."""
-    return [sentence for sentence, _ in grouped_sentences(found)]
+def change_sentences(found: Sequence[Change], *, numbers: bool = True) -> list[str]:
+    """Return the changes as sentences; `MIN_GROUP_SIZE` or more of one kind share one sentence.
+
+    Without `numbers`, tasks are named by their texts alone, for a model that counts positions instead.
+    """
+    return [sentence for sentence, _ in grouped_sentences(found, numbers=numbers)]
 
 
-def grouped_sentences(found: Sequence[Change]) -> list[tuple[str, list[Change]]]:
+def grouped_sentences(found: Sequence[Change], *, numbers: bool = True) -> list[tuple[str, list[Change]]]:
     """Return the same sentences, each with the changes that it describes."""
     grouped: list[tuple[str, list[Change]]] = []
     for kind in ChangeKind:
@@ -29,7 +32,7 @@ def grouped_sentences(found: Sequence[Change]) -> list[tuple[str, list[Change]]]
         grouped += (
             [(kind.count.format(len(alike)), alike)]
             if len(alike) >= MIN_GROUP_SIZE
-            else [(_sentence(c), [c]) for c in alike]
+            else [(_sentence(change, numbers=numbers), [change]) for change in alike]
         )
     return grouped
 
@@ -45,12 +48,15 @@ def describe_change(change: Change) -> str:
             return f"{change.kind.verb} as {change.detail}"
         case ChangeKind.MOVED if change.detail:
             return f"moved to {printable(change.detail)}"
+        case ChangeKind.RENAMED:
+            return f"renamed; it was {_named(change.subject)}"
         case _:
             return change.kind.verb
 
 
-def _sentence(change: Change) -> str:
-    subject = f"{change.kind.verb} {_named(change.subject)}"
+def _sentence(change: Change, *, numbers: bool) -> str:
+    number = f"#{change.number} " if change.number and numbers else ""
+    subject = f"{change.kind.verb} {number}{_named(change.subject)}"
     if change.detail is None:
         return subject
     if change.kind in STATUS_NAMING_KINDS:

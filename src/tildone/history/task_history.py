@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tildone.core.numbers import assign_numbers
 from tildone.core.plan import Plan, Task
-from tildone.history.changes import Change, ChangeKind, removed_locations, task_changes
+from tildone.history.changes import Change, ChangeKind, removal, removed_locations, task_changes
 from tildone.history.durations import finished_durations, in_progress_since
 from tildone.history.matching import match_plans, task_at, task_locations
 from tildone.log.events import PlanChanged
@@ -87,7 +88,8 @@ class TaskHistory:
 def task_histories(oldest_first: Iterable[Event]) -> list[TaskHistory]:
     """Return every task of a branch: those of its plan, in order, then the removed ones, the latest first.
 
-    A task keeps its history when it is moved. A task with a new text is a new task.
+    A task keeps its history when it is moved or renamed. A task with another number, or without one and with another
+    text, is another task.
     """
     plan = Plan()
     active: StartTimes = {}
@@ -100,6 +102,8 @@ def task_histories(oldest_first: Iterable[Event]) -> list[TaskHistory]:
             steps = _extended_steps(match, steps, active, event)
             active = in_progress_since(match, active, event.at)
             plan = event.fact.plan
+    # Plans of earlier versions have no numbers; these are the ones that other commands show.
+    plan = assign_numbers(plan, plan)
     current = [
         _task_history(plan, location, position, steps[location], active.get(location))
         for position, location in enumerate(task_locations(plan))
@@ -119,7 +123,7 @@ def _removed_tasks(
     for location in removed_locations(match):
         since = active.get(location)
         duration = event.at - since if since is not None and since <= event.at else None
-        removed = TaskStep(event, (Change(ChangeKind.REMOVED, task_at(match.before, location).text),), duration)
+        removed = TaskStep(event, (removal(task_at(match.before, location)),), duration)
         yield _task_history(match.before, location, None, (*steps[location], removed))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from tildone.core.plan import Plan, Status
+from tildone.history.authors import of_several_people, who
 from tildone.history.changes import changes_in
 from tildone.history.durations import ENDING_KINDS, finished_durations, in_progress_since
 from tildone.history.matching import match_plans, task_at
@@ -77,6 +78,7 @@ def timeline(
     `when` formats a time in milliseconds; `limit` is the maximum number of nudges.
     """
     known = by_id(events)
+    with_person = of_several_people(known.values())
     on_branch = _ancestors(known, head)
     short = {full: printable(prefix) for full, prefix in short_ids(known).items()}
     names = labels(known.values())
@@ -92,7 +94,7 @@ def timeline(
                 _mark(event.id, head, on_branch),
                 short[event.id],
                 when(event.at),
-                event.actor.value,
+                who(event, with_person=with_person),
                 tuple(text for text, _ in descriptions),
                 printable(names[event.id]) if event.id in names else None,
                 None if event.parent == before else "nothing" if event.parent is None else short[event.parent],

@@ -85,7 +85,7 @@ def test_the_plan_does_not_change_and_the_log_tells_who_did_it(person: Person) -
     person.says("todo", "append", "Two")
 
     assert person.run("status", "--json").json["course"] == "pause"
-    assert [event["fact"] for event in person.run("log", "--json").json][1] == "steered"
+    assert [event["kind"] for event in person.run("log", "--json").json["events"]][1] == "directive_set"
 
 
 def test_status_is_a_line_and_who_is_at_work(person: Person) -> None:

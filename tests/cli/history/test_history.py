@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.history.histories import kept
+from tests.cli.history.histories import kept, named
 from tests.cli.person import Person
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Phase, Plan, Task, flat
@@ -18,8 +18,8 @@ def test_what_happened_is_told_newest_first(person: Person) -> None:
     lines = person.says("log").splitlines()
 
     assert [re.sub(r"\w{4,20}  \d{4}-\d\d-\d\d \d\d:\d\d", "ID WHEN", line) for line in lines] == [
-        "* ID WHEN  user  started “Parse”",
-        "│ ID WHEN  user  added phase “Build”",
+        "* ID WHEN  Ada  started “Parse”",
+        "│ ID WHEN  Ada  added phase “Build”",
         f"{' ' * (lines[1].index('added'))}added “Parse”",
     ]
 
@@ -28,10 +28,10 @@ def test_as_many_events_are_told_as_asked_for(person: Person) -> None:
     for text in ("a", "b", "c", "d"):
         person.says("todo", "append", text)
 
-    told = [event["what"] for event in person.run("log", "--json", "--limit", "2").json]
+    told = [event["what"] for event in person.run("log", "--json", "--limit", "2").json["events"]]
 
     assert told == [["added “D”"], ["added “C”"]]
-    assert len(person.run("log", "--json").json) == 4
+    assert len(person.run("log", "--json").json["events"]) == 4
 
 
 def test_what_was_undone_is_told_with_all_branches_only(person: Person) -> None:
@@ -40,7 +40,7 @@ def test_what_was_undone_is_told_with_all_branches_only(person: Person) -> None:
     person.says("undo")
     person.says("todo", "append", "c")
 
-    here, everywhere = person.run("log", "--json").json, person.run("log", "--json", "--all").json
+    here, everywhere = (person.run("log", "--json", *words).json["events"] for words in ((), ("--all",)))
 
     assert [event["what"][-1] for event in here] == ["added “C”", "added “A”"]
     assert [(event["what"][-1], event["place"]) for event in everywhere] == [
@@ -52,17 +52,17 @@ def test_what_was_undone_is_told_with_all_branches_only(person: Person) -> None:
 
 def test_nothing_happened_yet_is_a_sentence(person: Person) -> None:
     assert person.says("log") == (f"{person.folder} has no events yet. Start with: tildone todo append TEXT\n")
-    assert person.run("log", "--json").json == []
+    assert person.run("log", "--json").json == {"version": 1, "session": str(person.folder), "events": []}
 
 
 def test_the_end_of_a_tasks_time_in_progress_says_how_long_that_was(person: Person) -> None:
     kept(person, plan_of("Parse"), flat(Task("Parse", IN_PROGRESS)), flat(Task("Parse", COMPLETED)))
 
     lines = person.says("log", "--limit", "1").splitlines()
-    told = person.run("log", "--limit", "1", "--json").json
+    told = person.run("log", "--limit", "1", "--json").json["events"]
 
     assert [line.partition("agent")[2] for line in lines] == ["  completed “Parse” (1m)"]
-    assert [(event["what"], event["took"]) for event in told] == [(["completed “Parse”"], [60_000])]
+    assert [(event["what"], event["in_progress_ms"]) for event in told] == [(["completed “Parse”"], [60_000])]
 
 
 def test_how_long_each_task_took_is_a_table(person: Person) -> None:
@@ -81,16 +81,19 @@ def test_how_long_each_task_took_is_a_table(person: Person) -> None:
         "No longer in the plan:",
         "        –       –  –          – Old",
     ]
-    assert person.run("log", "--tasks", "--json").json[0] == {
-        "task": "Parse",
+    nobody = {"name": None, "agent": None, "model": None}
+    by = {"actor": "agent", "author": nobody, "tool": None}
+    assert person.run("log", "--tasks", "--json").json["tasks"][0] == {
+        "number": 1,
+        "text": "Parse",
+        "status": "completed",
         "phase": "",
         "position": 0,
-        "status": "completed",
-        "worked_on": 60_000,
-        "added": 0,
-        "closed": 120_000,
-        "in_all": 120_000,
-        "closed_by": "agent",
+        "from_user": False,
+        "added": {"id": named("a"), "at": "1970-01-01T00:00:00.000Z", **by},
+        "closed": {"id": named("c"), "at": "1970-01-01T00:02:00.000Z", **by},
+        "in_progress_ms": 60_000,
+        "lifetime_ms": 120_000,
     }
 
 
@@ -98,10 +101,10 @@ def test_a_task_that_is_still_in_progress_counts_until_now(person: Person) -> No
     person.says("todo", "append", "Parse")
     person.says("todo", "start", "parse")
 
-    [told] = person.run("log", "--tasks", "--json").json
+    [told] = person.run("log", "--tasks", "--json").json["tasks"]
 
-    assert 0 <= told["worked_on"] < 60_000
-    assert told["in_all"] is None
+    assert 0 <= told["in_progress_ms"] < 60_000
+    assert told["lifetime_ms"] is None
 
 
 def test_the_table_tells_when_there_is_nothing_to_tell(person: Person) -> None:
@@ -113,7 +116,7 @@ def test_the_table_tells_when_there_is_nothing_to_tell(person: Person) -> None:
     assert person.says("log", "--tasks") == (
         "This is before the first change. Later changes are on a branch: tildone branch\n"
     )
-    assert person.run("log", "--tasks", "--json").json == []
+    assert person.run("log", "--tasks", "--json").json["tasks"] == []
     kept(person, Plan((Phase("Empty"),)), session="empty")
     assert person.says("log", "--tasks", "--session", "empty") == "This branch has no tasks yet.\n"
 

@@ -52,18 +52,24 @@ def test_what_follows_a_checkout_is_a_branch_of_its_own(person: Person) -> None:
     person.says("todo", "append", "c")
 
     assert re.sub(r"\b[0-9a-z]{10}  \d{4}-\d\d-\d\d \d\d:\d\d", "ID WHEN", person.says("branch")) == (
-        "* ID WHEN  0/2\n· ID WHEN  1/2  all\n    from aaaaaaaaaa:\n      added “b”\n      completed “a”\n"
+        "* ID WHEN  Ada  0/2\n· ID WHEN  agent  1/2  all\n    from aaaaaaaaaa:\n      added “b”\n      completed “a”\n"
     )
-    assert person.run("branch", "--json").json[1] == {
+    told = person.run("branch", "--json").json
+    assert (told["version"], told["branches"][0]["end"]["author"]["name"]) == (1, "Ada")
+    assert told["branches"][1] == {
         "current": False,
-        "event": named("c"),
-        "at": 120_000,
+        "end": {
+            "id": named("c"),
+            "at": "1970-01-01T00:02:00.000Z",
+            "actor": "agent",
+            "author": {"name": None, "agent": None, "model": None},
+        },
         "label": "all",
         "changes_since_label": 0,
         "closed": 1,
         "total": 2,
-        "parted": named("a"),
-        "since": ["added “b”", "completed “a”"],
+        "fork_point": named("a"),
+        "what": ["added “b”", "completed “a”"],
     }
 
 
@@ -86,7 +92,7 @@ def test_what_names_no_event_is_not_found(person: Person, word: str, said: str) 
 def test_an_id_that_fits_several_events_names_them(person: Person) -> None:
     for text in ("a", "b"):
         person.says("todo", "append", text)
-    ids = [event["id"] for event in person.run("log", "--json").json]
+    ids = [event["id"] for event in person.run("log", "--json").json["events"]]
 
     answer = person.run("checkout", "01")
 
@@ -99,7 +105,7 @@ def test_a_name_is_given_listed_gone_to_and_taken_off(person: Person) -> None:
 
     said = person.says("label", "before b", "~2"), person.says("label", "now")
     listed = person.says("label").splitlines()
-    told = [(each["label"], each["event"]) for each in person.run("label", "--json").json]
+    told = [(each["label"], each["id"]) for each in person.run("label", "--json").json["labels"]]
     there = person.says("checkout", "before b")
     off = person.says("label", "now", "--remove")
 
@@ -111,7 +117,7 @@ def test_a_name_is_given_listed_gone_to_and_taken_off(person: Person) -> None:
     assert told == [("now", named("c")), ("before b", named("a"))]
     assert there.startswith("Moved to aaaaaaaaaa, ")
     assert off == "Removed the label of cccccccccc.\n"
-    assert [each["label"] for each in person.run("label", "--json").json] == ["before b"]
+    assert [each["label"] for each in person.run("label", "--json").json["labels"]] == ["before b"]
 
 
 def test_a_name_is_not_taken_from_another_event_unless_it_is_forced(person: Person) -> None:
@@ -129,7 +135,8 @@ def test_a_name_is_not_taken_from_another_event_unless_it_is_forced(person: Pers
     assert same == "aaaaaaaaaa already has the label “v1”.\n"
     assert forced.startswith("Labelled cccccccccc “v1”.\n")
     assert renamed.startswith("Labelled cccccccccc “v2”. It was labelled “v1”.\n")
-    assert [(each["label"], each["event"]) for each in person.run("label", "--json").json] == [("v2", named("c"))]
+    told = [(each["label"], each["id"]) for each in person.run("label", "--json").json["labels"]]
+    assert told == [("v2", named("c"))]
 
 
 def test_branch_with_a_name_names_where_the_plan_stands(person: Person) -> None:
@@ -190,7 +197,7 @@ def test_a_session_that_never_began_has_neither_branches_nor_names(person: Perso
 
     assert person.says("branch") == person.says("diff") == nothing
     assert person.says("label") == ("There are no labels. To label the current point: tildone label NAME\n")
-    assert person.run("branch", "--json").json == person.run("label", "--json").json == []
+    assert person.run("branch", "--json").json["branches"] == person.run("label", "--json").json["labels"] == []
     for words in (("label", "x"), ("branch", "x")):
         answer = person.run(*words)
         assert (answer.code, answer.err) == (3, "tildone: there is no event to label before the first change\n")

@@ -60,7 +60,8 @@ def test_the_same_plan_does_not_differ(person: Person) -> None:
         0,
         "No difference: the plan is the same at cccccccccc and cccccccccc.\n",
     )
-    assert person.run("diff", "head", "--json").json == {"from": named("c"), "to": named("c"), "phases": []}
+    told = person.run("diff", "head", "--json").json
+    assert (told["from"]["id"], told["to"]["id"], told["phases"]) == (named("c"), named("c"), [])
 
 
 def test_a_diff_can_be_read_by_programs(person: Person) -> None:
@@ -68,13 +69,14 @@ def test_a_diff_can_be_read_by_programs(person: Person) -> None:
 
     told = person.run("diff", "--json").json
 
-    assert (told["from"], told["to"]) == (named("b"), named("c"))
+    assert (told["from"]["id"], told["to"]["id"]) == (named("b"), named("c"))
     assert [(phase["phase"], phase["sign"], len(phase["tasks"])) for phase in told["phases"]] == [
         ("Build", None, 1),
         ("Ship", "+", 1),
     ]
     assert told["phases"][1]["tasks"][0]["from"] == "Build"
-    assert person.run("diff", "--json", "--session", "other").json == {"from": None, "to": None, "phases": []}
+    nothing = {"version": 1, "session": "other", "from": None, "to": None, "phases": []}
+    assert person.run("diff", "--json", "--session", "other").json == nothing
 
 
 def test_blame_says_who_brought_and_who_closed_each_task(person: Person) -> None:
@@ -90,13 +92,13 @@ def test_blame_says_who_brought_and_who_closed_each_task(person: Person) -> None
         "✓ [1] Wire  Ship",
         "  aaaaaaaaaa  WHEN  agent  added  todo_write",
     ]
-    assert re.match(r"  \w{10}  .*  user  completed \(\d+d \d+h\)$", lines[-1])
+    assert re.match(r"  \w{10}  .*  Ada  completed \(\d+d \d+h\)$", lines[-1])
 
 
 def test_blame_tells_the_whole_life_of_a_task_with_the_calls(person: Person) -> None:
     build(person)
 
-    by_text, by_number, by_part = (person.says("blame", word) for word in ("WIRE", "1", "ire"))
+    by_text, by_number, by_part = (person.says("blame", word) for word in ("WIRE", "2", "ire"))
 
     assert [re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "WHEN", line).strip() for line in by_text.splitlines()] == [
         "● [1] Wire  Ship",
@@ -113,21 +115,26 @@ def test_blame_tells_the_whole_life_of_a_task_with_the_calls(person: Person) -> 
 def test_blame_can_be_read_by_programs(person: Person) -> None:
     build(person)
 
-    [parse, wire] = person.run("blame", "--json").json
-    [whole] = person.run("blame", "parse", "--json").json
+    told = person.run("blame", "--json").json
+    [parse, wire] = told["tasks"]
+    [whole] = person.run("blame", "parse", "--json").json["tasks"]
 
-    added = {"event": named("a"), "at": 0, "actor": "agent", "tool": "todo_write"}
-    closed = {"event": named("c"), "at": 120_000, "actor": "agent", "tool": "todo_write"}
+    nobody = {"name": None, "agent": None, "model": None}
+    by = {"actor": "agent", "author": nobody, "tool": "todo_write"}
+    closed = {"id": named("c"), "at": "1970-01-01T00:02:00.000Z", **by}
+    assert (told["version"], told["session"], told["at"]) == (1, str(person.folder), named("c"))
     assert parse == {
-        "task": "Parse",
+        "number": 1,
+        "text": "Parse",
+        "status": "completed",
         "phase": "Build",
         "position": 0,
-        "status": "completed",
-        "added": added,
+        "from_user": False,
+        "added": {"id": named("a"), "at": "1970-01-01T00:00:00.000Z", **by},
         "closed": closed,
     }
     assert wire["closed"] is None
-    assert whole["life"][-1] == closed | {"arguments": '{"n":2}', "what": ["completed"], "took": 60_000}
+    assert whole["history"][-1] == closed | {"arguments": '{"n":2}', "what": ["completed"], "in_progress_ms": 60_000}
 
 
 def test_blame_knows_the_plan_as_it_was_and_what_left_it(person: Person) -> None:
@@ -136,17 +143,17 @@ def test_blame_knows_the_plan_as_it_was_and_what_left_it(person: Person) -> None
     assert "Older" in person.says("blame", "--at", "head~2")
     assert person.says("blame").startswith("– [0] New\n")
     assert person.says("blame", "older").splitlines()[0] == "– Older"
-    assert len(person.run("blame", "old", "--json").json) == 1
-    assert len(person.run("blame", "ol", "--json").json) == 2
+    assert len(person.run("blame", "old", "--json").json["tasks"]) == 1
+    assert len(person.run("blame", "ol", "--json").json["tasks"]) == 2
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("blame", "nothing like it"), 'no task on this branch contains "nothing like it"'),
-        (("blame", "7"), "there is no task 7: the tasks are numbered 0 to 1"),
+        (("blame", "7"), "there is no task #7: the tasks are #1, #2"),
         (("blame", " "), 'no task on this branch contains " "'),
-        (("blame", "7", "--at", "root"), "there is no task 7: the plan is empty"),
+        (("blame", "7", "--at", "root"), "there is no task #7: the plan is empty"),
         (("blame", "--at", "nope"), "no event has the label or id 'nope', and no id begins with it"),
     ],
 )
@@ -160,7 +167,8 @@ def test_a_task_that_never_was_is_not_found(person: Person, words: tuple[str, ..
 
 def test_without_tasks_there_is_nobody_to_blame(person: Person) -> None:
     assert person.says("blame") == f"No tasks in {person.folder}. Add one with: tildone todo append TEXT\n"
-    assert person.run("blame", "--json").json == []
+    nothing = {"version": 1, "session": str(person.folder), "at": None, "tasks": []}
+    assert person.run("blame", "--json").json == nothing
 
 
 def nasty(person: Person) -> None:
@@ -214,7 +222,7 @@ def test_a_terminal_gets_colours_and_a_pipe_gets_none(person: Person, words: tup
 def test_a_long_history_can_be_looked_at_and_moved_about_in(person: Person) -> None:
     kept(person, *(plan_of(*(f"task {m}" for m in range(n % 7 + 1))) for n in range(90)))
 
-    assert len(person.run("log", "--json", "--limit", "3").json) == 3
+    assert len(person.run("log", "--json", "--limit", "3").json["events"]) == 3
     assert person.says("undo", "40").startswith("Undid 40 changes: ")
     assert person.says("checkout", "head~49").startswith("Moved to ")
     assert person.says("todo") == "– [0] task 0\n"

@@ -63,7 +63,7 @@ def test_what_changes_nothing_is_said(person: Person) -> None:
     person.says("todo", "done")
 
     assert person.says("todo", "done", "one") == "Done: One\nNothing changed.\n"
-    assert len(person.run("log", "--json").json) == 2
+    assert len(person.run("log", "--json").json["events"]) == 2
 
 
 def test_several_unquoted_words_are_not_guessed_at(person: Person) -> None:
@@ -95,7 +95,7 @@ def test_what_cannot_be_done_changes_nothing(person: Person, argv: list[str], co
     answer = person.run("todo", *argv)
 
     assert (answer.code, answer.out, answer.err) == (code, "", f"tildone: {complaint}\n")
-    assert len(person.run("log", "--json").json) == 1
+    assert len(person.run("log", "--json").json["events"]) == 1
 
 
 def test_an_edit_by_hand_starts_nothing_in_a_session_that_no_model_wrote(person: Person) -> None:

@@ -51,7 +51,7 @@ def test_a_checklist_among_prose_becomes_the_plan(person: Person) -> None:
     assert plan(person) == (
         "# Tasks\n- [x] #12\n- [ ] Read Claude Code's tasks\n- [ ] the older form, too\n- [ ] Say what is lost\n"
     )
-    assert person.run("log", "--json", "--limit", "1").json[0]["actor"] == "import"
+    assert person.run("log", "--json", "--limit", "1").json["events"][0]["actor"] == "import"
 
 
 @pytest.mark.parametrize(

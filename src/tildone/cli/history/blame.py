@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from tildone.cli.opening import open_for_reading, session_title
+from tildone.cli.output.data import put_data, timestamp
 from tildone.cli.output.screen import columns, moment, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import NotFound
 from tildone.history.blame import blame_lines
-from tildone.history.sentences import describe_change
+from tildone.history.event_data import task_data, whole_step_data
 from tildone.history.task_history import task_histories
-from tildone.log import codec
 from tildone.log.refs import HEAD, resolve, short_ids
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tildone.history.task_history import TaskHistory, TaskStep
+    from tildone.history.task_history import TaskHistory
+
+MAX_NUMBERS_LISTED = 20
+MAX_DIGITS = 9
 
 
 def run(args: ParsedArgs) -> int:
@@ -29,7 +32,7 @@ def run(args: ParsedArgs) -> int:
         _matching(histories, query) if args.positional else [entry for entry in histories if entry.position is not None]
     )
     if args.has("json"):
-        put(codec.dump([_as_data(entry, whole=bool(args.positional)) for entry in found]))
+        put_data(session=name, at=head, tasks=[_as_data(entry, whole=bool(args.positional)) for entry in found])
     elif found:
         short = short_ids(event.id for event in events)
         put_spans(blame_lines(found, moment, short, columns(), whole=bool(args.positional)))
@@ -45,41 +48,31 @@ def _matching(histories: list[TaskHistory], query: str) -> list[TaskHistory]:
         NotFound: no task matches.
     """
     current = [entry for entry in histories if entry.position is not None]
-    if query.isdecimal():
-        at = [entry for entry in current if str(entry.position) == query]
-        if at:
-            return at
+    number = _number(query)
+    numbered = [entry for entry in histories if number and entry.task.number == number]
+    if numbered:
+        return numbered
     wanted = query.strip().lower()
     for some in (current, [entry for entry in histories if entry.position is None]):
         same = [entry for entry in some if entry.task.text.lower() == wanted]
         matches = same or [entry for entry in some if wanted and wanted in entry.task.text.lower()]
         if matches:
             return matches
-    if query.isdecimal():
-        known = f"the tasks are numbered 0 to {len(current) - 1}" if current else "the plan is empty"
-        raise NotFound(f"there is no task {query}: {known}")
+    if number is not None:
+        known = ", ".join(f"#{entry.task.number}" for entry in current[:MAX_NUMBERS_LISTED])
+        more = ", …" if len(current) > MAX_NUMBERS_LISTED else ""
+        raise NotFound(
+            f"there is no task #{number}: " + (f"the tasks are {known}{more}" if known else "the plan is empty")
+        )
     raise NotFound(f'no task on this branch contains "{query}"')
 
 
+def _number(query: str) -> int | None:
+    """The task number in `3`, `#3` or `[3]`; None for any other text."""
+    digits = query.strip().removeprefix("[").removesuffix("]").removeprefix("#")
+    return int(digits) if digits.isdecimal() and len(digits) <= MAX_DIGITS else None
+
+
 def _as_data(entry: TaskHistory, *, whole: bool) -> dict[str, object]:
-    brief: dict[str, object] = {
-        "task": entry.task.text,
-        "phase": entry.phase,
-        "position": entry.position,
-        "status": entry.task.status.value,
-        "added": _by(entry.added),
-        "closed": entry.closed and _by(entry.closed),
-    }
-    return brief | {"life": [_step(step) for step in entry.steps]} if whole else brief
-
-
-def _by(step: TaskStep) -> dict[str, object]:
-    call = step.call
-    event = step.event
-    return {"event": event.id, "at": event.at, "actor": event.actor.value, "tool": call and call.tool}
-
-
-def _step(step: TaskStep) -> dict[str, object]:
-    call = step.call
-    sentences = [describe_change(change) for change in step.changes]
-    return _by(step) | {"arguments": call and call.arguments, "what": sentences, "took": step.duration}
+    brief = task_data(entry, timestamp)
+    return brief | {"history": [whole_step_data(step, timestamp) for step in entry.steps]} if whole else brief

@@ -5,12 +5,13 @@ from __future__ import annotations
 from tildone.cli.history.label import label_head
 from tildone.cli.history.log import print_no_events
 from tildone.cli.opening import open_for_reading
-from tildone.cli.output.screen import columns, moment, put, put_spans
+from tildone.cli.output.data import put_data, timestamp
+from tildone.cli.output.screen import columns, moment, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import UsageError
 from tildone.history.branch_lines import branch_lines
 from tildone.history.branches import branches
-from tildone.log import codec
+from tildone.history.event_data import event_data
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def run(args: ParsedArgs) -> int:
     events = list(session.store.events(session.name))
     found = branches(events, session.store.session_head(session.name).head)
     if args.has("json"):
-        put(codec.dump([_as_data(each) for each in found] if events else []))
+        put_data(session=session.name, branches=[_as_data(each) for each in found] if events else [])
     elif events:
         put_spans(branch_lines(found, [event.id for event in events], moment, columns()))
     else:
@@ -38,12 +39,11 @@ def run(args: ParsedArgs) -> int:
 def _as_data(found: Branch) -> dict[str, object]:
     return {
         "current": found.current,
-        "event": found.end and found.end.id,
-        "at": found.end and found.end.at,
+        "end": found.end and event_data(found.end, timestamp),
         "label": found.label,
         "changes_since_label": found.since if found.label is not None else None,
         "closed": found.progress.closed,
         "total": found.progress.total,
-        "parted": found.fork_point,
-        "since": found.changes,
+        "fork_point": found.fork_point,
+        "what": found.changes,
     }

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from tildone.cli.history.log import print_no_events
 from tildone.cli.opening import open_for_reading
+from tildone.cli.output.data import put_data, timestamp
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.core.plan import Plan
 from tildone.core.query import progress
 from tildone.history.diff_lines import diff_lines, diff_to_json
+from tildone.history.event_data import event_data
 from tildone.history.plan_diff import diff_plans
 from tildone.kit.theme import Role, Span
-from tildone.log import codec
 from tildone.log.events import PlanChanged
 from tildone.log.refs import HEAD, ROOT, SHORT_ID_LENGTH, resolve
 from tildone.log.state import latest_state
@@ -37,7 +38,8 @@ def run(args: ParsedArgs) -> int:
     before, after = _plan(session, first), _plan(session, second)
     sections = diff_plans(before, after)
     if args.has("json"):
-        put(codec.dump({"from": first, "to": second, "phases": diff_to_json(sections)}))
+        ends = {"from": _event_data(session, first), "to": _event_data(session, second)}
+        put_data(session=name, **ends, phases=diff_to_json(sections))
     elif sections:
         old, new = (progress(plan) for plan in (before, after))
         points = f"{_event_name(first)} → {_event_name(second)}"
@@ -52,10 +54,17 @@ def run(args: ParsedArgs) -> int:
 
 def _no_change(args: ParsedArgs, session: Session) -> int:
     if args.has("json"):
-        put(codec.dump({"from": None, "to": None, "phases": []}))
+        put_data(session=session.name, **{"from": None, "to": None}, phases=[])
     else:
         print_no_events(session)
     return 0
+
+
+def _event_data(session: Session, event_id: str | None) -> dict[str, object] | None:
+    """The event that made a plan; None before the first change."""
+    if event_id is None:
+        return None
+    return event_data(next(session.store.history(session.name, event_id)), timestamp)
 
 
 def _plan(session: Session, event_id: str | None) -> Plan:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from shlex import quote
 
 from tildone.cli.opening import open_for_reading
+from tildone.cli.output.data import put_data, timestamp
 from tildone.cli.output.screen import columns, moment, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import NotFound, Refused, UsageError
+from tildone.history.event_data import event_data
 from tildone.history.timeline import timeline
-from tildone.history.timeline_lines import row_lines
-from tildone.log import codec
+from tildone.history.timeline_lines import rows_lines
 from tildone.log.events import PlanChanged
 from tildone.log.refs import SHORT_ID_LENGTH, events_by_label, label_problem, resolve
 from tildone.typing import TYPE_CHECKING
@@ -86,22 +87,16 @@ def _list(args: ParsedArgs, session: Session) -> int:
     found = [(event, row) for event, row in zip(events, rows, strict=True) if row.label is not None][::-1]
     names = {event: name for name, event in events_by_label(events).items()}
     if args.has("json"):
-        put(codec.dump([_as_data(event, row, names) for event, row in found]))
+        put_data(session=session.name, labels=[_as_data(event, row, names) for event, row in found])
     elif found:
-        put_spans(line for _, row in found for line in row_lines(replace(row, after=None), columns()))
+        put_spans(rows_lines([replace(row, after=None) for _, row in found], columns()))
     else:
         put("There are no labels. To label the current point: tildone label NAME")
     return 0
 
 
 def _as_data(event: Event, row: TimelineRow, names: dict[str, str]) -> dict[str, object]:
-    return {
-        "label": names.get(event.id, row.label),
-        "event": event.id,
-        "at": event.at,
-        "actor": event.actor.value,
-        "what": row.what,
-    }
+    return {"label": names.get(event.id, row.label)} | event_data(event, timestamp) | {"what": row.what}
 
 
 def _newest_change(session: Session) -> str | None:

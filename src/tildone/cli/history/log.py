@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from tildone.cli.opening import open_for_reading, session_title
+from tildone.cli.output.data import put_data, timestamp
 from tildone.cli.output.screen import columns, moment, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import UsageError
-from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tildone.history.task_history import TaskHistory
-    from tildone.history.timeline import TimelineRow
-    from tildone.log.events import Event
     from tildone.session import Session
 
 DEFAULT_LIMIT = 20
@@ -38,8 +35,9 @@ def print_no_events(session: Session) -> None:
 
 def _events(args: ParsedArgs, session: Session, limit: int) -> int:
     # Imported here and below, because each of the two outputs needs its own.
+    from tildone.history.event_data import row_data  # noqa: PLC0415  see above
     from tildone.history.timeline import newest_events, timeline  # noqa: PLC0415  see above
-    from tildone.history.timeline_lines import row_lines  # noqa: PLC0415  see above
+    from tildone.history.timeline_lines import rows_lines  # noqa: PLC0415  see above
 
     store, name = session.store, session.name
     head = store.session_head(name).head
@@ -47,9 +45,9 @@ def _events(args: ParsedArgs, session: Session, limit: int) -> int:
     rows = timeline(events, head, moment, session.patience.nudges)
     shown = list(zip(events, rows, strict=True))[::-1][:limit]
     if args.has("json"):
-        put(codec.dump([_event_data(*each) for each in shown]))
+        put_data(session=name, events=[row_data(event, row, timestamp) for event, row in shown])
     elif shown:
-        put_spans(line for _, row in shown for line in row_lines(row, columns()))
+        put_spans(rows_lines([row for _, row in shown], columns()))
     else:
         print_no_events(session)
     return 0
@@ -57,6 +55,7 @@ def _events(args: ParsedArgs, session: Session, limit: int) -> int:
 
 def _tasks(args: ParsedArgs, session: Session) -> int:
     from tildone.history.duration_lines import duration_lines  # noqa: PLC0415  see above
+    from tildone.history.event_data import durations_data, task_data  # noqa: PLC0415  see above
     from tildone.history.task_history import task_histories  # noqa: PLC0415  see above
     from tildone.ids import now  # noqa: PLC0415  see above
 
@@ -64,7 +63,8 @@ def _tasks(args: ParsedArgs, session: Session) -> int:
     events = list(session.store.history(session.name))
     found = task_histories(reversed(events))
     if args.has("json"):
-        put(codec.dump([_task_data(entry, at) for entry in found]))
+        tasks = [task_data(entry, timestamp) | durations_data(entry, at) for entry in found]
+        put_data(session=session.name, tasks=tasks)
     elif found:
         put_spans(duration_lines(found, at, columns()))
     elif events:
@@ -72,24 +72,3 @@ def _tasks(args: ParsedArgs, session: Session) -> int:
     else:
         print_no_events(session)
     return 0
-
-
-def _event_data(event: Event, row: TimelineRow) -> dict[str, object]:
-    """The stored event, with the description of its row."""
-    stored: dict[str, object] = codec.parse(codec.encode(event))
-    return stored | {"what": row.what, "took": row.durations, "place": row.mark.name.lower(), "label": row.label}
-
-
-def _task_data(entry: TaskHistory, at: int) -> dict[str, object]:
-    closed = entry.closed
-    return {
-        "task": entry.task.text,
-        "phase": entry.phase,
-        "position": entry.position,
-        "status": entry.task.status.value,
-        "worked_on": entry.time_in_progress(at),
-        "added": entry.added.event.at,
-        "closed": closed and closed.event.at,
-        "in_all": entry.lifetime,
-        "closed_by": closed and closed.event.actor.value,
-    }

@@ -1,0 +1,66 @@
+"""Authors of events as short texts for a screen.
+
+Names come from other programs and other people. They are made printable and are clipped, so that a name cannot imitate
+or displace what stands beside it.
+"""
+
+from __future__ import annotations
+
+from tildone.kit.text import clip_text
+from tildone.log.events import Actor
+from tildone.typing import TYPE_CHECKING
+from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tildone.log.events import Author, Event
+
+MAX_NAME_COLUMNS = 20
+MAX_WHOLE_ID = 8
+"""How long a conversation id is shown in full; of a longer one, only the end is shown, which is the random part."""
+
+SHORT_ID_LENGTH = 4
+
+_REMARKS = {Actor.TIMER: " (timer)", Actor.IMPORT: " (import)"}
+
+
+def who(event: Event, *, with_person: bool = False) -> str:
+    """Return who caused an event: the person, or the agent and, with `with_person`, the person it works for.
+
+    Events of earlier versions have no author; their actor is returned.
+    """
+    author, actor = event.author, event.actor
+    name = _clipped(author.name)
+    if author.agent and actor is not Actor.USER:
+        person = f" for {name}" if with_person and name else ""
+        return f"{short_agent(author.agent)}{person}{_REMARKS.get(actor, '')}"
+    if not name:
+        return actor.value
+    return name if actor is Actor.USER else f"{name} ({actor.value})"
+
+
+def of_several_people(events: Iterable[Event]) -> bool:
+    """Return whether agents of different people are among the authors, so that they have to be told apart."""
+    return len({event.author.name for event in events if event.author.agent}) > 1
+
+
+def short_agent(agent: str) -> str:
+    """Return an agent id as a person reads it: `claude 5f0c`, `gemini pid 4711`."""
+    product, colon, own = agent.partition(":")
+    if not colon:
+        return _clipped(agent)
+    own = own.replace(":", " ")
+    short = own if len(own) <= MAX_WHOLE_ID or own.startswith("pid ") else own[-SHORT_ID_LENGTH:]
+    return f"{_clipped(product)} {_clipped(short)}"
+
+
+def describe_author(author: Author) -> str:
+    """Return everything that is known about an author, on one line; empty if nothing is known."""
+    model = f"{_clipped(author.agent, 2 * MAX_NAME_COLUMNS)} ({_clipped(author.model, 2 * MAX_NAME_COLUMNS)})"
+    agent = model if author.agent and author.model else _clipped(author.agent, 2 * MAX_NAME_COLUMNS)
+    return " for ".join(part for part in (agent, _clipped(author.name)) if part)
+
+
+def _clipped(text: str, columns: int = MAX_NAME_COLUMNS) -> str:
+    return clip_text(printable(text), columns)

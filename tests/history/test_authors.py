@@ -1,0 +1,121 @@
+"""Who caused an event, as a person reads it."""
+
+import pytest
+
+from tests.history.histories import history
+from tests.plans import plan_of
+from tildone.history.authors import MAX_NAME_COLUMNS, describe_author, of_several_people, who
+from tildone.history.event_data import row_data
+from tildone.history.timeline import timeline
+from tildone.history.timeline_lines import rows_lines
+from tildone.kit.text import display_width
+from tildone.kit.theme import plain
+from tildone.log.events import (
+    Actor,
+    Author,
+    Bound,
+    Directive,
+    DirectiveSet,
+    Event,
+    Fact,
+    Labelled,
+    Nudged,
+    PlanChanged,
+    Tripped,
+)
+from tildone.value import replace
+
+CLAUDE = Author("Ada", "claude:6a1e2f04-77aa-4c1e-9d53-0b1c2d3e5f0c", "opus")
+HOSTILE = "\x1b[2J\n</system-reminder>\u202e" + "x" * 10_000
+
+
+def event(actor: Actor, author: Author = Author()) -> Event:  # noqa: B008  frozen
+    return Event("a", None, 0, actor, PlanChanged(plan_of("a")), author)
+
+
+@pytest.mark.parametrize(
+    ("actor", "author", "text"),
+    [
+        (Actor.USER, Author("Ada"), "Ada"),
+        (Actor.USER, CLAUDE, "Ada"),
+        (Actor.USER, Author(), "user"),
+        (Actor.AGENT, Author(), "agent"),
+        (Actor.AGENT, Author("Ada"), "Ada (agent)"),
+        (Actor.IMPORT, Author("Ada"), "Ada (import)"),
+        (Actor.AGENT, CLAUDE, "claude 5f0c"),
+        (Actor.TIMER, CLAUDE, "claude 5f0c (timer)"),
+        (Actor.IMPORT, CLAUDE, "claude 5f0c (import)"),
+        (Actor.AGENT, Author(agent="gemini:pid:4711"), "gemini pid 4711"),
+        (Actor.AGENT, Author(agent="pid:4711"), "pid 4711"),
+        (Actor.AGENT, Author(agent="codex:c-1"), "codex c-1"),
+        (Actor.AGENT, Author(agent="http"), "http"),
+    ],
+)
+def test_who_names_the_person_or_the_agent(actor: Actor, author: Author, text: str) -> None:
+    """Without either, it is the actor, as in events of earlier versions."""
+    assert who(event(actor, author)) == text
+
+
+def test_agents_of_different_people_are_told_apart() -> None:
+    """If there is one person only, naming it at each event would be noise."""
+    mine, theirs = event(Actor.AGENT, CLAUDE), event(Actor.AGENT, replace(CLAUDE, name="Bob"))
+    person = event(Actor.USER, Author("Bob"))
+
+    assert not of_several_people([mine, mine, person])
+    assert of_several_people([mine, theirs])
+    assert [who(each, with_person=True) for each in (mine, theirs, person)] == [
+        "claude 5f0c for Ada",
+        "claude 5f0c for Bob",
+        "Bob",
+    ]
+
+
+def test_everything_about_an_author_fits_on_a_line() -> None:
+    assert describe_author(CLAUDE) == "claude:6a1e2f04-77aa-4c1e-9d53-0b1c2d3e… (opus) for Ada"
+    assert describe_author(Author("Ada")) == "Ada"
+    assert describe_author(Author(agent="codex:1")) == "codex:1"
+    assert describe_author(Author()) == ""
+
+
+@pytest.mark.parametrize("author", [Author(HOSTILE), Author(HOSTILE, f"{HOSTILE}:{HOSTILE}", HOSTILE)])
+def test_a_hostile_name_stays_in_its_place(author: Author) -> None:
+    """It moves no cursor, begins no line, and is no longer than other names."""
+    for actor in Actor:
+        text = who(event(actor, author), with_person=True)
+        assert text.isprintable()
+        assert display_width(text) <= 3 * MAX_NAME_COLUMNS + len(" for  (import)")
+    assert describe_author(author).isprintable()
+
+
+def test_the_authors_of_a_timeline_are_in_one_column() -> None:
+    """So that the descriptions are in one column, too."""
+    events = [
+        replace(each, author=author, actor=actor)
+        for each, author, actor in zip(
+            history(plan_of("a"), plan_of("a", "b"), plan_of("b")),
+            (Author("Zoë"), CLAUDE, Author("漢字")),
+            (Actor.USER, Actor.AGENT, Actor.USER),
+            strict=True,
+        )
+    ]
+
+    lines = [plain(line) for line in rows_lines(timeline(events, "c", "t{}".format))]
+
+    assert lines == [
+        "│ a  t0  Zoë          added “a”",
+        "│ b  t60000  claude 5f0c  added “b”",
+        "* c  t120000  漢字         removed “a”",
+    ]
+    assert rows_lines([]) == []
+
+
+def test_a_row_as_data_has_the_author_and_the_kind() -> None:
+    """Unknown fields are null. Times are formatted by the caller."""
+    facts: list[Fact] = [PlanChanged(plan_of("a")), Nudged(1, 1), Tripped(Bound.NUDGES, 3)]
+    facts += [DirectiveSet(Directive.GO), Labelled("a", "x")]
+    events = [Event("a", None, 0, Actor.TIMER, fact, CLAUDE) for fact in facts]
+    data = [row_data(each, timeline([each], "a", str)[0], "t{}".format) for each in events]
+
+    assert [each["kind"] for each in data] == ["plan_changed", "nudged", "tripped", "directive_set", "labelled"]
+    assert data[0]["at"] == "t0"
+    assert data[0]["author"] == {"name": "Ada", "agent": CLAUDE.agent, "model": "opus"}

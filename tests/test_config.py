@@ -162,3 +162,26 @@ def test_without_a_settings_file_no_toml_parser_is_imported(project: Path, home:
     answer = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
 
     assert answer.stdout.split() == ["False", "False"]
+
+
+def test_prices_of_models_are_in_a_table(project: Path, home: dict[str, str]) -> None:
+    write(project / "tildone.toml", '[prices]\n"qwen3" = { input = 0.5, output = 1, cache_read = 0 }\n')
+
+    assert load({}, home, str(project)).prices == (("qwen3", {"input": 0.5, "output": 1, "cache_read": 0}),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "prices = 3",
+        "[prices]\nqwen3 = 3",
+        "[prices]\nqwen3 = { input = 3 }",
+        "[prices]\nqwen3 = { input = 3, output = -1 }",
+        "[prices]\nqwen3 = { input = 3, output = 1, cached = 1 }",
+    ],
+)
+def test_a_wrong_price_is_an_error_that_shows_the_form(project: Path, home: dict[str, str], text: str) -> None:
+    write(project / "tildone.toml", text)
+
+    with pytest.raises(UsageError, match=r"in \[prices\], write .* = \{ input = 3\.0, output = 15\.0 \}"):
+        load({}, home, str(project))

@@ -26,6 +26,10 @@ KEYS = (*TEXTS, *NUMBERS, *AMOUNTS, *CHOICES)
 PHASES = ("todo.enabled", "todo.reminders", "todo.reminders.max", "tasks.todoClearDelay")
 """Settings of the phased extension, which checks their values itself. They can be set in files only."""
 
+PRICES = "prices"
+PRICE_PARTS = ("input", "output", "cache_read", "cache_write")
+"""The table of prices of models, in dollars per million tokens. It can be set in files only."""
+
 PROJECT_FILE = "tildone.toml"
 DEFAULT_COUNTDOWN_SECONDS = 3
 _INFINITY = float("inf")
@@ -42,7 +46,7 @@ class Settings:
     None if it is the project's by default. `max_nudges`, `max_same`, `max_minutes` (also `max_cost`, in dollars) bound
     how long an agent is continued; `countdown` is the number of seconds before each nudge of `tildone run`. Without
     `gate`, hooks never prevent an agent from stopping. `user` is the person's name in the history; if it is empty, the
-    name comes from the store, from git or from the system.
+    name comes from the store, from git or from the system. `prices` are the prices of models, by their names.
     """
 
     store: StoreAddress
@@ -60,6 +64,7 @@ class Settings:
     max_minutes: int | None = None
     max_cost: float | None = None
     gate: bool = True
+    prices: tuple[tuple[str, Mapping[str, float]], ...] = ()
     user: str = ""
 
 
@@ -92,6 +97,7 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> S
         max_minutes=settings.get("max_minutes"),
         max_cost=settings.get("max_cost"),
         gate=settings.get("gate") != "off",
+        prices=tuple(settings.get(PRICES, {}).items()),
         user=settings.get("user", ""),
     )
 
@@ -177,6 +183,9 @@ def _resolved(settings: dict[str, Any], folder: str) -> dict[str, str]:
 
 
 def _check(path: str, key: str, setting: object) -> None:
+    if key == PRICES:
+        _check_prices(path, setting)
+        return
     if key not in KEYS and key not in PHASES:
         raise UsageError(f"{path}: there is no setting {key!r}; {nearest(key, KEYS)}")
     if key in TEXTS and (not isinstance(setting, str) or not setting):
@@ -187,6 +196,17 @@ def _check(path: str, key: str, setting: object) -> None:
         raise UsageError(f"{path}: {key} must be a number of dollars, 0 or more")
     if key in CHOICES and setting not in CHOICES[key]:
         raise UsageError(f"{path}: {key} must be {_either(key)}")
+
+
+def _check_prices(path: str, setting: object) -> None:
+    table = setting if isinstance(setting, dict) else {"": setting}
+    for model, price in table.items():
+        parts = price if isinstance(price, dict) else {}
+        if not {"input", "output"} <= set(parts) <= set(PRICE_PARTS) or not all(map(_is_amount, parts.values())):
+            raise UsageError(
+                f'{path}: in [prices], write "{model or "MODEL"}" = {{ input = 3.0, output = 15.0 }}, in dollars per '
+                f"million tokens; {' and '.join(PRICE_PARTS[2:])} are optional"
+            )
 
 
 def _parsed(key: str, text: str) -> Any:

@@ -1,6 +1,7 @@
 """The terminal mode: the footer, questions, interruptions and leaving."""
 
 import os
+import re
 import signal
 import time
 from dataclasses import replace
@@ -40,9 +41,10 @@ def test_finished_lines_stay_and_the_footer_is_erased(person: Person) -> None:
     answer = at_terminal(person, name, *ALLOW_ALL, "--session", "s").end()
 
     assert answer.code == 0
-    assert "📋 0/2  [0] Say hello" in answer.out
+    assert "📋 0/2 · running · #1 Say hello" in answer.out
     shown = screen(answer.out)
-    assert shown[-3:] == ["All 2 tasks are done.", "How it went: tildone log --session s", ""]
+    assert [shown[-4], *shown[-2:]] == ["All 2 tasks are done.", "How it went: tildone log --session s", ""]
+    assert re.fullmatch(r"Took \d+\.\d s", shown[-3])
     assert not any("📋" in line for line in shown)
     assert [line for line in shown if line.startswith("Bash: ")] == ["Bash: echo hello", "Bash: echo 1; echo 2"]
 

@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
 from tildone.errors import TildoneError
+from tildone.host.compaction import compact
 from tildone.host.content import ImageBlock, TextBlock
 from tildone.host.dispatcher import Dispatcher, Listener
-from tildone.host.entries import CustomEntry
+from tildone.host.entries import CustomEntry, ModelChangeEntry
 from tildone.host.events import EntryAppended, ExtensionError, MessageEnd, MessageStart, PublicEvent, QueueUpdate
 from tildone.host.extension_api import Contributions, ExtensionAPI, Renderer, SlashCommand
 from tildone.host.extension_context import ExtensionContext
@@ -225,6 +226,28 @@ class Host:
         self.transcript.move(entry_id)
         await self.dispatcher.emit(BranchChange(self.transcript.leaf))
 
+    async def compact(self, plan_text: str) -> None:
+        """Replace the conversation in later requests by a summary that the model writes, and the text of the plan.
+
+        Raises:
+            HostBusy: a turn is running.
+            ModelFailure: there is no summary; the conversation is unchanged.
+            Aborted: it was aborted like a turn; the conversation is unchanged.
+        """
+        if self.is_running:
+            raise HostBusy("a turn is running: wait for its end, or stop it")
+        controller = self.runtime.controller = AbortController()
+        work = asyncio.ensure_future(compact(self.runtime, self.dispatcher, controller.signal, plan_text))
+        # Others wait for the task of the host, and its failure is reported to the caller alone.
+        self.runtime.task = asyncio.get_running_loop().create_task(_ended(work))
+        await self.runtime.task
+        work.result()
+
+    def set_model(self, model: Model) -> None:
+        """Let another model answer, from the next request on."""
+        self.runtime.model = model
+        self.publish(EntryAppended(self.transcript.append(ModelChangeEntry(model.provider, model.id))))
+
     def _deliver(self, message: QueuedMessage, behavior: Delivery | None) -> None:
         if not self.is_running:
             self._begin(message)
@@ -247,6 +270,10 @@ class Host:
 
     def _publish_queues(self) -> None:
         self.publish(QueueUpdate(*self.runtime.queues.texts()))
+
+
+async def _ended(work: asyncio.Future[None]) -> None:
+    await asyncio.wait({work})
 
 
 def event_loop_timer(delay_ms: int, callback: Callable[[], None]) -> Cancel:

@@ -7,7 +7,6 @@ redraws it when it changes; other outputs wait until it is finished.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -48,10 +47,9 @@ MIN_COLUMNS = 8
 
 @value
 class RunningCall:
-    """A call without a result: its rendered header, when it started (monotonic seconds), and its output so far."""
+    """A call without a result: its rendered header, and its output so far."""
 
     header: tuple[Line, ...]
-    started: float
     output: str = ""
 
 
@@ -113,10 +111,6 @@ class EventRenderer:
         """The lines of a streamed answer that may still change."""
         return self._lines(Markdown(self._text, Role.TEXT))[self._written :] if self._text else []
 
-    def restart_timers(self) -> None:
-        """Measure running calls from now on: until now they waited for the person."""
-        self.running = {name: replace(call, started=time.monotonic()) for name, call in self.running.items()}
-
     def put(self, component: Component) -> None:
         """Write a component that belongs to no event."""
         self._sink.put(self._lines(component))
@@ -177,7 +171,7 @@ class EventRenderer:
 
     def _start_call(self, event: ToolExecutionStart) -> None:
         header = tuple(self._lines(self._call_component(event.tool_name, event.args)))
-        self.running[event.call_id] = RunningCall(header, time.monotonic())
+        self.running[event.call_id] = RunningCall(header)
         if self._sink.live:
             self._sink.refresh()
         elif not self._is_merged(event.tool_name):

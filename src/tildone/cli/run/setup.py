@@ -7,12 +7,14 @@ import shlex
 from functools import partial
 
 from tildone.cli.run.arguments import CONVERSATION_ID, SHELL, RunArguments
+from tildone.core.plan import Plan
 from tildone.core.query import open_tasks, progress
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import NotFound, TildoneError, UsageError
 from tildone.host.host import Host
 from tildone.host.messages import StopReason, last_answer
 from tildone.host.model import Model
+from tildone.host.prices import read_prices
 from tildone.host.shell_model import ShellModel
 from tildone.host.shell_model.script import read_script
 from tildone.host.tools.permissions import PermissionPolicy
@@ -100,6 +102,10 @@ class RunSetup:
             return RunOutcome(1, f"{remaining}{paused}", reported=False)
         return RunOutcome(0)
 
+    def plan(self, host: Host) -> Plan:
+        """Return the plan that the host works on."""
+        return open_session(replace(self._arguments.settings, session=host.transcript.id), BY_HAND, self._store).plan
+
     def hint(self, host: Host) -> str | None:
         """Return the command that shows the history of the run; None if it is not stored."""
         if not self._arguments.stored:
@@ -154,4 +160,4 @@ def _model(arguments: RunArguments) -> Model:
     # Late, because the library behind it takes seconds to load, and a plan with commands needs none of it.
     from tildone.host.providers import open_model  # noqa: PLC0415  see above
 
-    return open_model(arguments.model)
+    return open_model(arguments.model, read_prices(arguments.settings.prices))

@@ -9,11 +9,14 @@ variables that the provider's own tools use (`ANTHROPIC_API_KEY`, `OPENAI_API_KE
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tildone.distribution import install_extra, install_package
 from tildone.errors import UsageError, nearest
 from tildone.host.model import Model
+from tildone.host.prices import Price, price_of
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as Inner
@@ -34,11 +37,15 @@ COMMON_PROVIDERS = (
     "xai",
 )
 
+NO_PRICES: Mapping[str, Price] = MappingProxyType({})
+
 STRICT_TRANSFORMERS = {"pydantic_ai.profiles.openai", "pydantic_ai.providers.anthropic"}
 
 
-def open_model(spec: str) -> Model:
+def open_model(spec: str, prices: Mapping[str, Price] = NO_PRICES) -> Model:
     """Return the model with this name. No connection is opened before the first request.
+
+    A price in `prices` takes precedence over the price list of the library.
 
     Raises:
         UsageError: there is no such provider, or its package, its key or its address is missing.
@@ -51,7 +58,7 @@ def open_model(spec: str) -> Model:
         from tildone.host.providers.provider_model import ProviderModel  # noqa: PLC0415  see above
     except ImportError as error:
         raise UsageError(f"talking to models takes more packages: {install_extra('run')}") from error
-    return ProviderModel(_schemas_untouched(_inner(spec, provider)), name)
+    return ProviderModel(_schemas_untouched(_inner(spec, provider)), name, price_of(spec, prices))
 
 
 def _inner(spec: str, provider: str) -> Inner:

@@ -27,6 +27,7 @@ from pydantic_ai.usage import RequestUsage
 from tildone.host.content import Block, Cost, TextBlock, ThinkingBlock, ToolCallBlock, Usage, tool_call
 from tildone.host.messages import AssistantMessage, ModelIdentity, StopReason
 from tildone.host.model import ModelFailure
+from tildone.host.prices import Price, cost_of
 from tildone.host.providers.provider_state import REDACTED, state_of
 from tildone.host.stream_events import BlockDelta, BlockEnd, BlockEvent, BlockKind, BlockStart
 from tildone.host.wire import Extra
@@ -123,20 +124,21 @@ def block_of(part: ModelResponsePart) -> TextBlock | ThinkingBlock | ToolCallBlo
             return None
 
 
-def answer(response: ModelResponse, model: ModelIdentity) -> AssistantMessage:
-    """Return the complete answer.
+def answer(response: ModelResponse, model: ModelIdentity, price: Price | None = None) -> AssistantMessage:
+    """Return the complete answer. Its cost is computed from `price`, else as the provider or the price list says.
 
     Raises:
         ModelFailure: the provider refused to answer, or the answer is incomplete.
     """
     content = tuple(block for part in response.parts if (block := block_of(part)) is not None)
     raw_reason = (response.provider_details or {}).get("finish_reason")
+    usage = usage_of(response.usage)
     return AssistantMessage(
         content,
         model.api,
         model.provider,
         model.id,
-        replace(usage_of(response.usage), cost=_cost(response)),
+        replace(usage, cost=_cost(response) if price is None else cost_of(usage, price)),
         _stop_reason(response, content, raw_reason),
         int(response.timestamp.timestamp() * 1000),
         response_id=response.provider_response_id,

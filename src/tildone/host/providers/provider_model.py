@@ -19,6 +19,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
 from tildone.host.model import ChatRequest
+from tildone.host.prices import Price
 from tildone.host.providers.decoding import StreamAssembler, answer, usage_of
 from tildone.host.providers.encoding import history, parameters
 from tildone.host.providers.error_mapping import to_model_failure
@@ -45,12 +46,13 @@ SETTINGS = ModelSettings(
 class ProviderModel:
     """A model of the library."""
 
-    def __init__(self, inner: Inner, name: str) -> None:
+    def __init__(self, inner: Inner, name: str, price: Price | None = None) -> None:
         kinds = [APIS[kind.__name__] for kind in type(inner).__mro__ if kind.__name__ in APIS]
         self.provider = inner.system
         self.api = kinds[0] if kinds else self.provider
         self.id = name
         self._inner = inner
+        self._price = price
         self._settings = cast(
             "ModelSettings",
             {name: setting for name, setting in SETTINGS.items() if name not in inner.unsupported_settings},
@@ -96,7 +98,7 @@ class ProviderModel:
                 async for part_event in response:
                     for event in assembler.events(part_event):
                         arrived.put_nowait(_with_usage(event, response.usage))
-                message = answer(response.get(), self)
+                message = answer(response.get(), self, self._price)
         except Exception as error:  # the library may raise anything, which must end only this request
             raise to_model_failure(error, self._inner.base_url) from error
         arrived.put_nowait(AnswerDone(message))

@@ -7,6 +7,7 @@ import sys
 from tildone.cli.run.event_renderer import EventRenderer
 from tildone.cli.run.headless import run_headless
 from tildone.cli.run.line_output import LineOutput
+from tildone.cli.run.meter import RunMeter
 from tildone.cli.run.setup import RunOutcome, RunSetup
 from tildone.cli.run.terminal.interactive import InteractiveRun
 from tildone.cli.run.terminal.tty import is_interactive
@@ -20,17 +21,20 @@ from tildone.kit.theme import Role
 
 async def run(setup: RunSetup) -> int:
     """Run the agent, then print its outcome and the command that shows its history."""
+    meter = RunMeter()
     if is_interactive():
-        interactive = InteractiveRun(setup)
+        interactive = InteractiveRun(setup, meter)
         outcome = await interactive.run()
-        return report_outcome(setup, interactive.host, EventRenderer(interactive.host, LineOutput(sys.stdout)), outcome)
+        renderer = EventRenderer(interactive.host, LineOutput(sys.stdout))
+        return report_outcome(setup, interactive.host, renderer, meter, outcome)
     if setup.prompt is None:
         raise UsageError("what is to be done? Nobody can type here: tildone run TASK, PLAN.md, or - for standard input")
     notices = Notices()
     host = setup.open(notices)
     renderer = notices.renderer = EventRenderer(host, LineOutput(sys.stdout))
+    host.listen(meter.feed)
     host.listen(renderer.render)
-    return report_outcome(setup, host, renderer, await run_headless(setup, host))
+    return report_outcome(setup, host, renderer, meter, await run_headless(setup, host))
 
 
 class Notices(NoUI):
@@ -44,10 +48,12 @@ class Notices(NoUI):
             self.renderer.put(Text(message, ROLES.get(kind, Role.MUTED)))
 
 
-def report_outcome(setup: RunSetup, host: Host, renderer: EventRenderer, outcome: RunOutcome) -> int:
+def report_outcome(setup: RunSetup, host: Host, renderer: EventRenderer, meter: RunMeter, outcome: RunOutcome) -> int:
     """Write the last lines of a run, and return its exit code."""
     if not outcome.reported:
         renderer.put(Text(f"✗ {outcome.reason}", Role.WARNING))
+    if meter.worked_seconds:
+        renderer.put(Text(meter.summary(), Role.DIM))
     hint = setup.hint(host)
     if hint:
         renderer.put(Text(hint, Role.DIM))

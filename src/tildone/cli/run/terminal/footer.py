@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 from tildone.cli.run.event_renderer import EventRenderer, RunningCall
+from tildone.cli.run.meter import RunMeter, format_seconds
 from tildone.cli.run.terminal.line_editor import LineEditor
 from tildone.cli.run.terminal.live_area import Footer
 from tildone.cli.run.terminal.ui import TerminalUI
+from tildone.core.plan import Plan, Status
+from tildone.extensions.indexed import ACTIVE_STATUS, SUMMARY_STATUS
+from tildone.extensions.skeleton import STATUS
 from tildone.kit.components.drawing import Line
-from tildone.kit.text import clip_text
+from tildone.kit.text import clip_text, display_width
 from tildone.kit.theme import Role, Span
 from tildone.views.sanitize import printable
+from tildone.views.widget import status_text
 
 OUTPUT_LINES = 5
 """How many lines of a running command's output are shown."""
 
-MIN_SECONDS_SHOWN = 1.0
-"""How long a call runs before its duration is shown."""
+PLAN_STATUSES = frozenset((STATUS, SUMMARY_STATUS, ACTIVE_STATUS))
+"""Statuses of the extensions that the row about the plan replaces."""
+
+WAITING = "waits for you"
+SEPARATOR = " · "
+MIN_TASK_COLUMNS = 12
 
 
-def footer(renderer: EventRenderer, ui: TerminalUI, line: LineEditor, *, typing: bool, columns: int) -> Footer:
+def footer(  # noqa: PLR0913  everything that is drawn comes in by name
+    renderer: EventRenderer,
+    ui: TerminalUI,
+    line: LineEditor,
+    *,
+    meter: RunMeter,
+    plan: Plan,
+    typing: bool,
+    columns: int,
+) -> Footer:
     """Return the rows, top to bottom. With `typing`, the input line is shown even if it is empty."""
     rows: list[Line] = [*renderer.unfinished]
     # A call that waits for an answer is in the question.
@@ -30,8 +47,10 @@ def footer(renderer: EventRenderer, ui: TerminalUI, line: LineEditor, *, typing:
     rows += [[Span(clip_text(f"❯ {printable(text)} (waits)", columns), Role.DIM)] for text in renderer.queued]
     for lines in ui.widgets.values():
         rows += [[Span(clip_text(printable(text), columns), Role.MUTED)] for text in lines]
-    rows += _status(ui, columns)
+    rows += _statuses(ui, columns)
     question = ui.question
+    live = live_row(meter, plan, columns, waiting=question is not None)
+    rows += [[Span(live, Role.ACCENT)]] if live else []
     if question is not None:
         rows += question.lines(columns)
     typed = question.line if question is not None and question.line is not None else line
@@ -46,13 +65,30 @@ def _running_call(call: RunningCall, columns: int) -> Iterator[Line]:
     for text in call.output.rstrip("\n").split("\n")[-OUTPUT_LINES:]:
         if text:
             yield [Span("  "), Span(clip_text(printable(text), max(columns - 2, 1)), Role.DIM)]
-    took = time.monotonic() - call.started
-    if took >= MIN_SECONDS_SHOWN:
-        yield [Span(clip_text(f"  … {int(took)} s", columns), Role.DIM)]
 
 
-def _status(ui: TerminalUI, columns: int) -> list[Line]:
+def _statuses(ui: TerminalUI, columns: int) -> list[Line]:
     """Return the first lines of all statuses in one row, and every further line in a row of its own."""
-    texts = [text.split("\n") for text in ui.statuses.values()]
+    texts = [text.split("\n") for key, text in ui.statuses.items() if key not in PLAN_STATUSES]
     rows = ["  ".join(lines[0] for lines in texts), *(row for lines in texts for row in lines[1:])] if texts else []
     return [[Span(clip_text(printable(row), columns), Role.ACCENT)] for row in rows]
+
+
+def live_row(meter: RunMeter, plan: Plan, columns: int, *, waiting: bool) -> str:
+    """Return the progress of the plan, what happens and for how long, tokens, cost, and the task, as far as they fit.
+
+    The figures that matter least come last; the text of the task fills the rest of the row.
+    """
+    activity = WAITING if waiting else meter.activity.value
+    parts = [text for text in (status_text(plan), activity) if text]
+    if activity and not waiting and meter.seconds:
+        parts.append(format_seconds(meter.seconds, tenths=False))
+    for figure in meter.figures() if activity else ():
+        if display_width(SEPARATOR.join([*parts, figure])) <= columns:
+            parts.append(figure)
+    row = SEPARATOR.join(parts)
+    upcoming = next((task for task in plan.tasks if task.status is Status.IN_PROGRESS), None)
+    room = columns - display_width(row) - len(SEPARATOR)
+    if upcoming is not None and room >= MIN_TASK_COLUMNS:
+        row += SEPARATOR + clip_text(f"#{upcoming.number} {printable(upcoming.text)}", room)
+    return clip_text(row, columns)

@@ -9,10 +9,12 @@ import re
 import signal
 import sys
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any
 
 from tildone.cli.run.event_renderer import EventRenderer
 from tildone.cli.run.headless import closing, on_signals
+from tildone.cli.run.meter import Activity, RunMeter
 from tildone.cli.run.setup import INTERRUPTED, RunOutcome, RunSetup
 from tildone.cli.run.terminal.footer import footer
 from tildone.cli.run.terminal.keys import Decoder, Key
@@ -21,6 +23,9 @@ from tildone.cli.run.terminal.live_area import Footer, LiveArea
 from tildone.cli.run.terminal.prompts import PermissionQuestion, Question
 from tildone.cli.run.terminal.tty import Tty
 from tildone.cli.run.terminal.ui import TerminalUI
+from tildone.core.plan import Plan
+from tildone.errors import StoreError
+from tildone.host.events import AgentEnd, AgentStart, PublicEvent, ToolExecutionEnd
 from tildone.host.runtime import Delivery
 from tildone.kit.components import Component, Text
 from tildone.kit.theme import Role
@@ -46,7 +51,7 @@ OWN_COMMANDS = (("/help", "show this"), ("/quit", "leave; ctrl+d does, too"))
 class InteractiveRun:
     """One run at a terminal. Without a prompt it continues until the person leaves."""
 
-    def __init__(self, setup: RunSetup) -> None:
+    def __init__(self, setup: RunSetup, meter: RunMeter) -> None:
         self._setup = setup
         self._tty = Tty()
         self._line = LineEditor()
@@ -55,6 +60,8 @@ class InteractiveRun:
         self.host = setup.open(self._ui)
         self._screen = LiveArea(sys.stdout, self._footer, self._schedule_draw)
         self._renderer = EventRenderer(self.host, self._screen)
+        self._meter = meter
+        self._plan = Plan()
         self._stays_open = setup.prompt is None
         self._loop = asyncio.get_running_loop()
         self._leaving: asyncio.Future[int] = self._loop.create_future()
@@ -65,7 +72,7 @@ class InteractiveRun:
 
     async def run(self) -> RunOutcome:
         """Run until the end, and return the outcome."""
-        self.host.listen(self._renderer.render)
+        self.host.listen(self._handle)
         with self._tty.cbreak():
             self._loop.add_reader(self._tty.fd, self._read)
             self._loop.add_signal_handler(signal.SIGWINCH, self._resized)
@@ -82,6 +89,17 @@ class InteractiveRun:
                 self._loop.remove_reader(self._tty.fd)
                 self._screen.close()
         return outcome
+
+    def _handle(self, event: PublicEvent) -> None:
+        self._meter.feed(event)
+        if isinstance(event, ToolExecutionEnd | AgentStart | AgentEnd):
+            self._read_plan()
+        self._renderer.render(event)
+
+    def _read_plan(self) -> None:
+        """Read the plan, which other programs may have changed. If the store cannot be read, the last one is shown."""
+        with suppress(StoreError):
+            self._plan = self._setup.plan(self.host)
 
     async def _begin(self) -> None:
         if self._setup.prompt is not None:
@@ -146,7 +164,7 @@ class InteractiveRun:
             question.press(key)
         if question.answer.done():
             self._last_answer = self._loop.time()
-            self._renderer.restart_timers()
+            self._meter.restart()
 
     def _question_opened(self) -> None:
         self._fit_question()
@@ -247,7 +265,15 @@ class InteractiveRun:
 
     def _footer(self, columns: int, _rows: int) -> Footer:
         idle = self._stays_open and not self.host.is_running and not self.host.pending
-        return footer(self._renderer, self._ui, self._line, typing=idle, columns=columns)
+        return footer(
+            self._renderer,
+            self._ui,
+            self._line,
+            meter=self._meter,
+            plan=self._plan,
+            typing=idle,
+            columns=columns,
+        )
 
     def _schedule_draw(self) -> None:
         if self._drawing is None:
@@ -258,10 +284,11 @@ class InteractiveRun:
         self._screen.draw()
 
     async def _tick(self) -> None:
-        """Redraw every second while a call is running, to show its duration."""
+        """Redraw every second while something happens, to show that it does and for how long."""
         while True:
             await asyncio.sleep(TICK_SECONDS)
-            if self._renderer.running:
+            if self._meter.activity is not Activity.IDLE:
+                self._read_plan()
                 self._schedule_draw()
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:

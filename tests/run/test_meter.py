@@ -1,0 +1,183 @@
+"""The figures of a run: activity, time, tokens and cost; and the row that shows them."""
+
+import pytest
+
+from tests.plans import plan_of
+from tildone.cli.run.meter import Activity, RunMeter, format_cost, format_seconds, format_tokens
+from tildone.cli.run.terminal.footer import live_row
+from tildone.core.numbers import numbered
+from tildone.core.ops import At, Mark
+from tildone.core.plan import Plan, Status
+from tildone.core.reduce import reduce
+from tildone.core.rules import Rules
+from tildone.host.compaction import COMPACTION_END, COMPACTION_START
+from tildone.host.content import Cost, Usage
+from tildone.host.content_codec import encode_usage
+from tildone.host.events import (
+    AgentEnd,
+    AgentStart,
+    CustomEvent,
+    MessageEnd,
+    MessageStart,
+    MessageUpdate,
+    PublicEvent,
+    RetryStart,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+)
+from tildone.host.messages import AssistantMessage, UserMessage
+from tildone.host.stream_events import BlockDelta, BlockKind
+from tildone.kit.definition import text_result
+from tildone.kit.text import display_width
+
+EMPTY = AssistantMessage(())
+
+
+class Clock:
+    """A clock that the test sets."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def fed(*events: PublicEvent) -> tuple[RunMeter, Clock]:
+    clock = Clock()
+    meter = RunMeter(clock)
+    for event in events:
+        meter.feed(event)
+        clock.now += 2
+    return meter, clock
+
+
+def answer(usage: Usage) -> MessageEnd:
+    return MessageEnd(AssistantMessage((), usage=usage))
+
+
+def delta(text: str, kind: BlockKind = BlockKind.TEXT, usage: Usage = Usage()) -> MessageUpdate:  # noqa: B008  frozen
+    return MessageUpdate(usage, BlockDelta(kind, 0, text))
+
+
+def working(text: str) -> Plan:
+    return numbered(reduce(plan_of("First", text), (Mark(At((1,)), Status.IN_PROGRESS),), Rules()).after)
+
+
+def test_the_activity_follows_the_events() -> None:
+    tool = ToolExecutionStart("1", "bash", {})
+    steps: list[tuple[PublicEvent, Activity]] = [
+        (AgentStart(), Activity.IDLE),
+        (MessageStart(UserMessage("Go")), Activity.IDLE),
+        (MessageStart(EMPTY), Activity.THINKING),
+        (delta("hm", BlockKind.THINKING), Activity.THINKING),
+        (delta("Well"), Activity.WRITING),
+        (answer(Usage()), Activity.IDLE),
+        (tool, Activity.RUNNING),
+        (ToolExecutionStart("2", "bash", {}), Activity.RUNNING),
+        (ToolExecutionEnd("1", "bash", text_result(""), is_error=False), Activity.RUNNING),
+        (ToolExecutionEnd("2", "bash", text_result(""), is_error=False), Activity.IDLE),
+        (RetryStart(1, 5, 100, "busy"), Activity.PAUSING),
+        (AgentEnd(()), Activity.IDLE),
+        (CustomEvent(COMPACTION_START, {}), Activity.COMPACTING),
+        (CustomEvent(COMPACTION_END, {}), Activity.IDLE),
+    ]
+    meter = RunMeter()
+    for event, activity in steps:
+        meter.feed(event)
+        assert meter.activity is activity, event
+
+
+def test_time_is_counted_while_the_agent_works() -> None:
+    meter, clock = fed(AgentStart(), MessageStart(EMPTY), AgentEnd(()))
+    clock.now += 1000
+
+    assert meter.worked_seconds == 4
+    meter.feed(AgentStart())
+    clock.now += 1
+    assert meter.worked_seconds == 5
+
+
+def test_the_time_of_an_activity_can_start_again() -> None:
+    meter, clock = fed(MessageStart(EMPTY))
+
+    assert meter.seconds == 2
+    meter.restart()
+    clock.now += 1
+    assert meter.seconds == 1
+
+
+def test_tokens_are_estimated_until_they_are_reported() -> None:
+    meter, _ = fed(MessageStart(EMPTY), delta("x" * 400))
+    assert meter.figures() == ["~100 out"]
+
+    meter.feed(delta("x", usage=Usage(input=1500, output=120)))
+    assert meter.figures() == ["1.5k in", "120 out"]
+
+    meter.feed(answer(Usage(input=1000, output=130, cache_read=400, cache_write=100, total_tokens=1630)))
+    assert meter.figures() == ["1.5k in", "130 out"]
+
+
+def test_cost_is_shown_only_where_it_is_known() -> None:
+    priced = Usage(input=10, output=5, total_tokens=15, cost=Cost(total=0.25))
+    meter, _ = fed(answer(priced))
+    assert meter.figures()[-1] == "$0.250"
+
+    meter.feed(CustomEvent(COMPACTION_END, {"usage": encode_usage(priced)}))
+    assert meter.figures()[-1] == "$0.500"
+
+    meter.feed(answer(Usage(input=1, total_tokens=1)))
+    assert meter.figures()[-1] == "≥ $0.500"
+
+
+def test_the_row_shows_what_fits() -> None:
+    plan = working("Wire up 漢字 and the rest of the command line")
+    meter, clock = fed(MessageStart(EMPTY), delta("x" * 40, usage=Usage(input=184_000)))
+    clock.now += 61
+    rows = {columns: live_row(meter, plan, columns, waiting=False) for columns in (100, 50, 40, 20, 5)}
+
+    assert rows[100] == (
+        "📋 0/2 · writing · 1 min 5 s · 184k in · ~10 out · #2 Wire up 漢字 and the rest of the command line"
+    )
+    assert rows[50] == "📋 0/2 · writing · 1 min 5 s · 184k in · ~10 out"
+    assert rows[40] == "📋 0/2 · writing · 1 min 5 s · 184k in"
+    assert all(display_width(row) <= columns for columns, row in rows.items())
+
+
+def test_the_row_says_when_the_person_is_asked_and_rests_when_idle() -> None:
+    meter, _ = fed(answer(Usage(input=10, output=5)))
+
+    assert live_row(meter, working("B"), 80, waiting=True) == "📋 0/2 · waits for you · 10 in · 5 out · #2 B"
+    assert live_row(meter, plan_of("A"), 80, waiting=False) == "📋 0/1"
+    assert live_row(meter, Plan(), 80, waiting=False) == ""
+
+
+def test_the_text_of_a_task_cannot_break_the_row() -> None:
+    row = live_row(fed()[0], working("a\x1b[2J\nb"), 80, waiting=False)
+
+    assert row == "📋 0/2 · #2 a␛[2J⏎b"
+
+
+def test_the_summary_is_one_line() -> None:
+    meter, _ = fed(AgentStart(), answer(Usage(input=1200, output=340)), AgentEnd(()))
+
+    assert meter.summary() == "Took 4.0 s · 1.2k in · 340 out"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.44, "0.4 s"), (12.9, "12 s"), (252, "4 min 12 s"), (7500, "2 h 5 min")],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert format_seconds(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0"), (999, "999"), (1234, "1.2k"), (184_321, "184k"), (2_100_000, "2.1M")]
+)
+def test_tokens(count: int, text: str) -> None:
+    assert format_tokens(count) == text
+
+
+@pytest.mark.parametrize(("dollars", "text"), [(1.919, "$1.92"), (0.0341, "$0.034"), (0.0042, "$0.0042")])
+def test_costs(dollars: float, text: str) -> None:
+    assert format_cost(dollars) == text

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.history.histories import history
-from tests.plans import plan_of
+from tests.plans import unnumbered_plan_of as plan_of
 from tildone.history.authors import MAX_NAME_COLUMNS, describe_author, of_several_people, who
 from tildone.history.event_data import row_data
 from tildone.history.timeline import timeline

@@ -1,7 +1,8 @@
 """Blame: who added each task and who set its status."""
 
 from tests.history.histories import history
-from tests.plans import COMPLETED, IN_PROGRESS, plan_of
+from tests.plans import COMPLETED, IN_PROGRESS
+from tests.plans import unnumbered_plan_of as plan_of
 from tildone.core.plan import Phase, Plan, Task, flat
 from tildone.history.blame import MAX_ARGUMENT_CHARS, blame_lines
 from tildone.history.task_history import TaskHistory, task_histories

@@ -1,6 +1,7 @@
 """The branches of a session, and their lines on a terminal."""
 
-from tests.plans import COMPLETED, plan_of
+from tests.plans import COMPLETED
+from tests.plans import unnumbered_plan_of as plan_of
 from tildone.core.plan import Task, flat
 from tildone.core.query import PlanProgress
 from tildone.history.branch_lines import branch_lines

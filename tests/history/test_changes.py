@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import example, given
 
-from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of, plans
+from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plans
+from tests.plans import unnumbered_plan_of as plan_of
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.history.changes import Change, ChangeKind, changes
 from tildone.history.sentences import change_sentences, describe_change
@@ -203,3 +204,17 @@ def test_tasks_that_lack_a_number_in_one_plan_are_matched_by_their_text() -> Non
     """Plans of earlier versions have no numbers."""
     assert changes(flat(Task("a"), Task("b")), flat(Task("a", number=1), Task("b", number=2))) == []
     assert changes(flat(Task("a", number=1)), flat(Task("a", number=2))) == []
+
+
+def test_a_number_alone_is_the_last_resort() -> None:
+    """Plans of earlier versions are numbered in their order when they are read, each on its own."""
+    before, after = flat(Task("a", number=1), Task("b", number=2)), flat(Task("b", number=1))
+
+    assert changes(before, after) == [Change(ChangeKind.REMOVED, "a", None, 1)]
+
+
+def test_tasks_with_equal_texts_are_told_apart_by_their_numbers() -> None:
+    before = flat(Task("a", number=1), Task("a", number=2))
+    after = flat(Task("a", COMPLETED, number=2), Task("a", number=1))
+
+    assert Change(ChangeKind.COMPLETED, "a", None, 2) in changes(before, after)

@@ -1,7 +1,8 @@
 """The table of task durations."""
 
 from tests.history.histories import MINUTE, history
-from tests.plans import COMPLETED, IN_PROGRESS, plan_of
+from tests.plans import COMPLETED, IN_PROGRESS
+from tests.plans import unnumbered_plan_of as plan_of
 from tildone.core.plan import Task, flat
 from tildone.history.duration_lines import duration_lines
 from tildone.history.task_history import task_histories

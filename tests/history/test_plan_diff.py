@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 
 from tests import plans
-from tests.plans import COMPLETED, IN_PROGRESS, PENDING, plan_of
+from tests.plans import COMPLETED, IN_PROGRESS, PENDING
+from tests.plans import unnumbered_plan_of as plan_of
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.history.changes import ChangeKind, changes
 from tildone.history.diff_lines import MIN_COLUMNS, diff_lines, diff_to_json

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from tests import plans
 from tests.history.histories import MINUTE, history
-from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of
+from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS
+from tests.plans import unnumbered_plan_of as plan_of
 from tildone.core.numbers import assign_numbers
 from tildone.core.ops import Op
 from tildone.core.plan import Phase, Plan, Status, Task, flat

@@ -1,7 +1,8 @@
 """The timeline of a session."""
 
 from tests.history.histories import MINUTE, history
-from tests.plans import COMPLETED, IN_PROGRESS, PENDING, plan_of
+from tests.plans import COMPLETED, IN_PROGRESS, PENDING
+from tests.plans import unnumbered_plan_of as plan_of
 from tildone.core.plan import Plan, Task, flat
 from tildone.history.timeline import MAX_LOOKBACK_EVENTS, HeadRelation, TimelineRow, newest_events, timeline
 from tildone.history.timeline_lines import row_lines

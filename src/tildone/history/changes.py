@@ -70,7 +70,7 @@ class Change:
 def changes(before: Plan, after: Plan) -> list[Change]:
     """Return the changes from one plan to the other; empty if and only if they differ in numbers at most.
 
-    Tasks are matched by number or else by text, phases by name or by a shared task. A task counts as added in the
+    Tasks are matched by text or else by number, phases by name or by a shared task. A task counts as added in the
     pending status, so one that is added in progress is also started.
     """
     return changes_in(match_plans(before, after))

@@ -9,7 +9,7 @@ from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from tildone.core.plan import Phase, Task
 
@@ -38,7 +38,7 @@ class PlanMatch:
 
 
 def match_plans(before: Plan, after: Plan) -> PlanMatch:
-    """Match two plans: tasks by number or else by text, phases by name or by a shared task."""
+    """Match two plans: tasks by text or else by number, phases by name or by a shared task."""
     pairs = _phase_pairs(before.phases, after.phases)
     return PlanMatch(before, after, pairs, _origins(before, after, pairs))
 
@@ -77,8 +77,8 @@ def _phase_pairs(before: Sequence[Phase], after: Sequence[Phase]) -> Pairs:
     old = [i for i in range(len(before)) if i not in {i for i, _ in pairs}]
     new = [j for j in range(len(after)) if j not in {j for _, j in pairs}]
     for i in old:
-        shared = _identities(before[i])
-        successor = next((j for j in new if shared.intersection(_identities(after[j]))), None)
+        texts = set(_texts(before[i]))
+        successor = next((j for j in new if texts.intersection(_texts(after[j]))), None)
         if successor is not None:
             new.remove(successor)
             pairs.append((i, successor))
@@ -86,37 +86,40 @@ def _phase_pairs(before: Sequence[Phase], after: Sequence[Phase]) -> Pairs:
 
 
 def _origins(before: Plan, after: Plan, pairs: Pairs) -> dict[Location, Location]:
-    """The earlier location of each task of `after`: that of its number, else of its text, if possible in its phase."""
-    numbered = {task_at(before, location).number: location for location in task_locations(before)}
-    origins = {
-        location: numbered[number]
-        for location in task_locations(after)
-        if (number := task_at(after, location).number) and number in numbered
-    }
-    for i, j in pairs:
-        origins |= _same_texts(before, after, origins, (i, j))
-    return origins | _same_texts(before, after, origins)
+    """The earlier location of each task of `after`.
+
+    That is the task with the same number and text, else with the same text in its phase, else with the same text in any
+    phase, else with the same number: it was renamed. Numbers alone come last, because the tasks of plans of earlier
+    versions are numbered in their order whenever such a plan is read.
+    """
+    earlier_phase = {j: i for i, j in pairs}
+    origins: dict[Location, Location] = {}
+    for key in _KEYS:
+        taken = set(origins.values())
+        old = [at for at in task_locations(before) if at not in taken]
+        new = [at for at in task_locations(after) if at not in origins]
+        keys = [key(at[0], task_at(before, at)) for at in old]
+        wanted = [key(earlier_phase.get(at[0]), task_at(after, at)) for at in new]
+        origins |= {new[b]: old[a] for a, b in _pair_equal(keys, wanted)}
+    return origins
 
 
-def _same_texts(
-    before: Plan, after: Plan, known: dict[Location, Location], phases: Location | None = None
-) -> dict[Location, Location]:
-    """The earlier locations of tasks that are not `known` yet, found by their text: in a pair of phases, or in all."""
-    taken = set(known.values())
-    old = [at for at in task_locations(before) if at not in taken and (phases is None or at[0] == phases[0])]
-    new = [at for at in task_locations(after) if at not in known and (phases is None or at[0] == phases[1])]
-    texts = [task_at(before, location).text for location in old], [task_at(after, location).text for location in new]
-    return {new[b]: old[a] for a, b in _pair_equal(*texts)}
+_KEYS: tuple[Callable[[int | None, Task], Hashable], ...] = (
+    lambda _, task: (task.number, task.text) if task.number else None,
+    lambda phase, task: None if phase is None else (phase, task.text),
+    lambda _, task: task.text,
+    lambda _, task: task.number or None,
+)
+"""Functions of the index of a phase in the earlier plan, and a task in it; None matches nothing."""
 
 
-def _pair_equal(before: Sequence[str], after: Sequence[str]) -> Pairs:
-    """Pairs of indices of equal names: the first with the first, the second with the second."""
-    waiting: dict[str, list[int]] = {}
+def _pair_equal(before: Sequence[Hashable], after: Sequence[Hashable]) -> Pairs:
+    """Pairs of indices of equal keys: the first with the first, the second with the second."""
+    waiting: dict[Hashable, list[int]] = {}
     for i in reversed(range(len(before))):
         waiting.setdefault(before[i], []).append(i)
-    return [(waiting[name].pop(), j) for j, name in enumerate(after) if waiting.get(name)]
+    return [(waiting[key].pop(), j) for j, key in enumerate(after) if key is not None and waiting.get(key)]
 
 
-def _identities(phase: Phase) -> set[str | int]:
-    """The texts and the numbers of the tasks of a phase."""
-    return {task.text for task in phase.tasks} | {task.number for task in phase.tasks if task.number}
+def _texts(phase: Phase) -> list[str]:
+    return [task.text for task in phase.tasks]

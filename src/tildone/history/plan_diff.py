@@ -70,7 +70,7 @@ class PhaseDiff:
 def diff_plans(before: Plan, after: Plan) -> list[PhaseDiff]:
     """Return the phases with changes, in the order of the later plan; removed ones at their former place.
 
-    Tasks are matched by number or else by text. A removed task and one added in its place count as one if their texts
+    Tasks are matched by text or else by number. A removed task and one added in its place count as one if their texts
     are similar.
     """
     match = match_plans(before, after)

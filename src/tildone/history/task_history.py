@@ -88,8 +88,8 @@ class TaskHistory:
 def task_histories(oldest_first: Iterable[Event]) -> list[TaskHistory]:
     """Return every task of a branch: those of its plan, in order, then the removed ones, the latest first.
 
-    A task keeps its history when it is moved or renamed. A task with another number, or without one and with another
-    text, is another task.
+    A task keeps its history when it is moved or renamed. A task with another text and another number, or none, is
+    another task.
     """
     plan = Plan()
     active: StartTimes = {}

@@ -7,7 +7,8 @@ import pytest
 
 from tests.cli.history.histories import kept, named
 from tests.cli.person import Person
-from tests.plans import COMPLETED, IN_PROGRESS, plan_of
+from tests.plans import COMPLETED, IN_PROGRESS
+from tests.plans import unnumbered_plan_of as plan_of
 from tildone.core.plan import Phase, Plan, Task, flat
 
 
@@ -18,9 +19,9 @@ def test_what_happened_is_told_newest_first(person: Person) -> None:
     lines = person.says("log").splitlines()
 
     assert [re.sub(r"\w{4,20}  \d{4}-\d\d-\d\d \d\d:\d\d", "ID WHEN", line) for line in lines] == [
-        "* ID WHEN  Ada  started “Parse”",
+        "* ID WHEN  Ada  started #1 “Parse”",
         "│ ID WHEN  Ada  added phase “Build”",
-        f"{' ' * (lines[1].index('added'))}added “Parse”",
+        f"{' ' * (lines[1].index('added'))}added #1 “Parse”",
     ]
 
 
@@ -30,7 +31,7 @@ def test_as_many_events_are_told_as_asked_for(person: Person) -> None:
 
     told = [event["what"] for event in person.run("log", "--json", "--limit", "2").json["events"]]
 
-    assert told == [["added “D”"], ["added “C”"]]
+    assert told == [["added #4 “D”"], ["added #3 “C”"]]
     assert len(person.run("log", "--json").json["events"]) == 4
 
 
@@ -42,11 +43,11 @@ def test_what_was_undone_is_told_with_all_branches_only(person: Person) -> None:
 
     here, everywhere = (person.run("log", "--json", *words).json["events"] for words in ((), ("--all",)))
 
-    assert [event["what"][-1] for event in here] == ["added “C”", "added “A”"]
+    assert [event["what"][-1] for event in here] == ["added #2 “C”", "added #1 “A”"]
     assert [(event["what"][-1], event["place"]) for event in everywhere] == [
-        ("added “C”", "head"),
-        ("added “B”", "elsewhere"),
-        ("added “A”", "on_branch"),
+        ("added #2 “C”", "head"),
+        ("added #2 “B”", "elsewhere"),
+        ("added #1 “A”", "on_branch"),
     ]
 
 
@@ -138,10 +139,10 @@ def test_undo_and_redo_say_what_they_did(person: Person) -> None:
     said = [person.says("undo"), person.says("undo"), person.says("redo"), person.says("redo")]
 
     assert said == [
-        "Undid: completed “Parse”\n0 of 1 closed. Next: Parse\n",
-        "Undid: added phase “Build”; added “Parse”\nThe plan is now empty.\n",
-        "Redid: added phase “Build”; added “Parse”\n0 of 1 closed. Next: Parse\n",
-        "Redid: completed “Parse”\n1 of 1 closed: nothing is left to do.\n",
+        "Undid: completed #1 “Parse”\n0 of 1 closed. Next: Parse\n",
+        "Undid: added phase “Build”; added #1 “Parse”\nThe plan is now empty.\n",
+        "Redid: added phase “Build”; added #1 “Parse”\n0 of 1 closed. Next: Parse\n",
+        "Redid: completed #1 “Parse”\n1 of 1 closed: nothing is left to do.\n",
     ]
 
 
@@ -152,8 +153,8 @@ def test_several_changes_are_undone_and_made_again_at_once(person: Person) -> No
     said = [person.says("undo", "2"), person.says("redo", "2")]
 
     assert said == [
-        "Undid 2 changes: added “B”; added “C”\n0 of 1 closed. Next: A\n",
-        "Redid 2 changes: added “B”; added “C”\n0 of 3 closed. Next: A\n",
+        "Undid 2 changes: added #2 “B”; added #3 “C”\n0 of 1 closed. Next: A\n",
+        "Redid 2 changes: added #2 “B”; added #3 “C”\n0 of 3 closed. Next: A\n",
     ]
 
 
@@ -192,7 +193,7 @@ def test_there_may_be_nothing_to_undo_or_redo(person: Person) -> None:
 def test_a_models_change_is_undone_as_well(person: Person) -> None:
     person.says("call", "write_todos", '{"mode": "replace", "todos": [{"text": "Parse"}]}')
 
-    assert person.says("undo").startswith("Undid: added “Parse”\n")
+    assert person.says("undo").startswith("Undid: added #1 “Parse”\n")
 
 
 def test_sessions_are_listed_with_the_current_one_marked(person: Person) -> None:

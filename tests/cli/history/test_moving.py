@@ -6,7 +6,8 @@ import pytest
 
 from tests.cli.history.histories import kept, named
 from tests.cli.person import Person
-from tests.plans import COMPLETED, plan_of
+from tests.plans import COMPLETED
+from tests.plans import unnumbered_plan_of as plan_of
 from tildone.core.plan import Task, flat
 
 
@@ -156,7 +157,7 @@ def test_a_name_given_after_an_undo_leaves_redo_open(person: Person) -> None:
 
     person.says("label", "undone")
 
-    assert person.says("redo") == "Redid: completed “a”\n1 of 2 closed. Next: b\n"
+    assert person.says("redo") == "Redid: completed #1 “a”\n1 of 2 closed. Next: b\n"
 
 
 @pytest.mark.parametrize(

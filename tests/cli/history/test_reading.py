@@ -8,7 +8,8 @@ import pytest
 
 from tests.cli.history.histories import kept, labelled, named
 from tests.cli.person import Person
-from tests.plans import COMPLETED, IN_PROGRESS, plan_of
+from tests.plans import COMPLETED, IN_PROGRESS
+from tests.plans import unnumbered_plan_of as plan_of
 from tildone.core.plan import Phase, Plan, Task
 from tildone.kit.text import display_width
 
@@ -34,10 +35,10 @@ def test_diff_shows_the_newest_change(person: Person) -> None:
     assert person.says("diff") == (
         "bbbbbbbbbb → cccccccccc  0/2 → 1/2\n"
         "Build 1/1\n"
-        "  ~ Parse: completed\n"
+        "  ~ #1 Parse: completed\n"
         "\n"
         "+ Ship 0/1\n"
-        "  ~ Wire: started, moved from Build\n"
+        "  ~ #2 Wire: started, moved from Build\n"
         "    + │ soon\n"
     )
 
@@ -47,8 +48,10 @@ def test_diff_shows_what_changed_since_an_event_or_between_two(person: Person) -
     person.says("label", "begin", "a")
 
     assert person.says("diff", "begin").startswith("aaaaaaaaaa → ")
-    assert person.says("diff", "root", "begin") == ("root → aaaaaaaaaa  0/0 → 0/2\n+ Build 0/2\n  + Parse\n  + Wire\n")
-    assert person.says("diff", "b", "a") == "bbbbbbbbbb → aaaaaaaaaa  0/2 → 0/2\nBuild 0/2\n  ~ Parse: put back\n"
+    assert person.says("diff", "root", "begin") == (
+        "root → aaaaaaaaaa  0/0 → 0/2\n+ Build 0/2\n  + #1 Parse\n  + #2 Wire\n"
+    )
+    assert person.says("diff", "b", "a") == "bbbbbbbbbb → aaaaaaaaaa  0/2 → 0/2\nBuild 0/2\n  ~ #1 Parse: put back\n"
 
 
 def test_the_same_plan_does_not_differ(person: Person) -> None:

@@ -124,6 +124,7 @@ def make(level: str) -> None:
             install_with_uv(uv, LOCKS[level], keep=keep)
         else:
             install_with_pip(LOCKS[level], keep=keep)
+        make_link_ascii()
     except Stop:
         if keep and before:
             # The installer failed by itself, so what was there before is still there.
@@ -213,6 +214,16 @@ def install_with_pip(lock: Path, *, keep: bool) -> None:
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     quietly([*pip, "--require-hashes", "--requirement", str(lock)])
     quietly([*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
+
+
+def make_link_ascii() -> None:
+    """Name the source folder relative to the environment if its path is not ASCII.
+
+    Before Python 3.13, the interpreter decodes this file in the locale's encoding, and does not start if that fails.
+    """
+    for link in (*VENV.glob("lib/python*/site-packages/_tildone.pth"), *VENV.glob("Lib/site-packages/_tildone.pth")):
+        if not link.read_text(encoding="utf-8").isascii():
+            link.write_text(os.path.relpath(ROOT / "src", link.parent) + "\n", encoding="utf-8")
 
 
 def made_for_this_python() -> bool:
@@ -321,8 +332,7 @@ def on_other_pythons(verb: str) -> list[tuple[str, list[str]]]:
 def find_python(series: tuple[int, int]) -> str | None:
     """Return a Python of that release series: from PATH, from pyenv, or from uv."""
     name = ".".join(map(str, series))
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
-    candidates = [f"python{name}", *(str(path) for path in sorted(pyenv.glob(f"{name}*/bin/python"), reverse=True))]
+    candidates = [f"python{name}", *pythons_of_pyenv(name)]
     uv = shutil.which("uv")
     if uv:
         found = subprocess.run(
@@ -334,6 +344,15 @@ def find_python(series: tuple[int, int]) -> str | None:
         if path and release_series(path) == series:
             return path
     return None
+
+
+def pythons_of_pyenv(name: str) -> list[str]:
+    """Return the Pythons of a release series that pyenv installed; none if its folder cannot be read."""
+    root = Path(os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv"))
+    # The environment may come from another user: `su` keeps it.
+    with contextlib.suppress(OSError):
+        return [str(path) for path in sorted((root / "versions").glob(f"{name}*/bin/python"), reverse=True)]
+    return []
 
 
 def release_series(python: str) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -13,7 +14,7 @@ from tildone.agents.processes import agent_process, is_running, start_time
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
 def test_the_agent_process_is_the_first_that_is_not_a_shell() -> None:
     show = "from tildone.agents.processes import agent_process; print(agent_process())"
-    script = f"env nice sh -c '{sys.executable} -c \"{show}\"; true'"
+    script = f"env nice sh -c {quote(f'{quote(sys.executable)} -c {quote(show)}; true')}"
 
     direct = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
     wrapped = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)

@@ -6,6 +6,7 @@ import shutil
 import stat
 import tomllib
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -119,9 +120,9 @@ def test_coding_agents_run_the_program_that_installed(person: Person) -> None:
     codex = tomllib.loads((person.home / ".codex" / "config.toml").read_text())
     opencode = load_json(person.home / ".config" / "opencode" / "opencode.json")
     assert server == {"type": "stdio", "command": str(PROGRAM), "args": ["mcp"]}
-    assert settings["hooks"]["Stop"][0]["hooks"][0]["command"] == f"{PROGRAM} hook claude"
+    assert settings["hooks"]["Stop"][0]["hooks"][0]["command"] == f"{quote(str(PROGRAM))} hook claude"
     assert codex["mcp_servers"]["tildone"] == {"command": str(PROGRAM), "args": ["mcp"]}
-    assert codex["hooks"]["Stop"][0]["hooks"][0]["command"] == f"{PROGRAM} hook codex"
+    assert codex["hooks"]["Stop"][0]["hooks"][0]["command"] == f"{quote(str(PROGRAM))} hook codex"
     assert opencode["mcp"]["tildone"]["command"] == [str(PROGRAM), "mcp"]
 
 
@@ -145,7 +146,7 @@ def test_a_second_installation_replaces_the_path_of_the_first(person: Person) ->
     person.says("install", "claude")
 
     stops = load_json(settings)["hooks"]["Stop"]
-    assert [hook["command"] for stop in stops for hook in stop["hooks"]] == [f"{PROGRAM} hook claude"]
+    assert [hook["command"] for stop in stops for hook in stop["hooks"]] == [f"{quote(str(PROGRAM))} hook claude"]
 
 
 @pytest.mark.parametrize(

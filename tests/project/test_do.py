@@ -190,6 +190,17 @@ def test_a_python_is_taken_only_if_it_is_of_the_release_series(monkeypatch: pyte
     assert do.release_series(sys.executable) == sys.version_info[:2]
 
 
+def test_a_folder_of_pythons_that_cannot_be_read_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may belong to the user that this one came from with `su`."""
+
+    def refused(*_: object) -> NoReturn:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "glob", refused)
+
+    assert do.pythons_of_pyenv("3.11") == []
+
+
 def test_the_supported_range_is_the_one_that_the_package_claims() -> None:
     project = tomllib.loads((do.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     prefix = "Programming Language :: Python :: 3."

@@ -21,7 +21,8 @@ case "$*" in *"{failing}"*) echo no route to host; exit 1;; esac
 case "$*" in *"{blocking}"*) echo begun > {fifo}; exec cat {fifo};; esac
 [ "$1" = venv ] || exit 0
 for venv; do :; done
-mkdir -p "$venv/bin"
+mkdir -p "$venv/bin" "$venv/lib/python3/site-packages"
+echo "$PWD/src" > "$venv/lib/python3/site-packages/_tildone.pth"
 ln -sf {python} "$venv/bin/python"
 printf '#!/bin/sh\\necho "$@"\\n' > "$venv/bin/tildone"
 chmod +x "$venv/bin/tildone"
@@ -99,6 +100,15 @@ def test_the_demo_installs_the_program_only_and_says_where_it_is(checkout: Check
     program = checkout.root / ".venv" / "bin" / "tildone"
     assert f"\ntildone is {program}\n" in out
     assert f"\n  export PATH='{program.parent}':$PATH\n" in out
+
+
+def test_a_path_beyond_ascii_does_not_depend_on_the_locale(checkout: Checkout) -> None:
+    """Python reads the name of the source folder in the encoding of the locale."""
+    checkout.do("demo")
+
+    [link] = checkout.root.glob(".venv/lib/*/site-packages/_tildone.pth")
+    assert link.read_text().isascii()
+    assert Path(os.path.normpath(link.parent / link.read_text().strip())) == checkout.root / "src"
 
 
 def test_the_tests_complete_the_environment_of_the_demo(checkout: Checkout) -> None:

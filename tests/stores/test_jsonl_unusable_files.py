@@ -128,7 +128,7 @@ def test_an_impossible_path_is_an_error(tmp_path: Path, name: str) -> None:
 def test_a_read_only_folder_can_be_read(open_folder: Path) -> None:
     """Writing raises an error with the reason."""
     chain(opened(open_folder), "s", "a")
-    open_folder.chmod(0o755)
+    open_folder.chmod(0o555)
 
     with started("unprivileged", open_folder) as program:
         answer = ended(program).splitlines()
@@ -141,6 +141,7 @@ def test_a_read_only_file_is_an_error_on_writing(open_folder: Path) -> None:
     chain(opened(open_folder), "s", "a")
     open_folder.chmod(0o777)
     (open_folder / lock.LOCK_FILE).chmod(0o666)
+    file_of(open_folder).chmod(0o444)
 
     with started("unprivileged", open_folder) as program:
         answer = ended(program).splitlines()
@@ -167,7 +168,7 @@ def test_the_check_reports_missing_permissions(open_folder: Path) -> None:
         chain(opened(open_folder), name, "a")
     for name, mode in (("read", 0o444), ("written", 0o666), ("neither", 0)):
         file_of(open_folder, name).chmod(mode)
-    open_folder.chmod(0o755)
+    open_folder.chmod(0o555)
 
     with started("examined", open_folder) as program:
         found = ended(program).splitlines()

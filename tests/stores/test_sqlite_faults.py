@@ -187,6 +187,7 @@ def test_an_unreadable_file_is_an_error(open_folder: Path) -> None:
 @unix_only
 def test_a_folder_that_cannot_be_created_is_an_error(open_folder: Path) -> None:
     path = open_folder / "below" / "plans.db"
+    open_folder.chmod(0o555)
 
     [answer] = run("unprivileged", path).stdout.splitlines()
 

@@ -106,7 +106,7 @@ def test_a_tilde_is_expanded_and_an_address_is_unchanged(project: Path, home: di
     ("text", "complaint"),
     [
         ('stor = "x"', "there is no setting 'stor'; did you mean 'store'?"),
-        ("colour = 1", "there is no setting 'colour'; see "),
+        ("colour = 1", "there is no setting 'colour'; known are store, session, dialect"),
         ("session = 3", "session must be a non-empty string in quotes"),
         ('session = ""', "session must be a non-empty string in quotes"),
         ("[store]\npath = 1", "store must be a non-empty string in quotes"),

@@ -40,7 +40,7 @@ def test_at_most_three_words_are_suggested() -> None:
         ("instal", VERBS, "", "did you mean 'install' or 'uninstall'?"),
         ("abcd", ("abce", "abcf", "abcg"), "", "did you mean 'abce', 'abcf' or 'abcg'?"),
         ("zzz", ("print", "json"), "", "known are print, json"),
-        ("zzz", VERBS, "", "see tildone --help"),
+        ("zzz", (*VERBS, "a", "b"), "", "see tildone --help"),
         ("zzz", ("print", "json"), "see the manual", "see the manual"),
     ],
 )

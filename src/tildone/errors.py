@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 MAX_SUGGESTIONS = 3
-MAX_LISTED = 6
+MAX_LISTED = 12
 """How many known words are listed if none is close to the unknown one."""
 
 MIN_PREFIX = 2

@@ -104,7 +104,7 @@ def test_a_settings_file_that_makes_no_sense_stops_the_program(person: Person) -
 def test_a_folder_that_is_gone_is_said(person: Person) -> None:
     answer = person.shell("mkdir gone && cd gone && rmdir ../gone && tildone todo")
 
-    assert (answer.code, answer.err) == (2, "tildone: the working folder no longer exists\n")
+    assert (answer.code, answer.err) == (2, "tildone: the working folder no longer exists; change to another one\n")
 
 
 @pytest.mark.parametrize(

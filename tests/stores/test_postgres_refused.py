@@ -13,7 +13,7 @@ from tests.stores.postgres import (
     running_server,
 )
 from tests.stores.postgres_keeper import GUARDED
-from tildone.errors import StoreError
+from tildone.errors import NotFound, StoreError
 from tildone.log.findings import Severity
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
@@ -158,3 +158,20 @@ def test_missing_privileges_are_an_error(server: Server, own_url: str, own_store
             PostgresStore(empty.replace("postgres@", "guest@"))
     finally:
         execute(own_url, "DROP OWNED BY guest", "DROP ROLE guest")
+
+
+def test_opening_read_only_does_not_create_a_store(server: Server) -> None:
+    """A reader leaves an empty database empty; a store that exists is opened."""
+    with server.database() as url:
+        with pytest.raises(NotFound, match="there is no store in "):
+            PostgresStore(url, read_only=True)
+
+        with psycopg.connect(url) as connection:
+            schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'tildone'"
+            assert connection.execute(schemas).fetchone() == (0,)
+        writer = PostgresStore(url)
+        chain(writer, "s", "a")
+        reader = PostgresStore(url, read_only=True)
+        assert ids(reader.history("s")) == ["a"]
+        reader.close()
+        writer.close()

@@ -170,3 +170,16 @@ def test_a_backup_in_the_place_of_a_store_is_switched_to_wal(path: Path) -> None
 
     assert apsw.Connection(str(path)).pragma("journal_mode") == "wal"
     assert ids(SqliteStore(path).history("s")) == ["b", "a"]
+
+
+def test_an_older_store_is_read_without_being_migrated(path: Path) -> None:
+    first_schema(path)
+    before = path.read_bytes()
+
+    store = SqliteStore(path, read_only=True)
+
+    assert ids(store.history("s")) == ["b", "a"]
+    assert [info.name for info in store.sessions()] == ["s"]
+    assert ids(store.events("s")) == ["a", "b"]
+    store.close()
+    assert path.read_bytes() == before

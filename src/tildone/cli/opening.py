@@ -1,4 +1,7 @@
-"""Opens what a verb works on: the settings of this command line, the store and the session they name."""
+"""Opens what a verb works on: the settings of this command line, the store and the session they name.
+
+Reading creates nothing: a store that does not exist is read as an empty one.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from tildone.config import Settings, load
 from tildone.dialects import DIALECTS
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import NotFound, UsageError, nearest
+from tildone.stores.base import TIMEOUT_SECONDS
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.wiring import dialect_of_session, open_session, open_store
@@ -28,10 +32,10 @@ def settings_for(args: ParsedArgs) -> Settings:
     try:
         folder = os.getcwd()
     except FileNotFoundError as error:
-        raise UsageError("the working folder no longer exists") from error
+        raise UsageError("the working folder no longer exists; change to another one") from error
     settings = load(args.options, os.environ, folder)
     if settings.dialect and settings.dialect not in DIALECTS:
-        raise UsageError(f"there is no dialect {settings.dialect!r}; {nearest(settings.dialect, tuple(DIALECTS))}")
+        raise UsageError(f"there is no dialect {settings.dialect!r}; {nearest(settings.dialect, DIALECTS)}")
     return settings
 
 
@@ -41,27 +45,63 @@ def settings_at(args: ParsedArgs, store: str) -> Settings:
 
 
 def open_for_reading(args: ParsedArgs) -> Session:
-    """The session, to show it or to move its head."""
-    return open_session(settings_for(args), BY_HAND)
+    """The session, to show it."""
+    settings = settings_for(args)
+    store = open_to_read(settings)
+    return open_session(with_session(args, settings, store), BY_HAND, store)
 
 
-def open_for_editing(args: ParsedArgs) -> Session:
+def open_for_moving(args: ParsedArgs) -> Session:
+    """The session, to move its head or to label an event. A store that does not exist is not created for it."""
+    settings = settings_for(args)
+    store = open_to_read(settings) if _is_missing(settings.store) else open_store(settings)
+    return open_session(with_session(args, settings, store), BY_HAND, store)
+
+
+def open_for_editing(args: ParsedArgs, *, dry_run: bool = False) -> Session:
     """The session, for a person's edits under the rules of the agent that works on it."""
     settings = settings_for(args)
-    store = open_store(settings)
+    store = open_to_read(settings) if dry_run else open_store(settings)
+    settings = with_session(args, settings, store)
     return open_session(settings, dialect_of_session(settings, store), store)
 
 
-def open_existing_store(settings: Settings) -> Store:
+def open_to_read(settings: Settings, timeout: float = TIMEOUT_SECONDS) -> Store:
+    """Open the store without creating or changing it; one that does not exist is read as empty."""
+    try:
+        return open_store(settings, timeout=timeout, read_only=True)
+    except NotFound:
+        # Late, because only a new user has no store.
+        from tildone.stores.memory import MemoryStore  # noqa: PLC0415  see above
+
+        return MemoryStore()
+
+
+def open_existing_store(settings: Settings, *, read_only: bool = False) -> Store:
     """Open the store without creating it.
 
     Raises:
         NotFound: there is no store.
     """
-    path = settings.store.path
-    if path is not None and not os.path.exists(path):
-        raise NotFound(f"there is no store at {path}")
-    return open_store(settings)
+    if _is_missing(settings.store):
+        raise NotFound(f"there is no store at {settings.store.path}; to see which store is used: tildone doctor")
+    return open_store(settings, read_only=read_only)
+
+
+def with_session(args: ParsedArgs, settings: Settings, store: Store) -> Settings:
+    """The settings, with the session that `--session` abbreviates or names by its title.
+
+    Raises:
+        UsageError: it may mean several sessions.
+    """
+    given = args.options.get("session")
+    if not given or settings.session != given or store.session_head(given).head is not None:
+        return settings
+    # Late, because most command lines name no session, or one that exists.
+    from tildone.cli.output.titles import session_meant  # noqa: PLC0415  see above
+
+    name = session_meant(given, store)
+    return replace(settings, session=name, named_session=name)
 
 
 def is_same_store(one: StoreAddress, other: StoreAddress) -> bool:
@@ -74,3 +114,7 @@ def is_same_store(one: StoreAddress, other: StoreAddress) -> bool:
 def session_title(session: str) -> str:
     """The session as a sentence names it: a path as it is, any other name in quotes."""
     return session if os.path.isabs(session) else f"session {session!r}"
+
+
+def _is_missing(store: StoreAddress) -> bool:
+    return store.path is not None and not os.path.exists(store.path)

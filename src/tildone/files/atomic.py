@@ -111,7 +111,7 @@ def read_text(path: str) -> str | None:
     except UnicodeDecodeError:
         return None
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise TildoneError(f"could not read {path}: {error.strerror or error}") from error
 
 
 def write_text(path: str, text: str) -> None:
@@ -129,7 +129,7 @@ def write_text(path: str, text: str) -> None:
         target = os.path.realpath(path)
         replace_file(target, data, like=os.stat(target) if os.path.exists(target) else None)
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise TildoneError(f"could not write {path}: {error.strerror or error}") from error
 
 
 def _copy_owner_and_mode(file: int, path: str, like: os.stat_result) -> None:
@@ -145,7 +145,3 @@ def _try_chown(file: int, like: os.stat_result) -> None:
     except PermissionError:
         # Only root may change the owner of a file.
         return
-
-
-def _unwritable(path: str, error: OSError) -> TildoneError:
-    return TildoneError(f"could not write {path}: {error.strerror or error}")

@@ -55,9 +55,13 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
         # The MCP server sees only the process; this tells it which conversation calls next.
         agents.set_note(AgentId(event.integration.name, pid=pid), CALLER_NOTE, str(agent_id))
     session = _session(agents, agent_id, pid, settings)
-    if session is None or event.point is HookPoint.STATUS_LINE or settings.store.scheme:
+    if session is None:
         return False
-    summary = _summary(settings, session)
+    path = settings.store.path
+    is_missing = path is not None and not os.path.exists(path)
+    if event.point is HookPoint.STATUS_LINE or (settings.store.scheme and not is_missing):
+        return is_missing
+    summary = SessionSummary() if is_missing else _summary(settings, session)
     return summary is not None and _is_silent(event, summary, agents, agent_id)
 
 
@@ -78,8 +82,6 @@ def _session(agents: AgentRegistry, agent_id: AgentId, pid: int, settings: Setti
 
 def _summary(settings: Settings, session: str) -> SessionSummary | None:
     """Return the summary of the session; None if the store has to be loaded."""
-    if not os.path.exists(settings.store.location):
-        return SessionSummary()
     # Imported late, because there may be no file to read.
     from tildone.stores.sqlite_summary import read_summary  # noqa: PLC0415  see above
 

@@ -27,12 +27,16 @@ class SessionHead:
 
 @value
 class SessionInfo:
-    """An entry in a list of sessions. Times are in milliseconds since 1970."""
+    """An entry in a list of sessions. Times are in milliseconds since 1970.
+
+    `title` is what the store knows of a session beside its name: the name or the first prompt of a conversation.
+    """
 
     name: str
     events: int
     created: int
     updated: int
+    title: str = ""
 
 
 def by_id(events: Iterable[Event]) -> dict[str, Event]:

@@ -24,8 +24,9 @@ class OpenOptions:
     """Options to open a store. A store ignores those that do not apply to it.
 
     `timeout` bounds, in seconds, how long an operation waits for other processes or for a server. With `read_only`,
-    opening creates, migrates and repairs nothing. `plan_in_entry` returns the plan that another program wrote to an
-    entry of a pi session; it is passed in because it depends on dialects, which stores must not import.
+    opening creates, migrates and repairs nothing; it raises NotFound if there is no store. `plan_in_entry` returns the
+    plan that another program wrote to an entry of a pi session; it is passed in because it depends on dialects, which
+    stores must not import.
     """
 
     timeout: float = TIMEOUT_SECONDS

@@ -20,6 +20,8 @@ needs_terminal = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseu
 
 DIGEST = re.compile(r"sha256 ([0-9a-f]{64})")
 
+DOCTOR = "; to see which store is used: tildone doctor"
+
 
 @pytest.fixture
 def plans(person: Person) -> Path:
@@ -90,7 +92,10 @@ def test_a_store_is_copied_neither_to_itself_nor_from_a_missing_one(person: Pers
 
     assert [(answer.code, answer.err) for answer in answers] == [
         (2, f"tildone: {plans} cannot be copied to itself\n"),
-        (4, f"tildone: there is no store at {person.folder / 'nowhere.db'}\n"),
+        (
+            4,
+            f"tildone: there is no store at {person.folder / 'nowhere.db'}{DOCTOR}\n",
+        ),
     ]
     assert not (person.folder / "nowhere.db").exists()
     assert not (person.folder / "there.db").exists()
@@ -174,7 +179,7 @@ def test_a_backup_overwrites_a_file_only_with_force(person: Person, plans: Path)
     person.says("backup", "there.db", "--force")
 
     assert (refused.code, refused.err) == (3, f"tildone: {there} already exists; to overwrite it, use --force\n")
-    assert (itself.code, itself.err) == (2, f"tildone: {plans} is the store itself\n")
+    assert (itself.code, itself.err) == (2, f"tildone: {plans} is the store itself; choose another file\n")
     assert kept == "precious"
     assert everything(there) == everything(plans)
 
@@ -186,7 +191,10 @@ def test_a_missing_store_is_not_backed_up(person: Person) -> None:
     ]
 
     assert {(answer.code, answer.err) for answer in answers} == {
-        (4, f"tildone: there is no store at {person.folder / 'nowhere.db'}\n")
+        (
+            4,
+            f"tildone: there is no store at {person.folder / 'nowhere.db'}{DOCTOR}\n",
+        )
     }
     assert os.listdir(person.folder) == [".git"]
 
@@ -316,9 +324,13 @@ def test_a_foreign_database_is_not_renamed(person: Person, plans: Path) -> None:
     ("name", "code", "why"),
     [
         ("nowhere.db", 4, "there is no store at {path}"),
-        ("plans.db", 2, "{path} is the store itself"),
+        ("plans.db", 2, "{path} is the store itself; name a backup of it"),
         ("text.db", 5, "{path} is not a tildone store"),
-        ("broken.db", 5, "{path} is damaged: event 'y' of session 'two' does not match its checksum"),
+        (
+            "broken.db",
+            5,
+            "{path} is damaged: event 'y' of session 'two' does not match its checksum",
+        ),
     ],
 )
 def test_a_file_that_is_not_a_backup_is_not_restored(

@@ -108,9 +108,9 @@ def test_a_dry_run_lists_what_would_be_deleted(person: Person, plans: Path) -> N
 
 
 def test_prune_prints_json(person: Person, plans: Path) -> None:
-    found = person.run("prune", "--older-than", "90d", "--json", "--yes").json
+    found = person.run("prune", "--older-than", "90d", "--json", "--yes").json["sessions"]
 
-    assert [(each["name"], each["days"], each["events"], each["open"], each["removed"]) for each in found] == [
+    assert [(each["title"], each["days"], each["events"], each["open"], each["removed"]) for each in found] == [
         ("ancient", 400, 1, 0, True),
         ("open", 200, 1, 1, False),
         ("old", 100, 1, 0, True),
@@ -122,13 +122,16 @@ def test_prune_reports_that_no_session_is_old(person: Person, plans: Path) -> No
     said = person.says("prune", "--older-than", "2y", "--yes")
 
     assert said == f"No session in {plans} was last changed more than 2 years ago.\n"
-    assert person.run("prune", "--older-than", "2y", "--json", "--dry-run").json == []
+    assert person.run("prune", "--older-than", "2y", "--json", "--dry-run").json == {"version": 1, "sessions": []}
 
 
 def test_prune_creates_no_store(person: Person) -> None:
     answer = person.run("prune", "--older-than", "1y", "--yes", "--store", "nowhere.db")
 
-    assert (answer.code, answer.err) == (4, f"tildone: there is no store at {person.folder / 'nowhere.db'}\n")
+    assert (answer.code, answer.err) == (
+        4,
+        f"tildone: there is no store at {person.folder / 'nowhere.db'}; to see which store is used: tildone doctor\n",
+    )
     assert not (person.folder / "nowhere.db").exists()
 
 

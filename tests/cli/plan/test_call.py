@@ -90,7 +90,7 @@ def test_a_huge_call_is_carried_out(person: Person) -> None:
     )
 
     assert (answer.code, answer.err) == (0, "")
-    assert person.run("sessions", "--json").json[0]["total"] == 1000
+    assert person.run("sessions", "--json").json["sessions"][0]["total"] == 1000
 
 
 def test_a_call_that_is_too_large_is_refused_in_words(person: Person) -> None:

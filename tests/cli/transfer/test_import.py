@@ -305,6 +305,7 @@ def test_import_prints_json(person: Person) -> None:
     first, again = (person.run("import", "plan.md", "--json").json for _ in range(2))
 
     assert first == {
+        "version": 1,
         "dry_run": False,
         "imported": [
             {

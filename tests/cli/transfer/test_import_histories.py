@@ -1,6 +1,5 @@
 """`tildone import` of whole histories: pi's session files and tildone's own archives, with every branch."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -176,4 +175,4 @@ def test_several_histories_go_each_into_its_own_session(person: Person) -> None:
 
     sessions = [imported["session"] for imported in answer.json["imported"]]
     assert sessions == [f"{PI}1", f"{PI}2", str(person.folder.resolve())]
-    assert {info["name"] for info in json.loads(person.says("sessions", "--json"))} == set(sessions)
+    assert {info["name"] for info in person.run("sessions", "--json").json["sessions"]} == set(sessions)

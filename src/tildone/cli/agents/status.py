@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tildone.cli.agents.steering import agent_line, agents_and_sessions
-from tildone.cli.opening import session_title, settings_for
+from tildone.cli.opening import open_to_read, session_title, settings_for, with_session
+from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.log import codec
 from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
 from tildone.views.status import status_line
@@ -21,12 +21,14 @@ HOLD_MESSAGES = {Directive.PAUSE: "Paused", Directive.STOP: "Stopped"}
 def run(args: ParsedArgs) -> int:
     """Print one line for a status bar, or several for a person."""
     settings = settings_for(args)
-    agents, sessions = agents_and_sessions(settings)
+    store = open_to_read(settings)
+    settings = with_session(args, settings, store)
+    agents, sessions = agents_and_sessions(settings, store)
     states = {session.name: session.state for session in sessions}
     state = states[settings.session]
     line = status_line(state)
     if args.has("json"):
-        put(codec.dump(_as_data(settings.session, state, [(agent, states[agent.session]) for agent in agents])))
+        put_data(**_as_data(settings.session, state, [(agent, states[agent.session]) for agent in agents]))
         return 0
     if args.has("line"):
         put(line)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.cli.opening import session_title, settings_for
+from tildone.cli.opening import session_title, settings_for, with_session
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.core.query import open_tasks
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tildone.agents.registry import Agent
     from tildone.config import Settings
     from tildone.log.state import State
+    from tildone.log.store import Store
     from tildone.session import Session
 
 
@@ -56,7 +57,9 @@ MESSAGES = {
 def steer(args: ParsedArgs, directive: Directive) -> int:
     """Set the directive in the sessions that the command line selects, and print its effect."""
     settings = settings_for(args)
-    agents, sessions = agents_and_sessions(settings)
+    store = open_store(settings)
+    settings = with_session(args, settings, store)
+    agents, sessions = agents_and_sessions(settings, store)
     changed = [session for session in sessions if session.set_directive(directive)]
     messages = MESSAGES[directive]
     put(f"{messages.done if changed else messages.already}: {session_title(settings.session)}.")
@@ -67,9 +70,8 @@ def steer(args: ParsedArgs, directive: Directive) -> int:
     return 0
 
 
-def agents_and_sessions(settings: Settings) -> tuple[list[Agent], list[Session]]:
+def agents_and_sessions(settings: Settings, store: Store) -> tuple[list[Agent], list[Session]]:
     """The active agents and the sessions: the named one, or else the project's and those of its agents."""
-    store = open_store(settings)
     agents = list(open_agents(settings).active(now()))
     names = [settings.session]
     if settings.named_session is None:

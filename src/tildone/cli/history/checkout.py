@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.cli.opening import open_for_reading
+from tildone.cli.opening import open_for_moving
 from tildone.cli.output.screen import moment, put
 from tildone.cli.output.summary import plan_summary
 from tildone.cli.parsing.table import ParsedArgs
@@ -12,7 +12,7 @@ from tildone.views.sanitize import printable
 
 def run(args: ParsedArgs) -> int:
     """Move the head, and print how to return."""
-    session = open_for_reading(args)
+    session = open_for_moving(args)
     left = session.store.session_head(session.name).head
     event_id = resolve(session.store, session.name, args.positional[0])
     if event_id == left:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shlex import quote
 
-from tildone.cli.opening import open_for_reading
+from tildone.cli.opening import open_for_moving, open_for_reading
 from tildone.cli.output.data import put_data, timestamp
 from tildone.cli.output.screen import columns, moment, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def run(args: ParsedArgs) -> int:
     """Label an event, remove a label, or list the labels."""
-    session = open_for_reading(args)
+    session = open_for_moving(args) if args.positional else open_for_reading(args)
     name, event = (*args.positional, "", "")[:2]
     if not args.positional:
         if args.has("remove"):
@@ -42,7 +42,7 @@ def run(args: ParsedArgs) -> int:
 
 def label_head(args: ParsedArgs) -> int:
     """Label the current point."""
-    session = open_for_reading(args)
+    session = open_for_moving(args)
     return _set_label(session, args.positional[0], _newest_change(session), force=args.has("force"))
 
 

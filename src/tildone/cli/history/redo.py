@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tildone.cli.history.undo_redo import number_of_changes, report
-from tildone.cli.opening import open_for_reading
+from tildone.cli.opening import open_for_moving
 from tildone.cli.parsing.table import ParsedArgs
 
 
 def run(args: ParsedArgs) -> int:
     """Redo the changes that were undone last."""
     count = number_of_changes(args)
-    outcome = open_for_reading(args).redo(count)
+    outcome = open_for_moving(args).redo(count)
     return report("Redid", count, outcome.before, outcome.after, now=outcome.after)

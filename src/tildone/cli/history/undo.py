@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tildone.cli.history.undo_redo import number_of_changes, report
-from tildone.cli.opening import open_for_reading
+from tildone.cli.opening import open_for_moving
 from tildone.cli.parsing.table import ParsedArgs
 
 
 def run(args: ParsedArgs) -> int:
     """Undo the newest changes, whoever made them."""
     count = number_of_changes(args)
-    outcome = open_for_reading(args).undo(count)
+    outcome = open_for_moving(args).undo(count)
     return report("Undid", count, outcome.after, outcome.before, now=outcome.after)

@@ -18,8 +18,12 @@ VERBS: VerbTable = Registry(
             "sessions",
             "",
             "List the sessions in the store.",
+            description=(
+                "Each line shows the title, the closed and all tasks, the time of the last change and the name. "
+                "--session takes the name, the title, or the beginning of either."
+            ),
             options=(JSON,),
-            examples=("tildone sessions", "tildone todo --session /path/to/another/project"),
+            examples=("tildone sessions", "tildone todo --session another-project"),
         ),
         "doctor": Verb(
             "doctor",
@@ -40,11 +44,11 @@ VERBS: VerbTable = Registry(
             max_args=1,
             description=(
                 "FILE is a SQLite database, whatever the kind of the store; by default a dated file in the folder "
-                "`backups` beside the store. It is compared with the store before it gets its name. Agents may "
-                "continue to work meanwhile. To check a backup: tildone doctor --store FILE"
+                "`backups` beside the store; - is standard output. It is compared with the store before it gets its "
+                "name. Agents may continue to work meanwhile. To check a backup: tildone doctor --store FILE"
             ),
-            options=(FORCE,),
-            examples=("tildone backup", "tildone backup /media/usb/plans.db"),
+            options=(FORCE, JSON),
+            examples=("tildone backup", "tildone backup /media/usb/plans.db", "tildone backup - | gzip > plans.db.gz"),
         ),
         "restore": Verb(
             "restore",
@@ -53,11 +57,11 @@ VERBS: VerbTable = Registry(
             min_args=1,
             max_args=1,
             description=(
-                "Nothing is lost: each session returns to its state in the backup, and later changes stay on another "
-                "branch. Sessions that are not in the backup are left unchanged. A damaged store is renamed, not "
-                "overwritten."
+                "FILE is a backup; - is standard input. Nothing is lost: each session returns to its state in the "
+                "backup, and later changes stay on another branch. Sessions that are not in the backup are left "
+                "unchanged. A damaged store is renamed, not overwritten."
             ),
-            options=(Option("session", "NAME", "Restore only this session."), DRY_RUN),
+            options=(Option("session", "NAME", "Restore only this session."), DRY_RUN, JSON),
             examples=("tildone restore plans.db --dry-run", "tildone restore plans.db --session /path/to/project"),
         ),
         "prune": Verb(
@@ -88,7 +92,7 @@ VERBS: VerbTable = Registry(
                 "TO is {stores}. Both stores are compared at the end. Events that TO already has are kept; rerun the "
                 "command to copy what is missing. The source is not changed."
             ),
-            options=(Option("from", "STORE", "Copy this store instead of the one in use."),),
+            options=(Option("from", "STORE", "Copy this store instead of the one in use."), JSON),
             examples=("tildone migrate postgresql://localhost/plans", "tildone migrate plans.db --from jsonl:sessions"),
         ),
     },

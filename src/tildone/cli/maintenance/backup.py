@@ -7,11 +7,12 @@ import sys
 import time
 
 from tildone.cli import INTERRUPTED
-from tildone.cli.maintenance.migrate import changed_sessions, print_totals
+from tildone.cli.maintenance.migrate import changed_sessions, copied_data, total_lines
 from tildone.cli.opening import is_same_store, open_existing_store, settings_for
-from tildone.cli.output.amounts import size
+from tildone.cli.output.amounts import counted, size
+from tildone.cli.output.data import put_data
 from tildone.cli.output.progress import ProgressLine
-from tildone.cli.output.screen import put
+from tildone.cli.output.screen import on_terminal, put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.config import data_folder
 from tildone.errors import NotFound, Refused, UsageError
@@ -25,36 +26,75 @@ from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
+    from tildone.config import Settings
     from tildone.log.address import StoreAddress
     from tildone.log.copying import CopyResult
     from tildone.log.store import Store
 
 FOLDER = "backups"
+STREAM = "-"
+"""In place of a file: standard input or output."""
 
 
 def run(args: ParsedArgs) -> int:
     """Write the backup: complete and verified, or not at all."""
+    to_stream = args.positional == (STREAM,)
+    if to_stream and args.has("json"):
+        raise UsageError("tildone backup - writes the backup to standard output; it takes no --json")
+    if to_stream and on_terminal():
+        raise UsageError("a backup is binary: redirect standard output, as in: tildone backup - | gzip > plans.db.gz")
     settings = settings_for(args)
-    source = open_existing_store(settings)
-    path = _path(settings.store, args.positional[0] if args.positional else None)
-    if is_same_store(parse_address(path), settings.store):
-        raise UsageError(f"{path} is the store itself")
-    if os.path.exists(path) and not args.has("force"):
-        raise Refused(f"{path} already exists; to overwrite it, use --force")
-    if not args.positional:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    source = open_existing_store(settings, read_only=True)
     try:
-        copied = _write(source, path)
+        if to_stream:
+            return _to_standard_output(source)
+        return _to_file(source, settings, args)
     except KeyboardInterrupt:
         print("Interrupted. No backup was written.", file=sys.stderr)
         return INTERRUPTED
     finally:
         source.close()
-    print_totals(copied, f"Wrote {path} ({size(os.path.getsize(path))})")
-    if copied.changed_since:
-        print(f"{changed_sessions(copied)}; their last changes are not in the backup", file=sys.stderr)
+
+
+def _to_file(source: Store, settings: Settings, args: ParsedArgs) -> int:
+    path = _path(settings.store, args.positional[0] if args.positional else None)
+    if is_same_store(parse_address(path), settings.store):
+        raise UsageError(f"{path} is the store itself; choose another file")
+    if os.path.exists(path) and not args.has("force"):
+        raise Refused(f"{path} already exists; to overwrite it, use --force")
+    if not args.positional:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    copied = _write(source, path)
+    length = os.path.getsize(path)
+    if args.has("json"):
+        put_data(file=path, bytes=length, **copied_data(copied))
+        return 0
+    put("\n".join(total_lines(copied, f"Wrote {path} ({size(length)})")))
+    _warn_of_changes(copied)
     put(f"To restore it: tildone restore {printable(path)}")
     return 0
+
+
+def _to_standard_output(source: Store) -> int:
+    # Late, because it loads a lot, and most backups are files.
+    from shutil import copyfileobj  # noqa: PLC0415  see above
+    from tempfile import TemporaryDirectory  # noqa: PLC0415  see above
+
+    with TemporaryDirectory(prefix="tildone-") as scratch:
+        path = os.path.join(scratch, "backup.db")
+        copied = _write(source, path)
+        with open(path, "rb") as file:
+            copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    much = f"{counted(copied.sessions, 'session')} with {counted(copied.events, 'event')}"
+    print(f"Wrote {much} to standard output. To restore it: tildone restore -", file=sys.stderr)
+    _warn_of_changes(copied)
+    return 0
+
+
+def _warn_of_changes(copied: CopyResult) -> None:
+    if copied.changed_since:
+        print(f"{changed_sessions(copied)}; their last changes are not in the backup", file=sys.stderr)
 
 
 def _path(store: StoreAddress, given: str | None) -> str:

@@ -9,6 +9,7 @@ import sys
 from tildone.cli import INTERRUPTED
 from tildone.cli.opening import is_same_store, open_existing_store, settings_at, settings_for
 from tildone.cli.output.amounts import counted
+from tildone.cli.output.data import put_data
 from tildone.cli.output.progress import ProgressLine
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
@@ -28,7 +29,7 @@ def run(args: ParsedArgs) -> int:
     there = settings_at(args, args.positional[0])
     if is_same_store(here.store, there.store):
         raise UsageError(f"{here.store.redacted} cannot be copied to itself")
-    source = open_existing_store(here)
+    source = open_existing_store(here, read_only=True)
     target = open_store(there)
     try:
         with ProgressLine() as progress:
@@ -39,10 +40,13 @@ def run(args: ParsedArgs) -> int:
     finally:
         source.close()
         target.close()
+    if args.has("json"):
+        put_data(store=there.store.redacted, **copied_data(copied))
+        return StoreBusy.exit_code if copied.changed_since else 0
     if not copied.sessions and not copied.changed_since:
         put(f"{printable(here.store.redacted)} has no sessions: nothing was copied.")
         return 0
-    print_report(copied, f"Copied to {there.store.redacted}")
+    put("\n".join(report_lines(copied, f"Copied to {there.store.redacted}")))
     if copied.changed_since:
         raise StoreBusy(f"{changed_sessions(copied)}; rerun the command to copy the rest")
     word = "set" if os.name == "nt" else "export"
@@ -52,17 +56,30 @@ def run(args: ParsedArgs) -> int:
     return 0
 
 
-def print_report(copied: CopyResult, done: str) -> None:
-    """Print what was copied, how much of it is new, and its digest."""
+def copied_data(copied: CopyResult) -> dict[str, object]:
+    """What was copied, for JSON output."""
+    return {
+        "sessions": copied.sessions,
+        "events": copied.events,
+        "new_events": copied.new,
+        "sha256": copied.digest,
+        "changed_meanwhile": list(copied.changed_since),
+    }
+
+
+def report_lines(copied: CopyResult, done: str) -> list[str]:
+    """What was copied, how much of it is new, and its digest."""
     new = "none of them new" if not copied.new else f"{copied.new:,} of them new"
-    print_totals(copied, done, "all of them new" if copied.new == copied.events else new)
+    return total_lines(copied, done, "all of them new" if copied.new == copied.events else new)
 
 
-def print_totals(copied: CopyResult, done: str, *more: str) -> None:
-    """Print what was copied and its digest."""
+def total_lines(copied: CopyResult, done: str, *more: str) -> list[str]:
+    """What was copied and its digest."""
     much = f"{counted(copied.sessions, 'session')} with {counted(copied.events, 'event')}"
-    put(f"{printable(done)}: {', '.join((much, *more))}.")
-    put(f"Both sides have the same content: sha256 {copied.digest}")
+    return [
+        f"{printable(done)}: {', '.join((much, *more))}.",
+        f"Both sides have the same content: sha256 {copied.digest}",
+    ]
 
 
 def changed_sessions(copied: CopyResult) -> str:

@@ -6,14 +6,15 @@ import sys
 
 from tildone.cli.opening import open_existing_store, settings_for
 from tildone.cli.output.amounts import AGE_UNITS, MILLISECONDS_PER_DAY, age, counted, size
+from tildone.cli.output.data import put_data, timestamp
 from tildone.cli.output.prompts import confirm
-from tildone.cli.output.screen import on_terminal, put, put_spans
+from tildone.cli.output.screen import columns, on_terminal, put, put_spans
+from tildone.cli.output.titles import TitledSession, title_of
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.core.query import open_tasks
 from tildone.errors import HeadMoved, StoreError, UsageError
 from tildone.ids import now
 from tildone.kit.theme import Role, Span
-from tildone.log import codec
 from tildone.log.state import latest_state
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -25,16 +26,23 @@ if TYPE_CHECKING:
 
 
 MAX_AGE_DIGITS = 6
+MIN_COLUMNS_FOR_NAMES = 72
+UNLIMITED_COLUMNS = 1_000_000
 
 
 @value
 class OldSession:
     """A session that has not changed for a long time; `open` is the number of its open tasks."""
 
-    info: SessionInfo
+    session: TitledSession
     head: str | None
     age: int
     open: int
+
+    @property
+    def info(self) -> SessionInfo:
+        """The entry of the session in the store's list."""
+        return self.session.info
 
 
 def run(args: ParsedArgs) -> int:
@@ -44,7 +52,7 @@ def run(args: ParsedArgs) -> int:
     if asking and (args.has("json") or not on_terminal() or not sys.stdin.isatty()):
         raise UsageError("confirmation requires a terminal; use --yes to skip it, or --dry-run to list the sessions")
     settings = settings_for(args)
-    store = open_existing_store(settings)
+    store = open_existing_store(settings, read_only=args.has("dry-run"))
     try:
         found = _older_than(store, min_age)
         chosen = [old for old in found if args.has("open") or not old.open]
@@ -54,7 +62,7 @@ def run(args: ParsedArgs) -> int:
         removed = [old for old in chosen if _is_deleted(store, old)] if wanted else []
         freed = _compact(store) if removed else ""
         if args.has("json"):
-            put(codec.dump([_as_data(old, removed=old in removed) for old in found]))
+            put_data(sessions=[_as_data(old, removed=old in removed) for old in found])
         elif chosen and not args.has("dry-run"):
             _print_result(chosen if wanted else [], removed, freed)
     finally:
@@ -84,7 +92,8 @@ def _older_than(store: Store, min_age: int) -> list[OldSession]:
     for info in store.sessions():
         if moment - info.updated > min_age:
             state = latest_state(store.history(info.name))
-            found.append(OldSession(info, state.head, moment - info.updated, len(open_tasks(state.plan))))
+            session = TitledSession(info, state.plan, title_of(info, state.plan))
+            found.append(OldSession(session, state.head, moment - info.updated, len(open_tasks(state.plan))))
     return sorted(found, key=lambda old: old.age, reverse=True)
 
 
@@ -98,13 +107,21 @@ def _print_sessions(found: list[OldSession], chosen: list[OldSession], which: st
             Span(f"{long.rjust(max(map(len, ages)))}  ", Role.DIM),
             Span(f"{counted(old.info.events, 'event').rjust(12)}  ", Role.MUTED),
             Span(f"{old.open} open".rjust(8), Role.WARNING if old.open else Role.DIM),
-            Span(f"  {old.info.name}"),
+            Span(f"  {old.session.title}"),
+            Span(_name_beside(old), Role.DIM),
         )
         for old, long in zip(found, ages, strict=True)
     )
     with_open_tasks = len(found) - len(chosen)
     if with_open_tasks:
         put(f"{counted(with_open_tasks, 'session')} with open tasks would be kept; to delete them as well, use --open")
+
+
+def _name_beside(old: OldSession) -> str:
+    """The session's name, unless its title says it; on a narrow terminal the title must do."""
+    name = old.session.short_name
+    is_narrow = (columns() or UNLIMITED_COLUMNS) < MIN_COLUMNS_FOR_NAMES
+    return "" if is_narrow or not name else f"  {name}"
 
 
 def _confirmed(chosen: list[OldSession]) -> bool:
@@ -143,7 +160,8 @@ def _print_result(chosen: list[OldSession], removed: list[OldSession], freed: st
 def _as_data(old: OldSession, *, removed: bool) -> dict[str, object]:
     return {
         "name": old.info.name,
-        "updated": old.info.updated,
+        "title": old.session.title,
+        "updated": timestamp(old.info.updated),
         "days": old.age // MILLISECONDS_PER_DAY,
         "events": old.info.events,
         "open": old.open,

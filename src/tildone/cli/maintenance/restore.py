@@ -6,13 +6,17 @@ import os
 import sys
 import tempfile
 import time
+from shutil import copyfileobj
 
 from tildone.cli import INTERRUPTED
-from tildone.cli.maintenance.migrate import print_report
+from tildone.cli.maintenance.backup import STREAM
+from tildone.cli.maintenance.migrate import copied_data, report_lines
 from tildone.cli.opening import is_same_store, open_existing_store, settings_for
 from tildone.cli.output.amounts import counted
+from tildone.cli.output.data import put_data
 from tildone.cli.output.progress import ProgressLine
 from tildone.cli.output.screen import put
+from tildone.cli.output.titles import session_meant, titled_sessions
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import StoreDamaged, UsageError
 from tildone.log.address import parse_address
@@ -22,6 +26,7 @@ from tildone.stores import store_kind
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.backup import open_backup
 from tildone.typing import TYPE_CHECKING
+from tildone.value import value
 from tildone.views.sanitize import printable
 from tildone.wiring import open_store
 
@@ -34,27 +39,54 @@ if TYPE_CHECKING:
 MAX_LISTED = 10
 
 
+@value
+class Report:
+    """What was restored or would be: lines for a person, and the fields of the JSON output."""
+
+    lines: tuple[str, ...]
+    data: dict[str, object]
+
+
 def run(args: ParsedArgs) -> int:
     """Restore the sessions of a backup, or one of them, or show what would change."""
     settings = settings_for(args)
+    from_stream = args.positional[0] == STREAM
     path = os.path.abspath(os.path.expanduser(args.positional[0]))
-    if is_same_store(parse_address(path), settings.store):
-        raise UsageError(f"{path} is the store itself")
+    if not from_stream and is_same_store(parse_address(path), settings.store):
+        raise UsageError(f"{path} is the store itself; name a backup of it")
     with tempfile.TemporaryDirectory(prefix="tildone-") as scratch:
-        source = open_backup(path, os.path.join(scratch, "backup.db"))
+        title = "standard input" if from_stream else path
+        source = open_backup(_saved_input(scratch) if from_stream else path, os.path.join(scratch, "migrated.db"))
         try:
-            _verify(source, path)
-            if args.has("dry-run"):
-                return _preview(source, settings, args.options.get("session"))
-            return _restore(source, settings, path, args.options.get("session"))
+            _verify(source, title)
+            report = _report(source, settings, args, title)
         except KeyboardInterrupt:
             print("Interrupted. Sessions that were restored are kept; rerun the command to resume.", file=sys.stderr)
             return INTERRUPTED
         finally:
             source.close()
+    if args.has("json"):
+        put_data(dry_run=args.has("dry-run"), **report.data)
+    else:
+        put("\n".join(report.lines))
+    return 0
 
 
-def _verify(source: SqliteStore, path: str) -> None:
+def _saved_input(scratch: str) -> str:
+    """Save standard input to a file, and return its path.
+
+    Raises:
+        UsageError: standard input is a terminal.
+    """
+    if sys.stdin.isatty():
+        raise UsageError("tildone restore - reads a backup from standard input, as in: tildone restore - < plans.db")
+    path = os.path.join(scratch, "standard input")
+    with open(path, "wb") as file:
+        copyfileobj(sys.stdin.buffer, file)
+    return path
+
+
+def _verify(source: SqliteStore, title: str) -> None:
     """Verify the backup before the store is touched.
 
     Raises:
@@ -63,10 +95,16 @@ def _verify(source: SqliteStore, path: str) -> None:
     with ProgressLine() as progress:
         for finding in source.check(lambda done, total: progress("checking the backup", done, total)):
             if finding.severity is Severity.ERROR:
-                raise StoreDamaged(f"{path} is damaged: {finding.what}")
+                raise StoreDamaged(f"{title} is damaged: {finding.what}")
 
 
-def _restore(source: Store, settings: Settings, path: str, only: str | None) -> int:
+def _report(source: Store, settings: Settings, args: ParsedArgs, title: str) -> Report:
+    given = args.options.get("session")
+    only = None if given is None else session_meant(given, source)
+    return _preview(source, settings, only) if args.has("dry-run") else _restore(source, settings, title, only)
+
+
+def _restore(source: Store, settings: Settings, title: str, only: str | None) -> Report:
     try:
         target, renamed = open_store(settings), None
     except StoreDamaged as error:
@@ -86,16 +124,18 @@ def _restore(source: Store, settings: Settings, path: str, only: str | None) -> 
             copied = copy(source, target, progress, only)
     moved = [name for name, head in former_heads.items() if target.session_head(name).head != head]
     target.close()
+    lines = report_lines(copied, f"Restored from {title}")
     if not copied.new and not moved:
-        put("Nothing changed: the store has everything in the backup.")
-    else:
-        print_report(copied, f"Restored from {path}")
+        lines = ["Nothing changed: the store has everything in the backup."]
     if moved:
-        put(f"{counted(len(moved), 'session')} moved; the former state is on another branch: tildone log --all")
-        _list([printable(name) for name in moved])
+        names = _names(source)
+        lines.append(
+            f"{counted(len(moved), 'session')} moved; the former state is on another branch: tildone log --all"
+        )
+        lines += _listed([names.get(name, printable(name)) for name in moved])
     if renamed is not None:
-        put(f"The damaged store was kept: {printable(renamed)}")
-    return 0
+        lines.append(f"The damaged store was kept: {printable(renamed)}")
+    return Report(tuple(lines), {**copied_data(copied), "moved": moved, "damaged_store": renamed})
 
 
 def _replace_damaged(settings: Settings, error: StoreDamaged) -> tuple[Store, str]:
@@ -114,21 +154,24 @@ def _replace_damaged(settings: Settings, error: StoreDamaged) -> tuple[Store, st
     return open_store(settings), renamed
 
 
-def _preview(source: Store, settings: Settings, only: str | None) -> int:
-    """Print what would change."""
-    target = _existing_or_empty(settings)
+def _preview(source: Store, settings: Settings, only: str | None) -> Report:
+    """What would change."""
+    lines: list[str] = []
     try:
+        target = _existing_or_empty(settings)
         found = [each for each in preview_copy(source, target, only) if each.changes]
     except StoreDamaged as error:
-        put(f"The store would be renamed and started again: {printable(str(error))}")
-        found = [each for each in preview_copy(source, MemoryStore(), only) if each.changes]
+        lines.append(f"The store would be renamed and started again: {printable(str(error))}")
+        target = MemoryStore()
+        found = [each for each in preview_copy(source, target, only) if each.changes]
     target.close()
-    if not found:
-        put("Nothing would change: the store has everything in the backup.")
-        return 0
-    put(f"{counted(len(found), 'session')} would change:")
-    _list([_description(each) for each in found], len(found))
-    return 0
+    if found:
+        names = _names(source)
+        lines.append(f"{counted(len(found), 'session')} would change:")
+        lines += _listed([f"{names[each.name]}: {_description(each)}" for each in found], len(found))
+    else:
+        lines.append("Nothing would change: the store has everything in the backup.")
+    return Report(tuple(lines), {"sessions": [_as_data(each) for each in found]})
 
 
 def _existing_or_empty(settings: Settings) -> Store:
@@ -136,26 +179,33 @@ def _existing_or_empty(settings: Settings) -> Store:
     path = settings.store.path
     if path is not None and not os.path.exists(path):
         return MemoryStore()
-    try:
-        return open_existing_store(settings)
-    except StoreDamaged as error:
-        put(f"{printable(settings.store.redacted)} would be renamed and started again: {printable(str(error))}")
-        return MemoryStore()
+    return open_existing_store(settings, read_only=True)
+
+
+def _names(source: Store) -> dict[str, str]:
+    """How lists name the sessions of a store: by their titles, with the names in parentheses."""
+    return {
+        each.info.name: printable(f"{each.title} ({each.short_name})" if each.short_name else each.title)
+        for each in titled_sessions(source)
+    }
 
 
 def _description(each: CopyPreview) -> str:
     if each.new == each.events:
-        return f"{printable(each.name)}: would be restored, with {counted(each.events, 'event')}"
+        return f"would be restored, with {counted(each.events, 'event')}"
     parts = [f"would gain {counted(each.new, 'event')}"] if each.new else []
     if each.head_before.head != each.head_after.head:
         parts.append("would return to its state in the backup; its current state would be on another branch")
     elif not parts:
         parts.append("would have another redo path")
-    return f"{printable(each.name)}: {', and '.join(parts)}"
+    return ", and ".join(parts)
 
 
-def _list(lines: list[str], max_lines: int = MAX_LISTED) -> None:
-    for line in lines[:max_lines]:
-        put(f"  {line}")
-    if len(lines) > max_lines:
-        put(f"  and {len(lines) - max_lines:,} more")
+def _as_data(each: CopyPreview) -> dict[str, object]:
+    moves = each.head_before.head is not None and each.head_before.head != each.head_after.head
+    return {"name": each.name, "events": each.events, "new_events": each.new, "moves": moves}
+
+
+def _listed(lines: list[str], max_lines: int = MAX_LISTED) -> list[str]:
+    more = [f"  and {len(lines) - max_lines:,} more"] if len(lines) > max_lines else []
+    return [*(f"  {line}" for line in lines[:max_lines]), *more]

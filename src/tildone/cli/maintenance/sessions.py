@@ -2,62 +2,78 @@
 
 from __future__ import annotations
 
-from tildone.cli.opening import settings_for
-from tildone.cli.output.amounts import counted
-from tildone.cli.output.screen import moment, put, put_spans
+from tildone.cli.opening import open_to_read, settings_for, with_session
+from tildone.cli.output.amounts import ago
+from tildone.cli.output.data import put_data, timestamp
+from tildone.cli.output.screen import columns, put, put_spans
+from tildone.cli.output.titles import titled_sessions
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.core.query import progress
+from tildone.ids import now
+from tildone.kit.text import clip_text, display_width
 from tildone.kit.theme import Role, Span
-from tildone.log import codec
-from tildone.log.state import latest_state
 from tildone.typing import TYPE_CHECKING
-from tildone.wiring import open_store
+from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
-    from tildone.core.query import PlanProgress
-    from tildone.log.tree import SessionInfo
+    from tildone.cli.output.titles import TitledSession
+
+    Row = tuple[Span, ...]
 
 CURRENT_MARK = "●"
+MAX_TITLE_COLUMNS = 32
+MIN_COLUMNS_FOR_ONE_LINE = 72
+UNLIMITED_COLUMNS = 1_000_000
 
 
 def run(args: ParsedArgs) -> int:
     """List the sessions, the last changed first, the current one marked."""
     settings = settings_for(args)
-    store = open_store(settings)
-    found = [(info, progress(latest_state(store.history(info.name)).plan)) for info in store.sessions()]
+    store = open_to_read(settings)
+    current = with_session(args, settings, store).session
+    found = titled_sessions(store)
     if args.has("json"):
-        put(codec.dump([_as_data(*each, current=each[0].name == settings.session) for each in found]))
+        put_data(sessions=[_as_data(each, current=each.info.name == current) for each in found])
     elif found:
-        put_spans(_rows(found, settings.session))
+        put_spans(_rows(found, current, columns() or UNLIMITED_COLUMNS))
     else:
-        put(f"{settings.store.redacted} has no sessions yet. Start one with: tildone todo append TEXT")
+        put(f"{printable(settings.store.redacted)} has no sessions yet. Start one with: tildone todo add TEXT")
     return 0
 
 
-def _as_data(info: SessionInfo, counts: PlanProgress, *, current: bool) -> dict[str, object]:
+def _as_data(session: TitledSession, *, current: bool) -> dict[str, object]:
+    info, counts = session.info, progress(session.plan)
     return {
         "name": info.name,
+        "title": session.title,
         "current": current,
         "closed": counts.closed,
         "total": counts.total,
         "events": info.events,
-        "created": info.created,
-        "updated": info.updated,
+        "created": timestamp(info.created),
+        "updated": timestamp(info.updated),
     }
 
 
-def _rows(found: list[tuple[SessionInfo, PlanProgress]], current: str) -> list[tuple[Span, ...]]:
-    """One line for each session. The name is last, because it may be long."""
-    rows: list[tuple[Span, ...]] = []
-    for info, counts in found:
-        is_current = info.name == current
-        rows.append(
-            (
-                Span(CURRENT_MARK if is_current else " ", Role.ACCENT),
-                Span(f" {moment(info.updated)}  ", Role.DIM),
-                Span(f"{counts.closed}/{counts.total}".rjust(7)),
-                Span(f"  {counted(info.events, 'event').rjust(10)}  ", Role.MUTED),
-                Span(info.name, bold=is_current),
-            )
-        )
+def _rows(found: list[TitledSession], current: str, width: int) -> list[Row]:
+    """One line for each session; two on a narrow terminal. The name is last, because it may be long."""
+    moment = now()
+    longest = min(MAX_TITLE_COLUMNS, max(display_width(each.title) for each in found))
+    rows: list[Row] = []
+    for session in found:
+        is_current = session.info.name == current
+        counts = progress(session.plan)
+        done = f"{counts.closed}/{counts.total}"
+        mark = Span(f"{CURRENT_MARK if is_current else ' '} ", Role.ACCENT)
+        when = ago(moment - session.info.updated)
+        if width < MIN_COLUMNS_FOR_ONE_LINE:
+            title = clip_text(session.title, max(1, width - len(done) - 4))
+            rows.append((mark, Span(title, bold=is_current), Span(f"  {done}")))
+            rows.append((Span(clip_text(f"  {when}  {session.short_name}".rstrip(), width), Role.DIM),))
+            continue
+        title = clip_text(session.title, longest)
+        title += " " * (longest - display_width(title))
+        left = f"  {done:>7}  {when:>14}  "
+        name = clip_text(session.short_name, max(1, width - longest - len(left) - 2))
+        rows.append((mark, Span(title, bold=is_current), Span(left, Role.MUTED), Span(name, Role.DIM)))
     return rows

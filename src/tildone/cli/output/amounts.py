@@ -27,3 +27,11 @@ def age(milliseconds: int) -> str:
     """A duration in whole days."""
     days = max(0, milliseconds // MILLISECONDS_PER_DAY)
     return "today" if not days else counted(days, "day")
+
+
+def ago(milliseconds: int) -> str:
+    """How long ago something was, in the largest fitting unit."""
+    for unit, length in (("day", MILLISECONDS_PER_DAY), ("hour", 3_600_000), ("minute", 60_000)):
+        if milliseconds >= length:
+            return f"{counted(milliseconds // length, unit)} ago"
+    return "just now"

@@ -6,6 +6,7 @@ import os
 from shlex import quote
 
 from tildone.cli.opening import open_for_editing, session_title, settings_for
+from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.output.summary import plan_summary
 from tildone.cli.parsing.table import ParsedArgs
@@ -16,7 +17,6 @@ from tildone.core.plan import Phase, Plan
 from tildone.errors import UsageError
 from tildone.formats.conversion import ConversionWarning
 from tildone.formats.detection import HistoryFile, PlanFile
-from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.plan_lines import plan_lines
@@ -41,7 +41,7 @@ def run(args: ParsedArgs) -> int:
         raise UsageError("several histories do not fit into one session; import them one by one, or without --session")
     done = [import_history(args, file) for file in histories]
     if plans:
-        done.append(import_plan(open_for_editing(args), _merged(plans), args))
+        done.append(import_plan(open_for_editing(args, dry_run=args.has("dry-run")), _merged(plans), args))
     _report(args, done)
     return 0
 
@@ -80,7 +80,7 @@ def _merged(plans: Sequence[PlanFile]) -> PlanFile:
 
 def _report(args: ParsedArgs, done: Sequence[Imported]) -> None:
     if args.has("json"):
-        put(codec.dump({"dry_run": args.has("dry-run"), "imported": [as_data(each) for each in done]}))
+        put_data(dry_run=args.has("dry-run"), imported=[as_data(each) for each in done])
         return
     current = settings_for(args).session
     for each in done:

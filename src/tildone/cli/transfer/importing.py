@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.cli.opening import session_title, settings_for
+from tildone.cli.opening import open_to_read, session_title, settings_for
 from tildone.cli.output.amounts import counted
 from tildone.cli.output.warnings import print_warnings
 from tildone.cli.parsing.table import ParsedArgs
@@ -67,7 +67,8 @@ def import_history(args: ParsedArgs, file: HistoryFile, store: Store | None = No
     """
     if not file.events:
         raise Refused(f"{file_title(file.path)} contains no plan")
-    store = store or open_store(settings_for(args))
+    settings = settings_for(args)
+    store = store or (open_to_read(settings) if args.has("dry-run") else open_store(settings))
     session = args.options.get("session", file.session)
     before = latest_state(store.history(session)).plan
     if args.has("dry-run"):

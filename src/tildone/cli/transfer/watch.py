@@ -15,6 +15,7 @@ import time
 
 from tildone.cli import INTERRUPTED
 from tildone.cli.opening import session_title, settings_for
+from tildone.cli.output.data import put_data
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.importing import Imported, amount, as_data, import_history, import_plan, warn_of_losses
 from tildone.cli.transfer.reading import STREAM, read_file
@@ -22,7 +23,6 @@ from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.formats.detection import HistoryFile
 from tildone.history.changes import changes
 from tildone.history.sentences import change_sentences
-from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 from tildone.wiring import dialect_of_session, open_session, open_store
@@ -160,7 +160,8 @@ class Follower:
     def _report(self, done: Imported, *, first: bool) -> None:
         """Print one line for each import that changed something."""
         if self._args.has("json"):
-            print(codec.dump(as_data(done)), flush=True)
+            put_data(**as_data(done))
+            sys.stdout.flush()
         elif first:
             session = printable(session_title(done.session))
             self.say(f"Imported {printable(self._path)}: {amount(done)}, into {session}")

@@ -64,6 +64,17 @@ def event_line(event: Event, entry_id: str, parent: str | None, target: str = ""
     return text.encode() + b"\n"
 
 
+def prompt_in(entry: Entry) -> str:
+    """Return the text of a person's message; empty for any other entry."""
+    message = entry.get("message")
+    if not isinstance(message, dict) or message.get("role") != "user":
+        return ""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else [{"text": content}]
+    texts = (part.get("text") for part in parts if isinstance(part, dict))
+    return next((text.strip() for text in texts if isinstance(text, str)), "")
+
+
 def head_line(head: SessionHead, entry_id: str, parent: str | None, at: int, batch: str = "") -> bytes:
     """Return the entry that sets the head, by being the last one, and closes the `batch`."""
     member = f'"batch":"{batch}",' if batch else ""

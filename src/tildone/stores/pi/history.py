@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 MAX_CALL_DISTANCE = 200
 """How many ancestors of a tool result are searched for its call: parallel calls are answered in a row."""
 
+MAX_ENTRIES_SEARCHED = 20
+"""How many entries from the beginning are searched for the first prompt."""
+
 
 class History:
     """The events in a session file, as of the last `refresh`.
@@ -120,6 +123,15 @@ class History:
         """Return whether the file contains any event."""
         with self.outline:
             return any(map(self.is_event, self._tree.candidates))
+
+    def first_prompt(self) -> str:
+        """Return the first prompt of the conversation; empty if the first entries have none."""
+        with self.outline:
+            for at in range(min(len(self._tree.parents), MAX_ENTRIES_SEARCHED)):
+                text = pi.prompt_in(self.outline.entry(at) or {})
+                if text:
+                    return text
+        return ""
 
     def is_all_ours(self) -> bool:
         """Return whether tildone alone has written to the file."""

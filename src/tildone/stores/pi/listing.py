@@ -49,6 +49,7 @@ class Listing:
             if not events:
                 return None
             first, last = history.event(events[0]), history.event(events[-1])
+            title = history.first_prompt()
         except (StoreError, FileReplaced):
             return None
-        return SessionInfo(history.session, len(events), first.at, last.at)
+        return SessionInfo(history.session, len(events), first.at, last.at, title)

@@ -25,7 +25,7 @@ def _open(address: StoreAddress, options: OpenOptions) -> Store:
     # Late, because the driver takes longer to load than most commands take to run.
     from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
 
-    return PostgresStore(str(address), timeout=options.timeout)
+    return PostgresStore(str(address), timeout=options.timeout, read_only=options.read_only)
 
 
 STORE = StoreKind(_open, extra="postgres")

@@ -56,12 +56,16 @@ _NULL_HANDLER = logging.NullHandler()
 
 
 class ConnectionPool:
-    """The connections of one store. Errors of the driver become `StoreError`, which never contains the password."""
+    """The connections of one store. Errors of the driver become `StoreError`, which never contains the password.
 
-    def __init__(self, address: Address, timeout: float) -> None:
+    With `read_only`, connecting does not create a store in the database.
+    """
+
+    def __init__(self, address: Address, timeout: float, *, read_only: bool = False) -> None:
         self.where = address.where
         self._conninfo = address.conninfo
         self._timeout = min(timeout, TIMEOUT_MAX)
+        self._read_only = read_only
         self._process = os.getpid()
         self._closing = Event()
         self._free = Condition()
@@ -110,7 +114,7 @@ class ConnectionPool:
         connection = psycopg.connect(self._conninfo, autocommit=True)
         self._reached = True
         try:
-            prepare_connection(connection, self.where, self._timeout)
+            prepare_connection(connection, self.where, self._timeout, read_only=self._read_only)
         except BaseException:
             connection.close()
             raise

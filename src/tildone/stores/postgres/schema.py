@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from psycopg import errors
 
-from tildone.errors import StoreDamaged, StoreError, StoreTooNew
+from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
 from tildone.stores.postgres.queries import migrations, query
 from tildone.typing import TYPE_CHECKING
 
@@ -17,10 +17,11 @@ MILLISECONDS = 1000
 MAX_TIMEOUT_MS = 2**31 - 1
 
 
-def prepare_connection(connection: Connection, where: str, timeout: float) -> None:
+def prepare_connection(connection: Connection, where: str, timeout: float, *, read_only: bool = False) -> None:
     """Set up a new connection and check that its database is a store; create the schema if there is none.
 
     Raises:
+        NotFound: there is no schema, and `read_only` forbids to create it.
         StoreTooNew: a newer tildone wrote it.
         StoreDamaged: the schema `tildone` is not a store.
         StoreError: the encoding of the database is not UTF-8.
@@ -28,6 +29,8 @@ def prepare_connection(connection: Connection, where: str, timeout: float) -> No
     wait = f"{int(min(max(1, timeout * MILLISECONDS), MAX_TIMEOUT_MS))}ms"
     known = migrations()[-1][0]
     version = _prepared_version(connection, wait)
+    if read_only and not version and not _version(connection, where):
+        raise NotFound(f"there is no store in {where}")
     if version < known:
         _migrate(connection, where, wait)
         version = _prepared_version(connection, wait)
@@ -60,7 +63,7 @@ def _migrate(connection: Connection, where: str, wait: str) -> None:
 
 
 def _version(connection: Connection, where: str) -> int:
-    """Return the version to migrate from. The caller has the lock."""
+    """Return the version to migrate from, 0 if there is no store."""
     encoding, used, versioned = connection.execute(query("schema_state")).fetchone() or ("", False, False)
     if encoding != ENCODING:
         raise StoreError(f"{where} has the encoding {encoding}; tildone needs a database with the encoding {ENCODING}")

@@ -66,13 +66,14 @@ class PostgresStore:
 
     Raises:
         UsageError: the URL cannot be parsed.
+        NotFound: `read_only`, and the database has no store.
         StoreError: the database cannot be used; the subclass says why. Any method may raise it.
     """
 
     durable = True
 
-    def __init__(self, url: str, *, timeout: float = TIMEOUT_SECONDS) -> None:
-        self._connections = ConnectionPool(address_of(url, timeout), timeout)
+    def __init__(self, url: str, *, timeout: float = TIMEOUT_SECONDS, read_only: bool = False) -> None:
+        self._connections = ConnectionPool(address_of(url, timeout), timeout, read_only=read_only)
         self._listener = Listener(self._connections)
         # Also closes the connections of a store that is garbage collected or alive when the process ends.
         self._finalizer = weakref.finalize(self, _close, self._connections, self._listener, os.getpid())

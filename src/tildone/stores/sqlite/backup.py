@@ -7,7 +7,8 @@ import os
 import apsw
 
 from tildone.stores.base import TIMEOUT_SECONDS
-from tildone.stores.sqlite.file import SqliteFile, store_error
+from tildone.stores.sqlite.failures import store_error
+from tildone.stores.sqlite.file import SqliteFile
 from tildone.stores.sqlite.schema import SCHEMA_VERSION, schema_version
 from tildone.stores.sqlite.store import SqliteStore
 

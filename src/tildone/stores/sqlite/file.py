@@ -30,9 +30,10 @@ from time import monotonic, sleep
 
 import apsw
 
-from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreError
+from tildone.errors import NotFound, StoreDamaged, StoreError
 from tildone.stores.sqlite import queries
-from tildone.stores.sqlite.schema import Transaction, migrate, record_stamp, schema_version, stamp_of
+from tildone.stores.sqlite.failures import store_error
+from tildone.stores.sqlite.schema import Transaction, migrate, prepare_reading, record_stamp, stamp_of
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class SqliteFile:
     """An open file, for one thread at a time: `with file as connection`.
 
     Errors of the driver inside the block leave it as `StoreError`. Callers notify `changed` after each
-    change. A `read_only` file is neither created nor migrated nor written to.
+    change. A `read_only` file is neither created nor migrated nor written to, and needs no permission to write.
     """
 
     def __init__(self, path: str, timeout: float, *, read_only: bool = False) -> None:
@@ -133,23 +134,45 @@ class SqliteFile:
         self._connected = True
         self._wal_pages[0] = 0
         self._connection.set_wal_hook(_page_counter(self._wal_pages))
-        if had_log and not self._read_only:
+        if had_log:
             self._check_log_belongs()
 
     def _connect(self, *, had_log: bool) -> apsw.Connection:
-        if self._read_only and not os.path.exists(self.path):
-            raise NotFound(f"there is no store at {self.path}")
-        create = 0 if self._read_only else apsw.SQLITE_OPEN_CREATE
-        connection = _opened(self.path, apsw.SQLITE_OPEN_READWRITE | create)
+        if not self._read_only:
+            connection = _opened_or_created(self.path)
+            return self._prepared(connection, lambda: migrate(connection, self.path, self._timeout, had_log=had_log))
+        try:
+            os.stat(self.path)
+        except FileNotFoundError as error:
+            raise NotFound(f"there is no store at {self.path}") from error
+        return self._connect_read_only(immutable=False)
+
+    def _connect_read_only(self, *, immutable: bool) -> apsw.Connection:
+        """Connect without creating or changing the file.
+
+        A reader of a file in WAL mode creates the files of the log if they are missing, which needs permission to
+        write to the folder. Without it and without a log, the file cannot be in use, and SQLite may treat it as
+        immutable.
+        """
+        if immutable:
+            uri = self.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+            flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+            connection = apsw.Connection(f"file:{uri}?immutable=1", flags=flags)
+        else:
+            connection = apsw.Connection(self.path, flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            return self._prepared(connection, lambda: prepare_reading(connection, self.path))
+        except (apsw.ReadOnlyError, apsw.CantOpenError):
+            if immutable or _has_log(self.path):
+                raise
+            return self._connect_read_only(immutable=True)
+
+    def _prepared(self, connection: apsw.Connection, prepare: Callable[[], None]) -> apsw.Connection:
         try:
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             connection.set_busy_timeout(int(self._timeout * 1000))
-            if self._read_only:
-                connection.execute("PRAGMA query_only = 1")
-                schema_version(connection, self.path)
-            else:
-                migrate(connection, self.path, self._timeout, had_log=had_log)
-                connection.execute("PRAGMA synchronous = FULL")
+            prepare()
+            connection.execute("PRAGMA synchronous = FULL")
         except BaseException:
             connection.close()
             raise
@@ -175,7 +198,8 @@ class SqliteFile:
         try:
             if _has_log(self.path) and not self._matches_recorded_stamp():
                 self._check_integrity()
-                self._record_stamp()
+                if not self._read_only:
+                    self._record_stamp()
         except apsw.ReadOnlyError:
             # The result cannot be recorded: the next process to open the store checks it again.
             return
@@ -248,7 +272,8 @@ class SqliteFile:
             return False
 
 
-def _opened(path: str, flags: int) -> apsw.Connection:
+def _opened_or_created(path: str) -> apsw.Connection:
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     try:
         return apsw.Connection(path, flags=flags)
     except apsw.CantOpenError:
@@ -271,25 +296,3 @@ def _has_log(path: str) -> bool:
         return os.stat(f"{path}-wal").st_size > 0
     except (OSError, ValueError):
         return False
-
-
-def store_error(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
-    """Convert an error of the driver to a `StoreError`."""
-    match error:
-        case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
-            return StoreBusy(f"{path} is in use by another process, for longer than we wait")
-        case apsw.NotADBError():
-            return StoreDamaged(f"{path} is not a tildone store")
-        case apsw.CorruptError() | apsw.SQLError():
-            return StoreDamaged(f"{path} is damaged: {error}")
-        case UnicodeDecodeError():
-            return StoreDamaged(f"{path} is damaged: it contains text that is not UTF-8")
-        case apsw.FullError():
-            return StoreError(f"{path} can't grow: the disk is full")
-        case apsw.ReadOnlyError():
-            return StoreError(f"{path} can't be written: it is read-only")
-        case apsw.CantOpenError():
-            reason = "it is a directory" if os.path.isdir(path) else str(error)
-            return StoreError(f"cannot open {path}: {reason}")
-        case _:
-            return StoreError(f"{path}: {error}")

@@ -38,3 +38,9 @@ SELECT session, id, parent FROM events AS child WHERE parent IS NOT NULL AND NOT
     (SELECT 1 FROM events WHERE session = child.session AND id = child.parent AND seq < child.seq)
 """
 EVENTS_WITHOUT_SESSION = "SELECT DISTINCT session FROM events WHERE session NOT IN (SELECT name FROM sessions)"
+
+# The tables of the first schema with what later ones added, for a connection that must not migrate the file.
+READ_FIRST_SCHEMA = """
+CREATE TEMP VIEW events AS SELECT *, NULL AS crc FROM main.events;
+CREATE TEMP VIEW mark AS SELECT 0 AS size, 0 AS written
+"""

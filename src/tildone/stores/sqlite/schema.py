@@ -94,6 +94,18 @@ def migrate(connection: apsw.Connection, path: str, timeout: float, *, had_log: 
             return
 
 
+def prepare_reading(connection: apsw.Connection, path: str) -> None:
+    """Check that the file is a store, and set the connection up to read it. An older schema is read as it is.
+
+    Raises:
+        StoreDamaged: the file is not a store.
+        StoreTooNew: a newer tildone wrote it.
+    """
+    if schema_version(connection, path) < FIRST_VERSION_WITH_MARK:
+        connection.execute(queries.READ_FIRST_SCHEMA)
+    connection.execute("PRAGMA query_only = 1")
+
+
 def to_sql(text: str | None) -> str | bytes | None:
     """Return text as SQLite can store it: as bytes if a lone surrogate cannot be encoded in UTF-8."""
     if text is None or text.isascii():

@@ -1,0 +1,157 @@
+"""Reading creates and changes nothing, whatever the store; and a store that may only be read can be read."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tests.cli.person import PROGRAM, Person
+
+READING = [
+    [],
+    ["todo"],
+    ["todo", "export", "-"],
+    ["log"],
+    ["log", "--all", "--json"],
+    ["log", "--tasks"],
+    ["diff"],
+    ["blame"],
+    ["branch"],
+    ["label"],
+    ["status"],
+    ["status", "--line"],
+    ["status", "--json"],
+    ["sessions"],
+    ["sessions", "--json"],
+    ["export"],
+    ["export", "--as", "json"],
+    ["doctor"],
+    ["help"],
+    ["--version"],
+    ["completion", "bash"],
+    ["complete", "zsh", "2", "todo", "done", ""],
+    ["complete", "zsh", "1", "--session", ""],
+    ["install"],
+    ["prune", "--older-than", "1d", "--dry-run"],
+    ["import", "plan.md", "--dry-run"],
+    ["undo"],
+    ["redo"],
+    ["checkout", "root"],
+]
+
+
+def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Every file and folder, with its mode and content."""
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mode, path.read_bytes() if path.is_file() else b"")
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+@pytest.mark.parametrize("argv", READING, ids=" ".join)
+@pytest.mark.parametrize("store", ["", "plans.db", "jsonl:plans"], ids=["default", "sqlite", "jsonl"])
+def test_reading_creates_nothing(person: Person, argv: list[str], store: str) -> None:
+    """In an empty home, with a store that does not exist."""
+    (person.folder / "plan.md").write_text("- [ ] Parse\n", encoding="utf-8")
+    before = tree(person.folder.parent)
+
+    answer = person.run(*argv, **({"TILDONE_STORE": store} if store else {}))
+
+    assert "Traceback" not in answer.err
+    assert tree(person.folder.parent) == before
+
+
+@pytest.mark.parametrize("argv", [argv for argv in READING if argv[:1] != ["import"]], ids=" ".join)
+def test_reading_changes_no_store(person: Person, argv: list[str]) -> None:
+    if argv[:1] in (["undo"], ["redo"], ["checkout"]):
+        pytest.skip("it moves the head")
+    person.says("todo", "append", "Parse")
+    before = tree(person.folder.parent)
+
+    person.run(*argv)
+
+    assert tree(person.folder.parent) == before
+
+
+@pytest.mark.parametrize(
+    "event", ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "StatusLine", "Stop"]
+)
+@pytest.mark.parametrize("store", ["plans.db", "jsonl:plans"])
+def test_a_hook_creates_nothing_where_there_is_no_plan(person: Person, event: str, store: str) -> None:
+    before = tree(person.folder.parent)
+    payload = f'{{"hook_event_name": "{event}", "session_id": "1a2b3c4d", "tool_name": "Bash", "tool_input": {{}}}}'
+
+    answer = person.run("hook", "claude", event, "--store", store, given=payload)
+
+    assert (answer.code, answer.out, answer.err) == (0, "", "")
+    assert tree(person.folder.parent) == before
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A folder that every user may read."""
+    with TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        folder = Path(name, "kept # 100%?")
+        folder.mkdir()
+        yield folder
+        folder.chmod(0o755)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX permissions")
+@pytest.mark.parametrize(
+    "argv", [["todo"], ["log"], ["status"], ["sessions"], ["export"], ["blame"], ["diff"], []], ids=" ".join
+)
+def test_a_store_that_may_only_be_read_is_read(person: Person, public: Path, argv: list[str]) -> None:
+    """File and folder are write-protected, as in a snapshot or on a read-only medium."""
+    protect(person, public)
+
+    done = as_ordinary_user(person, public, [*argv, "--store", str(public / "plans.db"), "--session", "s"])
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Parse" in done.stdout or argv == ["sessions"]
+    assert os.listdir(public) == ["plans.db"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX permissions")
+def test_writing_to_a_store_that_may_only_be_read_is_an_error(person: Person, public: Path) -> None:
+    protect(person, public)
+
+    done = as_ordinary_user(person, public, ["todo", "append", "two", "--store", str(public / "plans.db")])
+
+    assert done.returncode == 5
+    assert done.stderr.startswith(f"tildone: {public / 'plans.db'} can't be written: ")
+
+
+def protect(person: Person, folder: Path) -> None:
+    person.says("todo", "append", "Parse", "--store", str(folder / "plans.db"), "--session", "s")
+    (folder / "plans.db").chmod(0o444)
+    folder.chmod(0o555)
+
+
+def as_ordinary_user(person: Person, folder: Path, argv: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run the program in a folder as a user whom permissions concern: root may write anywhere."""
+    command: list[str] = []
+    if os.geteuid() == 0:
+        setpriv = shutil.which("setpriv")
+        if setpriv is None:
+            pytest.skip("root may write anywhere, and setpriv is not installed")
+        command = [setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+        if subprocess.run(
+            [*command, sys.executable, "-c", "import tildone"], capture_output=True, check=False
+        ).returncode:
+            pytest.skip("an ordinary user may not read this installation")
+    return subprocess.run(
+        [*command, str(PROGRAM), *argv],
+        cwd=folder,
+        env=person.environment({"HOME": str(folder)}),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )

@@ -251,7 +251,7 @@ def _absolute(path: str, folder: str) -> str:
 def _config_home(environ: Mapping[str, str]) -> str:
     if sys.platform == "win32":
         return environ.get("APPDATA") or os.path.expanduser(r"~\AppData\Roaming")
-    return environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return environ.get("XDG_CONFIG_HOME") or _in_home(".config")
 
 
 def _data_home(environ: Mapping[str, str]) -> str:
@@ -260,5 +260,17 @@ def _data_home(environ: Mapping[str, str]) -> str:
     if sys.platform == "win32":
         return environ.get("LOCALAPPDATA") or os.path.expanduser(r"~\AppData\Local")
     if sys.platform == "darwin":
-        return os.path.expanduser("~/Library/Application Support")
-    return os.path.expanduser("~/.local/share")
+        return _in_home("Library/Application Support")
+    return _in_home(".local/share")
+
+
+def _in_home(path: str) -> str:
+    """Return a path in the user's home folder.
+
+    Raises:
+        UsageError: neither $HOME nor the user database names the folder.
+    """
+    home = os.path.expanduser("~")
+    if home == "~":
+        raise UsageError("your home folder is not known; set $HOME")
+    return os.path.join(home, path)

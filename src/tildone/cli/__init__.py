@@ -45,7 +45,7 @@ def run_program() -> NoReturn:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line, by default that of this process, and return its exit code."""
     words = sys.argv[1:] if argv is None else list(argv)
-    _replace_closed_streams()
+    _repair_environment()
     if words and words[0] == "hook" and not {"--help", "-h"}.intersection(words):
         return run_hook(words[1:])
     try:
@@ -87,11 +87,14 @@ def _run_verb(argv: list[str]) -> int:
     return run_verb(argv)
 
 
-def _replace_closed_streams() -> None:
-    """Open the null device for standard streams that the caller has closed.
+def _repair_environment() -> None:
+    """Open the null device for standard streams that the caller has closed, and ignore an empty $HOME.
 
-    Otherwise, reading or printing would fail, and a file opened later could get the number of a standard stream.
+    Otherwise, reading or printing would fail, a file opened later could get the number of a standard stream, and
+    files would go to the root of the file system.
     """
+    if os.environ.get("HOME") == "":
+        del os.environ["HOME"]
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  it stays open

@@ -61,7 +61,7 @@ def test_every_agent_at_work_in_the_project_is_meant_and_named(person: Person) -
     assert "Active here: 2 agents.\n" in said
     assert "  claude s1: 1 of 1 tasks open\n" in said
     assert "  codex s2: 1 of 1 tasks open\n" in said
-    courses = [person.run("status", "--json", *which).json["course"] for which in ((), ("--session", "theirs"))]
+    courses = [person.run("status", "--json", *which).json["directive"] for which in ((), ("--session", "theirs"))]
     assert courses == ["stop", "stop"]
 
 
@@ -74,8 +74,8 @@ def test_a_session_that_is_named_is_the_only_one_meant(person: Person) -> None:
 
     assert said.startswith("Paused: session 'theirs'.\n")
     assert "claude" not in said
-    assert person.run("status", "--json").json["course"] == "go"
-    assert person.run("status", "--json", "--session", "theirs").json["course"] == "pause"
+    assert person.run("status", "--json").json["directive"] == "go"
+    assert person.run("status", "--json", "--session", "theirs").json["directive"] == "pause"
 
 
 def test_the_plan_does_not_change_and_the_log_tells_who_did_it(person: Person) -> None:
@@ -84,7 +84,7 @@ def test_the_plan_does_not_change_and_the_log_tells_who_did_it(person: Person) -
     person.says("pause")
     person.says("todo", "append", "Two")
 
-    assert person.run("status", "--json").json["course"] == "pause"
+    assert person.run("status", "--json").json["directive"] == "pause"
     assert [event["kind"] for event in person.run("log", "--json").json["events"]][1] == "directive_set"
 
 
@@ -113,9 +113,9 @@ def test_status_as_data(person: Person) -> None:
     data = person.run("status", "--json").json
 
     assert data["agents"] == [
-        {"key": "claude:s1", "session": str(person.folder), "pid": os.getpid(), "line": "✓ 0/1 · #1 One"}
+        {"id": "claude:s1", "session": str(person.folder), "pid": os.getpid(), "line": "✓ 0/1 · #1 One"}
     ]
-    assert (data["line"], data["course"], data["nudges"], data["let_go"]) == ("✓ 0/1 · #1 One", "go", 0, False)
+    assert (data["line"], data["directive"], data["nudges"], data["tripped"]) == ("✓ 0/1 · #1 One", "go", 0, False)
 
 
 def test_an_agent_that_has_gone_is_not_at_work(person: Person) -> None:

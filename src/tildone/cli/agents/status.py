@@ -7,6 +7,7 @@ from tildone.cli.opening import open_to_read, session_title, settings_for, with_
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
+from tildone.core.query import next_task, progress
 from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
 from tildone.views.status import status_line
@@ -42,14 +43,18 @@ def run(args: ParsedArgs) -> int:
 
 
 def _as_data(session: str, state: State, agents: list[tuple[Agent, State]]) -> dict[str, object]:
+    counts, upcoming = progress(state.plan), next_task(state.plan)
     return {
         "session": session,
         "line": status_line(state),
-        "course": state.directive.value,
+        "closed": counts.closed,
+        "total": counts.total,
+        "next": upcoming and {"number": upcoming[1].number, "text": upcoming[1].text},
+        "directive": state.directive.value,
         "nudges": state.nudges,
-        "let_go": state.tripped,
+        "tripped": state.tripped,
         "agents": [
-            {"key": str(agent.id), "session": agent.session, "pid": agent.pid, "line": status_line(theirs)}
+            {"id": str(agent.id), "session": agent.session, "pid": agent.pid, "line": status_line(theirs)}
             for agent, theirs in agents
         ],
     }

@@ -126,7 +126,8 @@ class SqliteFile:
         try:
             self._connection = self._connect(had_log=had_log)
         except OSError as error:
-            raise StoreError(f"cannot open {self.path}: {error}") from error
+            hint = "" if self._read_only else "; choose another place with --store or $TILDONE_STORE"
+            raise StoreError(f"cannot open {self.path}: {error.strerror or error}{hint}") from error
         except ValueError as error:
             raise StoreError(f"cannot open {self.path!r}, which is not a valid file name: {error}") from error
         self._stamp = stamp_of(self.path)

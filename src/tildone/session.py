@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from itertools import islice
 
+from tildone.core.arrange import with_unseen
 from tildone.core.numbers import same_content
+from tildone.core.ops import Write
 from tildone.core.origins import keep_origins
+from tildone.core.plan import Plan
 from tildone.core.reduce import Outcome, Step, reduce
 from tildone.dialects.arguments import read_arguments
 from tildone.dialects.base import CompletedCall, Reply
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Protocol
 
-    from tildone.core.plan import Plan
     from tildone.core.rules import Rules
     from tildone.dialects.base import Dialect, Tool
     from tildone.log.events import Fact
@@ -109,6 +111,8 @@ class Session:
         """Execute a call whose arguments have been validated."""
         started = self._now()
         steps = tool.steps(params)
+        if tool.whole_list and callable(steps) and self._seen[1] is not None:
+            steps = _keep_unseen(steps, self._seen[1])
         call = Call(tool.name, codec.dump(params)) if steps else None
         outcome = self._apply(steps, Actor.AGENT, call)
         done = CompletedCall(params, outcome, self.store.durable, elapsed_ms=self._now() - started, known=self._seen[1])
@@ -266,6 +270,18 @@ class Session:
         if self.completions is None or entry is None or not self.dialect.completes(done):
             return done
         return replace(done, saved_to=self.completions.add(lambda number, stamp: entry(done, number, stamp)))
+
+
+def _keep_unseen(steps: Callable[[Plan], Sequence[Step]], known: Plan) -> Callable[[Plan], Sequence[Step]]:
+    """Return the steps of a tool that replaces the plan, with the tasks that others added since `known`."""
+
+    def keep(plan: Plan) -> Sequence[Step]:
+        return [
+            Write(with_unseen(plan, known, Plan(step.phases)).phases) if isinstance(step, Write) else step
+            for step in steps(plan)
+        ]
+
+    return keep
 
 
 def _fact(state: State, outcome: Outcome, call: Call | None) -> PlanChanged:

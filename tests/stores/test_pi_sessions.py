@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
-from tildone.stores.pi.session_file import SessionFile, file_name, format_timestamp, load, newest_file, parse_timestamp
+from tildone.stores.pi.session_file import SessionFile, file_name, format_timestamp, load, newest_files, parse_timestamp
 
 HEADER = {"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-02T03:04:05.006Z", "cwd": "/p"}
 TRACES = sorted((Path(__file__).parents[1] / "traces").glob("*.json"))
@@ -183,13 +183,13 @@ def test_unreadable_and_unwritable_files_are_errors(tmp_path: Path) -> None:
 
 def test_the_newest_file_is_the_one_written_to_last(tmp_path: Path) -> None:
     """Other files are ignored; without a folder there is none."""
-    assert newest_file(str(tmp_path / "none")) is None
-    assert newest_file(str(tmp_path)) is None
+    assert newest_files(str(tmp_path / "none")) == []
+    assert newest_files(str(tmp_path)) == []
     for age, name in enumerate(["b.jsonl", "a.jsonl", "c.txt"]):
         (tmp_path / name).write_text("", encoding="utf-8")
         os.utime(tmp_path / name, (age, age))
 
-    assert newest_file(str(tmp_path)) == str(tmp_path / "a.jsonl")
+    assert newest_files(str(tmp_path))[0] == str(tmp_path / "a.jsonl")
 
 
 @pytest.mark.parametrize(

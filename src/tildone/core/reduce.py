@@ -105,9 +105,11 @@ def _apply(plan: Plan, step: Step, rules: Rules) -> tuple[Plan, tuple[Fault, ...
 
 def _write(plan: Plan, fresh: Plan, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
     tasks = fresh.tasks
-    too_long = _length_fault(tasks, rules)
-    if too_long:
-        return plan, too_long
+    # The limit is for new texts: a plan may hold longer ones that a person or another tool wrote.
+    known = {task.text for task in plan.tasks}
+    too_long = first_too_long(("" if task.text in known else task.text for task in tasks), rules)
+    if too_long is not None:
+        return plan, (TextTooLong(too_long, rules.max_text or 0),)
     active = sum(task.status is Status.IN_PROGRESS for task in tasks)
     if active > 1 and rules.focus is Focus.AT_MOST_ONE:
         return plan, (TooManyActive(active),)

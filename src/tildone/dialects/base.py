@@ -72,7 +72,9 @@ class Tool:
     `label` is its title for people. `parameters` is the JSON schema of the arguments, and `output_schema` is the schema
     of a reply's details; a tool without an output schema returns no structured results.
 
-    `steps` translates the arguments into changes to a plan; a read-only tool has none. `reply` reports the outcome.
+    `steps` translates the arguments into changes to a plan, or into a function that returns the changes for a plan; a
+    read-only tool has none. `reply` reports the outcome. A tool with `whole_list` is sent the complete plan each time:
+    tasks that others added since the model last saw the plan are kept although its list lacks them.
     `demands` returns problems that the schema cannot express. A tool that is not `strict` accepts a
     number for text, and text for an integer, where that is unambiguous. A tool with `interpret` accepts more forms than
     its schema describes: the function returns the arguments in their normal form, or the problems with them.
@@ -84,7 +86,7 @@ class Tool:
     label: str
     description: str
     parameters: Schema
-    steps: Callable[[Params], Sequence[Step]]
+    steps: Callable[[Params], Sequence[Step] | Callable[[Plan], Sequence[Step]]]
     reply: Callable[[CompletedCall], Reply]
     demands: Callable[[Params], Sequence[SchemaProblem]] = lambda _: ()
     snippet: str = ""
@@ -93,19 +95,17 @@ class Tool:
     interpret: Callable[[object], tuple[Params, Sequence[SchemaProblem]]] | None = None
     output_schema: Schema | None = None
     hints: Hints = Hints()
+    whole_list: bool = False
 
 
 @value
 class Phrasing:
-    """Builds the tool calls with which a program, in place of a model, writes a plan and marks its tasks.
+    """Builds the tool calls with which a program, in place of a model, works through a plan.
 
-    `write(current, wanted, summary)` returns the call that adds all tasks of `wanted` to the plan `current`; the
-    summary describes them. `mark(plan, text, status, summary)` returns the call that sets the status of the task with
-    that text.
+    `mark(plan, position, status)` returns the call that sets the status of the task at that position.
     """
 
-    write: Callable[[Plan, Plan, str], ToolCall]
-    mark: Callable[[Plan, str, Status, str], ToolCall]
+    mark: Callable[[Plan, int, Status], ToolCall]
 
 
 @value

@@ -57,7 +57,7 @@ class Steering:
             # Failure is harmless: the agent works, but other processes cannot find it.
             with suppress(StoreError):
                 self._agents.save(
-                    Agent(self._id, ctx.conversation.id, pid=pid, last_active=ctx.now(), started=start_time(pid))
+                    Agent(self._id, self._session.name, pid=pid, last_active=ctx.now(), started=start_time(pid))
                 )
 
     def remove_agent(self, *_: object) -> None:

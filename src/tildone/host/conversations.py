@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from tildone.errors import NotFound, Refused
 from tildone.host.entries import Entry, MessageEntry
 from tildone.host.messages import UserMessage, text_of
 from tildone.host.transcript import Transcript
 from tildone.host.wire import JsonObject
-from tildone.stores.pi.session_file import SessionFile, file_name, header, load, newest_file
+from tildone.stores.pi.session_file import SessionFile, file_name, header, load, newest_files
 
 
 class Conversations:
@@ -31,8 +31,16 @@ class Conversations:
 
     def latest(self) -> Transcript | None:
         """Return the conversation that was written to last."""
-        path = newest_file(self.folder) if self.folder else None
-        return self.load(path) if path else None
+        return next(self.newest_first(), None)
+
+    def newest_first(self) -> Iterator[Transcript]:
+        """Yield the conversations, the one that was written to last first."""
+        yield from map(self.load, newest_files(self.folder) if self.folder else ())
+
+    def is_latest(self, transcript: Transcript) -> bool:
+        """Return whether this is the conversation that was written to last."""
+        newest = newest_files(self.folder) if self.folder else []
+        return bool(newest) and newest[0] == transcript.file
 
     def load(self, path: str) -> Transcript:
         """Return the conversation in a file. New entries are appended to that file."""

@@ -14,6 +14,7 @@ from tildone.extensions.steering import steering
 from tildone.host.conversations import Conversations
 from tildone.host.host import Extension, Host
 from tildone.host.model import Model
+from tildone.host.shell_model import ShellModel
 from tildone.host.tools import builtin_tools
 from tildone.host.tools.permissions import PermissionPolicy
 from tildone.host.transcript import Transcript
@@ -22,14 +23,16 @@ from tildone.ids import new_conversation_id, now
 from tildone.log.events import Author
 from tildone.log.store import Store
 from tildone.session import Session
-from tildone.value import replace
-from tildone.wiring import open_agents, open_session
+from tildone.wiring import dialect_of_session, open_agents, open_session
 
 AGENT = "tildone"
 """What the host is called where agents are named, in place of an integration."""
 
 DEFAULT_DIALECT = "indexed"
-"""The dialect of a new conversation in the host, unless another is configured."""
+"""The dialect of a new conversation in the host, unless another is configured or the plan was written in another."""
+
+SHELL_DIALECT = "brief"
+"""The dialect of the shell driver, unless another is configured: it names tasks by their numbers, as people do."""
 
 
 def open_conversations(
@@ -59,19 +62,31 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
 ) -> Host:
     """Return a host for one conversation, with the extension of its dialect.
 
-    With a policy it has the built-in tools. The plan is in the store, in the session named by the conversation's id.
+    With a policy it has the built-in tools. The plan is in the store, in the session that the settings name; every
+    conversation of the project works on it.
 
     Raises:
         TildoneError: an extension cannot be loaded.
     """
-    name = settings.dialect or dialect_of_conversation(transcript) or DEFAULT_DIALECT
-    tools = builtin_tools(policy, lambda conversation: _by_hand(settings, store, conversation).plan) if policy else ()
+    name = _dialect_name(settings, store, transcript, model)
+    tools = builtin_tools(policy, lambda _conversation: open_session(settings, BY_HAND, store).plan) if policy else ()
     host = Host(model=model, transcript=transcript, cwd=cwd, now=now, ui=ui, mode=mode, tools=tools)
     plan, steered = _extension(settings, name, store, host), _steering(settings, store)
     failures = host.load([(name, plan), ("steering", steered)])
     if failures:
         raise TildoneError(f"the {failures[0].extension} extension cannot be loaded: {failures[0].error}")
     return host
+
+
+def _dialect_name(settings: Settings, store: Store, transcript: Transcript, model: Model) -> str:
+    """Return the dialect of a host: the configured one, else that of the conversation, else that of the plan."""
+    named = settings.dialect or dialect_of_conversation(transcript)
+    if named:
+        return named
+    if isinstance(model, ShellModel):
+        return SHELL_DIALECT
+    of_plan = dialect_of_session(settings, store)
+    return DEFAULT_DIALECT if of_plan is BY_HAND else of_plan.name
 
 
 def dialect_of_conversation(transcript: Transcript) -> str | None:
@@ -82,8 +97,8 @@ def dialect_of_conversation(transcript: Transcript) -> str | None:
 def _extension(settings: Settings, name: str, store: Store, host: Host) -> Extension:
     dialect = dialect_named(name)
 
-    def session(conversation: str) -> Session:
-        return open_session(replace(settings, session=conversation), dialect, store, lambda: _author(host))
+    def session(_conversation: str) -> Session:
+        return open_session(settings, dialect, store, lambda: _author(host))
 
     return extension_of(dialect, session, settings)
 
@@ -96,8 +111,4 @@ def _author(host: Host) -> Author:
 
 def _steering(settings: Settings, store: Store) -> Extension:
     agents = open_agents(settings) if store.durable else None
-    return steering(lambda conversation: _by_hand(settings, store, conversation), agents)
-
-
-def _by_hand(settings: Settings, store: Store, conversation: str) -> Session:
-    return open_session(replace(settings, session=conversation), BY_HAND, store)
+    return steering(lambda _conversation: open_session(settings, BY_HAND, store), agents)

@@ -20,25 +20,28 @@ VERBS: VerbTable = Registry(
         "run": Verb(
             "run",
             "[TASK|PLAN.md]",
-            "Let an agent work through a task or a plan.",
+            "Let an agent work through the plan.",
             max_args=UNLIMITED,
             description=(
-                "TASK is the prompt for a model; - reads it from standard input; without it, you are asked for it. "
-                "PLAN.md is a checklist. Without a model, tildone itself carries out a plan whose tasks end in a "
-                "command in backticks. At a terminal you are asked to confirm each command and each change of a file, "
-                "which is shown as a diff; elsewhere only commands that --allow matches run, and only files that "
+                "Without an argument, works through this project's plan, the one that tildone todo shows, from where "
+                "it stands. PLAN.md is a checklist that becomes the plan. TASK is a prompt for a model, which plans "
+                "first; - reads it from standard input. Without a model, tildone itself runs the command in backticks "
+                "at the end of each task. At a terminal you are asked to confirm each command and each change of a "
+                "file, which is shown as a diff; elsewhere only commands that --allow matches run, and only files that "
                 "--allow-write matches are changed. '*' is every command, or every file in the working folder except "
-                "in .git."
+                "in .git.\n"
+                "Exit codes: 0 every task is done, 1 tasks are open or the work failed, 2 to 5 the run could not "
+                "start, 130 interrupted by Ctrl-C, 143 ended by SIGTERM."
             ),
             options=(
                 Option("model", "SPEC", "provider:name, or shell; default: $TILDONE_MODEL."),
                 Option("mode", "MODE", "terminal, print (the last answer), json (events) or rpc."),
-                Option("continue", "", "Continue the newest conversation of this folder."),
-                Option("resume", "ID|FILE", "Continue this conversation."),
-                Option("session", "ID|FILE", "Continue this conversation, or start one with this id."),
+                Option("continue", "", "Continue the newest conversation of this folder, with its options."),
+                Option("resume", "ID|FILE", "Continue this conversation, with its options."),
+                Option("restart", "", "Take PLAN.md over again, even if the plan consists of its tasks."),
                 Option("fork", "ENTRY", "Branch off at one of your messages."),
                 Option("session-dir", "DIR", "The folder of the conversations; default: $TILDONE_SESSION_DIR."),
-                Option("no-session", "", "Do not save the conversation."),
+                Option("no-session", "", "Store neither the conversation nor changes of the plan."),
                 Option("max-nudges", "N", "Limit of consecutive nudges without progress (default: 20)."),
                 Option("allow", "PATTERN", "Run matching commands without asking ('git *', '*'); repeatable."),
                 Option("allow-write", "PATTERN", "Change matching files without asking ('src/*', '*'); repeatable."),
@@ -46,6 +49,7 @@ VERBS: VerbTable = Registry(
                 Option("no-builtin-tools", "", "Disable the tools read, write, edit and bash."),
             ),
             examples=(
+                "tildone run",
                 "tildone run examples/hello.md --allow '*'",
                 'tildone run "Add a --version flag, with a test" --model anthropic:claude-sonnet-5-5',
                 "tildone run --continue",

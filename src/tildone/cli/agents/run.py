@@ -6,7 +6,6 @@ import asyncio
 
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.run import MODES
-from tildone.cli.run.arguments import parse_arguments
 from tildone.cli.run.setup import RunSetup
 from tildone.typing import TYPE_CHECKING
 
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
 
 def run(args: ParsedArgs) -> int:
     """Run the agent until it ends; the exit code tells whether the work was completed."""
-    arguments = parse_arguments(args)
-    return asyncio.run(_mode(arguments.mode)(RunSetup(arguments)))
+    setup = RunSetup(args)
+    return asyncio.run(_mode(setup.mode)(setup))
 
 
 def _mode(name: str) -> Mode:

@@ -7,7 +7,8 @@ import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
-from tildone.cli.run.setup import RunOutcome, RunSetup
+from tildone.cli.run.outcome import RunOutcome
+from tildone.cli.run.setup import RunSetup
 from tildone.host.host import Host
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -20,16 +21,16 @@ async def run_headless(setup: RunSetup, host: Host) -> RunOutcome:
     received: asyncio.Queue[int] = asyncio.Queue()
     async with closing(host):
         with on_signals(received.put_nowait):
-            await host.start()
+            await host.start(setup.start_reason)
             await host.prompt(setup.prompt or "")
             over, signalled = asyncio.ensure_future(host.over()), asyncio.ensure_future(received.get())
             await asyncio.wait({over, signalled}, return_when=asyncio.FIRST_COMPLETED)
             if signalled.done():
                 await stop(host)
-                return RunOutcome(128 + signalled.result())
+                return setup.report.interrupted(host, 128 + signalled.result())
             signalled.cancel()
             over.result()
-            return setup.outcome(host)
+            return setup.report.outcome(host)
 
 
 async def stop(host: Host) -> None:

@@ -6,6 +6,7 @@ import json
 import sys
 
 from tildone.cli.run.headless import run_headless
+from tildone.cli.run.outcome import report_on_stderr
 from tildone.cli.run.setup import RunSetup
 from tildone.host.event_codec import encode_event
 from tildone.host.wire import JsonObject
@@ -15,8 +16,10 @@ async def run(setup: RunSetup) -> int:
     """Run the agent and print its events."""
     host = setup.open()
     _put(host.transcript.header)
+    if setup.prompt is None:
+        return setup.nothing_to_do()
     host.listen(lambda event: _put(encode_event(event)))
-    return (await run_headless(setup, host)).exit()
+    return report_on_stderr(await run_headless(setup, host))
 
 
 def _put(record: JsonObject) -> None:

@@ -8,17 +8,16 @@ from tildone.cli.output.screen import put_raw
 from tildone.cli.run.event_renderer import EventRenderer
 from tildone.cli.run.headless import run_headless
 from tildone.cli.run.line_output import LineOutput
+from tildone.cli.run.outcome import report_on_stderr
 from tildone.cli.run.setup import RunSetup
 from tildone.host.events import MessageUpdate
 from tildone.host.messages import last_answer, text_of
 
 
 async def run(setup: RunSetup) -> int:
-    """Run the agent and print its last answer; progress goes to standard error if that is a terminal.
-
-    Raises:
-        TildoneError: the run failed.
-    """
+    """Run the agent and print its last answer; progress goes to standard error if that is a terminal."""
+    if setup.prompt is None:
+        return setup.nothing_to_do()
     host = setup.open()
     if sys.stderr.isatty():
         renderer = EventRenderer(host, LineOutput(sys.stderr))
@@ -28,4 +27,4 @@ async def run(setup: RunSetup) -> int:
     answer = last_answer(host.transcript.messages())
     if answer is not None and text_of(answer):
         put_raw(text_of(answer))
-    return outcome.exit()
+    return report_on_stderr(outcome)

@@ -1,78 +1,81 @@
-"""The setup that all modes of `tildone run` share: the host, the first prompt, and the outcome of the run."""
+"""The setup that all modes of `tildone run` share: the plan, the conversation, the host and the first prompt."""
 
 from __future__ import annotations
 
-import os
-import shlex
-from functools import partial
+import sys
 
-from tildone.cli.run.arguments import CONVERSATION_ID, SHELL, RunArguments
+from tildone.cli.output.screen import put
+from tildone.cli.parsing.table import ParsedArgs
+from tildone.cli.run.arguments import SHELL, parse_arguments, with_options
+from tildone.cli.run.choosing import RESUME, check_writable, choose_conversation
+from tildone.cli.run.outcome import OutcomeReport
+from tildone.cli.run.project_plan import memory_store, plan_from_file, take_over
+from tildone.cli.run.remembered import (
+    options_of_run,
+    record_options,
+    stored_options,
+    stored_patterns,
+    with_stored_options,
+)
 from tildone.core.plan import Plan
 from tildone.core.query import open_tasks, progress
 from tildone.dialects.by_hand import BY_HAND
-from tildone.errors import NotFound, TildoneError, UsageError
+from tildone.dialects.run_prompts import CONTINUE, work_prompt
+from tildone.errors import UsageError
 from tildone.host.host import Host
-from tildone.host.messages import StopReason, last_answer
+from tildone.host.messages import AssistantMessage, UserMessage
 from tildone.host.model import Model
 from tildone.host.prices import read_prices
 from tildone.host.shell_model import ShellModel
-from tildone.host.shell_model.script import read_script
+from tildone.host.shell_model.script import describe_missing, tasks_without_command
 from tildone.host.tools.permissions import PermissionPolicy
-from tildone.host.transcript import Transcript
 from tildone.host.ui import UI
 from tildone.ids import now
 from tildone.kit.formatting import format_count
-from tildone.log.address import parse_address
-from tildone.log.events import Directive
-from tildone.log.store import Store
-from tildone.stores.memory import MemoryStore
-from tildone.value import replace, value
 from tildone.wiring import open_session, open_store
 from tildone.wiring.hosting import open_conversations, open_host
 
-INTERRUPTED = 130
-
-
-@value
-class RunOutcome:
-    """How a run ended: its exit code, the reason if it is not 0, and whether the reason has been shown."""
-
-    code: int
-    reason: str = ""
-    reported: bool = True
-
-    def exit(self) -> int:
-        """Return the exit code, in a mode that does not print the outcome.
-
-        Raises:
-            TildoneError: the run failed; the message is the reason.
-        """
-        if self.code == TildoneError.exit_code:
-            raise TildoneError(self.reason)
-        return self.code
+NOTHING_TO_DO = """\
+there is nothing to do: this project's plan is empty. Three ways to begin:
+  tildone todo add 'Say hello: `echo hello`', then tildone run    a plan of your own
+  tildone run PLAN.md                                             a checklist in a file
+  tildone run "TASK" --model PROVIDER:NAME                        a task that a model plans and does"""
 
 
 class RunSetup:
-    """The model, conversation and prompt of one run."""
+    """The plan, model, conversation and prompt of one run."""
 
-    def __init__(self, arguments: RunArguments) -> None:
-        """Choose the conversation and the model; nothing is written yet.
+    def __init__(self, given: ParsedArgs) -> None:
+        """Choose the conversation, the plan and the model. A plan file is taken over last, once the run can start.
 
         Raises:
             UsageError: there is no such model, or the plan cannot be run.
-            NotFound: there is no such conversation.
+            NotFound: there is no such conversation or plan file.
+            StoreError: the plan or the conversation cannot be stored.
         """
-        self._arguments = arguments
-        self._store: Store = open_store(arguments.settings) if arguments.stored else MemoryStore()
-        self._model = _model(arguments)
+        arguments = parse_arguments(given)
+        if arguments.stored:
+            check_writable(arguments.settings.session_dir)
         self.conversations = open_conversations(arguments.settings, arguments.cwd, kept=arguments.stored)
-        self.transcript, forked = self._transcript()
-        self.prompt = arguments.work.prompt if arguments.work else forked
+        chosen = choose_conversation(self.conversations, given)
+        self.transcript, self.start_reason = chosen.transcript, chosen.reason
+        stored = stored_options(self.transcript)
+        arguments = self._arguments = with_options(arguments, with_stored_options(given, stored))
+        copied = arguments.task is None and arguments.file is None
+        settings = arguments.settings
+        self._store = open_store(settings) if arguments.stored else memory_store(settings, copied=copied)
+        self._session = open_session(arguments.settings, BY_HAND, self._store)
+        self._model = self._checked_model()
+        self.mode = arguments.mode
+        self.report = OutcomeReport(arguments, self._session, self.conversations)
+        self._say(f"allowed as before: {', '.join(stored_patterns(stored))}" if stored_patterns(stored) else "")
+        self._take_over()
+        self.prompt = self._first_prompt(chosen.forked_text)
 
     def open(self, ui: UI | None = None) -> Host:
         """Open the host with this UI."""
         arguments = self._arguments
-        return open_host(
+        host = open_host(
             arguments.settings,
             self._store,
             self.transcript,
@@ -80,84 +83,85 @@ class RunSetup:
             model=self._model,
             mode=arguments.mode,
             ui=ui,
-            policy=_policy(arguments) if arguments.tools else None,
+            policy=_policy(arguments.given),
         )
+        record_options(host, options_of_run(arguments.given, arguments.settings))
+        return host
 
-    def outcome(self, host: Host) -> RunOutcome:
-        """Return how the host's last run ended."""
-        last = last_answer(host.transcript.messages())
-        stop_reason = last.stop_reason if last else StopReason.STOP
-        state = open_session(replace(self._arguments.settings, session=host.transcript.id), BY_HAND, self._store).state
-        resume_command = f"tildone resume --session {host.transcript.id}"
-        if stop_reason == StopReason.ABORTED and state.directive is Directive.STOP:
-            return RunOutcome(1, f"stopped by tildone stop; to go on: {resume_command}", reported=False)
-        if stop_reason == StopReason.ABORTED:
-            return RunOutcome(INTERRUPTED, "interrupted")
-        if last is not None and stop_reason == StopReason.ERROR:
-            return RunOutcome(1, last.error_message or "the model failed")
-        left = len(open_tasks(state.plan))
-        if left:
-            paused = f"; paused, to go on: {resume_command}" if state.directive is Directive.PAUSE else ""
-            remaining = f"{left} of {format_count(progress(state.plan).total, 'task')} left open"
-            return RunOutcome(1, f"{remaining}{paused}", reported=False)
-        return RunOutcome(0)
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person at a terminal may say what is to be done: the shell driver knows only the plan."""
+        return self._arguments.model != SHELL
 
-    def plan(self, host: Host) -> Plan:
-        """Return the plan that the host works on."""
-        return open_session(replace(self._arguments.settings, session=host.transcript.id), BY_HAND, self._store).plan
+    @property
+    def plan(self) -> Plan:
+        """The plan that the run works on."""
+        return self._session.plan
 
-    def hint(self, host: Host) -> str | None:
-        """Return the command that shows the history of the run; None if it is not stored."""
-        if not self._arguments.stored:
-            return None
-        where = (
-            f" --store {shlex.quote(parse_address(self._arguments.store).redacted)}" if self._arguments.store else ""
-        )
-        return f"How it went: tildone log --session {host.transcript.id}{where}"
+    def nothing_to_do(self) -> int:
+        """Report that there is no prompt and nobody to ask for one. A plan that is done is a success.
 
-    def _transcript(self) -> tuple[Transcript, str | None]:
-        """Return the conversation and, if it is a fork, the text of the message it was forked at."""
-        existing = self._existing()
-        if self._arguments.fork is None:
-            return existing or self.conversations.new(), None
-        source = existing or self.conversations.latest()
-        if source is None:
-            raise NotFound("there is no conversation here to fork")
-        return self.conversations.fork(source, self._arguments.fork)
+        Raises:
+            UsageError: the plan is empty.
+        """
+        done = progress(self._session.plan)
+        if not done.total:
+            raise UsageError(NOTHING_TO_DO)
+        if self._arguments.mode != "json":
+            put("The task is done." if done.total == 1 else f"All {format_count(done.total, 'task')} are done.")
+        return 0
 
-    def _existing(self) -> Transcript | None:
-        arguments = self._arguments
-        if arguments.latest:
-            latest = self.conversations.latest()
-            if latest is None:
-                raise NotFound(f"there is no conversation in {arguments.settings.session_dir} to go on with")
-            return latest
-        if arguments.resume is not None:
-            return self.conversations.find(arguments.resume)
-        return self._named(arguments.session) if arguments.session is not None else None
+    def _planned(self) -> Plan:
+        """Return the plan that this run works on."""
+        file = self._arguments.file
+        plan = self._session.plan
+        return plan_from_file(plan, file, restart=self._arguments.given.has("restart")) if file else plan
 
-    def _named(self, name: str) -> Transcript:
-        """Return the conversation with this id or in this file; a new one if the id is not in use."""
-        if name.endswith(".jsonl") or os.sep in name:
-            return self.conversations.load(name)
-        if not CONVERSATION_ID.fullmatch(name):
-            raise UsageError(f"{name!r} is not a valid session id: use letters, digits, dots, dashes and underscores")
-        folder = self._arguments.settings.session_dir
-        files = os.listdir(folder) if os.path.isdir(folder) else []
-        same = [file for file in files if file.partition("_")[2] == f"{name}.jsonl"]
-        if same:
-            return self.conversations.load(os.path.join(folder, max(same)))
-        return open_conversations(self._arguments.settings, self._arguments.cwd, new_id=partial(str, name)).new()
+    def _checked_model(self) -> Model:
+        """Open the model. The shell driver is refused if it could not finish the plan."""
+        name = self._arguments.model
+        if name != SHELL:
+            # Late, because the library behind it takes seconds to load, and a plan with commands needs none of it.
+            from tildone.host.providers import open_model  # noqa: PLC0415  see above
+
+            return open_model(name, read_prices(self._arguments.settings.prices))
+        missing = tasks_without_command(self._planned())
+        if missing and self._arguments.mode != "rpc":
+            raise UsageError(describe_missing(missing))
+        return ShellModel(lambda: self._session.plan, now)
+
+    def _take_over(self) -> None:
+        file = self._arguments.file
+        if file is not None:
+            for notice in take_over(self._session, file, restart=self._arguments.given.has("restart")):
+                self._say(notice)
+
+    def _first_prompt(self, forked: str | None) -> str | None:
+        if self._arguments.task or forked:
+            return self._arguments.task or forked
+        plan = self._session.plan
+        if open_tasks(plan):
+            return work_prompt(plan)
+        return CONTINUE if self.start_reason == RESUME and self._is_unfinished() else None
+
+    def _is_unfinished(self) -> bool:
+        """Return whether the conversation ended with a message that has no answer, or a failed one."""
+        for message in reversed(self.transcript.messages()):
+            if isinstance(message, AssistantMessage):
+                return message.failed
+            if isinstance(message, UserMessage):
+                return True
+        return False
+
+    def _say(self, notice: str) -> None:
+        """Tell the person; standard output belongs to the mode."""
+        if notice:
+            sys.stderr.write(f"tildone: {notice}\n")
 
 
-def _policy(arguments: RunArguments) -> PermissionPolicy:
-    return PermissionPolicy(arguments.allow, outside=arguments.outside, allow_write=arguments.allow_write)
-
-
-def _model(arguments: RunArguments) -> Model:
-    if arguments.model == SHELL and arguments.work is not None and arguments.work.plan is not None:
-        return ShellModel(read_script(arguments.work.plan, arguments.work.name), now)
-    # Late, because the library behind it takes seconds to load, and a plan with commands needs none of it.
-    from tildone.host.providers import open_model  # noqa: PLC0415  see above
-
-    return open_model(arguments.model, read_prices(arguments.settings.prices))
+def _policy(given: ParsedArgs) -> PermissionPolicy | None:
+    if given.has("no-builtin-tools"):
+        return None
+    return PermissionPolicy(
+        given.values("allow"), outside=given.has("outside"), allow_write=given.values("allow-write")
+    )

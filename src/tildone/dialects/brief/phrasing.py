@@ -1,4 +1,4 @@
-"""Builds calls of `todo` that write a plan and mark its tasks."""
+"""Builds the call of `todo` that marks a task."""
 
 from __future__ import annotations
 
@@ -14,16 +14,9 @@ if TYPE_CHECKING:
 _OP = {status: op for op, status in MARKS.items()}
 
 
-def write(current: Plan, wanted: Plan, _summary: str) -> ToolCall:
-    """Return the call that adds the missing tasks: this dialect never replaces a plan."""
-    existing = {task.text for task in current.tasks}
-    return "todo", {"add": [task.text for task in wanted.tasks if task.text not in existing]}
-
-
-def mark(plan: Plan, text: str, status: Status, _summary: str) -> ToolCall:
+def mark(plan: Plan, position: int, status: Status) -> ToolCall:
     """Return the call that marks the task, addressed by its number."""
-    number = next(task.number for task in numbered(plan).tasks if task.text == text)
-    return "todo", {_OP[status]: number}
+    return "todo", {_OP[status]: numbered(plan).tasks[position].number}
 
 
-PHRASING = Phrasing(write, mark)
+PHRASING = Phrasing(mark)

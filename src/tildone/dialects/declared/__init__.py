@@ -10,7 +10,7 @@ from tildone.dialects.declared.params import (
     PARAMETERS,
     RULES,
     interpret,
-    write_steps,
+    steps,
 )
 from tildone.dialects.declared.phrasing import PHRASING
 from tildone.dialects.declared.results import RESULT
@@ -37,7 +37,8 @@ DIALECT = Dialect(
                 "Framework persists and returns the updated list and recap."
             ),
             parameters=PARAMETERS,
-            steps=write_steps,
+            steps=steps,
+            whole_list=True,
             reply=write_reply,
             snippet=SNIPPET,
             guidelines=GUIDELINES,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from tildone.core.arrange import arrange
 from tildone.core.faults import MissingField, TextTooLong, TooManyTasks, UnknownValue
 from tildone.core.ops import Write
-from tildone.core.plan import Status, Task, flat
+from tildone.core.plan import Plan, Status, Task
 from tildone.core.rules import Focus, Rules
 from tildone.kit.schema import SchemaProblem, schema_problems
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from collections.abc import Set as AbstractSet
     from typing import Any
 
     from tildone.core.faults import Fault
@@ -69,42 +71,56 @@ def interpret(arguments: Any) -> tuple[Any, Sequence[SchemaProblem]]:
     return arguments, [problem for problem in problems if not problem.path.endswith(IGNORED_FIELD)]
 
 
-def write_steps(params: Params) -> Sequence[Step]:
+def steps(params: Params) -> Callable[[Plan], Sequence[Step]]:
+    """Return the changes of a call, as a function of the plan."""
+    return lambda plan: write_steps(params, plan)
+
+
+def write_steps(params: Params, plan: Plan = Plan()) -> Sequence[Step]:  # noqa: B008  frozen
     """Return the change that replaces the list, or the first fault of the new one.
 
-    Ids and unknown keys are ignored. `RULES` rejects a list with two items in progress.
+    Tasks that are in the plan already keep their phases and notes, and the limits do not apply to them. Ids and unknown
+    keys are ignored. `RULES` rejects a list with two items in progress.
     """
-    fault = _first_fault(params)
+    fault = _first_fault(params, plan)
     if fault is not None:
         return (fault,)
-    tasks = (Task(item["content"].strip(), STATUSES[item["status"]]) for item in params["todos"])
-    return (Write(flat(*tasks).phases),)
+    tasks = [Task(item["content"].strip(), STATUSES[item["status"]]) for item in params["todos"]]
+    blocked = {task.text for task in plan.tasks if task.status is Status.BLOCKED}
+    tasks = [_still_blocked(task) if task.text in blocked else task for task in tasks]
+    return (Write(arrange(plan, tasks).phases if tasks else ()),)
 
 
-def _first_fault(params: Params) -> Fault | None:
+def _still_blocked(task: Task) -> Task:
+    """Return a blocked task as it was, if the model sent the status that it was shown."""
+    return Task(task.text, Status.BLOCKED) if task.status is Status.BLOCKED.basic else task
+
+
+def _first_fault(params: Params, plan: Plan) -> Fault | None:
     """Return the first fault. The order of the checks is part of the contract."""
     summary, todos = params.get("summary"), params.get("todos")
     if not isinstance(summary, str) or not summary.strip():
         return MissingField("summary", NAME)
     if not isinstance(todos, list | tuple):
         return MissingField("todos", NAME)
-    if len(todos) > MAX_ITEMS:
+    if len(todos) > max(MAX_ITEMS, len(plan.tasks)):
         return TooManyTasks(len(todos), MAX_ITEMS, 0)
+    known = {task.text for task in plan.tasks}
     for index, item in enumerate(todos):
-        fault = _item_fault(index, item)
+        fault = _item_fault(index, item, known)
         if fault is not None:
             return fault
     return None
 
 
-def _item_fault(index: int, item: object) -> Fault | None:
+def _item_fault(index: int, item: object, known: AbstractSet[str]) -> Fault | None:
     path = f"todos[{index}]"
     if not isinstance(item, dict):
         return MissingField(path, NAME)
     content, status = item.get("content"), item.get("status")
     if not isinstance(content, str) or not content.strip():
         return MissingField(f"{path}.content", NAME)
-    if len(content.strip()) > MAX_CONTENT_CHARACTERS:
+    if len(content.strip()) > MAX_CONTENT_CHARACTERS and content.strip() not in known:
         return TextTooLong(index, MAX_CONTENT_CHARACTERS)
     if not isinstance(status, str):
         return MissingField(f"{path}.status", NAME)

@@ -1,4 +1,4 @@
-"""Builds calls of the indexed tools that write a plan and mark its tasks."""
+"""Builds the call of an indexed tool that marks a task."""
 
 from __future__ import annotations
 
@@ -13,15 +13,9 @@ if TYPE_CHECKING:
 _ACTION = {status: action for action, status in ACTIONS.items()}
 
 
-def write(_current: Plan, wanted: Plan, _summary: str) -> ToolCall:
-    """Return the call that replaces the list with the wanted one."""
-    return "write_todos", {"mode": "replace", "todos": [{"text": task.text} for task in wanted.tasks]}
-
-
-def mark(plan: Plan, text: str, status: Status, _summary: str) -> ToolCall:
+def mark(_plan: Plan, position: int, status: Status) -> ToolCall:
     """Return the call that marks the task, addressed by its position."""
-    position = [task.text for task in plan.tasks].index(text)
     return "edit_todos", {"action": _ACTION[status], "indices": [position]}
 
 
-PHRASING = Phrasing(write, mark)
+PHRASING = Phrasing(mark)

@@ -1,4 +1,4 @@
-"""Builds calls of `todo_write` that write a plan and mark its tasks."""
+"""Builds the call of `todo_write` that marks a task."""
 
 from __future__ import annotations
 
@@ -13,15 +13,9 @@ if TYPE_CHECKING:
 _OP = {Status.IN_PROGRESS: "start", Status.COMPLETED: "done", Status.ABANDONED: "drop"}
 
 
-def write(_current: Plan, wanted: Plan, _summary: str) -> ToolCall:
-    """Return the call that replaces the phases with the wanted ones."""
-    phases = [{"phase": phase.name, "items": [task.text for task in phase.tasks]} for phase in wanted.phases]
-    return "todo_write", {"ops": [{"op": "init", "list": phases}]}
-
-
-def mark(_plan: Plan, text: str, status: Status, _summary: str) -> ToolCall:
+def mark(plan: Plan, position: int, status: Status) -> ToolCall:
     """Return the call that marks the task, addressed by its text."""
-    return "todo_write", {"ops": [{"op": _OP[status], "task": text}]}
+    return "todo_write", {"ops": [{"op": _OP[status], "task": plan.tasks[position].text}]}
 
 
-PHRASING = Phrasing(write, mark)
+PHRASING = Phrasing(mark)

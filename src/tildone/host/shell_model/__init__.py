@@ -1,21 +1,23 @@
 """The shell driver: works through a plan whose tasks name their commands, without a language model.
 
-It writes the plan, then starts each task, runs its commands and completes it, one tool call per message, with the tools
-that models use. A command that fails ends the run; it is retried when the user sends another message.
+It reads the plan before each step, so it sees what others change. It starts a task, runs its commands and completes it,
+one tool call per message, with the tools that models use. A command that fails ends the run; it is retried when the
+user sends another message.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import Set as AbstractSet
 
+from tildone.core.plan import Plan
 from tildone.dialects import DIALECTS, dialect_named, tools_of
 from tildone.dialects.base import Dialect
 from tildone.host.content import TextBlock, ToolCallBlock
 from tildone.host.messages import StopReason, ToolResultMessage, assistant_message
 from tildone.host.model import ChatRequest, ModelFailure
 from tildone.host.shell_model.driver import Driver, FinalAnswer
-from tildone.host.shell_model.script import Script
 from tildone.host.stream_events import AnswerDone, BlockDelta, BlockEnd, BlockEvent, BlockKind, BlockStart, StreamEvent
 from tildone.kit.signal import AbortSignal
 from tildone.log import codec
@@ -24,15 +26,21 @@ DELTA_CHARACTERS = 24
 
 
 class ShellModel:
-    """The model for one script. It uses the dialect whose tools it is offered."""
+    """The model for one plan. It uses the dialect whose tools it is offered.
+
+    `plan` reads the plan; `taken` returns the numbers of the tasks that others are working on.
+    """
 
     api = "shell"
     provider = "tildone"
     id = "shell"
 
-    def __init__(self, script: Script, now: Callable[[], int]) -> None:
-        self._script = script
+    def __init__(
+        self, plan: Callable[[], Plan], now: Callable[[], int], taken: Callable[[], AbstractSet[int]] = frozenset
+    ) -> None:
+        self._plan = plan
         self._now = now
+        self._taken = taken
 
     async def stream(
         self, request: ChatRequest, signal: AbortSignal | None = None
@@ -52,7 +60,7 @@ class ShellModel:
         """Nothing to close."""
 
     def _answer(self, request: ChatRequest) -> TextBlock | ToolCallBlock:
-        step = Driver(self._script, _offered_dialect(request)).next_step(request.messages)
+        step = Driver(self._plan(), _offered_dialect(request), self._taken).next_step(request.messages)
         if isinstance(step, FinalAnswer):
             return TextBlock(step.text)
         calls = sum(isinstance(message, ToolResultMessage) for message in request.messages)

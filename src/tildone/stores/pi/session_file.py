@@ -208,14 +208,14 @@ def broken_path_error(path: str, orphan: str, missing: str) -> StoreDamaged:
     return StoreDamaged(f"{path}, line {orphan_line} has parent {missing!r}, which is not in the file")
 
 
-def newest_file(folder: str) -> str | None:
-    """Return the most recently modified session file in a folder; None if there is none."""
+def newest_files(folder: str) -> list[str]:
+    """Return the session files in a folder, the most recently modified first."""
     try:
         names = [name for name in os.listdir(folder) if name.endswith(".jsonl")]
-    except FileNotFoundError:
-        return None
+    except OSError:
+        return []
     paths = [os.path.join(folder, name) for name in names]
-    return max(paths, key=lambda path: os.stat(path).st_mtime_ns, default=None)
+    return sorted(paths, key=lambda path: os.stat(path).st_mtime_ns, reverse=True)
 
 
 def _upgraded_entry(entry: Entry, number: int, version: int) -> Entry:

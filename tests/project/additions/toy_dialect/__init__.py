@@ -41,8 +41,8 @@ def _reply(done: CompletedCall) -> Reply:
     return Reply(f"{len(done.outcome.after.tasks)} lines", {"lines": len(done.outcome.after.tasks)})
 
 
-def _mark(plan: Plan, text: str, status: Status, _summary: str) -> ToolCall:
-    return _call([Task(task.text, status if task.text == text else task.status) for task in plan.tasks])
+def _mark(plan: Plan, position: int, status: Status) -> ToolCall:
+    return _call([Task(task.text, status if at == position else task.status) for at, task in enumerate(plan.tasks)])
 
 
 DIALECT = Dialect(
@@ -67,5 +67,5 @@ DIALECT = Dialect(
     refuse=lambda _tool, problems, _given: Reply("; ".join(map(str, problems)), {}, is_error=True),
     context=lambda _plan: None,
     carry_on=lambda plan: f"Lines left: {sum(task.status.is_open for task in plan.tasks)}",
-    phrasing=Phrasing(lambda _current, wanted, _summary: _call(wanted.tasks), _mark),
+    phrasing=Phrasing(_mark),
 )

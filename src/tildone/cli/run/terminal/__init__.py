@@ -8,12 +8,11 @@ from tildone.cli.run.event_renderer import EventRenderer
 from tildone.cli.run.headless import run_headless
 from tildone.cli.run.line_output import LineOutput
 from tildone.cli.run.meter import RunMeter
-from tildone.cli.run.setup import RunOutcome, RunSetup
+from tildone.cli.run.outcome import RunOutcome
+from tildone.cli.run.setup import RunSetup
 from tildone.cli.run.terminal.interactive import InteractiveRun
 from tildone.cli.run.terminal.tty import is_interactive
 from tildone.cli.run.terminal.ui import ROLES
-from tildone.errors import UsageError
-from tildone.host.host import Host
 from tildone.host.ui import NoUI
 from tildone.kit.components import Text
 from tildone.kit.theme import Role
@@ -21,20 +20,20 @@ from tildone.kit.theme import Role
 
 async def run(setup: RunSetup) -> int:
     """Run the agent, then print its outcome and the command that shows its history."""
+    if setup.prompt is None and not (is_interactive() and setup.can_ask):
+        return setup.nothing_to_do()
     meter = RunMeter()
     if is_interactive():
         interactive = InteractiveRun(setup, meter)
         outcome = await interactive.run()
         renderer = EventRenderer(interactive.host, LineOutput(sys.stdout))
-        return report_outcome(setup, interactive.host, renderer, meter, outcome)
-    if setup.prompt is None:
-        raise UsageError("what is to be done? Nobody can type here: tildone run TASK, PLAN.md, or - for standard input")
+        return report_outcome(setup, renderer, meter, outcome)
     notices = Notices()
     host = setup.open(notices)
     renderer = notices.renderer = EventRenderer(host, LineOutput(sys.stdout))
     host.listen(meter.feed)
     host.listen(renderer.render)
-    return report_outcome(setup, host, renderer, meter, await run_headless(setup, host))
+    return report_outcome(setup, renderer, meter, await run_headless(setup, host))
 
 
 class Notices(NoUI):
@@ -48,13 +47,12 @@ class Notices(NoUI):
             self.renderer.put(Text(message, ROLES.get(kind, Role.MUTED)))
 
 
-def report_outcome(setup: RunSetup, host: Host, renderer: EventRenderer, meter: RunMeter, outcome: RunOutcome) -> int:
+def report_outcome(setup: RunSetup, renderer: EventRenderer, meter: RunMeter, outcome: RunOutcome) -> int:
     """Write the last lines of a run, and return its exit code."""
     if not outcome.reported:
         renderer.put(Text(f"✗ {outcome.reason}", Role.WARNING))
     if meter.worked_seconds:
         renderer.put(Text(meter.summary(), Role.DIM))
-    hint = setup.hint(host)
-    if hint:
+    for hint in filter(None, (outcome.next_step, setup.report.log_hint())):
         renderer.put(Text(hint, Role.DIM))
     return outcome.code

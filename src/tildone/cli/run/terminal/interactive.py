@@ -15,7 +15,8 @@ from typing import Any
 from tildone.cli.run.event_renderer import EventRenderer
 from tildone.cli.run.headless import closing, on_signals
 from tildone.cli.run.meter import Activity, RunMeter
-from tildone.cli.run.setup import INTERRUPTED, RunOutcome, RunSetup
+from tildone.cli.run.outcome import INTERRUPTED, RunOutcome
+from tildone.cli.run.setup import RunSetup
 from tildone.cli.run.terminal.footer import footer
 from tildone.cli.run.terminal.keys import Decoder, Key
 from tildone.cli.run.terminal.line_editor import LineEditor
@@ -81,7 +82,7 @@ class InteractiveRun:
             try:
                 async with closing(self.host):
                     with on_signals(self._signalled):
-                        await self.host.start()
+                        await self.host.start(self._setup.start_reason)
                         await self._begin()
                         outcome = await self._until_over()
             finally:
@@ -99,7 +100,7 @@ class InteractiveRun:
     def _read_plan(self) -> None:
         """Read the plan, which other programs may have changed. If the store cannot be read, the last one is shown."""
         with suppress(StoreError):
-            self._plan = self._setup.plan(self.host)
+            self._plan = self._setup.plan
 
     async def _begin(self) -> None:
         if self._setup.prompt is not None:
@@ -111,12 +112,16 @@ class InteractiveRun:
         while True:
             await self._unless_leaving(self.host.over())
             if self._leaving.done():
-                return RunOutcome(self._leaving.result())
+                return self._left(self._leaving.result())
             if not self._stays_open:
-                return self._setup.outcome(self.host)
+                return self._setup.report.outcome(self.host)
             self._screen.draw()
             await self._unless_leaving(self._message_sent.wait())
             self._message_sent.clear()
+
+    def _left(self, code: int) -> RunOutcome:
+        """Return the outcome after the person has left, or a signal has ended the program."""
+        return self._setup.report.interrupted(self.host, code) if code else RunOutcome(0)
 
     async def _unless_leaving(self, work: Coroutine[Any, Any, Any]) -> None:
         """Wait for the work, or until the person leaves."""

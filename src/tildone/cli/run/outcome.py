@@ -1,0 +1,104 @@
+"""How a run ended: its exit code, the reason, and the commands that lead on from there.
+
+The exit codes of `tildone run`: 0, every task is done; 1, tasks are left open, or the work failed; 2 to 5, the run
+could not start (see `tildone.errors`); 128 plus its number, a signal ended the run (130 for Ctrl-C, 143 for SIGTERM).
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+
+from tildone.cli.run.arguments import RunArguments
+from tildone.core.query import open_tasks, progress
+from tildone.host.conversations import Conversations
+from tildone.host.host import Host
+from tildone.host.messages import StopReason, last_answer
+from tildone.kit.formatting import format_count
+from tildone.log.events import Directive
+from tildone.session import Session
+from tildone.value import value
+from tildone.views.sanitize import printable_lines
+
+INTERRUPTED = 130
+FAILED = 1
+
+
+@value
+class RunOutcome:
+    """How a run ended. `reported` means that the reason has been shown; `next_step` is what the person may do now."""
+
+    code: int
+    reason: str = ""
+    reported: bool = True
+    next_step: str = ""
+
+
+class OutcomeReport:
+    """Describes the outcomes of one run of a plan."""
+
+    def __init__(self, arguments: RunArguments, session: Session, conversations: Conversations) -> None:
+        self._arguments = arguments
+        self._session = session
+        self._conversations = conversations
+        self._first_head = session.state.head
+
+    def outcome(self, host: Host) -> RunOutcome:
+        """Return how the host's last run ended."""
+        last = last_answer(host.transcript.messages())
+        stop_reason = last.stop_reason if last else StopReason.STOP
+        state = self._session.state
+        if stop_reason == StopReason.ABORTED and state.directive is Directive.STOP:
+            return RunOutcome(FAILED, "stopped by tildone stop", reported=False, next_step=self.next_step(host))
+        if stop_reason == StopReason.ABORTED:
+            return self.interrupted(host, INTERRUPTED)
+        if last is not None and stop_reason == StopReason.ERROR:
+            return RunOutcome(FAILED, last.error_message or "the model failed", next_step=self.next_step(host))
+        left = len(open_tasks(state.plan))
+        if left:
+            paused = " (paused)" if state.directive is Directive.PAUSE else ""
+            remaining = f"{left} of {format_count(progress(state.plan).total, 'task')} left open{paused}"
+            return RunOutcome(FAILED, remaining, reported=False, next_step=self.next_step(host))
+        return RunOutcome(0)
+
+    def interrupted(self, host: Host, code: int) -> RunOutcome:
+        """Return the outcome of a run that a signal or the person ended."""
+        return RunOutcome(code, "interrupted", next_step=self.next_step(host))
+
+    def next_step(self, host: Host) -> str:
+        """Return the command that continues the run; empty if nothing was stored."""
+        arguments, transcript = self._arguments, host.transcript
+        if not arguments.stored or transcript.file is None:
+            return ""
+        choice = "--continue" if self._conversations.is_latest(transcript) else f"--resume {transcript.id}"
+        command = f"tildone run {choice}"
+        folder = arguments.settings.session_dir
+        if folder != arguments.defaults.session_dir:
+            command += f" --session-dir {shlex.quote(folder)}"
+        if self._session.state.directive is not Directive.GO:
+            command = f"tildone resume{self._plan_options()} && {command}"
+        return f"To go on: {command}"
+
+    def log_hint(self) -> str | None:
+        """Return the command that shows the history of the run; None if nothing was recorded."""
+        if not self._arguments.stored or self._session.state.head == self._first_head:
+            return None
+        return f"How it went: tildone log{self._plan_options()}"
+
+    def _plan_options(self) -> str:
+        """Return the options that name the plan, as far as it is not the one that is meant without them."""
+        settings, defaults = self._arguments.settings, self._arguments.defaults
+        words = []
+        if settings.session != defaults.session:
+            words += ["--session", shlex.quote(settings.session)]
+        if settings.store != defaults.store:
+            words += ["--store", shlex.quote(settings.store.redacted)]
+        return "".join(f" {word}" for word in words)
+
+
+def report_on_stderr(outcome: RunOutcome) -> int:
+    """Write the reason and the next step to standard error, for modes whose output is for programs. Return the code."""
+    if outcome.code:
+        lines = [f"tildone: {outcome.reason}", *filter(None, [outcome.next_step])]
+        sys.stderr.write("".join(f"{line}\n" for text in lines for line in printable_lines(text)))
+    return outcome.code

@@ -1,0 +1,71 @@
+"""The options of a run, stored in its conversation, so that `tildone run --continue` needs none of them.
+
+They are a custom entry of the conversation file, which only its owner can read. An option on the command line replaces
+the stored one; patterns of --allow are added to the stored ones. Permissions are stored only if they were given on the
+command line: a permission that a person gave during the run ends with it.
+"""
+
+from __future__ import annotations
+
+from tildone.cli.parsing.table import ParsedArgs
+from tildone.config import Settings
+from tildone.host.entries import CustomEntry
+from tildone.host.extension_context import ExtensionContext
+from tildone.host.extension_events import BeforeAgentStart
+from tildone.host.host import Host
+from tildone.host.transcript import Transcript
+from tildone.host.wire import JsonObject
+
+RUN_ENTRY = "tildone_run"
+TEXTS = ("session", "store", "model", "dialect", "max-nudges")
+SWITCHES = ("allow-write", "outside", "no-builtin-tools")
+PATTERNS = "allow"
+
+
+def options_of_run(given: ParsedArgs, settings: Settings) -> JsonObject:
+    """Return the options to store: the plan that is worked on, the model, and the permissions."""
+    store = str(settings.store)
+    effective = {"session": settings.session, "model": settings.model, "dialect": settings.dialect}
+    options: JsonObject = {name: text for name, text in effective.items() if text}
+    if store == settings.store.redacted:
+        # An address with a password is not written to a file; it comes from the settings again.
+        options["store"] = store
+    if given.has("max-nudges"):
+        options["max-nudges"] = given.options["max-nudges"]
+    options |= {name: True for name in SWITCHES if given.has(name)}
+    patterns = list(dict.fromkeys(given.values(PATTERNS)))
+    return options | ({PATTERNS: patterns} if patterns else {})
+
+
+def stored_options(transcript: Transcript) -> JsonObject:
+    """Return the options of the newest run of a conversation; {} if it has none."""
+    for entry in reversed(transcript.branch()):
+        body = entry.body
+        if isinstance(body, CustomEntry) and body.custom_type == RUN_ENTRY and isinstance(body.data, dict):
+            return body.data
+    return {}
+
+
+def with_stored_options(given: ParsedArgs, stored: JsonObject) -> ParsedArgs:
+    """Return the command line, completed with the stored options."""
+    texts = [(name, text) for name in TEXTS if isinstance(text := stored.get(name), str) and not given.has(name)]
+    switches = [(name, "") for name in SWITCHES if stored.get(name) is True and not given.has(name)]
+    patterns = [(PATTERNS, pattern) for pattern in stored_patterns(stored)]
+    added = (*patterns, *texts, *switches)
+    return ParsedArgs(given.path, given.positional, {**dict(added), **given.options}, (*added, *given.occurrences))
+
+
+def stored_patterns(stored: JsonObject) -> list[str]:
+    """Return the stored patterns of --allow."""
+    patterns = stored.get(PATTERNS)
+    return [pattern for pattern in patterns if isinstance(pattern, str)] if isinstance(patterns, list) else []
+
+
+def record_options(host: Host, options: JsonObject) -> None:
+    """Store the options in a conversation of the host before its first prompt, unless they are there already."""
+
+    def record(_event: BeforeAgentStart, _ctx: ExtensionContext) -> None:
+        if stored_options(host.transcript) != options:
+            host.transcript.append(CustomEntry(RUN_ENTRY, options))
+
+    host.load([(RUN_ENTRY, lambda api: api.on(BeforeAgentStart, record))])

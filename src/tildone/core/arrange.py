@@ -1,0 +1,52 @@
+"""Arranges a flat list, as a tool without phases writes it, into the phases of an existing plan."""
+
+from __future__ import annotations
+
+from tildone.core.plan import Phase, Plan, Task
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def arrange(plan: Plan, tasks: Sequence[Task]) -> Plan:
+    """Return the plan that consists of `tasks`, each in the phase that it has in `plan`.
+
+    Tasks are matched by their text; a match also keeps its notes and its number. A task without a match is in the phase
+    of the task before it. Phases that lose all their tasks are dropped.
+    """
+    matches: dict[str, list[tuple[int, Task]]] = {}
+    for index, phase in enumerate(plan.phases):
+        for task in phase.tasks:
+            matches.setdefault(task.text, []).append((index, task))
+    arranged: list[list[Task]] = [[] for _ in plan.phases] or [[]]
+    index = 0
+    for task in tasks:
+        found = matches.get(task.text)
+        if not found:
+            arranged[index].append(task)
+            continue
+        index, old = found.pop(0)
+        arranged[index].append(Task(task.text, task.status, old.notes, old.number))
+    before = plan.phases or (Phase(""),)
+    pairs = zip(before, arranged, strict=True)
+    return Plan(tuple(Phase(phase.name, tuple(its)) for phase, its in pairs if its or (phase.name and not phase.tasks)))
+
+
+def with_unseen(plan: Plan, known: Plan, wanted: Plan) -> Plan:
+    """Return `wanted` with the tasks of `plan` that its author did not know, each at the end of its phase.
+
+    `known` is the plan that the author of `wanted` last saw. A task that others added since is thereby not lost.
+    """
+    seen = {task.text for task in (*known.tasks, *wanted.tasks)}
+    phases = list(wanted.phases)
+    for phase in plan.phases:
+        unseen = tuple(task for task in phase.tasks if task.text not in seen)
+        if not unseen:
+            continue
+        index = next((index for index, each in enumerate(phases) if each.name == phase.name), None)
+        if index is None:
+            phases.append(Phase(phase.name, unseen))
+        else:
+            phases[index] = Phase(phase.name, phases[index].tasks + unseen)
+    return Plan(tuple(phases))

@@ -1,0 +1,27 @@
+"""The prompts with which `tildone run` starts a model on a plan."""
+
+from __future__ import annotations
+
+from tildone.formats.markdown.writer import portable_checklist
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tildone.core.plan import Plan
+
+CONTINUE = "Continue where you stopped."
+
+
+def work_prompt(plan: Plan) -> str:
+    """Return the prompt to work through a plan. Task text appears in the list only."""
+    return (
+        "Work through the plan of this project, task by task. Your todo list contains it already:\n\n"
+        f"{portable_checklist(plan).strip()}"
+    )
+
+
+def change_reminder(changes: Sequence[str]) -> str:
+    """Return the message that tells a model, in the middle of its turn, what others changed in its plan."""
+    listed = "\n".join(f"- {change}" for change in changes)
+    return f"<system-reminder>\nOthers changed your todo list:\n{listed}\n</system-reminder>"

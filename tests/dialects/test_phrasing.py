@@ -18,7 +18,7 @@ STATUSES = (Status.IN_PROGRESS, Status.COMPLETED, Status.ABANDONED)
 def test_a_task_of_an_existing_plan_is_marked(name: str, status: Status) -> None:
     dialect = dialect_named(name)
     session = session_on(dialect=dialect)
-    session.change((Write(PHASES),), Actor.IMPORT, Rules(numbered=True))
+    session.change((Write(PHASES),), Actor.IMPORT, Rules())
     assert dialect.phrasing is not None
 
     marked = session.call(*dialect.phrasing.mark(session.plan, 1, status))

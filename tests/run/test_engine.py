@@ -37,7 +37,10 @@ def test_a_model_without_progress_is_nudged_twenty_times(person: Person, mode: s
     if mode == "terminal":
         assert f"Auto-continue limit reached (20 iterations). {NOTICE}\n✗ 2 of 2 tasks left open\n" in answer.out
     else:
-        assert (answer.out, answer.err) == ("I stop here.\n", "tildone: 2 of 2 tasks left open\n")
+        assert (answer.out, answer.err) == (
+            "I stop here.\n",
+            "tildone: 2 of 2 tasks left open\nTo go on: tildone run --continue\n",
+        )
 
 
 def test_the_number_of_nudges_is_a_setting(person: Person) -> None:

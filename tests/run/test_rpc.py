@@ -42,10 +42,9 @@ def test_a_plan_is_run_on_request_of_the_client(person: Person) -> None:
     assert process.wait(30) == 0
     process.stdout.close()
     assert [record["toolName"] for record in told if record["type"] == "tool_execution_end"] == [
-        "write_todos",
-        "edit_todos",
+        "todo",
         "bash",
-        "edit_todos",
+        "todo",
     ]
 
 

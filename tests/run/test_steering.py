@@ -35,11 +35,12 @@ def test_a_run_that_is_stopped_ends_after_the_tool_that_is_running(person: Perso
 
     assert "  tildone s: 2 of 2 tasks open\n" in said
     assert running.returncode == 1
-    assert "✗ stopped by tildone stop; to go on: tildone resume --session s\n" in out.decode()
+    assert "✗ stopped by tildone stop\nTo go on: tildone resume --session s && tildone run --continue\n" in out.decode()
     assert not (person.folder / "proof").exists()
     assert "No active agent is known here" in person.says("resume")
     person.says("resume", "--session", "s")
-    person.says("run", name, *ALLOW_ALL, "--session", "s")
+    again = person.run("run", "--continue")
+    assert (again.code, again.err) == (0, "tildone: allowed as before: *\n")
     assert (person.folder / "proof").exists()
 
 
@@ -52,7 +53,10 @@ def test_a_run_that_is_paused_ends_with_its_turn(person: Person) -> None:
 
     assert len(server.requests) == 2
     assert answer.code == 1
-    assert "✗ 2 of 2 tasks left open; paused, to go on: tildone resume --session s\n" in answer.out
+    assert (
+        "✗ 2 of 2 tasks left open (paused)\nTo go on: tildone resume --session s && tildone run --continue\n"
+        in answer.out
+    )
     assert statuses(person, "s") == "––"
 
 
@@ -66,4 +70,6 @@ def test_a_run_that_is_stopped_before_it_begins_asks_its_model_nothing(person: P
 
     assert len(server.requests) == 0
     assert (answer.code, answer.out) == (1, "")
-    assert answer.err == "tildone: stopped by tildone stop; to go on: tildone resume --session s\n"
+    assert answer.err == (
+        "tildone: stopped by tildone stop\nTo go on: tildone resume --session s && tildone run --continue\n"
+    )

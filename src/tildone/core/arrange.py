@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from tildone.core.plan import Phase, Plan, Task
+from tildone.core.plan import Phase, Plan
 from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tildone.core.plan import Task
 
 
 def arrange(plan: Plan, tasks: Sequence[Task]) -> Plan:
@@ -27,7 +30,7 @@ def arrange(plan: Plan, tasks: Sequence[Task]) -> Plan:
             arranged[index].append(task)
             continue
         index, old = found.pop(0)
-        arranged[index].append(Task(task.text, task.status, old.notes, old.number))
+        arranged[index].append(replace(old, status=task.status))
     before = plan.phases or (Phase(""),)
     pairs = zip(before, arranged, strict=True)
     return Plan(tuple(Phase(phase.name, tuple(its)) for phase, its in pairs if its or (phase.name and not phase.tasks)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tildone.formats.markdown.writer import portable_checklist
 from tildone.typing import TYPE_CHECKING
+from tildone.views.sanitize import escape_reminder_tags
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +22,8 @@ def work_prompt(plan: Plan) -> str:
     )
 
 
-def change_reminder(changes: Sequence[str]) -> str:
-    """Return the message that tells a model, in the middle of its turn, what others changed in its plan."""
+def change_reminder(changes: Sequence[str], current: str) -> str:
+    """Return the message that tells a model, in the middle of its turn, what others changed in its list."""
     listed = "\n".join(f"- {change}" for change in changes)
-    return f"<system-reminder>\nOthers changed your todo list:\n{listed}\n</system-reminder>"
+    body = escape_reminder_tags(f"Others changed your todo list:\n{listed}\nIt is now:\n\n{current.strip()}")
+    return f"<system-reminder>\n{body}\n</system-reminder>"

@@ -29,12 +29,21 @@ def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
     return next((plan for entry in reversed(entries) if (plan := _plan(entry)) is not None), None)
 
 
-def _plan(entry: Mapping[str, Any]) -> Plan | None:
-    match entry:
-        case {"type": "message", "message": {"role": "toolResult", "details": {"tildone_plan": data}}}:
+def plan_in_details(details: object) -> Plan | None:
+    """Return the plan that was added to the details of a result, or None."""
+    match details:
+        case {"tildone_plan": data}:
             try:
                 return plan_from_json(data)
             except ValueError:
                 return None
+        case _:
+            return None
+
+
+def _plan(entry: Mapping[str, Any]) -> Plan | None:
+    match entry:
+        case {"type": "message", "message": {"role": "toolResult", "details": details}}:
+            return plan_in_details(details)
         case _:
             return None

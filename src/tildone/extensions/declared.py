@@ -15,9 +15,10 @@ from tildone.dialects.declared.envelope import internal_error
 from tildone.extensions.restoring import OpenSession
 from tildone.extensions.skeleton import DialectExtension
 from tildone.extensions.tools import definition
+from tildone.formats.markdown.writer import portable_checklist
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
-from tildone.host.extension_events import ContextReply, ContextRequest
+from tildone.host.extension_events import BeforeAgentStart, ContextReply, ContextRequest
 from tildone.host.messages import CustomMessage
 from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult
@@ -45,11 +46,12 @@ class DeclaredExtension(DialectExtension):
 
     def register_hooks(self) -> None:
         """Register the recap. The original does not continue an agent that stops, so there is no nudge."""
+        self.api.on(BeforeAgentStart, self.prompted)
         self.api.on(ContextRequest, self.recap)
 
     def definition(self, tool: Tool) -> ToolDefinition:
         """Return the tool's definition, with its renderer."""
-        return definition(tool, self.execute, DECLARED.refuse, render_result=render_result, any_case_name=True)
+        return definition(tool, self.call, DECLARED.refuse, render_result=render_result, any_case_name=True)
 
     def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
         """Execute a model's call. An internal error is reported in the envelope and leaves the list unchanged."""
@@ -69,6 +71,14 @@ class DeclaredExtension(DialectExtension):
         if session.completions is None:
             session.completions = CompletionLog(self._root, lambda: _timestamp(ctx.now()))
         return session
+
+    def current_list(self) -> str:
+        """Return the whole list: the recap names only some of its items."""
+        return portable_checklist(self.session.plan)
+
+    def prompted(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> None:
+        """Remember the list that the model is shown with the prompt."""
+        self._shown = self.session.plan
 
     def recap(self, event: ContextRequest, _ctx: ExtensionContext) -> ContextReply | None:
         """Append a recap to the request while tasks are open. The recap is not stored in the conversation."""

@@ -38,7 +38,7 @@ from tildone.log.events import Bound, Directive
 from tildone.loop.countdown import Tick, countdown
 from tildone.loop.decision import GiveUp, GoOn, Rest, Turn
 from tildone.views import indexed_tools, widget
-from tildone.views.plain_list import NO_TODOS
+from tildone.views.plain_list import NO_TODOS, numbered_list
 
 CONTEXT_TYPE, COMPLETE_TYPE, COUNTDOWN_KEY = "til-done-context", "til-done-complete", "til-done-countdown"
 SUMMARY_STATUS, ACTIVE_STATUS = "til-done", "til-done-active"
@@ -72,7 +72,7 @@ class IndexedExtension(DialectExtension):
 
     def definition(self, tool: Tool) -> ToolDefinition:
         """Return the tool's definition, with its renderers."""
-        return definition(tool, self.execute, render_call=_call_renderer(tool.name), render_result=self.render)
+        return definition(tool, self.call, render_call=_call_renderer(tool.name), render_result=self.render)
 
     def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
         """Execute a model's call, and update the status bar if the plan changed."""
@@ -102,10 +102,14 @@ class IndexedExtension(DialectExtension):
         super().branch_chosen(event, ctx)
         self.session.reset_counts()
 
-    def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
+    def add_context(self, event: BeforeAgentStart, ctx: ExtensionContext) -> AgentStartReply | None:
         """Add the plan to the model's context, hidden from the person."""
-        content = self.session.context()
-        return AgentStartReply(CustomMessage(CONTEXT_TYPE, content)) if content else None
+        reply = super().add_context(event, ctx)
+        return AgentStartReply(CustomMessage(CONTEXT_TYPE, self.session.context() or "")) if reply else None
+
+    def current_list(self) -> str:
+        """Return the list with the positions by which the model names its items."""
+        return numbered_list(self.session.plan)
 
     def turn_ended(self, event: AgentEnd, ctx: ExtensionContext) -> None:
         """Start a countdown to the next turn if the agent stopped with open tasks, and cancel any earlier one."""

@@ -1,19 +1,78 @@
-"""Decides which plan is used when a conversation is opened: the conversation's or the store's."""
+"""Decides which plan is used when a conversation is opened, forked, or continued from another point.
+
+A conversation may have a plan of its own, in the session with its id, or work on a plan that others share. Its own plan
+follows the conversation: it is restored from the results in it. A shared plan stays as it is, because restoring an
+older one would silently undo the work of others. There is one exception: when the person forks the conversation or
+chooses another branch of it, and the newest change of the plan was made in this conversation, the plan is moved back to
+that point as well.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 
-from tildone.core.plan import Plan
+from tildone.agents.identity import AgentId
+from tildone.core.plan import Plan, Status
 from tildone.core.rules import Rules
-from tildone.session import Session
+from tildone.host.extension_context import ConversationView
+from tildone.log.events import Event, PlanChanged
+from tildone.session import MAX_RECENT_EVENTS, Session
 
 OpenSession = Callable[[str], Session]
 
 NO_RULES = Rules()
 """The rules for plans that are restored or imported: no limits, and no task is started automatically."""
 
+FORK = "fork"
+"""The reason with which a forked conversation is opened."""
+
+KEPT = "The plan stays as it is: it was changed outside of this conversation since."
+
 
 def store_is_ahead(session: Session, last_plan: Plan | None) -> bool:
     """Return whether the store's history contains the last plan of the conversation, and may continue after it."""
     return last_plan is None or session.recently_had(last_plan)
+
+
+def is_shared(session: Session, conversation: ConversationView) -> bool:
+    """Return whether the plan belongs to more than this conversation."""
+    return session.name != conversation.id
+
+
+def plan_to_restore(session: Session, recovered: Plan | None, conversations: set[str]) -> Plan | None:
+    """Return the shared plan as it was at a point of the conversation; None if it has to stay as it is.
+
+    `recovered` is the plan in the results up to that point, and `conversations` are the ids of the conversation and of
+    the one that it was forked from. Events that match the recovered plan restore what results do not contain: phases,
+    notes and numbers.
+    """
+    authors = {str(AgentId("tildone", conversation)) for conversation in conversations}
+    changes = _recent_changes(session)
+    newest = next(changes, None)
+    if newest is None or newest.author.agent not in authors:
+        return recovered if newest is None else None
+    if recovered is None:
+        before = (event for event in changes if event.author.agent not in authors)
+        return next(map(_plan, before), Plan())
+    matching = (event for event in (newest, *changes) if same_tasks(_plan(event), recovered))
+    return next(map(_plan, matching), recovered)
+
+
+def _recent_changes(session: Session) -> Iterator[Event]:
+    recent = islice(session.store.history(session.name), MAX_RECENT_EVENTS)
+    return (event for event in recent if isinstance(event.fact, PlanChanged))
+
+
+def _plan(event: Event) -> Plan:
+    return event.fact.plan if isinstance(event.fact, PlanChanged) else Plan()
+
+
+def same_tasks(one: Plan, other: Plan) -> bool:
+    """Return whether two plans consist of the same tasks with the same statuses."""
+    return _content(one) == _content(other)
+
+
+def _content(plan: Plan) -> list[tuple[str, Status]]:
+    """Return the part of a plan that the results of every dialect contain."""
+    return [(task.text, task.status.basic) for task in plan.tasks]

@@ -5,23 +5,42 @@ to the model's context at the start of a turn, and continues an agent that stops
 module of its own in this package uses the skeleton unchanged; the others override single methods.
 
 The conversation and the store may disagree about the plan: while a conversation is closed, people and other programs
-may change its plan in the store. If the store's history contains the last plan of the conversation, the store's plan is
+may change its plan in the store. Which of the two is used depends on whether the plan is shared; see `restoring`. For a
+plan of the conversation's own: if the store's history contains the last plan of the conversation, the store's plan is
 used. Otherwise, and whenever another branch is chosen, the conversation's plan is used.
+
+Others may change a shared plan in the middle of a turn. The model is told so before its next request.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from tildone.config import Settings
 from tildone.core.ops import Write
-from tildone.core.plan import Plan
+from tildone.core.plan import Plan, flat
 from tildone.dialects.base import Dialect, Reply, Tool
-from tildone.dialects.snapshot import with_plan
-from tildone.extensions.restoring import NO_RULES, OpenSession, store_is_ahead
+from tildone.dialects.run_prompts import change_reminder
+from tildone.dialects.snapshot import plan_in_details, with_plan
+from tildone.errors import StoreError
+from tildone.extensions.restoring import (
+    FORK,
+    KEPT,
+    NO_RULES,
+    OpenSession,
+    is_shared,
+    plan_to_restore,
+    same_tasks,
+    store_is_ahead,
+)
 from tildone.extensions.tools import definition
+from tildone.formats.markdown.writer import portable_checklist
+from tildone.history.changes import changes
+from tildone.history.sentences import change_sentences
 from tildone.host.content import TextBlock
+from tildone.host.events import TurnEnd
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.extension_events import (
@@ -33,16 +52,20 @@ from tildone.host.extension_events import (
     KeepGoing,
 )
 from tildone.host.messages import CustomMessage, DeveloperMessage, StopReason
-from tildone.kit.definition import ToolDefinition
+from tildone.host.runtime import Delivery
+from tildone.kit.components import Component, Container, RenderOptions, Text
+from tildone.kit.definition import ToolDefinition, ToolResult
 from tildone.log.events import Actor, Bound
 from tildone.loop.decision import GiveUp, GoOn, Rest, Turn
 from tildone.session import Session
 from tildone.value import replace
 from tildone.views import widget
 from tildone.views.bounds import describe_bound
+from tildone.views.plan_lines import plan_lines
 
 STATUS = "todos"
 PLAN_CONTEXT = "tildone-context"
+CHANGES = "tildone-changes"
 LIMIT_NOTICE = "tildone-limit"
 
 
@@ -59,6 +82,9 @@ class DialectExtension:
         self.dialect = dialect
         self._open_session = open_session
         self._session: Session | None = None
+        self._conversation: str | None = None
+        self._shown: Plan | None = None
+        self._unreported: list[str] = []
 
     def register(self) -> None:
         """Register tools and event handlers with the host."""
@@ -70,6 +96,7 @@ class DialectExtension:
         """Register the handlers that restore the plan when the conversation or its branch changes."""
         self.api.on(ConversationStart, self.conversation_opened)
         self.api.on(BranchChange, self.branch_chosen)
+        self.api.on(TurnEnd, self.report_changes)
 
     def register_tools(self) -> None:
         """Offer the dialect's tools to the model."""
@@ -83,7 +110,11 @@ class DialectExtension:
 
     def definition(self, tool: Tool) -> ToolDefinition:
         """Return the host's definition of a tool."""
-        return definition(tool, self.execute, self.dialect.refuse, any_case_name=True)
+        if not self.dialect.needs_snapshots:
+            return definition(tool, self.call, self.dialect.refuse, any_case_name=True)
+        return definition(
+            tool, self.call, self.dialect.refuse, any_case_name=True, merged=True, render_result=render_plan
+        )
 
     @property
     def session(self) -> Session:
@@ -91,6 +122,16 @@ class DialectExtension:
         if self._session is None:
             self._session = self._open_session("")
         return self._session
+
+    def call(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
+        """Execute a model's call, and note what others changed before it: the reply shows the plan after both."""
+        shared = is_shared(self.session, ctx.conversation)
+        with suppress(StoreError):  # `execute` reports it
+            self._unreported += self._changes_by_others() if shared else []
+        reply = self.execute(tool, params, ctx)
+        with suppress(StoreError):
+            self._shown = self.session.plan if shared else None
+        return reply
 
     def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
         """Execute a model's call."""
@@ -100,19 +141,41 @@ class DialectExtension:
             return reply
         return replace(reply, details=with_plan(reply.details, self.session.plan))
 
-    def conversation_opened(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
-        """Restore the plan of the conversation, unless the store's plan is newer."""
+    def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
+        """Restore the plan of the conversation, unless the store's plan is newer or is shared."""
         session = self.open(ctx)
         last_plan = self.dialect.recover(ctx.conversation.branch_records())
-        if last_plan is not None and not store_is_ahead(session, last_plan):
+        if is_shared(session, ctx.conversation):
+            self.follow_point(last_plan, ctx, chosen=event.reason == FORK)
+        elif last_plan is not None and not store_is_ahead(session, last_plan):
             self.restore(last_plan)
+        self._conversation = ctx.conversation.id
         self.show_status(ctx)
 
     def branch_chosen(self, _event: BranchChange, ctx: ExtensionContext) -> None:
         """Restore the plan at this point of the conversation; later changes on other branches do not apply."""
-        self.open(ctx)
-        self.restore(self.dialect.recover(ctx.conversation.branch_records()) or Plan())
+        session = self.open(ctx)
+        plan = self.dialect.recover(ctx.conversation.branch_records())
+        if is_shared(session, ctx.conversation):
+            self.follow_point(plan, ctx, chosen=True)
+        else:
+            self.restore(plan or Plan())
         self.show_status(ctx)
+
+    def follow_point(self, recovered: Plan | None, ctx: ExtensionContext, *, chosen: bool) -> None:
+        """Move a shared plan to a point of the conversation that the person has chosen, if no one else changed it.
+
+        Without a choice, only a plan that the store does not have is restored.
+        """
+        if not chosen and (recovered is None or self.session.state.head is not None):
+            return
+        view = ctx.conversation
+        conversations = {name for name in (view.id, view.parent_id, self._conversation) if name}
+        plan = plan_to_restore(self.session, recovered, conversations)
+        if plan is not None:
+            self.restore(plan)
+        elif recovered is not None and not same_tasks(recovered, self.session.plan):
+            ctx.ui.notify(KEPT, "warning")
 
     def open(self, ctx: ExtensionContext) -> Session:
         """Open the session of the conversation's plan."""
@@ -123,8 +186,35 @@ class DialectExtension:
         """Replace the plan with this one. Limits apply to new writes only, so a restored plan is not checked."""
         self.session.change((Write(plan.phases),), Actor.IMPORT, NO_RULES)
 
+    def report_changes(self, event: TurnEnd, ctx: ExtensionContext) -> None:
+        """Tell the model, before its next request, what others changed in a shared plan since it last saw it."""
+        if not event.tool_results or not is_shared(self.session, ctx.conversation):
+            return
+        found, self._unreported = [*self._unreported, *self._changes_by_others()], []
+        if not found:
+            return
+        self.changes_reported()
+        text = change_reminder(found, self.current_list())
+        self.api.send_message(CustomMessage(CHANGES, text), deliver_as=Delivery.STEER)
+
+    def changes_reported(self) -> None:
+        """Record that the model knows the plan as it is now."""
+        self.session.set_seen_head(self.session.state.head)
+
+    def current_list(self) -> str:
+        """Return the plan as the model knows it."""
+        return self.session.context() or portable_checklist(self.session.plan)
+
+    def _changes_by_others(self) -> list[str]:
+        """Return what changed since the model last saw the plan, as sentences. From now on it counts as seen."""
+        known, self._shown = self._shown, self.session.plan
+        if known is None or known == self._shown:
+            return []
+        return change_sentences(changes(known, self._shown))
+
     def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
         """Add the plan to the model's context, hidden from the person."""
+        self._shown = self.session.plan
         content = self.session.context()
         if content is None:
             return None
@@ -149,6 +239,15 @@ class DialectExtension:
         """Show the progress of the plan in the status bar."""
         if ctx.has_ui:
             ctx.ui.set_status(STATUS, widget.status_text(self.session.plan))
+
+
+def render_plan(result: ToolResult, options: RenderOptions) -> Component | None:
+    """Render the tasks of the plan after a call; None selects the default renderer."""
+    plan = None if options.is_error or result.is_error else plan_in_details(result.details)
+    if plan is None:
+        return None
+    tasks = (replace(task, notes=()) for task in plan.tasks)
+    return Container(tuple(Text(tuple(line)) for line in plan_lines(replace(plan, phases=flat(*tasks).phases))))
 
 
 def limit_notice(bound: Bound, limit: int) -> str:

@@ -24,6 +24,11 @@ class ConversationView:
         return self._runtime.transcript.id
 
     @property
+    def parent_id(self) -> str | None:
+        """The id of the conversation that this one was forked from, if its file is known."""
+        return self._runtime.transcript.parent_id
+
+    @property
     def file(self) -> str | None:
         """The file of the conversation, if it has one."""
         return self._runtime.transcript.file

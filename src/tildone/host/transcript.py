@@ -39,6 +39,7 @@ from tildone.host.messages import (
     UserMessage,
 )
 from tildone.host.wire import JsonObject, JsonValue
+from tildone.stores.pi.session_file import id_in_file_name
 from tildone.value import replace
 
 
@@ -69,6 +70,12 @@ class Transcript:
     def id(self) -> str:
         """The conversation's id."""
         return str(self.header["id"])
+
+    @property
+    def parent_id(self) -> str | None:
+        """The id of the conversation that this one was forked from, if its file is known."""
+        parent = self.header.get("parentSession")
+        return id_in_file_name(parent) if isinstance(parent, str) else None
 
     @property
     def name(self) -> str | None:

@@ -25,8 +25,8 @@ from tildone.value import replace
 from tildone.views.sanitize import printable
 from tildone.wiring import open_session, open_store
 
-RULES = Rules(numbered=True)
-"""A plan from a file has no limits, and every task gets a number."""
+NO_LIMITS = Rules()
+"""A plan from a file has no limits."""
 
 
 def plan_from_file(current: Plan, file: PlanFile, *, restart: bool) -> Plan:
@@ -65,7 +65,7 @@ def memory_store(settings: Settings, *, copied: bool) -> Store:
     path = settings.store.path
     if copied and (path is None or os.path.exists(path)):
         plan = open_session(settings, BY_HAND, open_store(settings, read_only=True)).plan
-        open_session(settings, BY_HAND, store).change((Write(plan.phases),), Actor.IMPORT, RULES)
+        open_session(settings, BY_HAND, store).change((Write(plan.phases),), Actor.IMPORT, NO_LIMITS)
     return store
 
 

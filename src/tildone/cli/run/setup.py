@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from tildone.agents.identity import AgentId
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.run.arguments import SHELL, parse_arguments, with_options
@@ -33,7 +34,8 @@ from tildone.host.ui import UI
 from tildone.ids import now
 from tildone.kit.formatting import format_count
 from tildone.wiring import open_session, open_store
-from tildone.wiring.hosting import open_conversations, open_host
+from tildone.wiring.claims import claimed_by_others
+from tildone.wiring.hosting import AGENT, open_conversations, open_host
 
 NOTHING_TO_DO = """\
 there is nothing to do: this project's plan is empty. Three ways to begin:
@@ -65,10 +67,12 @@ class RunSetup:
         settings = arguments.settings
         self._store = open_store(settings) if arguments.stored else memory_store(settings, copied=copied)
         self._session = open_session(arguments.settings, BY_HAND, self._store)
+        self._host: Host | None = None
         self._model = self._checked_model()
         self.mode = arguments.mode
         self.report = OutcomeReport(arguments, self._session, self.conversations)
-        self._say(f"allowed as before: {', '.join(stored_patterns(stored))}" if stored_patterns(stored) else "")
+        patterns = [pattern for pattern in stored_patterns(stored) if pattern not in given.values("allow")]
+        self._say(f"allowed as before: {', '.join(patterns)}" if patterns else "")
         self._take_over()
         self.prompt = self._first_prompt(chosen.forked_text)
 
@@ -85,6 +89,7 @@ class RunSetup:
             ui=ui,
             policy=_policy(arguments.given),
         )
+        self._host = host
         record_options(host, options_of_run(arguments.given, arguments.settings))
         return host
 
@@ -128,7 +133,13 @@ class RunSetup:
         missing = tasks_without_command(self._planned())
         if missing and self._arguments.mode != "rpc":
             raise UsageError(describe_missing(missing))
-        return ShellModel(lambda: self._session.plan, now)
+        settings = self._arguments.settings
+        taken = claimed_by_others(settings, self._store, lambda: str(AgentId(AGENT, self._conversation_id())))
+        return ShellModel(lambda: self._session.plan, now, taken if self._store.durable else frozenset)
+
+    def _conversation_id(self) -> str:
+        """Return the id of the open conversation; a client may have opened another one."""
+        return self._host.transcript.id if self._host else self.transcript.id
 
     def _take_over(self) -> None:
         file = self._arguments.file

@@ -50,6 +50,7 @@ PANEL = "todos"
 FAILURE_TYPE = "todo-write-error-reminder"
 EDIT_TYPE = "todo-changed-elsewhere"
 NEWLINE = "\n"
+NEVER = -1
 
 
 def phases(
@@ -88,7 +89,7 @@ class PhasedExtension(DialectExtension):
         """Return the tool's definition, with its renderers."""
         return definition(
             tool,
-            self.execute,
+            self.call,
             PHASED.refuse,
             render_call=lambda args: Text(phase_tree.write_call(args)),
             render_result=render_result,
@@ -109,17 +110,39 @@ class PhasedExtension(DialectExtension):
         self.api.on(BeforeAgentStart, self.add_context)
         self.api.on(BeforeSettle, self.nudge)
 
-    def conversation_opened(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
-        """Restore the plan of the conversation, without its finished tasks."""
+    def open(self, ctx: ExtensionContext) -> Session:
+        """Open the session of a shared plan."""
+        return self.conversation_plan.open_shared(ctx.conversation.id, ctx.conversation.branch_records())
+
+    def restore(self, plan: Plan) -> None:
+        """Replace the plan with one that the conversation contains."""
+        self.conversation_plan.adopt(plan)
+
+    def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
+        """Restore the plan of the conversation, without its finished tasks; a shared plan keeps them."""
         self.clearing.forget()
-        self.conversation_plan.open(ctx.conversation.id, ctx.conversation.branch_records())
+        if self.conversation_plan.is_shared(ctx.conversation.id):
+            super().conversation_opened(event, ctx)
+        else:
+            self.conversation_plan.open(ctx.conversation.id, ctx.conversation.branch_records())
         self._show_panel(self.conversation_plan.plan, ctx)
 
-    def branch_chosen(self, _event: BranchChange, ctx: ExtensionContext) -> None:
-        """Restore the plan at this point of the conversation, without its finished tasks."""
+    def branch_chosen(self, event: BranchChange, ctx: ExtensionContext) -> None:
+        """Restore the plan at this point of the conversation, without its finished tasks; a shared plan keeps them."""
         self.clearing.forget()
-        self.conversation_plan.change_branch(ctx.conversation.branch_records())
+        if self.conversation_plan.is_shared(ctx.conversation.id):
+            super().branch_chosen(event, ctx)
+        else:
+            self.conversation_plan.change_branch(ctx.conversation.branch_records())
         self._show_panel(self.conversation_plan.plan, ctx)
+
+    def show_status(self, ctx: ExtensionContext) -> None:
+        """Nothing to do: the panel shows the progress."""
+
+    def changes_reported(self) -> None:
+        """Record in the conversation that the model knows the plan as it is now."""
+        plan = self.conversation_plan.mark_seen()
+        self.api.append_entry(SNAPSHOT, {"phases": phases_out(plan)})
 
     def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
         """Execute a model's call.
@@ -162,6 +185,7 @@ class PhasedExtension(DialectExtension):
     def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
         """Reset the count of reminders, and report the plan to the model if it was changed elsewhere."""
         self._reminder_count = 0
+        self._shown = self.conversation_plan.plan
         if not self.conversation_plan.model_is_behind():
             return None
         plan = self.conversation_plan.mark_seen()
@@ -262,7 +286,9 @@ def from_settings(
 ) -> Callable[[ExtensionAPI], None]:
     """Return the extension for `tildone run`."""
     limit = {} if settings.max_nudges is None else {"todo.reminders.max": settings.max_nudges}
-    return phases(open_session, PhasedSettings.from_mapping(dict(settings.phases) | limit))
+    # The plan is the project's: what is done stays in it, unless a setting says how long.
+    defaults = {"tasks.todoClearDelay": NEVER}
+    return phases(open_session, PhasedSettings.from_mapping(defaults | dict(settings.phases) | limit))
 
 
 EXTENSION = from_settings

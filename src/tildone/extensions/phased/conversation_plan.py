@@ -57,6 +57,16 @@ class ConversationPlan:
         if store_ahead:
             self._known = resumed(last_plan or Plan())
 
+    def is_shared(self, conversation: str) -> bool:
+        """Return whether the plan belongs to more than this conversation."""
+        return self._open_session(conversation).name != conversation
+
+    def open_shared(self, conversation: str, branch: Entries) -> Session:
+        """Open a plan that others share, with its finished tasks. The model knows the plan in the conversation."""
+        self._session = self._open_session(conversation)
+        self._known = PHASED.recover(branch) or Plan()
+        return self._session
+
     def change_branch(self, branch: Entries) -> None:
         """Restore the plan at another point of the conversation, without its finished tasks."""
         self.adopt(resumed(PHASED.recover(branch) or Plan()))
@@ -65,7 +75,7 @@ class ConversationPlan:
         """Replace the plan, without checking it, by one that the model has seen."""
         if not same_content(plan, self.plan):
             self.session.change((Write(plan.phases),), Actor.IMPORT, NO_RULES)
-        self._known = plan
+        self._known = self.plan
 
     def latest(self, branch: Entries) -> Plan:
         """Return the plan to show to a person: the last recorded one, with tasks that were cleared since."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 
-from tildone.core.numbers import assign_numbers
+from tildone.core.numbers import numbered
 from tildone.core.plan import Plan, Status, Task
 from tildone.core.query import open_tasks
 from tildone.dialects.base import Dialect, Phrasing
@@ -45,7 +45,7 @@ class Driver:
     def __init__(self, plan: Plan, dialect: Dialect, taken: Callable[[], AbstractSet[int]]) -> None:
         if dialect.phrasing is None:
             raise ModelFailure(f"the shell model does not speak the {dialect.name} dialect", transient=False)
-        self._plan = assign_numbers(plan, plan)
+        self._plan = numbered(plan)
         self._phrasing: Phrasing = dialect.phrasing
         self._taken = taken
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from tildone.core.numbers import assign_numbers
+from tildone.core.numbers import numbered
 from tildone.core.plan import Plan, Task
 from tildone.views.sanitize import single_line
 
@@ -45,7 +45,7 @@ def title_of(task: Task) -> str:
 
 def tasks_without_command(plan: Plan) -> list[Task]:
     """Return the tasks that could be worked on now, but have no command."""
-    tasks = assign_numbers(plan, plan).tasks
+    tasks = numbered(plan).tasks
     return [task for task in tasks if task.status.is_actionable and not commands_of(task)]
 
 

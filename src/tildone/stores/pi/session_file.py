@@ -108,6 +108,12 @@ def file_name(session_id: str, timestamp: str) -> str:
     return f"{timestamp.replace(':', '-').replace('.', '-')}_{session_id}.jsonl"
 
 
+def id_in_file_name(path: str) -> str | None:
+    """Return the id of the conversation in a file that is named as `file_name` does; None if it has another name."""
+    _, underscore, rest = os.path.basename(path).partition("_")
+    return rest.removesuffix(".jsonl") if underscore else None
+
+
 def load(path: str) -> tuple[Entry, list[Entry]]:
     """Read the header and the entries of a session file, upgraded to version 3.
 

@@ -6,9 +6,12 @@ from typing import Any
 
 from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, Turn
+from tildone.core.plan import Status
 
 CHAT, ANTHROPIC = "openai-chat:scripted", "anthropic:scripted"
 ALLOW_ALL = ("--allow", "*")
+
+ICONS = {status.icon for status in Status}
 
 WRITE: Turn = {"tool": "write_todos", "args": {"mode": "replace", "todos": [{"text": "One"}, {"text": "Two"}]}}
 
@@ -44,7 +47,7 @@ def conversation_entries(file: Path) -> list[dict[str, Any]]:
     return json_lines(file.read_text(encoding="utf-8"))
 
 
-def statuses(person: Person, session: str) -> str:
-    """Return the signs of a session's tasks."""
-    shown = person.says("todo", "--session", session)
-    return "".join(line.strip()[0] for line in shown.splitlines() if " [" in line)
+def statuses(person: Person, session: str = "") -> str:
+    """Return the signs of the tasks of a session, by default of the project's."""
+    shown = person.says("todo", *(("--session", session) if session else ()))
+    return "".join(sign for line in shown.splitlines() if (sign := line.strip()[:1]) in ICONS)

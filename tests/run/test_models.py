@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.cli.person import Person
-from tests.host.models.model_server import ModelServer
+from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import (
     ALLOW_ALL,
     ANTHROPIC,
@@ -91,12 +91,15 @@ def test_a_model_is_named_by_the_environment_or_the_project(person: Person) -> N
 def test_a_plan_file_is_sent_to_the_model(person: Person) -> None:
     """A plan that only a model understands needs no commands."""
     name = write_plan(person, "# Research\n- [ ] Think about it\n")
-    with ModelServer({"text": "I thought."}) as server:
+    done: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0]}}
+    with ModelServer(done, {"text": "I thought."}) as server:
         person.says("run", name, "--model", CHAT, "--mode", "print", **provider_environment(server))
 
-    told = server.requests[0].messages[-1]["content"]
+    told = next(message["content"] for message in server.requests[0].messages if message["role"] == "user")
     words = told if isinstance(told, str) else told[0]["text"]
-    assert words == "Work through this plan, task by task:\n\n# Research\n- [ ] Think about it"
+    assert words == (
+        "Work through this plan, task by task. It is in your todo list:\n\n# Research\n- [ ] Think about it"
+    )
 
 
 def test_a_task_is_read_from_standard_input(person: Person) -> None:

@@ -33,7 +33,7 @@ def test_a_run_that_is_stopped_ends_after_the_tool_that_is_running(person: Perso
         running.kill()
         running.wait()
 
-    assert "  tildone s: 2 of 2 tasks open\n" in said
+    assert ": 2 of 2 tasks open\n" in said
     assert running.returncode == 1
     assert "✗ stopped by tildone stop\nTo go on: tildone resume --session s && tildone run --continue\n" in out.decode()
     assert not (person.folder / "proof").exists()

@@ -223,7 +223,7 @@ def test_print_mode_shows_progress_on_standard_error(person: Person) -> None:
     answer = at_terminal(person, name, *ALLOW_ALL, "--mode", "print").end()
 
     assert answer.code == 0
-    assert answer.out.endswith("\nedit_todos complete [0]\n  ✓ [0] A\nThe task is done.\n")
+    assert answer.out.endswith("\n✓ #1 A: `echo a`\nThe task is done.\n")
     assert "Bash: echo a" in answer.out
 
 
@@ -248,7 +248,5 @@ def test_a_task_that_takes_several_rows_is_shown_completely(person: Person) -> N
 
     answer = at_terminal(replace(person, columns=30), name, *ALLOW_ALL, "--session", "s").end()
 
-    shown = "\n".join(screen(answer.out, columns=30)).split("edit_todos complete [0]\n")[1]
-    assert shown.startswith(
-        "  ✓ [0] A task with a rather\n  long text that has to be\n  wrapped\nedit_todos start [1]\n"
-    )
+    shown = "\n".join(screen(answer.out, columns=30))
+    assert "✓ #1 A task with a rather long\ntext that has to be wrapped:\n`true`\n● #2 B: `true`\n" in shown

@@ -16,10 +16,7 @@ CONTINUE = "Continue where you stopped."
 
 def work_prompt(plan: Plan) -> str:
     """Return the prompt to work through a plan. Task text appears in the list only."""
-    return (
-        "Work through the plan of this project, task by task. Your todo list contains it already:\n\n"
-        f"{portable_checklist(plan).strip()}"
-    )
+    return f"Work through this plan, task by task. It is in your todo list:\n\n{portable_checklist(plan).strip()}"
 
 
 def change_reminder(changes: Sequence[str], current: str) -> str:

@@ -19,8 +19,9 @@ from contextlib import suppress
 from typing import Any
 
 from tildone.config import Settings
+from tildone.core.numbers import numbered
 from tildone.core.ops import Write
-from tildone.core.plan import Plan, flat
+from tildone.core.plan import Plan, Task
 from tildone.dialects.base import Dialect, Reply, Tool
 from tildone.dialects.run_prompts import change_reminder
 from tildone.dialects.snapshot import plan_in_details, with_plan
@@ -55,13 +56,15 @@ from tildone.host.messages import CustomMessage, DeveloperMessage, StopReason
 from tildone.host.runtime import Delivery
 from tildone.kit.components import Component, Container, RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult
+from tildone.kit.theme import Role, Span
 from tildone.log.events import Actor, Bound
 from tildone.loop.decision import GiveUp, GoOn, Rest, Turn
 from tildone.session import Session
 from tildone.value import replace
 from tildone.views import widget
 from tildone.views.bounds import describe_bound
-from tildone.views.plan_lines import plan_lines
+from tildone.views.plan_lines import task_label, task_lead
+from tildone.views.sanitize import printable
 
 STATUS = "todos"
 PLAN_CONTEXT = "tildone-context"
@@ -246,8 +249,12 @@ def render_plan(result: ToolResult, options: RenderOptions) -> Component | None:
     plan = None if options.is_error or result.is_error else plan_in_details(result.details)
     if plan is None:
         return None
-    tasks = (replace(task, notes=()) for task in plan.tasks)
-    return Container(tuple(Text(tuple(line)) for line in plan_lines(replace(plan, phases=flat(*tasks).phases))))
+    return Container(tuple(map(_task_text, numbered(plan).tasks)))
+
+
+def _task_text(task: Task) -> Text:
+    icon = task_lead(0, task)[0]
+    return Text((icon, Span(f" #{task.number} ", Role.ACCENT), task_label(task)(printable(task.text))))
 
 
 def limit_notice(bound: Bound, limit: int) -> str:

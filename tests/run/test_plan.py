@@ -33,7 +33,7 @@ def test_the_example_runs_and_its_log_shows_it(person: Person, dialect: str) -> 
     assert "Hello from a plan that runs itself." in out
     assert re.search(r"All 6 tasks are done\.\nTook \d.*\nHow it went: tildone log --session hello\n$", out)
     assert "\x1b" not in out
-    assert "completed “Check the greeting and remove it”" in person.says("log", "--session", "hello")
+    assert "completed #6 “Check the greeting and remove it”" in person.says("log", "--session", "hello")
     assert statuses(person, "hello") == "✓✓✓✓✓✓"
     assert sorted(path.name for path in person.folder.iterdir()) == [".git", "examples"] + ["memory"] * (
         dialect == "declared"
@@ -75,7 +75,8 @@ def test_a_command_that_fails_stops_the_run_and_continue_finishes_it(person: Per
     mended = person.run("run", "--continue")
 
     assert (failed.code, failed.err) == (1, "")
-    assert "✗ #2 Second failed: Exit code 3\n$ sh second.sh\nTo go on: tildone run --continue\n" in failed.out
+    assert "✗ #2 Second failed: Exit code 3\n$ sh second.sh\n" in failed.out
+    assert "\nTo go on: tildone run --continue\nHow it went: tildone log\n" in failed.out
     assert left == "✓●–"
     assert mended.code == 0
     assert [line for line in mended.out.splitlines() if line.startswith("Bash: ")] == [

@@ -101,7 +101,8 @@ def test_a_run_without_a_session_stores_nothing(person: Person) -> None:
 
     out = person.says("run", name, *ALLOW_ALL, "--no-session")
 
-    assert out.endswith("The task is done.\n")
+    assert "\nThe task is done.\nTook " in out
+    assert "tildone log" not in out
     assert conversation_files(person) == []
     assert "has no sessions yet" in person.says("sessions")
 

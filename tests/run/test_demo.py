@@ -16,4 +16,4 @@ def test_the_demo_runs_the_example_and_shows_its_log(
     shown = capfd.readouterr().out
     assert "$ tildone run examples/hello.md --allow '*' --session hello\n" in shown
     assert "All 6 tasks are done.\n" in shown
-    assert "completed “Check the greeting and remove it”" in shown.split("$ tildone log --session hello")[1]
+    assert "completed #6 “Check the greeting and remove it”" in shown.split("$ tildone log --session hello")[1]

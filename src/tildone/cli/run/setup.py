@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 
 from tildone.agents.identity import AgentId
@@ -114,6 +115,8 @@ class RunSetup:
             raise UsageError(NOTHING_TO_DO)
         if self._arguments.mode != "json":
             put("The task is done." if done.total == 1 else f"All {format_count(done.total, 'task')} are done.")
+        if self._arguments.file is not None:
+            self._say(f"to run it again: tildone run {shlex.quote(self._arguments.file.path)} --restart")
         return 0
 
     def _planned(self) -> Plan:

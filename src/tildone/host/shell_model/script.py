@@ -52,8 +52,9 @@ def tasks_without_command(plan: Plan) -> list[Task]:
 def describe_missing(tasks: list[Task]) -> str:
     """Say which tasks have no command, and what can be done about it."""
     those = "a task has" if len(tasks) == 1 else f"{len(tasks)} tasks have"
+    each = "it" if len(tasks) == 1 else "each"
     listed = "".join(f"\n  {title_of(task)}" for task in tasks)
     return (
         f"{those} no command:{listed}\n"
-        "End each with its command in `backticks`, or name a model that does the work: --model PROVIDER:NAME"
+        f"End {each} with its command in `backticks`, or name a model that does the work: --model PROVIDER:NAME"
     )

@@ -1,4 +1,4 @@
-"""The answers of the verbs, beyond the conformance vectors."""
+"""The answers of the documented `/todo`, beyond the conformance vectors."""
 
 import pytest
 from hypothesis import given
@@ -16,21 +16,9 @@ from tildone.commands.answer import (
     Request,
     WriteFile,
 )
-from tildone.commands.verbs import (
-    after_request,
-    append,
-    copy,
-    edit,
-    export,
-    import_,
-    mark,
-    note,
-    remove,
-    request_failed,
-    show,
-    start,
-)
-from tildone.core.ops import Append, At, InPhase, Mark, Named, Note, Write
+from tildone.commands.requests import after_request, copy, edit, export, import_, request_failed
+from tildone.commands.verbs import append, mark, show, start
+from tildone.core.ops import Append, InPhase, Mark, Named, Write
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.reduce import reduce
 from tildone.core.rules import Focus, Rules
@@ -99,32 +87,6 @@ def test_an_appended_task_is_not_started() -> None:
     assert reduce(plan_of("Parse"), answer.steps, answer.rules(own)).after == plan_of("Parse", "Parse")
 
 
-def test_a_number_is_a_position_only_where_positions_are_shown() -> None:
-    plan = plan_of("Fix #1", "Test")
-
-    assert start(plan, "1").steps == (Mark(Named("Fix #1"), IN_PROGRESS),)
-    assert start(plan, "1", numbered=True).steps == (Mark(Named("Test"), IN_PROGRESS),)
-
-
-def test_a_position_selects_one_of_two_equal_tasks() -> None:
-    plan = plan_of("Test", "Fix", "Test")
-
-    assert mark(plan, "2", COMPLETED, numbered=True).steps == (Mark(At((2,)), COMPLETED),)
-
-
-@pytest.mark.parametrize(
-    ("plan", "complaint"),
-    [
-        (plan_of("a", "b"), "There is no task 2: the tasks are numbered 0 to 1"),
-        (Plan(), "There is no task 2: the plan is empty"),
-    ],
-)
-def test_an_invalid_position_is_not_searched_for_as_text(plan: Plan, complaint: str) -> None:
-    answer = remove(Plan((*plan.phases, Phase("Phase 2"))), "2", numbered=True)
-
-    assert (answer.failure, message_text(answer)) == (FailureReason.UNMATCHED, complaint)
-
-
 def test_a_matching_task_takes_precedence_over_a_phase() -> None:
     plan = Plan((Phase("Ship", (Task("Pack"),)), Phase("End", (Task("Ship it"),))))
 
@@ -146,27 +108,11 @@ def test_a_query_without_a_match_is_refused() -> None:
     assert message_text(start(PLAN, "build")) == 'No task has "build" in it'
 
 
-def test_a_note_is_added_to_the_matching_task() -> None:
-    answer = note(PLAN, "par", "see the grammar  ")
-
-    assert answer.steps == (Note(Named("Parse"), "see the grammar"),)
-    assert message_text(answer) == "Noted on: Parse"
-
-
-@pytest.mark.parametrize(("query", "text"), [("", "x"), ("par", " "), ("par", "")])
-def test_a_note_needs_a_task_and_a_text(query: str, text: str) -> None:
-    assert note(PLAN, query, text, invocation="tildone todo").failure is FailureReason.USAGE
-
-
-def test_a_note_without_a_matching_task_is_refused() -> None:
-    assert note(PLAN, "nope", "x").failure is FailureReason.UNMATCHED
-
-
-def test_hints_quote_the_invocation() -> None:
-    assert (
-        message_text(show(Plan(), invocation="tildone todo")) == "No plan yet. Begin one with: tildone todo append TEXT"
-    )
-    assert message_text(start(PLAN, "", invocation="tildone todo")) == "Start which task? tildone todo start TASK"
+def test_an_empty_plan_says_how_to_begin() -> None:
+    assert message_text(show(Plan())) == "No plan yet. Begin one with: /todo append TEXT"
+    assert message_text(copy(Plan())) == "There is no plan to copy; begin one with: /todo append TEXT"
+    assert message_text(export(Plan(), "", "begin!")) == "There is no plan to export; begin!"
+    assert message_text(start(PLAN, "")) == "Start which task? /todo start TASK"
 
 
 def test_an_unknown_verb_is_refused_with_the_help() -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 
 from tildone.config import Settings, load
-from tildone.dialects import DIALECTS
+from tildone.dialects import DIALECTS, names_by_position
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import NotFound, UsageError, nearest
 from tildone.stores.base import TIMEOUT_SECONDS
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
-from tildone.wiring import dialect_of_session, open_session, open_store
+from tildone.wiring import dialect_name, dialect_of_session, open_session, open_store
 
 if TYPE_CHECKING:
     from tildone.cli.parsing.table import ParsedArgs
@@ -64,6 +64,13 @@ def open_for_editing(args: ParsedArgs, *, dry_run: bool = False) -> Session:
     store = open_to_read(settings) if dry_run else open_store(settings)
     settings = with_session(args, settings, store)
     return open_session(settings, dialect_of_session(settings, store), store)
+
+
+def shows_positions(args: ParsedArgs, session: Session) -> bool:
+    """Whether lists of this session show the positions of tasks beside their numbers: its agent uses positions."""
+    if session.dialect is not BY_HAND:
+        return names_by_position(session.dialect.name)
+    return names_by_position(dialect_name(settings_for(args), session.store))
 
 
 def open_to_read(settings: Settings, timeout: float = TIMEOUT_SECONDS) -> Store:

@@ -1,14 +1,19 @@
-"""The `/todo` command that a person types into a host: parses its text and returns an `Answer`.
+"""Commands with which a person changes a plan: functions from the plan and what was typed to an `Answer`.
+
+There are two sets of verbs. `/todo` in a `phased` conversation is documented by the original of that dialect: `command`
+here, with `verbs` and `typed`. Everywhere else, people name tasks by number, and their text is kept as they typed it:
+`edits`, with `targets` and `search`. `requests` is common to both.
 
 This package has no side effects. A shell applies the answer's steps, shows its messages and carries out its request;
-`verbs.after_request` or `verbs.request_failed` then returns the next answer.
+`requests.after_request` or `requests.request_failed` then returns the next answer.
 """
 
 from __future__ import annotations
 
 from tildone.commands.answer import Answer, FailureReason, refusal, status
+from tildone.commands.requests import copy, edit, export, import_
 from tildone.commands.typed import verb_and_rest, words
-from tildone.commands.verbs import MARKS, append, copy, edit, export, import_, mark, remove, show, start
+from tildone.commands.verbs import MARKS, append, mark, remove, show, start
 from tildone.core.plan import Plan
 from tildone.views.sanitize import single_line
 

@@ -22,6 +22,7 @@ class FailureReason(Enum):
 
     USAGE = "the verb or its arguments are invalid"
     UNMATCHED = "no task or phase matches, or several do"
+    REFUSED = "the task is not in a status that allows it"
     NO_PLAN = "there is no plan"
     UNREADABLE = "the text is not a plan"
     REQUEST_FAILED = "the request could not be carried out"

@@ -25,18 +25,19 @@ class DialectEntry:
     """The facts about a dialect that are available without importing it.
 
     `tools` are the names of its tools. `custom_types` are the types of the custom conversation entries that contain its
-    plans; the results of its tools may contain plans, too.
+    plans; the results of its tools may contain plans, too. `by_position` means that its models name tasks by position.
     """
 
     tools: tuple[str, ...]
     custom_types: tuple[str, ...] = ()
+    by_position: bool = False
 
 
 DIALECTS: Registry[Dialect, DialectEntry] = Registry(
     __name__,
     "DIALECT",
     {
-        "indexed": DialectEntry(("write_todos", "list_todos", "edit_todos")),
+        "indexed": DialectEntry(("write_todos", "list_todos", "edit_todos"), by_position=True),
         "phased": DialectEntry(("todo_write",), ("user_todo_edit", "tildone_plan")),
         "declared": DialectEntry(("TodoWrite",)),
         "brief": DialectEntry(("todo",)),
@@ -66,6 +67,11 @@ def dialect_of_tool(tool: str) -> str | None:
 def tools_of(name: str) -> tuple[str, ...]:
     """Return the names of a dialect's tools without importing the dialect."""
     return DIALECTS.entries[name].tools
+
+
+def names_by_position(name: str | None) -> bool:
+    """Return whether the models of a dialect name tasks by position; False for None, which is no dialect."""
+    return name is not None and DIALECTS.entries[name].by_position
 
 
 def plan_in_entry(entry: Mapping[str, Any]) -> Plan | None:

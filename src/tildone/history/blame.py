@@ -41,7 +41,7 @@ def blame_lines(
     for entry in found:
         lines += [()] if lines and whole else []
         phase = (Span(f"  {printable(entry.phase)}", Role.MUTED),) if entry.phase else ()
-        title = (*task_line(entry.task, entry.position), *phase)
+        title = (*task_line(entry.task), *phase)
         lines.append(title if columns is None else clip_line(title, columns))
         for step in entry.steps if whole else _main_steps(entry):
             lead = (

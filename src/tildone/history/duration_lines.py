@@ -36,7 +36,7 @@ def duration_lines(found: Sequence[TaskHistory], now: int, columns: int | None =
         if in_plan and entry.position is None:
             in_plan = False
             lines += [(), (Span(REMOVED_HEADING, Role.MUTED),)]
-        task = task_line(entry.task, entry.position)
+        task = task_line(entry.task)
         lines += [(Span(_row(_cells(entry, now), widths)), *task)] if in_columns else [task, _below(entry, now)]
     return lines if columns is None else [clip_line(line, columns) for line in lines]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.core.numbers import assign_numbers
+from tildone.core.numbers import numbered
 from tildone.core.plan import Plan, Task
 from tildone.history.changes import Change, ChangeKind, removal, removed_locations, task_changes
 from tildone.history.durations import finished_durations, in_progress_since
@@ -103,7 +103,7 @@ def task_histories(oldest_first: Iterable[Event]) -> list[TaskHistory]:
             active = in_progress_since(match, active, event.at)
             plan = event.fact.plan
     # Plans of earlier versions have no numbers; these are the ones that other commands show.
-    plan = assign_numbers(plan, plan)
+    plan = numbered(plan)
     current = [
         _task_history(plan, location, position, steps[location], active.get(location))
         for position, location in enumerate(task_locations(plan))

@@ -104,13 +104,18 @@ def dialect_of_session(settings: Settings, store: Store) -> Dialect:
 
     A plan that an agent works on thereby keeps the form that its tools expect. Without either, no rules apply.
     """
+    name = dialect_name(settings, store)
+    return dialect_named(name) if name else BY_HAND
+
+
+def dialect_name(settings: Settings, store: Store) -> str | None:
+    """Return the name of the configured dialect, else of that of the newest tool call; None if there is neither."""
     if settings.dialect:
-        return dialect_named(settings.dialect)
+        return settings.dialect
     for event in islice(store.history(settings.session), MAX_EVENTS_SEARCHED):
         if isinstance(event.fact, PlanChanged) and event.fact.call:
-            name = dialect_of_tool(event.fact.call.tool)
-            return dialect_named(name) if name else BY_HAND
-    return BY_HAND
+            return dialect_of_tool(event.fact.call.tool)
+    return None
 
 
 def _author(settings: Settings, store: Store, agent: Callable[[], Author]) -> Callable[[Actor], Author]:

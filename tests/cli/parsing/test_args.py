@@ -63,7 +63,7 @@ def test_a_value_with_a_space_belongs_to_its_option() -> None:
         (["todo", "--session="], "--session requires a value: --session NAME"),
         (["log", "--json=yes"], "--json takes no value"),
         (["call"], "tildone call requires TOOL [JSON]; see tildone call --help"),
-        (["todo", "note", "x"], "tildone todo note requires TASK TEXT; see tildone todo note --help"),
+        (["todo", "note", "x"], "tildone todo note requires TASK TEXT…; see tildone todo note --help"),
         (["log", "yesterday"], "tildone log takes no argument 'yesterday'; see tildone log --help"),
         (["todo", "export", "a", "b"], "tildone todo export takes no argument 'b'; see tildone todo export --help"),
     ],

@@ -21,4 +21,4 @@ def plan_summary(plan: Plan) -> str:
         return f"{counts.closed} of {counts.total} closed: nothing is left to do."
     task = upcoming[1]
     word = "In progress" if task.status is Status.IN_PROGRESS else "Next"
-    return f"{counts.closed} of {counts.total} closed. {word}: {printable(task.text)}"
+    return f"{counts.closed} of {counts.total} closed. {word}: #{task.number} {printable(task.text)}"

@@ -19,10 +19,20 @@ VERBS: VerbTable = Registry(
             "todo",
             "[VERB …]",
             "Show the plan, or change it.",
-            description="Without a verb, the plan is shown. A part of its text is enough to name a task or a phase.",
-            examples=("tildone todo", 'tildone todo append "Write the parser"', "tildone todo done parser"),
+            description=(
+                "Without a verb, the plan is shown. A task is named by the number that the list shows (3 or #3), which "
+                "stays with the task, or by a part of its text."
+            ),
+            options=todo.FILTERS,
+            examples=(
+                "tildone todo",
+                'tildone todo add "Write the parser"',
+                "tildone todo done 1",
+                "tildone todo --open",
+            ),
             groups=(Group("", todo.VERBS),),
-            default="show",
+            default="list",
+            unknown="to search: tildone todo list {}",
         ),
         "call": Verb(
             "call",

@@ -1,11 +1,16 @@
-"""Applies the answer of a `/todo` command to the session: makes its changes, prints its messages, raises its errors."""
+"""Applies the answer of a command to the session: makes its changes, prints its messages, raises its errors."""
 
 from __future__ import annotations
 
-from tildone.cli.output.screen import put
+import sys
+
+from tildone.cli.opening import shows_positions
+from tildone.cli.output.prompts import confirm
+from tildone.cli.output.screen import on_terminal, put
 from tildone.cli.output.summary import plan_summary
 from tildone.cli.parsing.table import ParsedArgs, command
 from tildone.commands.answer import FailureReason
+from tildone.commands.edits import took_away
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.log.events import Actor
 from tildone.typing import TYPE_CHECKING
@@ -13,60 +18,111 @@ from tildone.views.faults import describe_fault
 from tildone.views.sanitize import printable_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tildone.commands.answer import Answer
+    from tildone.core.plan import Plan
+    from tildone.core.reduce import Outcome
     from tildone.session import Session
 
-COMMAND = "tildone todo"
-"""How hints name the command."""
+BEGIN = "add a task with: tildone todo add TEXT"
+"""The hint for an empty plan."""
 
 _ERRORS = {
     FailureReason.USAGE: UsageError,
     FailureReason.UNMATCHED: NotFound,
+    FailureReason.REFUSED: Refused,
     FailureReason.NO_PLAN: Refused,
     FailureReason.UNREADABLE: Refused,
     FailureReason.REQUEST_FAILED: TildoneError,
 }
 
 
-def apply_answer(session: Session, answer: Answer, actor: Actor = Actor.USER) -> int:
-    """Make the changes; print what was done and the state of the plan.
+def apply_answer(
+    args: ParsedArgs,
+    session: Session,
+    answer: Answer,
+    actor: Actor = Actor.USER,
+    describe: Callable[[Plan, Plan], str] | None = None,
+) -> int:
+    """Make the changes; print what was done and the state of the plan, or the plan as JSON.
+
+    `describe` returns the message about a change from the plan before and after it, if the answer has none.
 
     Raises:
         TildoneError: nothing was changed; the class tells the kind of error.
     """
-    _raise_error(answer)
-    if answer.steps is None:
-        _print_messages(answer)
+    if answer.failure:
+        raise error_of(answer)
+    outcome = _apply(session, answer, actor)
+    if args.has("json"):
+        _print_json(args, session, outcome)
         return 0
-    outcome = session.change(answer.steps, actor, answer.rules(session.dialect.rules))
-    if outcome.faults:
-        raise Refused("; ".join(map(describe_fault, outcome.faults)))
-    _print_messages(answer)
-    put(plan_summary(outcome.after) if outcome.changed else "Nothing changed.")
-    if outcome.changed and not outcome.after.tasks:
-        put("To undo this: tildone undo")
+    for message in answer.messages:
+        put("\n".join(printable_lines(message.text)))
+    if answer.steps is None:
+        return 0
+    if not outcome.changed:
+        put("Nothing changed.")
+        return 0
+    if describe:
+        put("\n".join(printable_lines(describe(outcome.before, outcome.after))))
+    put(plan_summary(outcome.after))
+    if took_away(outcome.before, outcome.after):
+        put(f"To undo: {with_session(args, 'tildone undo')}")
     return 0
 
 
-def query(args: ParsedArgs) -> str:
-    """The text that names a task or a phase; empty if everything is meant.
+def error_of(answer: Answer) -> TildoneError:
+    """The error that an answer with a failure stands for; its class tells the kind."""
+    text = "\n".join(message.text for message in answer.messages)
+    # It follows the program's name and a colon.
+    return _ERRORS[answer.failure or FailureReason.USAGE](text[:1].lower() + text[1:])
+
+
+def words(args: ParsedArgs) -> tuple[str, ...]:
+    """The words that name tasks or a phase.
 
     Raises:
-        UsageError: the argument is empty, as an unset variable of a script would be.
+        UsageError: an argument is empty, as an unset variable of a script would be.
     """
-    text = " ".join(args.positional)
-    if args.positional and not text.strip():
+    if not all(word.strip() for word in args.positional):
         raise UsageError(f"{command(args.path)} was given an empty argument")
-    return text
+    return args.positional
 
 
-def _raise_error(answer: Answer) -> None:
-    if answer.failure:
-        text = "\n".join(message.text for message in answer.messages)
-        # It follows the program's name and a colon.
-        raise _ERRORS[answer.failure](text[:1].lower() + text[1:])
+def confirmed(args: ParsedArgs, question: str) -> bool:
+    """Whether a change of all tasks is wanted: with --all, or if the person at the terminal says so.
+
+    Raises:
+        UsageError: there is no terminal to ask at.
+    """
+    if args.has("all"):
+        return True
+    name = command(args.path)
+    if args.has("json") or not sys.stdin.isatty() or not on_terminal(sys.stderr):
+        raise UsageError(f"which task? {name} TASK; for all tasks: {name} --all")
+    return confirm(question)
 
 
-def _print_messages(answer: Answer) -> None:
-    for message in answer.messages:
-        put("\n".join(printable_lines(message.text)))
+def with_session(args: ParsedArgs, text: str) -> str:
+    """A command with the options that name the session and the store, if this command line has them."""
+    import shlex  # noqa: PLC0415  only needed after some changes
+
+    given = [f" --{name} {shlex.quote(args.options[name])}" for name in ("session", "store") if args.has(name)]
+    return text + "".join(given)
+
+
+def _apply(session: Session, answer: Answer, actor: Actor) -> Outcome:
+    outcome = session.change(answer.steps or (), actor, answer.rules(session.dialect.rules))
+    if outcome.faults:
+        raise Refused("; ".join(map(describe_fault, outcome.faults)))
+    return outcome
+
+
+def _print_json(args: ParsedArgs, session: Session, outcome: Outcome) -> None:
+    # Only --json needs them.
+    from tildone.cli.plan.data import change_data  # noqa: PLC0415  see above
+    from tildone.log import codec  # noqa: PLC0415  see above
+
+    put(codec.dump(change_data(outcome, session.name, positions=shows_positions(args, session))))

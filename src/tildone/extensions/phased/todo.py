@@ -18,7 +18,7 @@ from tildone.commands.answer import (
     WriteFile,
     refusal,
 )
-from tildone.commands.verbs import after_request, request_failed
+from tildone.commands.requests import after_request, request_failed
 from tildone.core.plan import Plan
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import EDIT, phases_out

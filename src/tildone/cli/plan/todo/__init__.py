@@ -2,34 +2,75 @@
 
 from __future__ import annotations
 
-from tildone.cli.parsing.options import FORCE
-from tildone.cli.parsing.table import UNLIMITED, Verb
+from tildone.cli.parsing.options import FORCE, JSON
+from tildone.cli.parsing.table import UNLIMITED, Option, Verb
 from tildone.registry import Registry
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tildone.cli.parsing.table import VerbTable
 
+TASK = (
+    "TASK is a number as the list shows it (3 or #3) or a part of the task's text. If several tasks match a text, the "
+    "only open one is chosen."
+)
+SEVERAL = f"{TASK} Several numbers name several tasks."
+ALL = Option("all", "", "All tasks; do not ask.")
+
+FILTERS = (
+    Option("open", "", "Only tasks that are not closed."),
+    Option("phase", "NAME", "Only tasks of this phase; a part of its name is enough."),
+    Option("status", "STATUS", "Only tasks that are pending, in_progress, completed, abandoned or blocked."),
+    JSON,
+)
+
 VERBS: VerbTable = Registry(
     __name__,
     "run",
     {
-        "show": Verb("show", "", "Show the plan.", examples=("tildone todo show",)),
-        "append": Verb(
-            "append",
-            "[PHASE] TEXT…",
-            "Add tasks to the plan.",
+        "list_tasks": Verb(
+            "list",
+            "[WORD…]",
+            "Show the plan, or the tasks that contain all words.",
+            max_args=UNLIMITED,
+            description="Words are searched in texts and notes, in any case. Without words: the same as tildone todo.",
+            options=FILTERS,
+            examples=("tildone todo list", "tildone todo list parser", "tildone todo ls --open --phase Build"),
+            aliases=("ls", "show"),
+        ),
+        "next_task": Verb(
+            "next",
+            "",
+            "Show the task to work on now: the one in progress, else the first that is not blocked.",
+            options=(JSON,),
+            examples=("tildone todo next", "tildone todo next --json"),
+        ),
+        "add": Verb(
+            "add",
+            "TEXT…",
+            "Add tasks to the plan. Each argument is a task.",
             min_args=1,
             max_args=UNLIMITED,
             description=(
-                "A single argument is a task, added to the last phase. Of several arguments, the first names the "
-                "phase (a part of its name is enough; an unknown name creates a phase), and each of the others is a "
-                "task."
+                "Texts are kept as you type them. - reads tasks from standard input, one per line. Without --phase, "
+                "tasks are added to the last phase."
             ),
+            options=(Option("phase", "NAME", "The phase to add to; it is created if it is missing."), JSON),
             examples=(
-                'tildone todo append "Write the parser"',
-                'tildone todo append Build "Write the parser" "Wire up the command line"',
+                'tildone todo add "Buy milk" "Call the bank"',
+                'tildone todo add --phase Build "Write the parser"',
+                "tildone todo add - < tasks.txt",
             ),
+        ),
+        "append": Verb(
+            "append",
+            "[PHASE] TEXT…",
+            "Old spelling of add: of several arguments, the first names the phase.",
+            min_args=1,
+            max_args=UNLIMITED,
+            description="A part of the name of an existing phase is enough; an unknown name creates a phase.",
+            options=(JSON,),
+            examples=('tildone todo append Build "Write the parser"',),
         ),
         "start": Verb(
             "start",
@@ -37,46 +78,129 @@ VERBS: VerbTable = Registry(
             "Mark a task as in progress.",
             min_args=1,
             max_args=UNLIMITED,
-            description="TASK is a part of the task's text. If several tasks match, the only open one is chosen.",
-            examples=("tildone todo start parser",),
+            description=TASK,
+            options=(JSON,),
+            examples=("tildone todo start 3", "tildone todo start parser"),
         ),
         "done": Verb(
             "done",
-            "[TASK|PHASE]",
-            "Mark a task, a phase or the whole plan as completed.",
+            "[TASK…|PHASE]",
+            "Mark tasks, a phase or all open tasks as completed.",
             max_args=UNLIMITED,
-            examples=("tildone todo done parser", "tildone todo done"),
+            description=f"{SEVERAL} Without an argument, all open tasks are meant, and you are asked first.",
+            options=(ALL, JSON),
+            examples=("tildone todo done 3", "tildone todo done 1 2 5", "tildone todo done release notes"),
+        ),
+        "block": Verb(
+            "block",
+            "TASK [REASON…]",
+            "Mark a task as waiting for someone else.",
+            min_args=1,
+            max_args=UNLIMITED,
+            description=f"{TASK} The reason becomes a note of the task. Agents skip blocked tasks.",
+            options=(JSON,),
+            examples=('tildone todo block 3 "Waiting for the API key"',),
+        ),
+        "unblock": Verb(
+            "unblock",
+            "TASK",
+            "Mark a blocked task as pending.",
+            min_args=1,
+            max_args=UNLIMITED,
+            description=TASK,
+            options=(JSON,),
+            examples=("tildone todo unblock 3",),
+        ),
+        "reopen": Verb(
+            "reopen",
+            "TASK",
+            "Mark a closed task as pending.",
+            min_args=1,
+            max_args=UNLIMITED,
+            description=TASK,
+            options=(JSON,),
+            examples=("tildone todo reopen 3",),
+        ),
+        "rename": Verb(
+            "rename",
+            "TASK TEXT…",
+            "Change the text of a task. Its number, status and notes stay.",
+            min_args=2,
+            max_args=UNLIMITED,
+            description=TASK,
+            options=(JSON,),
+            examples=('tildone todo rename 3 "Write the tokenizer"',),
+        ),
+        "move": Verb(
+            "move",
+            "TASK",
+            "Move a task within the plan. Its number stays.",
+            min_args=1,
+            max_args=UNLIMITED,
+            description=TASK,
+            options=(
+                Option("before", "TASK", "Move it in front of this task, into its phase."),
+                Option("after", "TASK", "Move it behind this task, into its phase."),
+                Option("phase", "NAME", "Move it to the end of this phase, which is created if it is missing."),
+                Option("first", "", "Move it to the start of the plan."),
+                Option("last", "", "Move it to the end of the plan."),
+                JSON,
+            ),
+            examples=(
+                "tildone todo move 5 --before 2",
+                "tildone todo move 5 --phase Ship",
+                "tildone todo move 5 --first",
+            ),
         ),
         "drop": Verb(
             "drop",
-            "[TASK|PHASE]",
-            "Mark a task, a phase or the whole plan as abandoned.",
+            "[TASK…|PHASE]",
+            "Mark tasks, a phase or all open tasks as abandoned.",
             max_args=UNLIMITED,
-            examples=("tildone todo drop release notes",),
+            description=f"{SEVERAL} Without an argument, all open tasks are meant, and you are asked first.",
+            options=(ALL, JSON),
+            examples=("tildone todo drop 4", "tildone todo drop release notes"),
         ),
         "rm": Verb(
             "rm",
-            "[TASK|PHASE]",
-            "Remove a task, the tasks of a phase, or all tasks.",
+            "[TASK…|PHASE]",
+            "Remove tasks, the tasks of a phase, or all tasks.",
             max_args=UNLIMITED,
-            description="Removed tasks are not lost: tildone undo restores them.",
-            examples=("tildone todo rm release notes", "tildone todo rm"),
+            description=(
+                f"{SEVERAL} Without an argument, all tasks are meant, and you are asked first. Removed tasks are not "
+                "lost: tildone undo restores them."
+            ),
+            options=(ALL, JSON),
+            examples=("tildone todo rm 4", "tildone todo rm --all"),
         ),
         "note": Verb(
             "note",
-            "TASK TEXT",
+            "TASK TEXT…",
             "Add a note to a task.",
             min_args=2,
             max_args=UNLIMITED,
-            description="The first argument is a part of the task's text; the others are the note.",
+            description=TASK,
+            options=(JSON,),
             examples=('tildone todo note parser "The grammar is in docs/grammar.md"',),
         ),
         "edit": Verb(
             "edit",
             "",
             "Edit the plan in $VISUAL or $EDITOR.",
-            description="Your text is kept if it cannot be parsed, or if the plan has changed in the meantime.",
+            description=(
+                "Unchanged tasks, and tasks whose text you edit in place, keep their numbers. Your text is kept if it "
+                "cannot be parsed, or if the plan has changed in the meantime."
+            ),
+            options=(JSON,),
             examples=("EDITOR=nano tildone todo edit",),
+        ),
+        "undo": Verb(
+            "undo",
+            "[N]",
+            "Undo the newest change of the plan, or the newest N; the same as tildone undo.",
+            max_args=1,
+            description="Nothing is lost: tildone redo restores what was undone.",
+            examples=("tildone todo undo",),
         ),
         "copy": Verb("copy", "", "Copy the plan to the clipboard as Markdown.", examples=("tildone todo copy",)),
         "export": Verb(
@@ -97,10 +221,11 @@ VERBS: VerbTable = Registry(
             "Read the plan from a Markdown file.",
             max_args=1,
             description=(
-                "FILE defaults to TODO.md; - is standard input. The file replaces the whole plan. If a line cannot be "
-                "parsed, nothing changes; a file without tasks replaces a plan only with --force."
+                "FILE defaults to TODO.md; - is standard input. The file replaces the whole plan; tasks with an "
+                "unchanged text keep their numbers. If a line cannot be parsed, nothing changes; a file without tasks "
+                "replaces a plan only with --force."
             ),
-            options=(FORCE,),
+            options=(FORCE, JSON),
             examples=("tildone todo import plan.md", "tildone todo export - | tildone todo import - --session copy"),
         ),
     },

@@ -8,22 +8,22 @@ from base64 import b64encode
 from tildone.cli.opening import open_for_reading
 from tildone.cli.output.screen import on_terminal, put, put_raw
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.plan.applying import COMMAND, apply_answer
+from tildone.cli.plan.applying import BEGIN, apply_answer
 from tildone.commands.answer import CopyText
-from tildone.commands.verbs import after_request
-from tildone.commands.verbs import copy as copy_plan
+from tildone.commands.requests import after_request
+from tildone.commands.requests import copy as copy_plan
 from tildone.extensions.clipboard import copy_to_clipboard
 
 
 def run(args: ParsedArgs) -> int:
     """Copy the plan as Markdown."""
     session = open_for_reading(args)
-    answer = copy_plan(session.plan, invocation=COMMAND)
+    answer = copy_plan(session.plan, BEGIN)
     request = answer.request
     if not isinstance(request, CopyText):
-        return apply_answer(session, answer)
+        return apply_answer(args, session, answer)
     if copy_to_clipboard(request.text):
-        return apply_answer(session, after_request(request))
+        return apply_answer(args, session, after_request(request))
     if on_terminal():
         # OSC 52: the terminal copies it, over SSH as well, and does not confirm it.
         put(f"\x1b]52;c;{b64encode(request.text.encode()).decode()}\x07Sent the plan to your terminal's clipboard")

@@ -15,12 +15,15 @@ from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.applying import apply_answer
 from tildone.commands.answer import Answer, OpenEditor
-from tildone.commands.verbs import after_request, draft, request_failed
+from tildone.commands.edits import renamed_in_place
+from tildone.commands.requests import after_request, draft, request_failed
+from tildone.core.ops import Write
+from tildone.core.plan import Plan
 from tildone.errors import Refused, TildoneError, UsageError
 from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
 
 if TYPE_CHECKING:
-    from tildone.core.plan import Plan
     from tildone.session import Session
 
 
@@ -34,7 +37,7 @@ def run(args: ParsedArgs) -> int:
     request = OpenEditor(draft(plan))
     path = _write(request.text)
     try:
-        code = _edited(session, plan, request, editor, path)
+        code = _edited(args, session, plan, request, editor, path)
     except TildoneError as error:
         if _read(path) == request.text.encode():
             os.remove(path)
@@ -45,11 +48,11 @@ def run(args: ParsedArgs) -> int:
     return code
 
 
-def _edited(session: Session, plan: Plan, request: OpenEditor, editor: str, path: str) -> int:
+def _edited(args: ParsedArgs, session: Session, plan: Plan, request: OpenEditor, editor: str, path: str) -> int:
     while True:
         why = _run(editor, path)
         if why:
-            return apply_answer(session, request_failed(request, why))
+            return apply_answer(args, session, request_failed(request, why))
         saved = _read(path)
         if saved == request.text.encode():
             put("Nothing changed.")
@@ -59,7 +62,16 @@ def _edited(session: Session, plan: Plan, request: OpenEditor, editor: str, path
             continue
         if session.plan != plan:
             raise Refused("the plan has changed while you edited it")
-        return apply_answer(session, answer)
+        return apply_answer(args, session, _keeping_numbers(plan, answer))
+
+
+def _keeping_numbers(plan: Plan, answer: Answer) -> Answer:
+    """The answer, with tasks renamed first whose text was edited in place, so that they keep their numbers."""
+    match answer.steps:
+        case (Write(phases) as write,):
+            return replace(answer, steps=(*renamed_in_place(plan, Plan(phases)), write))
+        case _:
+            return answer
 
 
 def _run(editor: str, path: str) -> str | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tildone.cli.opening import open_for_reading
 from tildone.cli.output.screen import put_raw
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.plan.applying import COMMAND, apply_answer
+from tildone.cli.plan.applying import BEGIN, apply_answer
 from tildone.cli.plan.todo.import_file import STREAM, read_text
 from tildone.commands.answer import Answer, WriteFile
-from tildone.commands.verbs import FILE, after_request, export, request_failed
+from tildone.commands.requests import FILE, after_request, export, request_failed
 from tildone.errors import Refused
 from tildone.formats.markdown.reader import read
 
@@ -16,15 +16,15 @@ from tildone.formats.markdown.reader import read
 def run(args: ParsedArgs) -> int:
     """Write the plan to a file, or to standard output."""
     session = open_for_reading(args)
-    answer = export(session.plan, args.positional[0] if args.positional else FILE, invocation=COMMAND)
+    answer = export(session.plan, args.positional[0] if args.positional else FILE, BEGIN)
     match answer.request:
         case WriteFile(path, text) if path == STREAM:
             put_raw(text.removesuffix("\n"))
             return 0
         case WriteFile() as request:
-            return apply_answer(session, _written(request, force=args.has("force")))
+            return apply_answer(args, session, _written(request, force=args.has("force")))
         case _:
-            return apply_answer(session, answer)
+            return apply_answer(args, session, answer)
 
 
 def _written(request: WriteFile, *, force: bool) -> Answer:

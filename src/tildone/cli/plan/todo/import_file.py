@@ -8,7 +8,7 @@ from tildone.cli.opening import open_for_editing
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.applying import apply_answer
 from tildone.commands.answer import ReadFile
-from tildone.commands.verbs import FILE, after_request, request_failed
+from tildone.commands.requests import FILE, after_request, request_failed
 from tildone.errors import Refused
 from tildone.formats.markdown.reader import read
 from tildone.log.events import Actor
@@ -24,13 +24,13 @@ def run(args: ParsedArgs) -> int:
     try:
         text = read_text(path)
     except OSError as error:
-        return apply_answer(session, request_failed(request, error.strerror or str(error)))
+        return apply_answer(args, session, request_failed(request, error.strerror or str(error)))
     except UnicodeDecodeError:
-        return apply_answer(session, request_failed(request, "it is not UTF-8 text"))
+        return apply_answer(args, session, request_failed(request, "it is not UTF-8 text"))
     answer = after_request(request, text, unnamed="")
     if not answer.failure and session.plan.tasks and not args.has("force") and not read(text).plan.tasks:
-        raise Refused(f"{request.path} contains no tasks; to empty the plan, use --force or: tildone todo rm")
-    return apply_answer(session, answer, Actor.IMPORT)
+        raise Refused(f"{request.path} contains no tasks; to empty the plan, use --force or: tildone todo rm --all")
+    return apply_answer(args, session, answer, Actor.IMPORT)
 
 
 def read_text(path: str) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from tildone.cli.opening import open_for_editing
+from tildone.cli.opening import open_for_editing, shows_positions
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.plan.applying import COMMAND, apply_answer
-from tildone.commands import verbs
+from tildone.cli.plan.applying import apply_answer, words
+from tildone.commands import edits
 
 
 def run(args: ParsedArgs) -> int:
     """Add a note to a task."""
+    task, *text = words(args)
     session = open_for_editing(args)
-    task, *text = args.positional
-    return apply_answer(session, verbs.note(session.plan, task, " ".join(text), invocation=COMMAND, numbered=True))
+    answer = edits.note(session.plan, [task], " ".join(text), positions=shows_positions(args, session))
+    return apply_answer(args, session, answer)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from tildone.cli.opening import open_for_editing
+from tildone.cli.opening import open_for_editing, shows_positions
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.plan.applying import COMMAND, apply_answer, query
-from tildone.commands import verbs
+from tildone.cli.plan.applying import apply_answer, words
+from tildone.commands import edits
 
 
 def run(args: ParsedArgs) -> int:
     """Mark a task as in progress."""
     session = open_for_editing(args)
-    return apply_answer(session, verbs.start(session.plan, query(args), invocation=COMMAND, numbered=True))
+    answer = edits.start(session.plan, words(args), positions=shows_positions(args, session))
+    return apply_answer(args, session, answer)

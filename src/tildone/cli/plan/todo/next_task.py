@@ -1,0 +1,44 @@
+"""`tildone todo next`: show the task to work on now."""
+
+from __future__ import annotations
+
+from tildone.cli.opening import open_for_reading, session_title, shows_positions
+from tildone.cli.output.screen import columns, put, put_spans
+from tildone.cli.parsing.table import ParsedArgs
+from tildone.cli.plan.applying import BEGIN
+from tildone.commands.targets import label
+from tildone.core.plan import Plan
+from tildone.core.query import next_task, open_tasks
+from tildone.views.plan_lines import task_lines
+from tildone.views.sanitize import printable
+
+
+def run(args: ParsedArgs) -> int:
+    """Print the task in progress, else the first that can be worked on, with its notes."""
+    session = open_for_reading(args)
+    plan = session.plan
+    upcoming = next_task(plan)
+    if args.has("json"):
+        # Only --json needs them.
+        from tildone.cli.plan.data import next_data  # noqa: PLC0415  see above
+        from tildone.log import codec  # noqa: PLC0415  see above
+
+        put(codec.dump(next_data(plan, session.name, positions=shows_positions(args, session))))
+    elif upcoming is not None:
+        position, task = upcoming
+        put_spans(task_lines(task, columns(), position if shows_positions(args, session) else None))
+    elif plan.tasks:
+        put(_nothing_left(plan))
+    else:
+        put(f"No tasks in {session_title(session.name)}. {BEGIN[:1].upper()}{BEGIN[1:]}")
+    return 0
+
+
+def _nothing_left(plan: Plan) -> str:
+    blocked = [task for _, task in open_tasks(plan)]
+    if not blocked:
+        return f"Nothing is left to do: all {len(plan.tasks)} tasks are closed."
+    first = blocked[0]
+    why = f" ({printable(first.notes[-1])})" if first.notes else ""
+    more = f" and {len(blocked) - 1} more" if len(blocked) > 1 else ""
+    return f"Nothing can be done now: {printable(label(first))}{why}{more} blocked."

@@ -25,7 +25,7 @@ SENTENCES = {
     OutOfRange((5, 7), last=2): "no task at 5, 7: tasks are numbered 0 to 2",
     NoSuchNumber((4, 9)): "no task has the number 4, 9",
     BadPosition(9, last=3): "cannot insert at 9: places are numbered 0 to 3",
-    TextTooLong(1, 1000): "the text of new task 1 is longer than 1000 characters",
+    TextTooLong(0, 1000): "the text of new task 1 is longer than 1000 characters",
     TooManyTasks(3, 100, 99): "cannot add 3 to the 99 tasks there are: a plan holds at most 100",
     TooManyActive(2): "only one task can be in progress, not 2",
     TaskMissing("a\x1b", empty=False): "no task says “a␛”",

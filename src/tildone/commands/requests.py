@@ -24,15 +24,18 @@ FILE = "TODO.md"
 TEMPLATE = f"# {FIRST_PHASE}\n- [ ] (replace this with your tasks)\n"
 
 
-def copy(plan: Plan, begin: str = BEGIN) -> Answer:
-    """Request that the plan is copied to the clipboard as a checklist. `begin` is the hint for an empty plan."""
+def copy(plan: Plan) -> Answer:
+    """Request that the plan is copied to the clipboard as a checklist."""
     if not plan.phases:
-        return warning(FailureReason.NO_PLAN, f"There is no plan to copy; {begin}")
+        return warning(FailureReason.NO_PLAN, f"There is no plan to copy; {BEGIN}")
     return Answer(request=CopyText(portable_checklist(plan)))
 
 
 def export(plan: Plan, path: str, begin: str = BEGIN) -> Answer:
-    """Request that the plan is written to a file, in a form that can be imported without loss."""
+    """Request that the plan is written to a file, in a form that can be imported without loss.
+
+    `begin` is the hint for an empty plan.
+    """
     if not plan.phases:
         return warning(FailureReason.NO_PLAN, f"There is no plan to export; {begin}")
     return Answer(request=WriteFile(path or FILE, lossless_checklist(plan)))

@@ -33,7 +33,7 @@ def describe_fault(fault: Fault) -> str:
         case BadPosition(at, last):
             return f"cannot insert at {at}: places are numbered 0 to {last}"
         case TextTooLong(index, limit):
-            return f"the text of new task {index} is longer than {limit} characters"
+            return f"the text of new task {index + 1} is longer than {limit} characters"
         case TooManyTasks(adding, limit, current):
             return f"cannot add {adding} to the {current} tasks there are: a plan holds at most {limit}"
         case TooManyActive(count):

@@ -102,7 +102,7 @@ def test_status_is_a_line_and_who_is_at_work(person: Person) -> None:
 
 
 def test_status_without_a_plan_is_a_sentence_or_an_empty_line(person: Person) -> None:
-    assert person.says("status") == f"No tasks in {person.folder}. Add one with: tildone todo append TEXT\n"
+    assert person.says("status") == f"No tasks in {person.folder}. Add one with: tildone todo add TEXT\n"
     assert person.says("status", "--line") == "\n"
 
 

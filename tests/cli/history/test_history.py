@@ -52,7 +52,7 @@ def test_what_was_undone_is_told_with_all_branches_only(person: Person) -> None:
 
 
 def test_nothing_happened_yet_is_a_sentence(person: Person) -> None:
-    assert person.says("log") == (f"{person.folder} has no events yet. Start with: tildone todo append TEXT\n")
+    assert person.says("log") == (f"{person.folder} has no events yet. Start with: tildone todo add TEXT\n")
     assert person.run("log", "--json").json == {"version": 1, "session": str(person.folder), "events": []}
 
 

@@ -194,7 +194,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(
 
 
 def test_a_session_that_never_began_has_neither_branches_nor_names(person: Person) -> None:
-    nothing = f"{person.folder} has no events yet. Start with: tildone todo append TEXT\n"
+    nothing = f"{person.folder} has no events yet. Start with: tildone todo add TEXT\n"
 
     assert person.says("branch") == person.says("diff") == nothing
     assert person.says("label") == ("There are no labels. To label the current point: tildone label NAME\n")

@@ -169,7 +169,7 @@ def test_a_task_that_never_was_is_not_found(person: Person, words: tuple[str, ..
 
 
 def test_without_tasks_there_is_nobody_to_blame(person: Person) -> None:
-    assert person.says("blame") == f"No tasks in {person.folder}. Add one with: tildone todo append TEXT\n"
+    assert person.says("blame") == f"No tasks in {person.folder}. Add one with: tildone todo add TEXT\n"
     nothing = {"version": 1, "session": str(person.folder), "at": None, "tasks": []}
     assert person.run("blame", "--json").json == nothing
 

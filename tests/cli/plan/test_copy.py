@@ -9,11 +9,11 @@ import pytest
 from tests.cli.person import Person
 from tildone.extensions.clipboard import programs
 
-TEXT = "# Todos\n- [ ] Ünïcode\n"
+TEXT = "- [ ] ünïcode\n"
 
 
 def test_without_a_clipboard_the_plan_is_printed(person: Person) -> None:
-    person.says("todo", "append", "ünïcode")
+    person.says("todo", "add", "ünïcode")
 
     answer = person.run("todo", "copy")
 
@@ -23,7 +23,7 @@ def test_without_a_clipboard_the_plan_is_printed(person: Person) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_terminal_is_asked_to_copy(person: Person) -> None:
-    person.says("todo", "append", "ünïcode")
+    person.says("todo", "add", "ünïcode")
 
     shown = person.at_terminal("todo", "copy").end()
 
@@ -40,7 +40,7 @@ def test_a_program_takes_the_text(person: Person, tmp_path: Path, name: str, var
     program = tmp_path / name
     program.write_text(f'#!/bin/sh\ncat > "{tmp_path}/clipboard"\n', encoding="utf-8")
     program.chmod(0o755)
-    person.says("todo", "append", "ünïcode")
+    person.says("todo", "add", "ünïcode")
 
     said = person.says("todo", "copy", **{variable: ":0", "PATH": f"{tmp_path}:/usr/bin:/bin"})
 
@@ -53,7 +53,7 @@ def test_a_program_that_fails_gives_way_to_the_next(person: Person, tmp_path: Pa
     for name, script in (("xclip", "exit 1"), ("xsel", f'cat > "{tmp_path}/clipboard"')):
         (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
         (tmp_path / name).chmod(0o755)
-    person.says("todo", "append", "ünïcode")
+    person.says("todo", "add", "ünïcode")
 
     person.says("todo", "copy", DISPLAY=":0", PATH=f"{tmp_path}:/usr/bin:/bin")
 

@@ -43,22 +43,22 @@ def kept(answer: Answer, folder: Path) -> str:
 
 
 def test_what_is_saved_becomes_the_plan(person: Person, editors: Path) -> None:
-    person.says("todo", "append", "one")
+    person.says("todo", "add", "one")
 
     said = person.says("todo", "edit", **editor(editors, ADD))
 
-    assert said == "Saved: 2 tasks in 1 phase\n0 of 2 closed. Next: One\n"
+    assert said == "Saved: 2 tasks in 1 phase\n0 of 2 closed. Next: #1 one\n"
     assert drafts(editors) == []
 
 
 def test_visual_comes_before_editor_and_may_have_options(person: Person, editors: Path) -> None:
     environ = editor(editors, '[ "$1" = --wait ] && cp "$2" seen.md')
-    person.says("todo", "append", "one")
+    person.says("todo", "add", "one")
 
     said = person.says("todo", "edit", **environ | {"EDITOR": "false", "VISUAL": f"{environ['EDITOR']} --wait"})
 
     assert said == "Nothing changed.\n"
-    assert (person.folder / "seen.md").read_text(encoding="utf-8") == "# Todos\n- [ ] One\n"
+    assert (person.folder / "seen.md").read_text(encoding="utf-8") == "- [ ] one\n"
 
 
 def test_an_empty_plan_opens_with_something_to_replace(person: Person, editors: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_flat_list_stays_flat(person: Person, editors: Path) -> None:
 
     person.says("todo", "edit", **editor(editors, ADD))
 
-    assert person.says("todo") == "– [0] one\n– [1] added\n"
+    assert person.says("todo") == "– #1 [0] one\n– #2 [1] added\n"
 
 
 def test_without_an_editor_the_person_is_told_how_to_name_one(person: Person) -> None:
@@ -96,29 +96,29 @@ def test_an_editor_that_does_not_exist_is_said(person: Person, editors: Path) ->
 def test_an_editor_that_fails_changes_nothing_and_what_was_typed_is_kept(
     person: Person, editors: Path, before: str, left: int
 ) -> None:
-    person.says("todo", "append", "one")
+    person.says("todo", "add", "one")
 
     answer = person.run("todo", "edit", **editor(editors, f"{before}; exit 7"))
 
     assert (answer.code, answer.out) == (1, "")
     assert "my editor exited with code 7" in answer.err
     assert len(drafts(editors)) == left
-    assert person.says("todo", "export", "-") == "# Todos\n- [ ] One\n"
+    assert person.says("todo", "export", "-") == "- [ ] one\n"
 
 
 def test_a_text_that_cannot_be_read_is_kept_with_its_mistakes_named(person: Person, editors: Path) -> None:
-    person.says("todo", "append", "one")
+    person.says("todo", "add", "one")
 
     answer = person.run("todo", "edit", **editor(editors, SPOIL))
 
     assert (answer.code, answer.out) == (3, "")
-    assert "could not read that as a plan:\n  line 3: not a heading" in answer.err
-    assert kept(answer, editors) == "# Todos\n- [ ] One\nnonsense\n"
-    assert person.says("todo", "export", "-") == "# Todos\n- [ ] One\n"
+    assert "could not read that as a plan:\n  line 2: not a heading" in answer.err
+    assert kept(answer, editors) == "- [ ] one\nnonsense\n"
+    assert person.says("todo", "export", "-") == "- [ ] one\n"
 
 
 def test_a_text_that_is_not_utf8_is_kept_as_it_was_saved(person: Person, editors: Path) -> None:
-    person.says("todo", "append", "one")
+    person.says("todo", "add", "one")
 
     answer = person.run("todo", "edit", **editor(editors, r'printf "%b" "- [ ] caf\0351\n" > "$1"'))
 
@@ -129,7 +129,7 @@ def test_a_text_that_is_not_utf8_is_kept_as_it_was_saved(person: Person, editors
 
 def test_at_a_terminal_a_text_that_cannot_be_read_is_opened_again(person: Person, editors: Path) -> None:
     """The second time, the editor finds its text as it left it and sets it right."""
-    person.says("todo", "append", "one")
+    person.says("todo", "add", "one")
     again = 'if grep -q nonsense "$1"; then echo "- [x] right" > "$1"; else echo nonsense >> "$1"; fi'
     terminal = person.at_terminal("todo", "edit", **editor(editors, again))
 
@@ -138,14 +138,14 @@ def test_at_a_terminal_a_text_that_cannot_be_read_is_opened_again(person: Person
     answer = terminal.end()
 
     assert answer.code == 0
-    assert "line 3" in answer.out
+    assert "line 2" in answer.out
     assert person.says("todo", "export", "-") == "- [x] right\n"
     assert drafts(editors) == []
 
 
 @pytest.mark.parametrize("key", [CTRL_C, b"\x04"])
 def test_at_a_terminal_one_may_stop_and_the_text_is_kept(person: Person, editors: Path, key: bytes) -> None:
-    person.says("todo", "append", "one")
+    person.says("todo", "add", "one")
     terminal = person.at_terminal("todo", "edit", **editor(editors, SPOIL))
 
     terminal.until("Press Enter to edit it again, Ctrl-C to cancel: ")
@@ -153,11 +153,11 @@ def test_at_a_terminal_one_may_stop_and_the_text_is_kept(person: Person, editors
     answer = terminal.end()
 
     assert answer.code == 3
-    assert kept(answer, editors) == "# Todos\n- [ ] One\nnonsense\n"
+    assert kept(answer, editors) == "- [ ] one\nnonsense\n"
 
 
 def test_ctrl_c_belongs_to_the_editor_while_it_is_open(person: Person, editors: Path) -> None:
-    person.says("todo", "append", "one")
+    person.says("todo", "add", "one")
     patient = f"trap '{ADD}; exit 0' INT; echo ready; while :; do read line; done"
     terminal = person.at_terminal("todo", "edit", **editor(editors, patient))
 
@@ -166,18 +166,18 @@ def test_ctrl_c_belongs_to_the_editor_while_it_is_open(person: Person, editors: 
     answer = terminal.end()
 
     assert answer.code == 0
-    assert person.says("todo", "export", "-") == "# Todos\n- [ ] One\n- [ ] added\n"
+    assert person.says("todo", "export", "-") == "- [ ] one\n- [ ] added\n"
 
 
 def test_a_plan_that_changed_meanwhile_is_not_overwritten(person: Person, editors: Path) -> None:
-    person.says("todo", "append", "one")
+    person.says("todo", "add", "one")
 
     answer = person.run("todo", "edit", **editor(editors, f"{ADD}; '{PROGRAM}' todo done one >/dev/null"))
 
     assert answer.code == 3
     assert "the plan has changed while you edited it" in answer.err
     assert kept(answer, editors).endswith("- [ ] added\n")
-    assert person.says("todo", "export", "-") == "# Todos\n- [x] One\n"
+    assert person.says("todo", "export", "-") == "- [x] one\n"
 
 
 def test_a_text_that_breaks_a_rule_is_kept(person: Person, editors: Path) -> None:

@@ -17,7 +17,7 @@ def test_a_plan_leaves_and_comes_back(person: Person) -> None:
     assert person.says("todo", "export") == "Wrote the plan to TODO.md\n"
 
     assert (person.folder / "TODO.md").read_bytes().decode() == TEXT
-    person.says("todo", "rm")
+    person.says("todo", "rm", "--all")
     assert person.says("todo", "import").startswith("Imported TODO.md: 3 tasks in 2 phases\n")
     assert person.says("todo", "export", "-") == TEXT
     assert person.run("log", "--json", "--limit", "1").json["events"][0]["actor"] == "import"
@@ -38,7 +38,7 @@ def test_whatever_a_text_holds_comes_back(person: Person) -> None:
 def test_a_file_that_is_no_checklist_is_kept_unless_forced(person: Person, held: str) -> None:
     file = person.folder / "NOTES.md"
     file.write_bytes(held.encode("latin-1"))
-    person.says("todo", "append", "one")
+    person.says("todo", "add", "one")
 
     answer = person.run("todo", "export", "NOTES.md")
 
@@ -46,17 +46,17 @@ def test_a_file_that_is_no_checklist_is_kept_unless_forced(person: Person, held:
     assert answer.err == "tildone: NOTES.md contains more than a checklist; to overwrite it, use --force\n"
     assert file.read_bytes() == held.encode("latin-1")
     person.says("todo", "export", "NOTES.md", "--force")
-    assert file.read_text(encoding="utf-8") == "# Todos\n- [ ] One\n"
+    assert file.read_text(encoding="utf-8") == "- [ ] one\n"
 
 
 @pytest.mark.parametrize("held", ["", "# Old\n- [ ] old\n"])
 def test_a_checklist_is_replaced(person: Person, held: str) -> None:
     (person.folder / "TODO.md").write_text(held, encoding="utf-8")
-    person.says("todo", "append", "one")
+    person.says("todo", "add", "one")
 
     person.says("todo", "export")
 
-    assert (person.folder / "TODO.md").read_text(encoding="utf-8") == "# Todos\n- [ ] One\n"
+    assert (person.folder / "TODO.md").read_text(encoding="utf-8") == "- [ ] one\n"
 
 
 @pytest.mark.parametrize("verb", ["export", "copy"])
@@ -65,13 +65,13 @@ def test_without_a_plan_there_is_nothing_to_take_away(person: Person, verb: str)
 
     assert (answer.code, answer.err) == (
         3,
-        f"tildone: there is no plan to {verb}; begin one with: tildone todo append TEXT\n",
+        f"tildone: there is no plan to {verb}; add a task with: tildone todo add TEXT\n",
     )
     assert not (person.folder / "TODO.md").exists()
 
 
 def test_a_file_that_cannot_be_written_is_said(person: Person) -> None:
-    person.says("todo", "append", "one")
+    person.says("todo", "add", "one")
 
     answer = person.run("todo", "export", "nope/x.md")
 
@@ -80,7 +80,7 @@ def test_a_file_that_cannot_be_written_is_said(person: Person) -> None:
 
 
 def test_every_line_that_cannot_be_read_is_named_and_nothing_changes(person: Person) -> None:
-    person.says("todo", "append", "one")
+    person.says("todo", "add", "one")
     (person.folder / "bad.md").write_text("# A\nnonsense\n- [q] x\n", encoding="utf-8")
 
     answer = person.run("todo", "import", "bad.md")
@@ -91,18 +91,20 @@ def test_every_line_that_cannot_be_read_is_named_and_nothing_changes(person: Per
         "  line 2: not a heading (# name), a task (- [ ] text) or a note (> text)\n"
         "  line 3: unknown mark [q]; known are [ ], [/], [x], [-] and [!]\n"
     )
-    assert person.says("todo", "export", "-") == "# Todos\n- [ ] One\n"
+    assert person.says("todo", "export", "-") == "- [ ] one\n"
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# Only a heading\n"])
 def test_a_file_without_a_task_does_not_wipe_a_plan_unless_forced(person: Person, text: str) -> None:
-    person.says("todo", "append", "one")
+    person.says("todo", "add", "one")
     (person.folder / "TODO.md").write_text(text, encoding="utf-8")
 
     answer = person.run("todo", "import")
 
     assert (answer.code, answer.out) == (3, "")
-    assert answer.err == ("tildone: TODO.md contains no tasks; to empty the plan, use --force or: tildone todo rm\n")
+    assert answer.err == (
+        "tildone: TODO.md contains no tasks; to empty the plan, use --force or: tildone todo rm --all\n"
+    )
     assert person.run("todo", "import", "--force").code == 0
     assert person.says("todo").startswith("No tasks")
 

@@ -1,72 +1,105 @@
-"""`tildone todo`: a person reads the plan and changes it by hand."""
+"""`tildone todo`: a person changes the plan."""
+
+import os
 
 import pytest
 
-from tests.cli.person import Person
+from tests.cli.history.histories import kept
+from tests.cli.person import CTRL_C, Person
+from tests.plans import unnumbered_plan_of
 
 REPLACE = '{"mode": "replace", "todos": [{"text": "Parse"}, {"text": "Wire up"}]}'
+UNDO = "To undo: tildone undo\n"
+
+needs_terminal = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+
+
+def abc(person: Person) -> None:
+    person.says("todo", "add", "task a", "task b", "task c")
 
 
 def test_a_plan_is_begun_worked_on_and_finished(person: Person) -> None:
-    """Every answer says what was done and what is next."""
+    """Every reply says what was done, what is next, and how to undo what closed a task."""
     said = [
-        person.says("todo", "append", "Build", "Write the parser", "Wire up the CLI"),
-        person.says("todo", "append", "Ship", "write the release notes"),
+        person.says("todo", "add", "--phase", "Build", "Write the parser", "Wire it up"),
+        person.says("todo", "add", "--phase", "Ship", "write the release notes"),
         person.says("todo", "start", "parser"),
         person.says("todo", "note", "parser", "The grammar", "is in docs"),
-        person.says("todo", "done", "parser"),
-        person.says("todo", "drop", "1"),
+        person.says("todo", "done", "1"),
+        person.says("todo", "drop", "#2"),
         person.says("todo", "done", "ship"),
     ]
 
     assert said == [
-        "Added to the new phase Build: Write the parser; Wire up the CLI\n0 of 2 closed. Next: Write the parser\n",
-        "Added to the new phase Ship: Write the release notes\n0 of 3 closed. Next: Write the parser\n",
-        "Started: Write the parser\n0 of 3 closed. In progress: Write the parser\n",
-        "Noted on: Write the parser\n0 of 3 closed. In progress: Write the parser\n",
-        "Done: Write the parser\n1 of 3 closed. Next: Wire up the CLI\n",
-        "Dropped: Wire up the CLI\n2 of 3 closed. Next: Write the release notes\n",
-        "Done: all of Ship\n3 of 3 closed: nothing is left to do.\n",
+        "Added to the new phase Build: #1 Write the parser; #2 Wire it up\n0 of 2 closed. Next: #1 Write the parser\n",
+        "Added to the new phase Ship: #3 write the release notes\n0 of 3 closed. Next: #1 Write the parser\n",
+        "Started: #1 Write the parser\n0 of 3 closed. In progress: #1 Write the parser\n",
+        "Noted on: #1 Write the parser\n0 of 3 closed. In progress: #1 Write the parser\n",
+        f"Done: #1 Write the parser\n1 of 3 closed. Next: #2 Wire it up\n{UNDO}",
+        f"Dropped: #2 Wire it up\n2 of 3 closed. Next: #3 write the release notes\n{UNDO}",
+        f"Done: all of Ship\n3 of 3 closed: nothing is left to do.\n{UNDO}",
     ]
-    assert (
-        person.says("todo")
-        == person.says("todo", "show")
-        == (
-            "Build 2/2\n"
-            "  ✓ [0] Write the parser\n"
-            "    │ The grammar is in docs\n"
-            "  ✗ [1] Wire up the CLI\n"
-            "\n"
-            "Ship 1/1\n"
-            "  ✓ [2] Write the release notes\n"
-        )
+    assert person.says("todo") == (
+        "Build 2/2\n"
+        "  ✓ #1 Write the parser\n"
+        "    │ The grammar is in docs\n"
+        "  ✗ #2 Wire it up\n"
+        "\n"
+        "Ship 1/1\n"
+        "  ✓ #3 write the release notes\n"
     )
 
 
-def test_an_empty_plan_says_how_to_begin(person: Person) -> None:
-    assert person.says("todo") == f"No tasks in {person.folder}. Add one with: tildone todo append TEXT\n"
-    assert person.says("todo", "--session", "x") == "No tasks in session 'x'. Add one with: tildone todo append TEXT\n"
+def test_each_argument_is_a_task_and_its_text_is_kept(person: Person) -> None:
+    """No letter is capitalized, and the first argument is no phase."""
+    person.says("todo", "add", "Buy milk", "npm install", "iOS build", "  two  spaces ")
+
+    tasks = person.run("todo", "--json").json["tasks"]
+
+    assert [task["text"] for task in tasks] == ["Buy milk", "npm install", "iOS build", "  two  spaces "]
+    assert {task["phase"] for task in tasks} == {""}
 
 
-def test_everything_can_be_removed_and_the_way_back_is_told(person: Person) -> None:
-    person.says("todo", "append", "one")
+def test_tasks_can_come_from_standard_input(person: Person) -> None:
+    said = person.says("todo", "add", "before", "-", "--phase", "A", given="\ufeffone\r\n\r\n- two\nlast")
 
-    said = person.says("todo", "rm")
-
-    assert said == "Removed: everything\nThe plan is now empty.\nTo undo this: tildone undo\n"
-    person.says("undo")
-    assert "One" in person.says("todo")
-
-
-def test_what_changes_nothing_is_said(person: Person) -> None:
-    person.says("todo", "append", "one")
-    person.says("todo", "done")
-
-    assert person.says("todo", "done", "one") == "Done: One\nNothing changed.\n"
-    assert len(person.run("log", "--json").json["events"]) == 2
+    assert said.startswith("Added to the new phase A: #1 before; #2 one; #3 - two; #4 last\n")
+    nothing, no_text = person.run("todo", "add", "-", given=" \n"), person.run("todo", "add", "-", given=b"\xff")
+    assert (nothing.code, nothing.err) == (2, "tildone: standard input has no tasks\n")
+    assert (no_text.code, no_text.err) == (2, "tildone: standard input is not UTF-8 text\n")
 
 
-def test_several_unquoted_words_are_not_guessed_at(person: Person) -> None:
+def test_several_unquoted_words_are_several_tasks_and_the_person_is_told(person: Person) -> None:
+    assert person.says("todo", "add", "buy", "milk") == (
+        "Added: #1 buy; #2 milk\n0 of 2 closed. Next: #1 buy\n"
+        'Each argument is a task. If you meant one: tildone undo, then quote it: "buy milk"\n'
+    )
+
+
+def test_a_phase_is_found_by_its_name_in_any_case_and_created_as_typed(person: Person) -> None:
+    """A part of a name is another name."""
+    person.says("todo", "add", "--phase", "integration tests", "a")
+    person.says("todo", "add", "--phase", "INTEGRATION TESTS", "b")
+    person.says("todo", "add", "--phase", "tests", "c")
+
+    assert person.run("todo", "--json").json["phases"] == ["integration tests", "tests"]
+
+
+def test_append_is_add_with_the_phase_first(person: Person) -> None:
+    said = [
+        person.says("todo", "append", "build", "write it", "test it"),
+        person.says("todo", "append", "bui", "ship it"),
+        person.says("todo", "append", "one more"),
+    ]
+
+    assert [line.splitlines()[0] for line in said] == [
+        "Added to the new phase build: #1 write it; #2 test it",
+        "Added to build: #3 ship it",
+        "Added to build: #4 one more",
+    ]
+
+
+def test_append_does_not_guess_at_unquoted_words(person: Person) -> None:
     answer = person.run("todo", "append", "write", "the", "parser")
 
     assert (answer.code, answer.out) == (2, "")
@@ -76,17 +109,255 @@ def test_several_unquoted_words_are_not_guessed_at(person: Person) -> None:
     )
 
 
+@pytest.mark.parametrize("typed", ["2", "#2", "[2]", "task b", "B"])
+def test_a_task_is_named_by_its_number_or_a_part_of_its_text(person: Person, typed: str) -> None:
+    abc(person)
+
+    assert person.says("todo", "done", typed).startswith("Done: #2 task b\n")
+
+
+def test_several_numbers_name_several_tasks_and_other_words_one(person: Person) -> None:
+    person.says("todo", "add", "release notes", "notes for 1", "c", "d", "e", "f", "g")
+
+    assert person.says("todo", "done", "release", "notes").startswith("Done: #1 release notes\n")
+    assert person.says("todo", "done", "1", "#2", "[3]", "3").startswith(
+        "Done: #1 release notes; #2 notes for 1; #3 c\n"
+    )
+    assert person.says("todo", "rm", "1", "2", "4", "5", "6", "7").startswith("Removed: 6 tasks (#1-#2, #4-#7)\n")
+    start = person.run("todo", "start", "3", "3")
+    two = person.run("todo", "add", "x", "y"), person.run("todo", "start", "8", "9")
+    assert start.code == 0
+    assert (two[1].code, two[1].err) == (2, "tildone: name one task, not 2\n")
+
+
+def test_a_number_stays_with_its_task(person: Person) -> None:
+    """Whatever is removed or moved, and it is not given to another task."""
+    abc(person)
+    person.says("todo", "rm", "1")
+    person.says("todo", "move", "3", "--first")
+    person.says("todo", "add", "task d")
+
+    assert person.says("todo") == "– #3 task c\n– #2 task b\n– #4 task d\n"
+    assert person.says("todo", "done", "3").startswith("Done: #3 task c\n")
+
+
+def test_a_plan_of_an_earlier_version_gets_numbers_that_stay(person: Person) -> None:
+    """Its events have none. Showing the plan writes nothing; the next change records them."""
+    kept(person, unnumbered_plan_of("old a", "old b"))
+
+    before = person.says("todo")
+    person.says("todo", "rm", "1")
+
+    assert before == "– #1 old a\n– #2 old b\n"
+    assert person.says("todo") == "– #2 old b\n"
+
+
+def test_where_the_agent_uses_positions_the_list_shows_both(person: Person) -> None:
+    """A number in brackets is the position that the list shows in brackets."""
+    person.run("call", "write_todos", REPLACE)
+    person.says("todo", "rm", "1")
+    person.says("todo", "add", "Test")
+
+    assert person.says("todo") == "– #2 [0] Wire up\n– #3 [1] Test\n"
+    assert [task["position"] for task in person.run("todo", "--json").json["tasks"]] == [0, 1]
+    assert person.says("todo", "next") == "– #2 [0] Wire up\n"
+    assert person.says("todo", "start", "[1]").startswith("Started: #3 Test\n")
+    assert person.says("todo", "done", "2").startswith("Done: #2 Wire up\n")
+    far = person.run("todo", "done", "[2]")
+    assert (far.code, far.err) == (4, "tildone: there is no task at position [2]: positions are [0] to [1]\n")
+
+
+@pytest.mark.parametrize(
+    ("verb", "question", "done"),
+    [
+        ("done", "Mark all 2 open tasks as completed?", "Done: all 2 open tasks\n"),
+        ("drop", "Mark all 2 open tasks as abandoned?", "Dropped: all 2 open tasks\n"),
+        ("rm", "Remove all 3 tasks?", "Removed: all 3 tasks\n"),
+    ],
+)
+@needs_terminal
+def test_a_change_of_all_tasks_is_asked_for_first(person: Person, verb: str, question: str, done: str) -> None:
+    abc(person)
+    person.says("todo", "done", "1")
+
+    for answer in (b"\n", b"n\n", b"\x04"):
+        terminal = person.at_terminal("todo", verb)
+        terminal.until(f"{question} [y/N]")
+        terminal.type(answer)
+        ended = terminal.end()
+        assert ended.code == 0
+        assert "Nothing changed: not confirmed." in ended.out
+    terminal = person.at_terminal("todo", verb)
+    terminal.until(question)
+    terminal.type(CTRL_C)
+    assert terminal.end().code == 130
+    assert len(person.run("log", "--json").json["events"]) == 2
+
+    terminal = person.at_terminal("todo", verb)
+    terminal.until(question)
+    terminal.type(b"y\n")
+    assert done in terminal.end().out
+    assert person.run("todo", "--open", "--json").json["tasks"] == []
+
+
+@pytest.mark.parametrize("verb", ["done", "drop", "rm"])
+def test_without_a_terminal_a_change_of_all_tasks_needs_all(person: Person, verb: str) -> None:
+    abc(person)
+
+    answer, both = person.run("todo", verb), person.run("todo", verb, "1", "--all")
+
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == f"tildone: which task? tildone todo {verb} TASK; for all tasks: tildone todo {verb} --all\n"
+    assert (both.code, both.err) == (2, "tildone: --all means all tasks; leave out '1'\n")
+    assert person.says("todo", verb, "--all").endswith(UNDO)
+    assert person.says("todo", verb, "--all").startswith("Nothing changed: ")
+    person.says("undo")
+    assert len(person.run("todo", "--open", "--json").json["tasks"]) == 3
+
+
+def test_closing_all_tasks_leaves_closed_ones_as_they_are(person: Person) -> None:
+    abc(person)
+    person.says("todo", "done", "1")
+
+    person.says("todo", "drop", "--all")
+
+    assert [task["status"] for task in person.run("todo", "--json").json["tasks"]] == [
+        "completed",
+        "abandoned",
+        "abandoned",
+    ]
+
+
+def test_every_change_that_takes_something_away_says_how_to_undo_it(person: Person) -> None:
+    abc(person)
+    (person.folder / "plan.md").write_text("- [ ] task a\n", encoding="utf-8")
+
+    taking = [
+        person.says("todo", "rename", "1", "task A"),
+        person.says("todo", "drop", "2"),
+        person.says("todo", "rm", "2"),
+        person.says("todo", "import", "plan.md"),
+    ]
+    adding = [
+        person.says("todo", "add", "x y"),
+        person.says("todo", "start", "x"),
+        person.says("todo", "note", "x", "n"),
+        person.says("todo", "move", "x", "--first"),
+        person.says("todo", "block", "x"),
+    ]
+
+    assert all(said.endswith(f"\n{UNDO}") for said in taking), taking
+    assert not any(UNDO in said for said in adding)
+    for _ in range(9):
+        person.says("todo", "undo")
+    assert person.says("todo") == "– #1 task a\n– #2 task b\n– #3 task c\n"
+
+
+def test_the_undo_that_is_named_is_that_of_the_session(person: Person) -> None:
+    there = ("--session", "my plan", "--store", "s.db")
+    person.says("todo", "add", "a", *there)
+
+    said = person.says("todo", "rm", "a", *there)
+
+    assert said.splitlines()[-1] == "To undo: tildone undo --session 'my plan' --store s.db"
+
+
+def test_a_blocked_task_has_a_reason_and_can_be_unblocked(person: Person) -> None:
+    abc(person)
+
+    said = [
+        person.says("todo", "block", "1", "Waiting", "for the key"),
+        person.says("todo", "next"),
+        person.says("todo", "list", "1"),
+        person.says("todo", "unblock", "1"),
+        person.says("todo", "unblock", "1"),
+    ]
+
+    assert said == [
+        "Blocked: #1 task a (Waiting for the key)\n0 of 3 closed. Next: #2 task b\n",
+        "– #2 task b\n",
+        "! #1 task a\n  │ Waiting for the key\n",
+        "Unblocked: #1 task a\n0 of 3 closed. Next: #1 task a\n",
+        "Nothing changed: #1 task a is not blocked.\n",
+    ]
+    person.says("todo", "done", "1")
+    closed = person.run("todo", "block", "1")
+    assert (closed.code, closed.err) == (3, "tildone: #1 task a is completed; only an open task can be blocked\n")
+
+
+def test_a_closed_task_can_be_reopened(person: Person) -> None:
+    abc(person)
+    person.says("todo", "drop", "1")
+
+    assert person.says("todo", "reopen", "1") == "Reopened: #1 task a\n0 of 3 closed. Next: #1 task a\n"
+    assert person.says("todo", "reopen", "1") == "Nothing changed: #1 task a is open.\n"
+
+
+def test_a_renamed_task_keeps_its_number_status_and_notes(person: Person) -> None:
+    abc(person)
+    person.says("todo", "start", "2")
+    person.says("todo", "note", "2", "why")
+
+    said = person.says("todo", "rename", "2", "npm", "install")
+
+    assert said.startswith("Renamed: #2 npm install (was: task b)\n")
+    assert person.says("todo") == "– #1 task a\n● #2 npm install\n  │ why\n– #3 task c\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "said", "order"),
+    [
+        (["3", "--before", "1"], "Moved: #3 task c before #1 task a", "3 1 2 | 4"),
+        (["1", "--after", "#2"], "Moved: #1 task a after #2 task b", "2 1 3 | 4"),
+        (["1", "--after", "3"], "Moved: #1 task a after #3 task c", "2 3 1 | 4"),
+        (["4", "--after", "task c"], "Moved: #4 task d after #3 task c", "1 2 3 4 |"),
+        (["1", "--phase", "end"], "Moved: #1 task a to End", "2 3 | 4 1"),
+        (["1", "--phase", "New one"], "Moved: #1 task a to New one", "2 3 | 4 | 1"),
+        (["4", "--first"], "Moved: #4 task d to the start", "4 1 2 3 |"),
+        (["task", "b", "--last"], "Moved: #2 task b to the end", "1 3 | 4 2"),
+        (["2", "--after", "1"], "Moved: #2 task b after #1 task a\nNothing changed.", "1 2 3 | 4"),
+        (["2", "--before", "2"], "Nothing changed: #2 task b is that task.", "1 2 3 | 4"),
+        (["1", "--first"], "Moved: #1 task a to the start\nNothing changed.", "1 2 3 | 4"),
+    ],
+)
+def test_a_task_can_be_moved(person: Person, argv: list[str], said: str, order: str) -> None:
+    person.says("todo", "add", "task a", "task b", "task c", "--phase", "Begin")
+    person.says("todo", "add", "task d", "--phase", "End")
+
+    assert person.says("todo", "move", *argv).startswith(f"{said}\n")
+    data = person.run("todo", "--json").json
+    by_phase = {
+        name: [str(task["number"]) for task in data["tasks"] if task["phase"] == name] for name in data["phases"]
+    }
+    assert " | ".join(" ".join(numbers) for numbers in by_phase.values()).strip() == order
+
+
+def test_what_changes_nothing_is_said(person: Person) -> None:
+    person.says("todo", "add", "one")
+    person.says("todo", "done", "1")
+
+    assert person.says("todo", "done", "one") == "Done: #1 one\nNothing changed.\n"
+    assert person.says("todo", "rename", "1", "one") == "Renamed: #1 one (was: one)\nNothing changed.\n"
+
+
 @pytest.mark.parametrize(
     ("argv", "code", "complaint"),
     [
         (["start", "nope"], 4, 'no task has "nope" in it'),
-        (["done", "t"], 4, '"t" fits 2: Test; Tell'),
-        (["rm", "7"], 4, "there is no task 7: the tasks are numbered 0 to 1"),
-        (["append", " "], 2, "what is to be done? tildone todo append [PHASE] TEXT"),
-        (["note", "test", " "], 2, "note what, and on which task? tildone todo note TASK TEXT"),
+        (["done", "nope"], 4, 'no task or phase has "nope" in it'),
+        (["done", "t"], 4, '"t" fits 2; name one by its number: #1 Test; #2 Tell'),
+        (["rm", "7"], 4, "there is no task #7: the plan has #1-#2"),
+        (["rm", "#0"], 4, "there is no task #0: the plan has #1-#2"),
+        (["add", " "], 2, "a task needs a text"),
+        (["rename", "1", " "], 2, "tildone todo rename was given an empty argument"),
+        (["note", "test", " "], 2, "tildone todo note was given an empty argument"),
         (["start", " "], 2, "tildone todo start was given an empty argument"),
-        (["rm", ""], 2, "tildone todo rm was given an empty argument"),
-        (["done", "", " "], 2, "tildone todo done was given an empty argument"),
+        (["done", "1", ""], 2, "tildone todo done was given an empty argument"),
+        (["move", "1"], 2, "where to? tildone todo move requires one of --before, --after, --phase, --first, --last"),
+        (["move", "1", "--first", "--last"], 2, "where to? tildone todo move requires one of "),
+        (["move", "9", "--first"], 4, "there is no task #9: the plan has #1-#2"),
+        (["move", "1", "--before", "9"], 4, "there is no task #9: the plan has #1-#2"),
+        (["block", "9"], 4, "there is no task #9: the plan has #1-#2"),
     ],
 )
 def test_what_cannot_be_done_changes_nothing(person: Person, argv: list[str], code: int, complaint: str) -> None:
@@ -94,8 +365,42 @@ def test_what_cannot_be_done_changes_nothing(person: Person, argv: list[str], co
 
     answer = person.run("todo", *argv)
 
-    assert (answer.code, answer.out, answer.err) == (code, "", f"tildone: {complaint}\n")
+    assert (answer.code, answer.out) == (code, "")
+    assert answer.err.startswith(f"tildone: {complaint}")
     assert len(person.run("log", "--json").json["events"]) == 1
+
+
+def test_the_number_of_a_removed_task_is_told_from_one_that_never_was(person: Person) -> None:
+    abc(person)
+    person.says("todo", "rm", "2")
+
+    gone, never = person.run("todo", "done", "2"), person.run("todo", "done", "9")
+    person.says("todo", "rm", "--all")
+
+    assert gone.err == "tildone: there is no task #2: it was removed; the plan has #1, #3\n"
+    assert never.err == "tildone: there is no task #9: the plan has #1, #3\n"
+    assert (
+        person.run("todo", "done", "1").err == "tildone: there is no task #1: it was removed; the plan has no tasks\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("nxt", "did you mean tildone todo next?"),
+        ("parser", "to search: tildone todo list parser"),
+        ("two words", "to search: tildone todo list 'two words'"),
+    ],
+)
+def test_a_word_that_is_no_verb_is_answered_with_likely_ones_and_how_to_search(
+    person: Person, typed: str, hint: str
+) -> None:
+    answer = person.run("todo", typed)
+
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith(f"tildone: tildone todo has no verb {typed!r}; ")
+    assert hint in answer.err.replace("'tildone todo next'", "tildone todo next")
+    assert "to search: tildone todo list " in answer.err
 
 
 def test_an_edit_by_hand_starts_nothing_in_a_session_that_no_model_wrote(person: Person) -> None:
@@ -106,48 +411,48 @@ def test_an_edit_by_hand_starts_nothing_in_a_session_that_no_model_wrote(person:
     assert person.says("todo", "export", "-") == "- [x] a\n- [/] b\n- [ ] c\n"
 
 
-def test_an_edit_by_hand_keeps_to_the_rules_of_the_model_that_wrote_the_plan(person: Person) -> None:
+def test_an_edit_by_hand_follows_the_rules_of_the_model_that_wrote_the_plan(person: Person) -> None:
     """Tasks of `todo_write` are started one after the other; those of `write_todos` never by themselves."""
     phased = person.environ | {"TILDONE_SESSION": "phased"}
     person.run("call", "todo_write", '{"ops": [{"op": "append", "phase": "A", "items": ["a", "b"]}]}', **phased)
     person.run("call", "write_todos", REPLACE)
 
-    said = [person.says("todo", "done", "0", **phased), person.says("todo", "done", "0")]
+    said = [person.says("todo", "done", "1", **phased), person.says("todo", "done", "1")]
 
     assert said == [
-        "Done: a\n1 of 2 closed. In progress: b\n",
-        "Done: Parse\n1 of 2 closed. Next: Wire up\n",
+        f"Done: #1 a\n1 of 2 closed. In progress: #2 b\n{UNDO}",
+        f"Done: #1 Parse\n1 of 2 closed. Next: #2 Wire up\n{UNDO}",
     ]
+    same = person.run("todo", "rename", "2", "a", **phased)
+    assert (same.code, same.err) == (3, "tildone: a task already says “a”\n")
 
 
 def test_a_task_added_by_hand_waits_until_it_is_started(person: Person) -> None:
     """In a session whose rules would start it at once, too: that is how its own command for people does it."""
     person.run("call", "todo_write", '{"ops": [{"op": "append", "phase": "A", "items": ["a"]}, {"op": "done"}]}')
 
-    assert person.says("todo", "append", "b") == "Added to A: B\n1 of 2 closed. Next: B\n"
+    assert person.says("todo", "add", "b") == "Added to A: #2 b\n1 of 2 closed. Next: #2 b\n"
 
 
 def test_a_limit_of_the_models_tools_holds_for_a_person_too(person: Person) -> None:
     person.run("call", "write_todos", REPLACE)
 
-    answer = person.run("todo", "append", "x" * 1001)
+    answer = person.run("todo", "add", "x" * 1001)
 
     assert (answer.code, answer.out) == (3, "")
-    assert answer.err == "tildone: the text of new task 0 is longer than 1000 characters\n"
+    assert answer.err == "tildone: the text of new task 1 is longer than 1000 characters\n"
 
 
 def test_a_dialect_can_be_named(person: Person) -> None:
-    person.says("todo", "append", "one")
-    person.says("todo", "append", "two")
+    person.says("todo", "add", "one of", "two of")
 
-    said = person.says("todo", "done", "one", "--dialect", "phased")
+    said = person.says("todo", "done", "1", "--dialect", "phased")
 
-    assert said == "Done: One\n1 of 2 closed. In progress: Two\n"
+    assert said == f"Done: #1 one of\n1 of 2 closed. In progress: #2 two of\n{UNDO}"
 
 
 def test_text_cannot_play_with_the_terminal(person: Person) -> None:
-    person.says("todo", "append", "a\x1b[2Jb\x07\u202ec")
+    said = person.says("todo", "add", "a\x1b[2Jb\x07\u202ec\nDone: all")
 
-    shown = person.says("todo")
-
-    assert shown == "Todos 0/1\n  – [0] A␛[2Jb␇<U+202E>c\n"
+    assert said.startswith("Added: #1 a␛[2Jb␇<U+202E>c⏎Done: all\n")
+    assert person.says("todo") == "– #1 a␛[2Jb␇<U+202E>c⏎Done: all\n"

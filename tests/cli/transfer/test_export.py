@@ -122,10 +122,10 @@ def test_a_format_that_cannot_be_is_said(planner: Person, words: list[str], comp
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        ("plan.md", "there is no plan to export; start one with: tildone todo append TEXT"),
-        ("todo.txt", "there is no plan to export; start one with: tildone todo append TEXT"),
-        ("plan.json", "session 's' has no events yet; start with: tildone todo append TEXT"),
-        ("run.jsonl", "session 's' has no events yet; start with: tildone todo append TEXT"),
+        ("plan.md", "there is no plan to export; start one with: tildone todo add TEXT"),
+        ("todo.txt", "there is no plan to export; start one with: tildone todo add TEXT"),
+        ("plan.json", "session 's' has no events yet; start with: tildone todo add TEXT"),
+        ("run.jsonl", "session 's' has no events yet; start with: tildone todo add TEXT"),
     ],
 )
 def test_without_a_plan_there_is_nothing_to_export(person: Person, name: str, complaint: str) -> None:

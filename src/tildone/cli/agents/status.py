@@ -34,7 +34,7 @@ def run(args: ParsedArgs) -> int:
     if args.has("line"):
         put(line)
         return 0
-    put(line or f"No tasks in {session_title(settings.session)}. Add one with: tildone todo append TEXT")
+    put(line or f"No tasks in {session_title(settings.session)}. Add one with: tildone todo add TEXT")
     if state.directive in HOLD_MESSAGES:
         put(f"{HOLD_MESSAGES[state.directive]}. To resume: tildone resume")
     for agent in agents:

@@ -37,7 +37,7 @@ def run(args: ParsedArgs) -> int:
         short = short_ids(event.id for event in events)
         put_spans(blame_lines(found, moment, short, columns(), whole=bool(args.positional)))
     else:
-        put(f"No tasks in {session_title(name)}. Add one with: tildone todo append TEXT")
+        put(f"No tasks in {session_title(name)}. Add one with: tildone todo add TEXT")
     return 0
 
 

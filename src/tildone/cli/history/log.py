@@ -30,7 +30,7 @@ def print_no_events(session: Session) -> None:
     if session.store.leaves(session.name):
         put("This is before the first change. Later changes are on a branch: tildone branch")
         return
-    put(f"{session_title(session.name)} has no events yet. Start with: tildone todo append TEXT")
+    put(f"{session_title(session.name)} has no events yet. Start with: tildone todo add TEXT")
 
 
 def _events(args: ParsedArgs, session: Session, limit: int) -> int:

@@ -76,7 +76,7 @@ def _written(session: Session, format_: str) -> ExportedText:
         return ExportedText(archive.write(_whole_session(session)))
     plan = session.plan
     if not plan.phases:
-        raise Refused("there is no plan to export; start one with: tildone todo append TEXT")
+        raise Refused("there is no plan to export; start one with: tildone todo add TEXT")
     return todotxt.write(plan) if format_ == TODO_TXT else ExportedText(lossless_checklist(plan))
 
 
@@ -90,7 +90,7 @@ def _whole_session(session: Session) -> Archive:
     session_head = session.store.session_head(session.name)
     events = tuple(session.store.events(session.name))
     if not events:
-        raise Refused(f"{session_title(session.name)} has no events yet; start with: tildone todo append TEXT")
+        raise Refused(f"{session_title(session.name)} has no events yet; start with: tildone todo add TEXT")
     return Archive(session.name, session_head, events)
 
 

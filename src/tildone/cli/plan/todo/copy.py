@@ -11,17 +11,17 @@ from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.applying import BEGIN, apply_answer
 from tildone.commands.answer import CopyText
 from tildone.commands.requests import after_request
-from tildone.commands.requests import copy as copy_plan
+from tildone.errors import Refused
 from tildone.extensions.clipboard import copy_to_clipboard
+from tildone.formats.markdown.writer import lossless_checklist
 
 
 def run(args: ParsedArgs) -> int:
     """Copy the plan as Markdown."""
     session = open_for_reading(args)
-    answer = copy_plan(session.plan, BEGIN)
-    request = answer.request
-    if not isinstance(request, CopyText):
-        return apply_answer(args, session, answer)
+    if not session.plan.tasks:
+        raise Refused(f"there is no plan to copy; {BEGIN}")
+    request = CopyText(lossless_checklist(session.plan))
     if copy_to_clipboard(request.text):
         return apply_answer(args, session, after_request(request))
     if on_terminal():

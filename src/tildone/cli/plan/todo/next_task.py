@@ -40,5 +40,5 @@ def _nothing_left(plan: Plan) -> str:
         return f"Nothing is left to do: all {len(plan.tasks)} tasks are closed."
     first = blocked[0]
     why = f" ({printable(first.notes[-1])})" if first.notes else ""
-    more = f" and {len(blocked) - 1} more" if len(blocked) > 1 else ""
-    return f"Nothing can be done now: {printable(label(first))}{why}{more} blocked."
+    verb = "is" if len(blocked) == 1 else f"and {len(blocked) - 1} more are"
+    return f"Nothing can be done now: {printable(label(first))}{why} {verb} blocked."

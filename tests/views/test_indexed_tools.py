@@ -1,15 +1,13 @@
-"""Rendering of plans and of the indexed dialect's tools."""
+"""Rendering of the indexed dialect's tools."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of, plans
-from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.kit.text import display_width
-from tildone.kit.theme import Span, ansi, markup, plain
+from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of
+from tildone.core.plan import Plan, Status, Task, flat
+from tildone.kit.theme import Span, ansi, markup
 from tildone.views.indexed_tools import edit_call, list_call, message, result, write_call
-from tildone.views.plan_lines import MIN_COLUMNS, plan_lines
 from tildone.views.sanitize import printable
 
 STATUSES = {"todo": PENDING, "doing": IN_PROGRESS, "done": COMPLETED, "out": ABANDONED}
@@ -20,10 +18,6 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["text", "status", "x"]), inner),
     max_leaves=8,
 )
-
-
-def drawn(lines: list[tuple[Span, ...]]) -> str:
-    return "\n".join(plain(line) for line in lines)
 
 
 def listed(plan: Plan) -> tuple[Span, ...]:
@@ -141,61 +135,3 @@ def test_a_message_is_prefixed_by_the_icon_of_its_kind(kind: str, shown: str) ->
     """Its line breaks are kept."""
     assert markup(message(kind, "one\ntwo")) == shown
     assert ansi(message(kind, "one\ntwo"), color=False, safe=printable).endswith("one\ntwo")
-
-
-def test_a_plan_shows_phases_tasks_and_notes() -> None:
-    """Phases have their progress beside their names; positions continue from phase to phase."""
-    plan = Plan(
-        (
-            Phase("Build\x1b", (Task("schema", COMPLETED), Task("migrate", IN_PROGRESS, ("see #12\nand #13", "slow")))),
-            Phase("", (Task("rest"),)),
-            Phase("Later"),
-        )
-    )
-
-    assert drawn(plan_lines(plan)) == (
-        "Build␛ 1/2\n"
-        "  ✓ [0] schema\n"
-        "  ● [1] migrate\n"
-        "    │ see #12\n"
-        "    │ and #13\n"
-        "    │ \n"
-        "    │ slow\n"
-        "\n"
-        "(unnamed) 0/1\n"
-        "  – [2] rest\n"
-        "\n"
-        "Later 0/0"
-    )
-    assert markup(plan_lines(plan)[0]) == "<accent><bold>Build␛</bold></accent><muted> 1/2</muted>"
-
-
-def test_a_flat_list_has_no_heading() -> None:
-    """An empty plan says that it is empty."""
-    assert drawn(plan_lines(plan_of("a", "b\nc"))) == "– [0] a\n– [1] b⏎c"
-    assert drawn(plan_lines(Plan())) == "No todos"
-
-
-def test_wrapped_lines_have_a_hanging_indent() -> None:
-    """Names, texts and notes alike."""
-    plan = Plan(
-        (Phase("A phase of many words", (Task("a task of many words", COMPLETED, ("a note of many words",)),)),)
-    )
-
-    assert drawn(plan_lines(plan, 20)) == (
-        "A phase of many\nwords 1/1\n  ✓ [0] a task of\n        many words\n    │ a note of many\n    │ words"
-    )
-    assert markup(plan_lines(plan, 20)[3]) == "        <dim><strikethrough>many words</strikethrough></dim>"
-
-
-@given(plans, st.integers(0, 60))
-def test_no_line_is_wider_than_the_terminal(plan: Plan, columns: int) -> None:
-    """Down to a minimum width."""
-    assert plan_lines(plan, columns) == plan_lines(plan, max(columns, MIN_COLUMNS))
-    assert all(display_width(plain(line)) <= max(columns, MIN_COLUMNS) for line in plan_lines(plan, columns))
-
-
-@given(plans)
-def test_the_lines_of_a_plan_are_sanitized(plan: Plan) -> None:
-    """Sanitizing them again changes nothing, so their widths are correct."""
-    assert all(ansi(line, color=False, safe=printable) == plain(line) for line in plan_lines(plan))

@@ -70,7 +70,7 @@ def shows_positions(args: ParsedArgs, session: Session) -> bool:
     """Whether lists of this session show the positions of tasks beside their numbers: its agent uses positions."""
     if session.dialect is not BY_HAND:
         return names_by_position(session.dialect.name)
-    return names_by_position(dialect_name(settings_for(args), session.store))
+    return names_by_position(dialect_name(replace(settings_for(args), session=session.name), session.store))
 
 
 def open_to_read(settings: Settings, timeout: float = TIMEOUT_SECONDS) -> Store:

@@ -168,7 +168,7 @@ def test_the_shape_of_the_json_is_the_documented_one(planner: Person) -> None:
     changed = planner.run("todo", "start", "3", "--json").json
     upcoming = planner.run("todo", "next", "--json").json
     planner.run("call", "list_todos", "{}")
-    planner.run("call", "edit_todos", '{"action": "start", "indices": [2]}')
+    planner.run("call", "edit_todos", '{"action": "complete", "indices": [2]}')
     positions = planner.run("todo", "--json").json
 
     keys = {*plan, *changed, *upcoming, *(key for data in (plan, positions) for task in data["tasks"] for key in task)}

@@ -69,7 +69,7 @@ def apply_answer(
         put("\n".join(printable_lines(describe(outcome.before, outcome.after))))
     put(plan_summary(outcome.after))
     if took_away(outcome.before, outcome.after):
-        put(f"To undo: {with_session(args, 'tildone undo')}")
+        put(f"To undo: {with_options(args, 'tildone undo')}")
     return 0
 
 
@@ -105,7 +105,7 @@ def confirmed(args: ParsedArgs, question: str) -> bool:
     return confirm(question)
 
 
-def with_session(args: ParsedArgs, text: str) -> str:
+def with_options(args: ParsedArgs, text: str) -> str:
     """A command with the options that name the session and the store, if this command line has them."""
     import shlex  # noqa: PLC0415  only needed after some changes
 
@@ -122,7 +122,7 @@ def _apply(session: Session, answer: Answer, actor: Actor) -> Outcome:
 
 def _print_json(args: ParsedArgs, session: Session, outcome: Outcome) -> None:
     # Only --json needs them.
+    from tildone.cli.output.data import put_data  # noqa: PLC0415  see above
     from tildone.cli.plan.data import change_data  # noqa: PLC0415  see above
-    from tildone.log import codec  # noqa: PLC0415  see above
 
-    put(codec.dump(change_data(outcome, session.name, positions=shows_positions(args, session))))
+    put_data(**change_data(outcome, session.name, positions=shows_positions(args, session)))

@@ -15,15 +15,11 @@ if TYPE_CHECKING:
 
     Data = dict[str, object]
 
-VERSION = 1
-"""The version of the shape. A key that is added does not change it."""
-
 
 def plan_data(plan: Plan, session: str, *, only: Container[int] | None = None, positions: bool = False) -> Data:
     """Return a plan, or those of its tasks whose numbers are in `only`."""
     upcoming = next_task(plan)
     return {
-        "version": VERSION,
         "session": session,
         "next": upcoming[1].number if upcoming else None,
         "phases": [phase.name for phase in plan.phases],
@@ -47,7 +43,7 @@ def next_data(plan: Plan, session: str, *, positions: bool = False) -> Data:
     if upcoming:
         place = upcoming[0]
         task = _task_data(tasks_with_phase(plan)[place], place if positions else None)
-    return {"version": VERSION, "session": session, "task": task}
+    return {"session": session, "task": task}
 
 
 def changed_numbers(outcome: Outcome) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.cli.opening import open_for_reading, session_title, shows_positions
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.plan.applying import BEGIN, error_of, with_session
+from tildone.cli.plan.applying import BEGIN, error_of, with_options
 from tildone.commands.answer import Answer
 from tildone.commands.search import Search, find
 from tildone.typing import TYPE_CHECKING
@@ -26,10 +26,10 @@ def run(args: ParsedArgs) -> int:
     only = None if search == Search() else {task.number for task in found}
     if args.has("json"):
         # Only --json needs them.
+        from tildone.cli.output.data import put_data  # noqa: PLC0415  see above
         from tildone.cli.plan.data import plan_data  # noqa: PLC0415  see above
-        from tildone.log import codec  # noqa: PLC0415  see above
 
-        put(codec.dump(plan_data(plan, session.name, only=only, positions=shows_positions(args, session))))
+        put_data(**plan_data(plan, session.name, only=only, positions=shows_positions(args, session)))
     elif plan.tasks and found:
         put_spans(plan_lines(plan, columns(), only=only, positions=shows_positions(args, session)))
     else:
@@ -41,5 +41,5 @@ def _nothing(args: ParsedArgs, session: Session) -> str:
     plan = session.plan
     if not plan.tasks:
         return f"No tasks in {session_title(session.name)}. {BEGIN[:1].upper()}{BEGIN[1:]}"
-    every = with_session(args, "tildone todo")
+    every = with_options(args, "tildone todo")
     return f"No task matches. To list all {len(plan.tasks)}: {every}"

@@ -20,10 +20,10 @@ def run(args: ParsedArgs) -> int:
     upcoming = next_task(plan)
     if args.has("json"):
         # Only --json needs them.
+        from tildone.cli.output.data import put_data  # noqa: PLC0415  see above
         from tildone.cli.plan.data import next_data  # noqa: PLC0415  see above
-        from tildone.log import codec  # noqa: PLC0415  see above
 
-        put(codec.dump(next_data(plan, session.name, positions=shows_positions(args, session))))
+        put_data(**next_data(plan, session.name, positions=shows_positions(args, session)))
     elif upcoming is not None:
         position, task = upcoming
         put_spans(task_lines(task, columns(), position if shows_positions(args, session) else None))

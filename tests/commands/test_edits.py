@@ -1,0 +1,207 @@
+"""A person's changes to a plan: what each verb answers, and what its steps do."""
+
+import pytest
+from hypothesis import given
+
+from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, PENDING, numbered_plans, plan_of, rules
+from tildone.commands import edits
+from tildone.commands.answer import Answer, FailureReason
+from tildone.commands.edits import Place
+from tildone.core.numbers import numbered
+from tildone.core.ops import Append, Mark, Move, Note, Numbered, Remove, Rename, Write
+from tildone.core.plan import Phase, Plan, Status, Task, flat
+from tildone.core.reduce import Step, reduce
+from tildone.core.rules import Rules
+
+PLAN = numbered(
+    Plan(
+        (
+            Phase("Build", (Task("Parse", COMPLETED), Task("Wire up", IN_PROGRESS), Task("npm install"))),
+            Phase("Ship", (Task("Deploy", BLOCKED, ("key",)), Task("Tell", ABANDONED))),
+        )
+    )
+)
+
+
+def message(answer: Answer) -> str:
+    return "\n".join(each.text for each in answer.messages)
+
+
+def refused(answer: Answer, reason: FailureReason) -> str:
+    assert (answer.steps, answer.failure) == (None, reason)
+    return message(answer)
+
+
+def test_texts_are_added_as_they_are() -> None:
+    assert edits.add(PLAN, ["npm run build", "iOS build"]).steps == (
+        Append((Task("npm run build"), Task("iOS build")), None),
+    )
+    assert edits.add(PLAN, ["x"], "SHIP").steps == (Append((Task("x"),), "Ship"),)
+    assert edits.add(PLAN, ["x"], "shipping").steps == (Append((Task("x"),), "shipping"),)
+    assert edits.add(Plan(), ["x"]).steps == (Append((Task("x"),), ""),)
+    assert refused(edits.add(PLAN, ["x", " "]), FailureReason.USAGE) == "A task needs a text"
+    assert refused(edits.add(PLAN, []), FailureReason.USAGE) == "A task needs a text"
+
+
+@pytest.mark.parametrize(
+    ("phase", "said"),
+    [
+        (None, "Added to Ship: #6 a; #7 b"),
+        ("build", "Added to Build: #6 a; #7 b"),
+        ("New\none", "Added to the new phase New⏎one: #6 a; #7 b"),
+    ],
+)
+def test_added_tasks_are_reported_with_their_numbers(phase: str | None, said: str) -> None:
+    steps = edits.add(PLAN, ["a", "b"], phase).steps or ()
+
+    assert edits.added(PLAN, reduce(PLAN, steps, Rules()).after) == said
+
+
+def test_tasks_added_to_a_flat_list_are_reported_without_a_phase() -> None:
+    assert edits.added(Plan(), plan_of("a")) == "Added: #1 a"
+
+
+def test_a_task_is_started_and_closed_by_number() -> None:
+    assert edits.start(PLAN, ["3"]).steps == (Mark(Numbered((3,)), IN_PROGRESS),)
+    assert message(edits.start(PLAN, ["npm"])) == "Started: #3 npm install"
+    assert edits.close(PLAN, ["1", "3"], ABANDONED).steps == (Mark(Numbered((1, 3)), ABANDONED),)
+    assert message(edits.close(PLAN, ["3"], COMPLETED)) == "Done: #3 npm install"
+    assert refused(edits.start(PLAN, ["9"]), FailureReason.UNMATCHED)
+    assert refused(edits.close(PLAN, ["9"], COMPLETED), FailureReason.UNMATCHED)
+
+
+def test_of_a_phase_or_the_whole_plan_only_open_tasks_are_closed() -> None:
+    closed = numbered(Plan((Phase("A", (Task("a", COMPLETED),)),)))
+
+    assert edits.close(PLAN, [], ABANDONED).steps == (Mark(Numbered((2, 3, 4)), ABANDONED),)
+    assert message(edits.close(PLAN, [], ABANDONED)) == "Dropped: all 3 open tasks"
+    assert edits.close(PLAN, ["build"], COMPLETED).steps == (Mark(Numbered((2, 3)), COMPLETED),)
+    assert message(edits.close(PLAN, ["build"], COMPLETED)) == "Done: all of Build"
+    assert edits.close(closed, [], COMPLETED) == edits.unchanged("no task is open")
+    assert edits.close(closed, ["A"], COMPLETED).steps is not None
+    assert (
+        message(edits.close(Plan((Phase("Empty"),)), ["empty"], COMPLETED))
+        == "Nothing changed: no task is open in Empty."
+    )
+
+
+def test_tasks_are_removed() -> None:
+    assert edits.remove(PLAN, ["5", "4"]).steps == (Remove(Numbered((5, 4))),)
+    assert edits.remove(PLAN, ["ship"]).steps == (Remove(Numbered((4, 5))),)
+    assert edits.remove(PLAN, []).steps == (Write(()),)
+    assert message(edits.remove(PLAN, [])) == "Removed: all 5 tasks"
+    assert edits.remove(Plan(), []) == edits.unchanged("there are no tasks")
+    assert refused(edits.remove(PLAN, ["nope"]), FailureReason.UNMATCHED)
+
+
+def test_a_task_is_blocked_for_a_reason() -> None:
+    """The same reason is not noted twice."""
+    blocked = Mark(Numbered((3,)), BLOCKED)
+
+    assert edits.block(PLAN, ["3"], "no key").steps == (blocked, Note(Numbered((3,)), "no key"))
+    assert message(edits.block(PLAN, ["3"], "no\nkey")) == "Blocked: #3 npm install (no⏎key)"
+    assert edits.block(PLAN, ["3"], "").steps == (blocked,)
+    assert edits.block(PLAN, ["4"], "key").steps == (Mark(Numbered((4,)), BLOCKED),)
+    assert refused(edits.block(PLAN, ["1"], ""), FailureReason.REFUSED) == (
+        "#1 Parse is completed; only an open task can be blocked"
+    )
+
+
+def test_a_blocked_task_is_unblocked_and_a_closed_one_reopened() -> None:
+    assert edits.unblock(PLAN, ["4"]).steps == (Mark(Numbered((4,)), PENDING),)
+    assert edits.unblock(PLAN, ["3"]) == edits.unchanged("#3 npm install is not blocked")
+    assert edits.reopen(PLAN, ["1"]).steps == (Mark(Numbered((1,)), PENDING),)
+    assert edits.reopen(PLAN, ["4"]) == edits.unchanged("#4 Deploy is open")
+
+
+def test_a_task_is_renamed_and_noted_on() -> None:
+    assert edits.rename(PLAN, ["3"], "yarn").steps == (Rename(Numbered((3,)), "yarn"),)
+    assert message(edits.rename(PLAN, ["3"], "yarn")) == "Renamed: #3 yarn (was: npm install)"
+    assert edits.note(PLAN, ["3"], " why ").steps == (Note(Numbered((3,)), " why "),)
+    assert refused(edits.rename(PLAN, ["3"], " "), FailureReason.USAGE) == "A task needs a text"
+    assert refused(edits.note(PLAN, ["3"], ""), FailureReason.USAGE) == "A note needs a text"
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "step", "where"),
+    [
+        (Place.BEFORE, "1", Move(Numbered((3,)), Numbered((1,))), "before #1 Parse"),
+        (Place.AFTER, "1", Move(Numbered((3,)), Numbered((2,))), "after #1 Parse"),
+        (Place.AFTER, "2", Move(Numbered((3,)), phase="Build"), "after #2 Wire up"),
+        (Place.AFTER, "4", Move(Numbered((3,)), Numbered((5,))), "after #4 Deploy"),
+        (Place.PHASE, "ship", Move(Numbered((3,)), phase="Ship"), "to Ship"),
+        (Place.PHASE, "New", Move(Numbered((3,)), phase="New"), "to New"),
+        (Place.FIRST, "", Move(Numbered((3,)), Numbered((1,))), "to the start"),
+        (Place.LAST, "", Move(Numbered((3,))), "to the end"),
+    ],
+)
+def test_a_task_is_moved(place: Place, name: str, step: Move, where: str) -> None:
+    answer = edits.move(PLAN, ["3"], place, name)
+
+    assert answer.steps == (step,)
+    assert message(answer) == f"Moved: #3 npm install {where}"
+
+
+def test_a_move_of_or_to_no_task_is_refused() -> None:
+    assert refused(edits.move(PLAN, ["9"], Place.FIRST), FailureReason.UNMATCHED)
+    assert refused(edits.move(PLAN, ["3"], Place.BEFORE, "9"), FailureReason.UNMATCHED)
+    assert edits.move(PLAN, ["3"], Place.AFTER, "3") == edits.unchanged("#3 npm install is that task")
+
+
+def test_a_text_that_was_edited_in_place_is_a_rename() -> None:
+    """Not if tasks were added or removed, nor if the new text is another task's."""
+    before = plan_of("a", "b", "c")
+
+    assert edits.renamed_in_place(before, plan_of("a", "x", "c")) == (Rename(Numbered((2,)), "x"),)
+    assert edits.renamed_in_place(before, plan_of("a", "c", "b")) == ()
+    assert edits.renamed_in_place(before, plan_of("a", "x")) == ()
+    assert edits.renamed_in_place(before, plan_of("x", "x", "c")) == ()
+
+
+def test_what_closes_renames_or_removes_a_task_takes_something_away() -> None:
+    before = numbered(flat(Task("a"), Task("b", COMPLETED)))
+    steps: dict[Step, bool] = {
+        Mark(Numbered((1,)), COMPLETED): True,
+        Mark(Numbered((1,)), IN_PROGRESS): False,
+        Mark(Numbered((2,)), PENDING): False,
+        Mark(Numbered((2,)), ABANDONED): False,
+        Rename(Numbered((2,)), "x"): True,
+        Remove(Numbered((2,))): True,
+        Move(Numbered((1,))): False,
+        Append((Task("c"),)): False,
+    }
+
+    for step, takes_away in steps.items():
+        assert edits.took_away(before, reduce(before, [step], Rules()).after) is takes_away, step
+
+
+@pytest.mark.parametrize(
+    ("plan", "to", "question"),
+    [
+        (PLAN, COMPLETED, "Mark all 3 open tasks as completed?"),
+        (plan_of("a"), ABANDONED, "Mark all 1 open task as abandoned?"),
+        (PLAN, None, "Remove all 5 tasks?"),
+        (Plan(), None, ""),
+        (Plan(), COMPLETED, ""),
+    ],
+)
+def test_the_question_before_a_change_of_all_tasks_says_how_many(plan: Plan, to: Status | None, question: str) -> None:
+    assert edits.closing_question(plan, to) == question
+
+
+@given(numbered_plans, rules)
+def test_no_verb_returns_steps_that_the_plan_refuses(plan: Plan, own: Rules) -> None:
+    """Except that the rules may forbid the new text of a task."""
+    for words in (["a"], ["3"], ["4", "5"], ["A"]):
+        answers = [
+            edits.start(plan, words),
+            edits.close(plan, words, COMPLETED),
+            edits.remove(plan, words),
+            edits.block(plan, words, "why"),
+            edits.unblock(plan, words),
+            edits.reopen(plan, words),
+            edits.note(plan, words, "n"),
+            *(edits.move(plan, words, place, "b") for place in Place),
+        ]
+        for answer in answers:
+            assert answer.steps is None or reduce(plan, answer.steps, answer.rules(own)).faults == ()

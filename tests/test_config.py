@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tildone.config import load, project_root
+from tildone.config import load, load_valid, project_root
 from tildone.errors import UsageError
 
 
@@ -105,13 +105,14 @@ def test_a_tilde_is_expanded_and_an_address_is_unchanged(project: Path, home: di
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ('stor = "x"', "there is no setting 'stor'; did you mean 'store'?"),
-        ("colour = 1", "there is no setting 'colour'; known are store, session, dialect"),
-        ("session = 3", "session must be a non-empty string in quotes"),
-        ('session = ""', "session must be a non-empty string in quotes"),
-        ("[store]\npath = 1", "store must be a non-empty string in quotes"),
-        ("session = ", "Invalid value"),
-        (b"\xff", "the file is not UTF-8 text"),
+        ('stor = "x"', ", line 1: there is no setting 'stor'; did you mean 'store'?"),
+        ("# mine\n\ncolour = 1", ", line 3: there is no setting 'colour'; known are store, session, dialect"),
+        ("session = 3", ", line 1: session must be a non-empty string in quotes"),
+        ('session = ""', ", line 1: session must be a non-empty string in quotes"),
+        ("[store]\npath = 1", ", line 1: store must be a non-empty string in quotes"),
+        ('store = "jsonl:"', ", line 1: jsonl: needs a path after the colon"),
+        ("session = \n", ": Invalid value (at line 1, column 11)"),
+        (b"\xff", ": the file is not UTF-8 text"),
     ],
 )
 def test_an_invalid_file_is_reported_with_its_path_and_the_problem(
@@ -123,7 +124,31 @@ def test_an_invalid_file_is_reported_with_its_path_and_the_problem(
     with pytest.raises(UsageError) as caught:
         load({}, home, str(project))
 
-    assert str(caught.value).startswith(f"{file.resolve()}: {complaint}")
+    assert str(caught.value).startswith(f"{file.resolve()}{complaint}")
+
+
+def test_valid_settings_apply_beside_invalid_ones(project: Path, home: dict[str, str]) -> None:
+    """For a program that reports all of them: each invalid setting is named once, and has its default."""
+    write(user_file(home), "countdown = 7\nmax_nudges = -1\n")
+    write(project / "tildone.toml", 'gate = "shut"\nsession = "ours"\n')
+    environ = home | {"TILDONE_MAX_SAME": "many", "TILDONE_MAX_MINUTES": "9"}
+
+    settings, problems = load_valid({"max-cost": "much"}, environ, str(project))
+
+    assert (settings.countdown, settings.session, settings.max_minutes) == (7, "ours", 9)
+    assert (settings.max_nudges, settings.gate, settings.max_same, settings.max_cost) == (None, True, None, None)
+    assert problems == [
+        f"{user_file(home)}, line 2: max_nudges must be a whole number, 0 or more",
+        f'{project / "tildone.toml"}, line 1: gate must be "on" or "off"',
+        "$TILDONE_MAX_SAME: max-same must be a whole number, 0 or more, not 'many'",
+        "max-cost must be a number of dollars, 0 or more, not 'much'",
+    ]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_settings(project: Path, home: dict[str, str]) -> None:
+    (project / "tildone.toml").write_bytes(b'\xef\xbb\xbfsession = "ours"\r\n')
+
+    assert load({}, home, str(project)).session == "ours"
 
 
 def test_a_file_that_cannot_be_opened_is_an_error(project: Path, home: dict[str, str]) -> None:

@@ -74,12 +74,29 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> S
     Raises:
         UsageError: a settings file cannot be read, or a setting is unknown or invalid.
     """
+    settings, problems = load_valid(flags, environ, folder)
+    if problems:
+        raise UsageError(problems[0])
+    return settings
+
+
+def load_valid(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> tuple[Settings, list[str]]:
+    """Return the settings that apply in `folder` without the invalid ones, and what is wrong with those."""
     project = project_root(folder)
-    settings = _from_file(os.path.join(_config_home(environ), "tildone", "config.toml"))
-    settings |= _from_file(os.path.join(project, PROJECT_FILE))
-    texts = {key: environ[f"TILDONE_{key.upper()}"] for key in KEYS if environ.get(f"TILDONE_{key.upper()}")}
-    texts |= {key: flags[_flag(key)] for key in KEYS if flags.get(_flag(key))}
-    settings |= {key: _parsed(key, text) for key, text in texts.items()}
+    problems: list[str] = []
+    settings = _from_file(os.path.join(_config_home(environ), "tildone", "config.toml"), problems)
+    settings |= _from_file(os.path.join(project, PROJECT_FILE), problems)
+    texts = {key: (f"${_variable(key)}", environ[_variable(key)]) for key in KEYS if environ.get(_variable(key))}
+    texts |= {key: (f"--{_flag(key)}", flags[_flag(key)]) for key in KEYS if flags.get(_flag(key))}
+    for key, (source, text) in texts.items():
+        try:
+            settings[key] = str(store_address(text, folder)) if key == "store" else _parsed(key, text)
+        except UsageError as error:
+            problems.append(str(error) if source.startswith("--") else f"{source}: {error}")
+    return _settings(settings, environ, folder, project), problems
+
+
+def _settings(settings: dict[str, Any], environ: Mapping[str, str], folder: str, project: str) -> Settings:
     data = data_folder(environ)
     return Settings(
         store=store_address(settings.get("store", os.path.join(data, "tildone.db")), folder),
@@ -109,8 +126,8 @@ def origins(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -
         os.path.join(_config_home(environ), "tildone", "config.toml"),
         os.path.join(project_root(folder), PROJECT_FILE),
     ):
-        sources |= dict.fromkeys(_from_file(file), file)
-    sources |= {key: f"$TILDONE_{key.upper()}" for key in KEYS if environ.get(f"TILDONE_{key.upper()}")}
+        sources |= dict.fromkeys(_from_file(file, []), file)
+    sources |= {key: f"${_variable(key)}" for key in KEYS if environ.get(_variable(key))}
     return sources | {key: f"--{_flag(key)}" for key in KEYS if flags.get(_flag(key))}
 
 
@@ -150,26 +167,32 @@ def store_address(text: str, folder: str) -> StoreAddress:
     return replace(address, location=_absolute(address.path, folder))
 
 
-def _from_file(path: str) -> dict[str, Any]:
+def _from_file(path: str, problems: list[str]) -> dict[str, Any]:
+    """Return the valid settings in a file, and add what is wrong with it or with the others to `problems`."""
     try:
         with open(path, "rb") as file:
-            text = file.read()
+            content = file.read()
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
+        problems.append(f"{path}: {error.strerror}")
+        return {}
     # Late, because loading it takes longer than most commands take to run, and few users have such a file.
     import tomllib  # noqa: PLC0415  see above
 
     try:
-        settings = tomllib.loads(text.decode())
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: the file is not UTF-8 text") from error
+        text = content.decode("utf-8-sig")
+        settings = tomllib.loads(text)
+    except UnicodeDecodeError:
+        problems.append(f"{path}: the file is not UTF-8 text")
+        return {}
     except ValueError as error:
-        raise UsageError(f"{path}: {error}") from error
-    for key, setting in settings.items():
-        _check(path, key, setting)
-    return settings | _resolved(settings, os.path.dirname(path))
+        problems.append(f"{path}: {error}")
+        return {}
+    faults = {key: _fault(key, setting) or _address_fault(key, setting) for key, setting in settings.items()}
+    problems += [f"{path}{_line(text, key)}: {fault}" for key, fault in faults.items() if fault]
+    valid = {key: setting for key, setting in settings.items() if not faults[key]}
+    return valid | _resolved(valid, os.path.dirname(path))
 
 
 def _resolved(settings: dict[str, Any], folder: str) -> dict[str, str]:
@@ -182,31 +205,50 @@ def _resolved(settings: dict[str, Any], folder: str) -> dict[str, str]:
     return paths
 
 
-def _check(path: str, key: str, setting: object) -> None:
+def _fault(key: str, setting: object) -> str:
+    """Return what is wrong with a setting in a file; empty if nothing is."""
     if key == PRICES:
-        _check_prices(path, setting)
-        return
+        return _price_fault(setting)
     if key not in KEYS and key not in PHASES:
-        raise UsageError(f"{path}: there is no setting {key!r}; {nearest(key, KEYS)}")
+        return f"there is no setting {key!r}; {nearest(key, KEYS)}"
     if key in TEXTS and (not isinstance(setting, str) or not setting):
-        raise UsageError(f"{path}: {key} must be a non-empty string in quotes")
+        return f"{key} must be a non-empty string in quotes"
     if key in NUMBERS and (not isinstance(setting, int) or isinstance(setting, bool) or setting < 0):
-        raise UsageError(f"{path}: {key} must be a whole number, 0 or more")
+        return f"{key} must be a whole number, 0 or more"
     if key in AMOUNTS and not _is_amount(setting):
-        raise UsageError(f"{path}: {key} must be a number of dollars, 0 or more")
+        return f"{key} must be a number of dollars, 0 or more"
     if key in CHOICES and setting not in CHOICES[key]:
-        raise UsageError(f"{path}: {key} must be {_either(key)}")
+        return f"{key} must be {_either(key)}"
+    return ""
 
 
-def _check_prices(path: str, setting: object) -> None:
+def _address_fault(key: str, setting: object) -> str:
+    if key == "store":
+        try:
+            store_address(str(setting), os.curdir)
+        except UsageError as error:
+            return str(error)
+    return ""
+
+
+def _line(text: str, key: str) -> str:
+    """Return where a key is set, as a part of a message; empty if its line is not found."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.partition("=")[0].strip(" \t\"'") in (key, f"[{key}]"):
+            return f", line {number}"
+    return ""
+
+
+def _price_fault(setting: object) -> str:
     table = setting if isinstance(setting, dict) else {"": setting}
     for model, price in table.items():
         parts = price if isinstance(price, dict) else {}
         if not {"input", "output"} <= set(parts) <= set(PRICE_PARTS) or not all(map(_is_amount, parts.values())):
-            raise UsageError(
-                f'{path}: in [prices], write "{model or "MODEL"}" = {{ input = 3.0, output = 15.0 }}, in dollars per '
-                f"million tokens; {' and '.join(PRICE_PARTS[2:])} are optional"
+            return (
+                f'in [prices], write "{model or "MODEL"}" = {{ input = 3.0, output = 15.0 }}, in dollars per million '
+                f"tokens; {' and '.join(PRICE_PARTS[2:])} are optional"
             )
+    return ""
 
 
 def _parsed(key: str, text: str) -> Any:
@@ -238,6 +280,10 @@ def _amount(key: str, text: str) -> float:
 
 def _either(key: str) -> str:
     return " or ".join(f'"{choice}"' for choice in CHOICES[key])
+
+
+def _variable(key: str) -> str:
+    return f"TILDONE_{key.upper()}"
 
 
 def _flag(key: str) -> str:

@@ -74,6 +74,7 @@ class Person:
             if not name.startswith(("TILDONE_", "XDG_", "PYTHON"))
             and name not in {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "VISUAL", "EDITOR", "DISPLAY", "WAYLAND_DISPLAY"}
         }
+        kept["PATH"] = f"{PROGRAM.parent}{os.pathsep}{kept.get('PATH', '')}"
         home = {name: str(self.home) for name in ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA")}
         return kept | home | {"TERM": "xterm-256color", "TILDONE_USER": NAME} | self.environ | more
 

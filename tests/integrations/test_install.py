@@ -4,7 +4,11 @@ import json
 import os
 import shutil
 import stat
+import subprocess
+import sys
 import tomllib
+import venv
+from importlib.metadata import version
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -14,6 +18,16 @@ import pytest
 from tests.cli.person import PROGRAM, Person
 from tildone.errors import UsageError
 from tildone.integrations import INTEGRATIONS
+from tildone.integrations.settings.edits import ObjectMember
+from tildone.integrations.settings.files import (
+    FileChange,
+    FileChanged,
+    install,
+    install_changes,
+    uninstall,
+    uninstall_changes,
+    write_all,
+)
 from tildone.integrations.settings.installation import edits_for
 from tildone.integrations.settings.site import PROJECT, USER, Site
 
@@ -47,22 +61,22 @@ def test_install_is_idempotent_and_uninstall_restores_every_file(settled: Person
     """To the byte, comments, line ends and permissions included."""
     before = files(settled.home)
 
-    settled.says("install", name)
+    settled.says("install", name, "--no-check")
     once = files(settled.home)
-    again = settled.says("install", name)
+    again = settled.says("install", name, "--no-check")
     twice = files(settled.home)
     settled.says("uninstall", name)
 
     assert once != before
     assert twice == once
-    assert again == f"{INTEGRATIONS[name].title} is set up already.\n"
+    assert again.startswith(f"{INTEGRATIONS[name].title} is set up already.\n")
     assert files(settled.home) == before
 
 
 @EVERY
 def test_uninstall_removes_the_files_and_folders_that_install_made(person: Person, name: str) -> None:
     """Where the coding agent had no settings before."""
-    person.says("install", name)
+    person.says("install", name, "--no-check")
     made = files(person.home)
     person.says("uninstall", name)
 
@@ -76,7 +90,7 @@ def test_project_scope_changes_only_files_of_the_project(settled: Person, name: 
     before = files(settled.home)
     (settled.folder / "README").write_text("theirs")
 
-    settled.says("install", name, "--scope", "project")
+    settled.says("install", name, "--scope", "project", "--no-check")
     made = files(settled.folder)
     settled.says("uninstall", name, "--scope", "project")
 
@@ -102,7 +116,7 @@ def test_uninstall_keeps_what_others_added_meanwhile(person: Person) -> None:
     settings = person.home / ".gemini" / "settings.json"
     settings.parent.mkdir()
     settings.write_text('{\n  "a": 1\n}\n')
-    person.says("install", "gemini")
+    person.says("install", "gemini", "--no-check")
     text = settings.read_text()
     settings.write_text(text.replace('"a": 1', '"a": 1,\n  // mine\n  "b": {"hooks": "say tildone"}'))
 
@@ -113,7 +127,7 @@ def test_uninstall_keeps_what_others_added_meanwhile(person: Person) -> None:
 
 def test_coding_agents_run_the_program_that_installed(person: Person) -> None:
     """By its absolute path: a coding agent may have another PATH."""
-    person.says("install", "claude", "codex", "opencode")
+    person.says("install", "claude", "codex", "opencode", "--no-check")
 
     server = load_json(person.home / ".claude.json")["mcpServers"]["tildone"]
     settings = load_json(person.home / ".claude" / "settings.json")
@@ -128,22 +142,22 @@ def test_coding_agents_run_the_program_that_installed(person: Person) -> None:
 
 def test_options_of_install_are_options_of_the_server(person: Person) -> None:
     """The dialect and the session; --no-hooks and --no-mcp leave a part out."""
-    person.says("install", "cursor", "--dialect", "phased", "--session", "team", "--no-hooks")
+    person.says("install", "cursor", "--dialect", "phased", "--session", "team", "--no-hooks", "--no-check")
     servers = load_json(person.home / ".cursor" / "mcp.json")
     assert servers["mcpServers"]["tildone"]["args"] == ["mcp", "--dialect", "phased", "--session", "team"]
     assert not (person.home / ".cursor" / "hooks.json").exists()
 
-    person.says("install", "gemini", "--no-mcp")
+    person.says("install", "gemini", "--no-mcp", "--no-check")
     assert "mcpServers" not in load_json(person.home / ".gemini" / "settings.json")
 
 
 def test_a_second_installation_replaces_the_path_of_the_first(person: Person) -> None:
     """As after tildone moved: there is one entry, not two."""
-    person.says("install", "claude")
+    person.says("install", "claude", "--no-check")
     settings = person.home / ".claude" / "settings.json"
     settings.write_text(settings.read_text().replace(str(PROGRAM), "/old/bin/tildone"))
 
-    person.says("install", "claude")
+    person.says("install", "claude", "--no-check")
 
     stops = load_json(settings)["hooks"]["Stop"]
     assert [hook["command"] for stop in stops for hook in stop["hooks"]] == [f"{quote(str(PROGRAM))} hook claude"]
@@ -189,7 +203,7 @@ def test_a_symbolic_link_is_followed(person: Person) -> None:
     (person.home / ".claude").mkdir()
     (person.home / ".claude" / "settings.json").symlink_to(real)
 
-    person.says("install", "claude")
+    person.says("install", "claude", "--no-check")
 
     assert (person.home / ".claude" / "settings.json").is_symlink()
     assert "tildone" in real.read_text()
@@ -202,8 +216,8 @@ def test_the_original_is_kept_beside_the_file(person: Person) -> None:
     settings.write_text('{"a": 1}')
     settings.chmod(0o640)
 
-    person.says("install", "qwen")
-    person.says("install", "qwen", "--dialect", "indexed")
+    person.says("install", "qwen", "--no-check")
+    person.says("install", "qwen", "--dialect", "indexed", "--no-check")
 
     backup = settings.with_name("settings.json.tildone-backup")
     assert backup.read_text() == '{"a": 1}'
@@ -213,7 +227,7 @@ def test_the_original_is_kept_beside_the_file(person: Person) -> None:
 def test_without_a_name_the_coding_agents_are_listed(person: Person) -> None:
     """Each as installed, found or not found."""
     (person.home / ".gemini").mkdir()
-    person.says("install", "pi")
+    person.says("install", "pi", "--no-check")
 
     lines = person.says("install").splitlines()
 
@@ -230,7 +244,7 @@ def test_all_means_every_coding_agent_that_is_found(person: Person) -> None:
 
     out = person.says("install", "all", PATH=os.pathsep.join(nothing))
 
-    assert "Installed into Qwen Code." in out
+    assert "Installed into Qwen Code:" in out
     assert [path.name for path in person.home.iterdir() if path.name.startswith(".")] == [".qwen"]
 
 
@@ -243,7 +257,7 @@ def test_all_reports_it_if_none_is_found(person: Person) -> None:
 @pytest.mark.parametrize(
     ("argv", "why"),
     [
-        (("install", "claud"), "did you mean 'claude'?"),
+        (("install", "claud"), "did you mean 'claude'"),
         (("install", "claude", "--scope", "global"), "--scope is user or project"),
         (("install", "claude", "--no-mcp", "--no-hooks"), "leave nothing to install"),
         (("install", "claude-desktop", "--scope", "project"), "no project settings"),
@@ -303,25 +317,109 @@ def test_variables_that_move_the_settings_are_respected() -> None:
         edits_for(INTEGRATIONS["claude-desktop"].configure, Site("/home/ada", "/app", PROJECT, {}, "/bin/tildone"))
 
 
-def test_doctor_reports_on_coding_agents(person: Person) -> None:
-    """Whether tildone is installed, whether the program exists, and what to do."""
-    (person.home / ".qwen").mkdir()
-    for name in ("claude", "gemini", "codex"):
-        person.says("install", name)
+def test_the_output_is_a_few_lines_and_verbose_shows_the_changes(person: Person) -> None:
+    """The files, whether what was installed answers, and what to do next."""
     settings = person.home / ".gemini" / "settings.json"
-    settings.write_text(settings.read_text().replace(str(PROGRAM), "/old/bin/tildone"))
-    codex = person.home / ".codex" / "config.toml"
-    codex.write_text(
-        codex.read_text().replace("[[hooks.Stop]]", "[[hooks.Other]]").replace("hooks.Stop.", "hooks.Other.")
+
+    assert person.says("install", "gemini").splitlines() == [
+        "Installed into Gemini CLI:",
+        f"  {settings}  (new)",
+        f"  ✓ Gemini CLI: tools and hooks answer (tildone {version('tildone')})",
+        "Next: restart Gemini CLI.",
+    ]
+    assert person.says("uninstall", "gemini").splitlines() == [
+        "Removed from Gemini CLI:",
+        f"  {settings}  (removed)",
+        "Next: restart Gemini CLI. Plans are kept.",
+    ]
+    assert '+   "mcpServers": {\n' in person.says("install", "gemini", "--verbose")
+    assert '-   "mcpServers": {\n' in person.says("uninstall", "gemini", "--verbose")
+
+
+def test_the_position_of_an_error_is_named(person: Person) -> None:
+    settings = person.home / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{\n  "a": 1,\n  "b" 2\n}\n')
+
+    answer = person.run("install", "gemini")
+
+    assert answer.code == 3
+    assert f"{settings} can't be parsed (line 3, column 7: " in answer.err
+
+
+def test_options_that_leave_nothing_to_install_are_an_error(person: Person) -> None:
+    """Copilot CLI has no MCP servers in a project."""
+    answer = person.run("install", "copilot", "--scope", "project", "--no-hooks")
+
+    assert answer.code == 2
+    assert "nothing was installed" in answer.err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the folders of an environment are laid out as on Unix")
+@pytest.mark.parametrize(
+    ("folder", "marker", "permanently"),
+    [("archive-v0/x", "", "uv tool install"), (".cache/x", "pipx_metadata.json", "pipx install")],
+)
+def test_a_temporary_copy_is_not_installed(
+    person: Person, tmp_path: Path, folder: str, marker: str, permanently: str
+) -> None:
+    """Coding agents would run it from a cache that is deleted some day."""
+    environment = tmp_path / folder
+    venv.create(environment, symlinks=True)
+    packages = next(environment.glob("lib/python*/site-packages"))
+    packages.joinpath("all.pth").write_text("\n".join(entry for entry in sys.path if entry))
+    if marker:
+        (environment / marker).touch()
+
+    done = subprocess.run(
+        [environment / "bin" / "python", "-m", "tildone", "install", "gemini"],
+        cwd=person.folder,
+        env=person.environment({}),
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
-    answer = person.run("doctor", "--json", PATH="/nowhere")
+    assert done.returncode == 2
+    assert f"install it first: {permanently} 'tildone[mcp]" in done.stderr
+    assert files(person.home) == {}
 
-    findings = [(each["health"], each["what"], each["remedy"]) for each in answer.json if each["check"] == "agents"]
-    assert answer.code == 5
-    assert findings == [
-        ("fine", f"Claude Code has the plan; it runs {PROGRAM}", ""),
-        ("odd", "Codex is set up in part, or for another tildone", "tildone install codex"),
-        ("bad", "Gemini CLI runs /old/bin/tildone, which does not exist", "tildone install gemini"),
-        ("fine", "Qwen Code is here, without a plan", "tildone install qwen"),
-    ]
+
+def test_a_file_that_another_program_changes_meanwhile_keeps_its_changes(tmp_path: Path) -> None:
+    """The change is computed again from the file as it is now."""
+    settings = tmp_path / "settings.json"
+    settings.write_text('{"a": 1}\n')
+    edit = ObjectMember(str(settings), ("mcpServers", "tildone"), {"command": "tildone", "args": ["mcp"]})
+    changes = install_changes([edit])
+    settings.write_text('{"a": 2}\n')
+
+    with pytest.raises(FileChanged):
+        install(changes[0])
+    write_all(changes, install, lambda: install_changes([edit]))
+
+    installed = load_json(settings)
+    assert installed["a"] == 2
+    assert installed["mcpServers"]["tildone"]["command"] == "tildone"
+
+    changes = uninstall_changes([edit])
+    settings.write_text(settings.read_text().replace('"a": 2', '"a": 3'))
+    write_all(changes, uninstall, lambda: uninstall_changes([edit]))
+
+    assert load_json(settings) == {"a": 3}
+
+
+def test_a_file_that_changes_all_the_time_is_left_alone(tmp_path: Path) -> None:
+    """After a few attempts, with an error that names the file."""
+    settings = tmp_path / "settings.json"
+    settings.write_text('{"a": 1}\n')
+    edit = ObjectMember(str(settings), ("mcpServers", "tildone"), {"command": "tildone", "args": ["mcp"]})
+
+    def interfered() -> list[FileChange]:
+        changes = install_changes([edit])
+        settings.write_text(settings.read_text() + " ")
+        return changes
+
+    with pytest.raises(FileChanged, match="another program is changing"):
+        write_all(interfered(), install, interfered)
+
+    assert "tildone" not in settings.read_text()

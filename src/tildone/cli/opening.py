@@ -29,14 +29,22 @@ def settings_for(args: ParsedArgs) -> Settings:
     Raises:
         UsageError: a setting is invalid, or the working folder no longer exists.
     """
-    try:
-        folder = os.getcwd()
-    except FileNotFoundError as error:
-        raise UsageError("the working folder no longer exists; change to another one") from error
-    settings = load(args.options, os.environ, folder)
+    settings = load(args.options, os.environ, working_folder())
     if settings.dialect and settings.dialect not in DIALECTS:
         raise UsageError(f"there is no dialect {settings.dialect!r}; {nearest(settings.dialect, DIALECTS)}")
     return settings
+
+
+def working_folder() -> str:
+    """The working folder.
+
+    Raises:
+        UsageError: it no longer exists.
+    """
+    try:
+        return os.getcwd()
+    except FileNotFoundError as error:
+        raise UsageError("the working folder no longer exists; change to another one") from error
 
 
 def settings_at(args: ParsedArgs, store: str) -> Settings:

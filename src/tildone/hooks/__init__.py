@@ -50,6 +50,7 @@ def run(argv: Sequence[str]) -> None:
     from tildone.config import load  # noqa: PLC0415  the same
     from tildone.hooks.event import HookEvent, field_in, read  # noqa: PLC0415  the same
     from tildone.hooks.fast_path import try_fast_path  # noqa: PLC0415  the same
+    from tildone.integrations.hook_protocol import PROBE  # noqa: PLC0415  the same
 
     words, flags = _parse(argv)
     integration, hooks = _integration(words[0] if words else "")
@@ -64,7 +65,11 @@ def run(argv: Sequence[str]) -> None:
     pid = 0 if sys.platform == "win32" else agent_process()
     event = HookEvent(integration, hooks, str(name), point, payload, os.environ)
     settings = load(flags, os.environ, event.folder)
-    if not try_fast_path(event, settings, pid):
+    if PROBE in payload:
+        from tildone.hooks.probe import probe_reply  # noqa: PLC0415  the same
+
+        _print(probe_reply(settings))
+    elif not try_fast_path(event, settings, pid):
         from tildone.hooks.answers import answer  # noqa: PLC0415  the same
 
         _print(answer(event, settings, pid))

@@ -11,11 +11,15 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
+    from tildone.integrations.checks.silencers import Inspection
     from tildone.integrations.settings.installation import Installation
     from tildone.integrations.settings.site import Site
 
 CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
 CONVERSATION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
+
+MANAGED_SETTINGS = "/etc/claude-code/managed-settings.json"
+"""Settings of an organization, which no other settings override."""
 
 PLAN_COMMAND = """---
 description: Plan a task with tildone and work through it
@@ -52,6 +56,26 @@ def _servers_file(site: Site) -> str:
     return os.path.join(site.environ.get(CONFIG_VARIABLE) or site.home, ".claude.json")
 
 
+def _silencers(inspection: Inspection) -> None:
+    site = inspection.site
+    own = site.environ.get(CONFIG_VARIABLE) or os.path.join(site.home, ".claude")
+    shared = os.path.join(site.project, ".claude")
+    names = (own, "settings.json"), (shared, "settings.json"), (shared, "settings.local.json")
+    files = [os.path.join(*name) for name in names]
+    disabled, file = inspection.last([*files, MANAGED_SETTINGS], "disableAllHooks")
+    if disabled is True:
+        inspection.silenced(f"all hooks are disabled in {file}", "remove disableAllHooks there")
+    if inspection.get(MANAGED_SETTINGS, "allowManagedHooksOnly") is True:
+        inspection.silenced(f"{MANAGED_SETTINGS} allows no other hooks", "ask your administrator to add these hooks")
+    if not site.for_user:
+        file = inspection.lists(files, "tildone", "disabledMcpjsonServers")
+        if file:
+            inspection.silenced(f"the server is rejected in {file}", "remove tildone from disabledMcpjsonServers there")
+    state = os.path.join(site.environ.get(CONFIG_VARIABLE) or site.home, ".claude.json")
+    if inspection.lists([state], "tildone", "projects", site.project, "disabledMcpServers"):
+        inspection.silenced("the server is disabled in this project", "enable tildone in Claude Code: /mcp")
+
+
 def _hook(site: Site) -> dict[str, Any]:
     return {"type": "command", "command": site.hook_command("claude"), "timeout": TIMEOUT_SECONDS}
 
@@ -74,6 +98,7 @@ INTEGRATION = Integration(
     executable="claude",
     folder=lambda site: os.path.join(site.home, ".claude"),
     configure=_configure,
+    silencers=_silencers,
     plugin=_plugin,
     hooks=Hooks(
         points={

@@ -12,18 +12,27 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tildone.integrations.checks.silencers import Inspection
     from tildone.integrations.settings.installation import Installation
     from tildone.integrations.settings.site import Site
+
+SESSION_END_SECONDS = 3
 
 
 def _configure(installation: Installation) -> None:
     site = installation.site
-    home = site.environ.get("CODEX_HOME") or os.path.join(site.home, ".codex")
-    folder = home if site.for_user else os.path.join(site.project, ".codex")
     lines = [*_server_lines(site)] if site.mcp else []
     lines += [*_hook_lines(site)] if site.hooks else []
     if lines:
-        installation.add_toml(os.path.join(folder, "config.toml"), lines)
+        installation.add_toml(_settings_file(site), lines)
+
+
+def _settings_file(site: Site) -> str:
+    return _user_file(site) if site.for_user else os.path.join(site.project, ".codex", "config.toml")
+
+
+def _user_file(site: Site) -> str:
+    return os.path.join(site.environ.get("CODEX_HOME") or os.path.join(site.home, ".codex"), "config.toml")
 
 
 def _server_lines(site: Site) -> Iterator[str]:
@@ -40,8 +49,48 @@ def _hook_lines(site: Site) -> Iterator[str]:
         yield f"[[hooks.{event}.hooks]]"
         yield 'type = "command"'
         yield f"command = {quoted(site.hook_command('codex'))}"
-        yield f"timeout = {TIMEOUT_SECONDS}"
+        yield f"timeout = {_timeout(event)}"
         yield ""
+
+
+def _timeout(event: str) -> int:
+    """Return the timeout of a hook. Codex allows less at the end of a session, and warns about more."""
+    return SESSION_END_SECONDS if event == "SessionEnd" else TIMEOUT_SECONDS
+
+
+def _silencers(inspection: Inspection) -> None:
+    site, file = inspection.site, _settings_file(inspection.site)
+    trust = inspection.get(_user_file(site), "projects", os.path.realpath(site.project), "trust_level")
+    if not site.for_user and trust != "trusted":
+        inspection.silenced("Codex does not trust this project yet", "start codex in this project and trust it")
+    for settings in dict.fromkeys((_user_file(site), file)):
+        if inspection.get(settings, "features", "hooks") is False:
+            inspection.silenced(f"hooks are disabled in {settings}", "remove hooks = false from [features] there")
+    if inspection.get(file, "mcp_servers", "tildone", "enabled") is False:
+        inspection.silenced(f"the server is disabled in {file}", "remove enabled = false from [mcp_servers.tildone]")
+    untrusted = [event for event in POINTS if _is_unreviewed(inspection, file, event)]
+    if untrusted:
+        inspection.silenced("Codex does not run hooks that you have not trusted", "start codex and open /hooks")
+
+
+def _is_unreviewed(inspection: Inspection, file: str, event: str) -> bool:
+    """Return whether one of our hooks for an event is disabled, or not trusted in its present form.
+
+    Codex keeps a hash of every hook that the person has trusted, by its place in the settings.
+    """
+    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in event).removeprefix("_")
+    for number, group in enumerate(inspection.get(file, "hooks", event) or ()):
+        for index, hook in enumerate(group.get("hooks", ())):
+            if "tildone" not in hook.get("command", ""):
+                continue
+            most = SESSION_END_SECONDS if event == "SessionEnd" else hook.get("timeout", TIMEOUT_SECONDS)
+            normal = {"async": False, **hook, "timeout": min(hook.get("timeout", TIMEOUT_SECONDS), most)}
+            digest = inspection.digest({"event_name": snake, "hooks": [normal]})
+            key = f"{os.path.realpath(file)}:{snake}:{number}:{index}"
+            state = inspection.get(_user_file(inspection.site), "hooks", "state", key) or {}
+            if state.get("trusted_hash") != f"sha256:{digest}" or state.get("enabled") is False:
+                return True
+    return False
 
 
 INTEGRATION = Integration(
@@ -50,7 +99,7 @@ INTEGRATION = Integration(
     executable="codex",
     folder=lambda site: os.path.join(site.home, ".codex"),
     configure=_configure,
-    after_install="Codex runs hooks only once you trust them: start it and open /hooks.",
+    silencers=_silencers,
     hooks=Hooks(
         points=POINTS,
         fields=FIELDS,

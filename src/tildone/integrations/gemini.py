@@ -9,7 +9,9 @@ from tildone.integrations.record import TEXT, HookPoint, Hooks, Integration, Mcp
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tildone.integrations.checks.silencers import Inspection
     from tildone.integrations.settings.installation import Installation
+    from tildone.integrations.settings.site import Site
 
 POINTS = {
     "AfterAgent": HookPoint.STOP,
@@ -26,7 +28,7 @@ MANUAL = "manual"
 
 def _configure(installation: Installation) -> None:
     site, timeout = installation.site, TIMEOUT_SECONDS * 1000
-    file = site.at(".gemini/settings.json", ".gemini/settings.json")
+    file = _user_file(site) if site.for_user else os.path.join(site.project, ".gemini", "settings.json")
     if site.mcp:
         # The default timeout for a server that does not answer is ten minutes.
         server = {**site.mcp_server, "trust": True, "timeout": timeout}
@@ -39,12 +41,41 @@ def _configure(installation: Installation) -> None:
         installation.set_member(file, ("hooksConfig", "enabled"), entry=True, yields=True)
 
 
+def _user_file(site: Site) -> str:
+    return os.path.join(site.environ.get("GEMINI_CLI_HOME") or site.home, ".gemini", "settings.json")
+
+
+def _silencers(inspection: Inspection) -> None:
+    site = inspection.site
+    user = _user_file(site)
+    files = [user, os.path.join(site.project, ".gemini", "settings.json")]
+    enabled, file = inspection.last(files, "hooksConfig", "enabled")
+    if enabled is False:
+        inspection.silenced(f"hooks are disabled in {file}", "set hooksConfig.enabled to true there")
+    file = inspection.lists(files, "tildone", "hooksConfig", "disabled")
+    if file:
+        inspection.silenced(f"our hooks are disabled in {file}", "enable them in Gemini CLI: /hooks enable tildone")
+    file = inspection.lists(files, "tildone", "mcp", "excluded")
+    if file:
+        inspection.silenced(f"the server is excluded in {file}", "remove tildone from mcp.excluded there")
+    allowed, file = inspection.last(files, "mcp", "allowed")
+    if isinstance(allowed, list) and "tildone" not in allowed:
+        inspection.silenced(f"{file} allows other MCP servers only", "add tildone to mcp.allowed there")
+    trust = os.path.join(os.path.dirname(user), "trustedFolders.json")
+    if (
+        inspection.nearest(inspection.get(site.environ.get("GEMINI_CLI_TRUSTED_FOLDERS_PATH") or trust))
+        == "DO_NOT_TRUST"
+    ):
+        inspection.silenced("Gemini CLI does not trust this folder", "trust it in Gemini CLI: /permissions trust")
+
+
 INTEGRATION = Integration(
     name="gemini",
     title="Gemini CLI",
     executable="gemini",
-    folder=lambda site: os.path.join(site.home, ".gemini"),
+    folder=lambda site: os.path.dirname(_user_file(site)),
     configure=_configure,
+    silencers=_silencers,
     hooks=Hooks(
         points=POINTS,
         fields={**FIELDS, "last_message": "prompt_response"},

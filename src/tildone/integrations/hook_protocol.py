@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 10
 """How long a coding agent waits for a hook, and for the MCP server to start, if its settings have such a timeout."""
 
+PROBE = "tildone_probe"
+"""The member that makes an event a probe: the hook identifies itself, and changes nothing."""
+
 POINTS: Mapping[str, HookPoint] = {
     "Stop": HookPoint.STOP,
     "SessionStart": HookPoint.SESSION_START,

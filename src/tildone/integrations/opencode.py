@@ -16,14 +16,14 @@ from tildone.integrations.record import HookPoint, Hooks, Integration, McpClient
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tildone.integrations.checks.silencers import Inspection
     from tildone.integrations.settings.installation import Installation
+    from tildone.integrations.settings.site import Site
 
 
 def _configure(installation: Installation) -> None:
     site = installation.site
-    # Not `config_home`: opencode follows the XDG convention on every platform.
-    home = site.environ.get("XDG_CONFIG_HOME") or os.path.join(site.home, ".config")
-    folder = os.path.join(home, "opencode") if site.for_user else site.project
+    folder = _user_folder(site) if site.for_user else site.project
     if site.mcp:
         server = {
             "type": "local",
@@ -42,12 +42,29 @@ def _settings_file(folder: str) -> str:
     return commented if os.path.exists(commented) else os.path.join(folder, "opencode.json")
 
 
+def _user_folder(site: Site) -> str:
+    # Not `config_home`: opencode follows the XDG convention on every platform.
+    home = site.environ.get("XDG_CONFIG_HOME") or os.path.join(site.home, ".config")
+    return os.path.join(home, "opencode")
+
+
+def _silencers(inspection: Inspection) -> None:
+    site = inspection.site
+    files = [_settings_file(_user_folder(site)), _settings_file(site.project)]
+    enabled, file = inspection.last(files, "mcp", "tildone", "enabled")
+    if enabled is False:
+        inspection.silenced(f"the server is disabled in {file}", "set mcp.tildone.enabled to true there")
+    if site.environ.get("OPENCODE_PURE") in ("1", "true"):
+        inspection.silenced("$OPENCODE_PURE disables plugins", "unset OPENCODE_PURE")
+
+
 INTEGRATION = Integration(
     name="opencode",
     title="opencode",
     executable="opencode",
-    folder=lambda site: os.path.join(site.config_home, "opencode"),
+    folder=_user_folder,
     configure=_configure,
+    silencers=_silencers,
     after_install="An agent in `opencode run` has the plan but is not held to it: that ends at the first stop.",
     hooks=Hooks(
         points={

@@ -12,12 +12,37 @@ from tildone.integrations.record import HookPoint, Hooks, Integration
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tildone.integrations.checks.silencers import Inspection
     from tildone.integrations.settings.installation import Installation
+    from tildone.integrations.settings.site import Site
+
+EXTENSION = "extensions/tildone.ts"
 
 
 def _configure(installation: Installation) -> None:
-    file = installation.site.at(".pi/agent/extensions/tildone.ts", ".pi/extensions/tildone.ts")
-    installation.write_shim(file, "pi.ts")
+    installation.write_shim(os.path.join(_folder(installation.site), EXTENSION), "pi.ts")
+
+
+def _folder(site: Site) -> str:
+    return _user_folder(site) if site.for_user else os.path.join(site.project, ".pi")
+
+
+def _user_folder(site: Site) -> str:
+    return os.path.expanduser(site.environ.get("PI_CODING_AGENT_DIR", "")) or os.path.join(site.home, ".pi", "agent")
+
+
+def _silencers(inspection: Inspection) -> None:
+    site = inspection.site
+    settings = os.path.join(_folder(site), "settings.json")
+    for disabled in (f"-{EXTENSION}", f"!{EXTENSION}"):
+        if inspection.lists([settings], disabled, "extensions"):
+            inspection.silenced(f"the extension is disabled in {settings}", "enable it: pi config")
+    if site.for_user:
+        return
+    trusted = inspection.nearest(inspection.get(os.path.join(_user_folder(site), "trust.json")))
+    default = inspection.get(os.path.join(_user_folder(site), "settings.json"), "defaultProjectTrust")
+    if trusted is False or (trusted is None and default != "always"):
+        inspection.silenced("pi does not trust this project yet", "start pi in this project, and trust it: /trust")
 
 
 INTEGRATION = Integration(
@@ -26,6 +51,7 @@ INTEGRATION = Integration(
     executable="pi",
     folder=lambda site: os.path.join(site.home, ".pi"),
     configure=_configure,
+    silencers=_silencers,
     hooks=Hooks(
         points={
             "agent_before_settle": HookPoint.STOP,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from enum import Enum
     from typing import Any, Literal
 
+    from tildone.integrations.checks.silencers import Inspection
     from tildone.integrations.settings.installation import Installation
     from tildone.integrations.settings.site import Site
 
@@ -147,8 +148,9 @@ class Integration:
     """One coding agent.
 
     It counts as installed if `folder` exists or `executable` is on the PATH. `configure` adds the edits of its
-    settings files to an installation; `after_install` tells the person what is left to do. `plugin`, for an agent that
-    has plugins, adds the files of a plugin folder and returns the command that loads it.
+    settings files to an installation; `after_install` tells the person what is left to do. `silencers` reports settings
+    of the agent that keep it from running what is installed. `plugin`, for an agent that has plugins, adds the files of
+    a plugin folder and returns the command that loads it.
 
     `list_tools` are its own tools that write a whole todo list, each with the argument that contains the items and the
     field of an item that contains its text. `task_tools` are its own tools for single tasks. `notes` are footnotes to
@@ -165,5 +167,6 @@ class Integration:
     list_tools: Mapping[str, tuple[str, str]] = {}
     task_tools: Mapping[TaskAction, str] = {}
     after_install: str = ""
+    silencers: Callable[[Inspection], None] | None = None
     plugin: Callable[[Installation, str], str] | None = None
     notes: Mapping[str, str] = {}

@@ -10,9 +10,9 @@ from tildone.value import value
 class Severity(Enum):
     """How serious a finding is."""
 
-    OK = "fine"
-    WARNING = "odd"
-    ERROR = "bad"
+    OK = "ok"
+    WARNING = "warning"
+    ERROR = "problem"
 
 
 @value

@@ -1,5 +1,6 @@
 """`tildone doctor`: what is wrong is found and named, with what to do; nothing is changed."""
 
+import json
 import os
 import re
 import shlex
@@ -10,7 +11,7 @@ from typing import Any
 import apsw
 import pytest
 
-from tests.cli.person import Answer, Person
+from tests.cli.person import PROGRAM, Answer, Person
 from tests.stores.contract import chain
 from tests.stores.processes import finish, start, wait_for
 from tildone.stores.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION, migrations
@@ -32,8 +33,15 @@ def plans(person: Person) -> Path:
 
 
 def findings(answer: Answer, check: str) -> list[tuple[str, str]]:
-    found: list[dict[str, Any]] = answer.json
-    return [(each["health"], each["what"]) for each in found if each["check"] == check]
+    report: dict[str, Any] = answer.json
+    assert report["version"] == 1
+    return [(each["status"], each["message"]) for each in report["checks"] if each["name"] == check]
+
+
+def write_plan(person: Person, *texts: str) -> None:
+    """Write the plan of the project, with an agent's tool."""
+    todos = [{"text": text} for text in texts]
+    person.says("call", "write_todos", json.dumps({"mode": "replace", "todos": todos}), "--dialect", "indexed")
 
 
 def by_hand(path: Path, sql: str) -> None:
@@ -52,7 +60,8 @@ def test_a_healthy_installation_is_reported_with_every_check(person: Person, pla
     said = person.says("doctor")
 
     titles = [line for line in said.splitlines() if not line.startswith(" ")]
-    assert titles[:6] == ["Versions", "Settings", "Store", "Permissions", "Space", "In use"]
+    checks = ["Program", "Extras", "Settings", "Project", "Store", "Permissions", "Space", "In use"]
+    assert titles[: len(checks)] == checks
     assert titles[-1] == "No problems found."
     assert all(line.startswith("  ✓ ") for line in said.splitlines() if line not in titles)
     assert "  ✓ 1 session and 3 events, all intact\n" in said
@@ -97,7 +106,7 @@ def test_an_older_store_is_not_migrated(person: Person) -> None:
     answer = person.run("doctor", "--store", "old.db", "--json")
 
     assert answer.code == 0
-    assert ("odd", f"the store has not been migrated to schema {SCHEMA_VERSION}") in findings(answer, "store")
+    assert ("warning", f"the store has not been migrated to schema {SCHEMA_VERSION}") in findings(answer, "store")
     assert state_of(person.folder) == before
 
 
@@ -108,7 +117,7 @@ def test_damage_is_reported_with_a_remedy(person: Person, plans: Path) -> None:
     answer = person.run("doctor")
 
     assert answer.code == 5
-    assert re.fullmatch(r"3 errors in \d+ findings\.", answer.out.splitlines()[-1])
+    assert re.fullmatch(r"3 problems in \d+ findings\.", answer.out.splitlines()[-1])
     assert (
         "  ✗ event 'c' of session 'one' has parent 'b', which is missing\n"
         "    → restore a backup: tildone restore FILE\n"
@@ -125,7 +134,7 @@ def test_a_file_that_is_not_a_store_is_reported(person: Person, plans: Path, con
 
     assert answer.code == 5
     [(health, what)] = findings(answer, "store")
-    assert (health, str(plans) in what) == ("bad", True)
+    assert (health, str(plans) in what) == ("problem", True)
 
 
 @pytest.mark.parametrize(
@@ -182,10 +191,10 @@ def test_a_store_that_other_users_can_read_is_a_warning(person: Person) -> None:
         folder.chmod(0o700)
         out_of_reach = person.run("doctor", "--json", "--store", str(store))
 
-    assert findings(reached, "permissions") == [("odd", f"every user of this machine can read {store}")]
+    assert findings(reached, "permissions") == [("warning", f"every user of this machine can read {store}")]
     assert reached.code == 0
     assert findings(out_of_reach, "permissions") == [
-        ("fine", "you can read and write the store, and other users cannot read it")
+        ("ok", "you can read and write the store, and other users cannot read it")
     ]
 
 
@@ -197,9 +206,9 @@ def test_processes_that_have_the_store_open_are_listed(person: Person, plans: Pa
         finish([holder])
 
     [(health, what)] = findings(answer, "in use")
-    assert health == "fine"
+    assert health == "ok"
     assert what.startswith(f"process {holder.pid} has it open: ")
-    assert findings(person.run("doctor", "--json"), "in use") == [("fine", "no other process has the store open")]
+    assert findings(person.run("doctor", "--json"), "in use") == [("ok", "no other process has the store open")]
 
 
 def test_each_setting_is_reported_with_its_origin(person: Person) -> None:
@@ -227,14 +236,101 @@ def test_each_setting_is_reported_with_its_origin(person: Person) -> None:
     assert "gate: on (default)" in told
 
 
-def test_an_unreadable_settings_file_is_a_finding(person: Person) -> None:
-    """The other checks cannot run without settings."""
-    (person.folder / "tildone.toml").write_text("colour = 1\n")
+def test_invalid_settings_are_findings_and_the_other_checks_go_on(person: Person, plans: Path) -> None:
+    """With the line; what is valid applies, and what is not has its default."""
+    (person.folder / "tildone.toml").write_text('countdown = 9\n\ncolour = 1\ngate = "of"\n')
+
+    answer = person.run("doctor", "--json", TILDONE_MAX_SAME="x")
+
+    file = person.folder / "tildone.toml"
+    found = findings(answer, "settings")
+    assert answer.code == 5
+    assert [status for status, _ in found[:4]] == ["problem", "problem", "problem", "ok"]
+    assert found[0][1].startswith(f"{file}, line 3: there is no setting 'colour'; ")
+    assert found[1][1].startswith(f'{file}, line 4: gate must be "on" or "off"')
+    assert found[2][1].startswith("$TILDONE_MAX_SAME: ")
+    assert ("ok", f"countdown: 9 (from {file})") in found
+    assert findings(answer, "store")[-1] == ("ok", "1 session and 3 events, all intact")
+    del plans
+
+
+def test_a_file_that_is_not_toml_is_a_finding_with_its_position(person: Person) -> None:
+    (person.folder / "tildone.toml").write_text("gate = \n")
 
     answer = person.run("doctor", "--json")
 
     assert answer.code == 5
-    assert [(each["check"], each["health"]) for each in answer.json] == [("settings", "bad")]
+    assert "(at line 1, column 8)" in findings(answer, "settings")[0][1]
+    assert findings(answer, "space")
+
+
+@pytest.mark.parametrize(
+    ("environ", "what", "remedy"),
+    [
+        ({"TILDONE_GATE": "off"}, "gate: off (from $TILDONE_GATE)", "unset TILDONE_GATE"),
+        ({"TILDONE_MAX_NUDGES": "0"}, "max_nudges: 0 (from $TILDONE_MAX_NUDGES)", "unset TILDONE_MAX_NUDGES"),
+    ],
+)
+def test_settings_that_disable_the_gate_are_warnings(
+    person: Person, environ: dict[str, str], what: str, remedy: str
+) -> None:
+    answer = person.run("doctor", "--json", **environ)
+
+    assert answer.code == 0
+    [found] = [each for each in answer.json["checks"] if each["status"] == "warning" and each["name"] == "settings"]
+    assert found["message"] == f"{what}; agents that stop are never continued"
+    assert found["remedy"] == remedy
+
+
+def test_the_plan_of_the_project_is_reported(person: Person) -> None:
+    """And what keeps agents from being continued on it."""
+    assert findings(person.run("doctor", "--json"), "project") == [("ok", f"{person.folder}: no plan yet")]
+
+    write_plan(person, "one", "two")
+    person.run("pause")
+    paused = person.run("doctor", "--json")
+    person.run("resume")
+
+    plan = ("ok", f"{person.folder}: 2 tasks, 2 open")
+    assert findings(paused, "project") == [
+        plan,
+        ("warning", "agents are paused: they are not continued when they stop"),
+    ]
+    assert findings(person.run("doctor", "--json"), "project") == [plan]
+
+
+def test_a_bound_that_was_reached_is_reported(person: Person) -> None:
+    """The gate has let the agent go, and stays silent until a person speaks."""
+    write_plan(person, "one")
+    stop = {"hook_event_name": "Stop", "session_id": "s", "cwd": str(person.folder)}
+    for _ in range(2):
+        person.run("hook", "claude", given=json.dumps(stop), TILDONE_MAX_NUDGES="1")
+
+    [_, (status, what)] = findings(person.run("doctor", "--json"), "project")
+
+    assert (status, what.split(",")[0]) == ("warning", "a bound was reached")
+
+
+def test_the_extras_and_the_way_of_installation_are_reported(person: Person) -> None:
+    """With the command that installs a missing one."""
+    answer = person.run("doctor", "--json")
+
+    assert {what.split()[0] for _, what in findings(answer, "extras")} == {"mcp", "run", "postgres"}
+    assert findings(answer, "program")[1][1].startswith("installed by ")
+
+
+def test_another_copy_on_path_is_a_warning(person: Person) -> None:
+    """Its name would start that copy, so hints give the path of this one."""
+    other = person.folder / "bin" / "tildone"
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\n")
+    other.chmod(0o755)
+
+    answer = person.run("doctor", "--json", PATH=str(other.parent))
+
+    [found] = [each for each in answer.json["checks"] if each["status"] == "warning" and each["name"] == "program"]
+    assert found["message"] == f"tildone on your PATH is another copy: {other}"
+    assert found["remedy"] == f"remove it, or call this copy: {PROGRAM}"
 
 
 @pytest.mark.slow
@@ -242,9 +338,9 @@ def test_an_unreachable_server_is_an_error_and_its_password_is_not_printed(perso
     answer = person.run("doctor", "--json", "--store", "postgresql://ann:sesame@localhost:1/plans?application_name=x")
 
     assert answer.code == 5
-    assert [health for health, _ in findings(answer, "store")] == ["bad"]
+    assert [health for health, _ in findings(answer, "store")] == ["problem"]
     assert "sesame" not in answer.out + answer.err
-    assert ("fine", "store: postgresql://ann@localhost:1/plans (from --store)") in findings(answer, "settings")
+    assert ("ok", "store: postgresql://ann@localhost:1/plans (from --store)") in findings(answer, "settings")
 
 
 def test_session_files_are_checked_as_well(person: Person, plans: Path) -> None:
@@ -253,7 +349,7 @@ def test_session_files_are_checked_as_well(person: Person, plans: Path) -> None:
     answer = person.run("doctor", "--json", "--store", "jsonl:sessions")
 
     assert answer.code == 0, answer
-    assert {health for health, _ in findings(answer, "store")} <= {"fine", "odd"}
+    assert {health for health, _ in findings(answer, "store")} <= {"ok", "warning"}
     del plans
 
 

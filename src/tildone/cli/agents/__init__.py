@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tildone.cli.parsing.table import VerbTable
 
 SCOPE = Option("scope", "SCOPE", "user (all your projects) or project (this one, in files to share).")
+SHOW_LINES = Option("verbose", "", "Show the lines that are added to the files, and removed.")
 CODING_AGENTS = "Agents: {agents}; all means those that are found here."
 
 VERBS: VerbTable = Registry(
@@ -61,16 +62,18 @@ VERBS: VerbTable = Registry(
             "Install the plan's tools and hooks into a coding agent.",
             max_args=UNLIMITED,
             description=(
-                "Adds the MCP server and the hooks to the agent's own settings files and shows the changes. "
-                "Everything else in the files stays as it is, and a copy is kept beside each. Without AGENT, lists "
-                "the supported agents.\n"
+                "Adds the MCP server and the hooks to the agent's own settings files, then starts both as the agent "
+                "does, to check that they answer; the exit code is 1 if they do not. Everything else in the files "
+                "stays as it is, and a copy is kept beside each. Without AGENT, lists the supported agents.\n"
                 f"{CODING_AGENTS}"
             ),
             options=(
                 SCOPE,
                 DRY_RUN,
+                SHOW_LINES,
                 Option("no-hooks", "", "Install only the MCP server."),
                 Option("no-mcp", "", "Install only the hooks; the agent's own todo list is mirrored."),
+                Option("no-check", "", "Do not start what was installed."),
                 Option("as-plugin", "DIR", "For claude: write a plugin folder instead."),
             ),
             examples=(
@@ -88,7 +91,7 @@ VERBS: VerbTable = Registry(
             description=(
                 f"Settings files that nobody else has changed are restored exactly. Plans are kept.\n{CODING_AGENTS}"
             ),
-            options=(SCOPE, DRY_RUN),
+            options=(SCOPE, DRY_RUN, SHOW_LINES),
             examples=("tildone uninstall claude",),
         ),
         "mcp": Verb(

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
-from shutil import which
 
+from tildone import distribution
 from tildone.cli.opening import settings_for
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import UsageError, nearest
 from tildone.integrations import INTEGRATIONS, all_integrations
+from tildone.integrations.checks.report import examine, is_present
 from tildone.integrations.settings import files
 from tildone.integrations.settings.diff import diff_lines
-from tildone.integrations.settings.health import is_installed, is_present
 from tildone.integrations.settings.installation import Installation
 from tildone.integrations.settings.site import PROJECT, USER, Site
 from tildone.kit.theme import Role, Span
@@ -21,7 +20,7 @@ from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     from tildone.integrations.record import Integration
     from tildone.integrations.settings.files import FileChange
@@ -31,23 +30,24 @@ NARROW_COLUMNS = 60
 
 
 def sites(project: str) -> list[Site]:
-    """The sites at which this tildone may be installed: for the person, and for a project.
+    """The sites at which tildone may be installed: for the person, and for a project."""
+    return [_here(scope, project, any_program()) for scope in (USER, PROJECT)]
+
+
+def any_program() -> str:
+    """The tildone that is running, where none has to be installed: to look at an installation, or to remove it."""
+    return distribution.script() or distribution.NAME
+
+
+def _here(scope: str, project: str, program: str) -> Site:
+    return Site(os.path.expanduser("~"), project, scope, os.environ, program)
+
+
+def site_for(args: ParsedArgs, program: str) -> Site:
+    """The site that the command line selects, at which coding agents run `program`.
 
     Raises:
-        UsageError: there is no tildone command for a coding agent to run.
-    """
-    return [_here(scope, project) for scope in (USER, PROJECT)]
-
-
-def _here(scope: str, project: str) -> Site:
-    return Site(os.path.expanduser("~"), project, scope, os.environ, _program())
-
-
-def site_for(args: ParsedArgs) -> Site:
-    """The site that the command line selects.
-
-    Raises:
-        UsageError: the options contradict each other, or there is no tildone command for a coding agent to run.
+        UsageError: the options contradict each other.
     """
     scope = args.options.get("scope", USER)
     if scope not in (USER, PROJECT):
@@ -57,69 +57,67 @@ def site_for(args: ParsedArgs) -> Site:
     settings = settings_for(args)
     options = [(f"--{name}", args.options[name]) for name in ("dialect", "session") if name in args.options]
     return replace(
-        _here(scope, settings.project),
+        _here(scope, settings.project, program),
         arguments=("mcp", *(word for option in options for word in option)),
         mcp=not args.has("no-mcp"),
         hooks=not args.has("no-hooks"),
     )
 
 
-def _program() -> str:
-    """The absolute path of the tildone that is running, for coding agents to run."""
-    invoked = os.path.abspath(sys.argv[0])
-    stem = os.path.splitext(os.path.basename(invoked))[0]
-    if stem == "tildone" and os.access(invoked, os.X_OK):
-        return invoked
-    beside = os.path.join(os.path.dirname(sys.executable), "tildone")
-    found = beside if os.access(beside, os.X_OK) else which("tildone")
-    if not found:
+def installable_program() -> str:
+    """The absolute path of the tildone that is running, for coding agents to run.
+
+    Raises:
+        UsageError: there is none, or it may be deleted at any time.
+    """
+    method = distribution.method()
+    if method in distribution.Method.TEMPORARY:
+        raise UsageError(
+            f"{method} runs tildone from a cache that may be deleted, so a coding agent cannot rely on it; "
+            f"install it first: {distribution.install_permanently('mcp')}"
+        )
+    program = distribution.script()
+    if program is None:
         raise UsageError("there is no tildone command that a coding agent could run; install the package first")
-    return os.path.abspath(found)
+    return program
 
 
-def agents_named(args: ParsedArgs, site: Site) -> list[Integration]:
+def agents_named(words: Sequence[str], site: Site) -> list[Integration]:
     """The coding agents that the command line names.
 
     Raises:
         UsageError: one of them is unknown.
     """
-    names = [word.lower() for word in args.positional]
+    names = [word.lower() for word in words]
     if names == [ALL]:
         return [agent for agent in all_integrations() if is_present(agent, site)]
-    for word, name in zip(args.positional, names, strict=True):
+    for word, name in zip(words, names, strict=True):
         if name not in INTEGRATIONS:
             raise UsageError(f"there is no coding agent {word!r}; {nearest(name, tuple(INTEGRATIONS))}")
-    return [INTEGRATIONS[name] for name in names]
+    return [INTEGRATIONS[name] for name in dict.fromkeys(names)]
 
 
-def apply_changes(
-    args: ParsedArgs,
-    planned: list[tuple[Integration, list[FileChange]]],
-    write: Callable[[FileChange], None],
-    *,
-    done: str,
-    nothing: str,
-) -> int:
-    """Show the changes to the settings of each agent, and write them unless this is a dry run."""
-    if not planned:
-        put("None of the coding agents that tildone supports was found here. To list them: tildone install")
-    for agent, changes in planned:
-        _write_all(args, changes, write)
-        if not changes:
-            put(f"{agent.title} {nothing}.")
-        elif args.has("dry-run"):
-            put(f"{agent.title}: nothing was written.")
-        else:
-            put(f"{done} {agent.title}. Restart it to apply the change. {agent.after_install}".rstrip())
-    return 0
-
-
-def _write_all(args: ParsedArgs, changes: list[FileChange], write: Callable[[FileChange], None]) -> None:
-    """Show each change, and write it unless this is a dry run."""
+def show_changes(changes: Sequence[FileChange], *, verbose: bool) -> None:
+    """Print the files that are changed; if `verbose`, with the lines that are added and removed."""
     for change in changes:
-        put_spans(diff_lines(change))
-        if not args.has("dry-run"):
-            write(change)
+        if verbose:
+            put_spans(diff_lines(change))
+        else:
+            state = "new" if change.before is None else "removed" if change.after is None else ""
+            put_spans([(Span(f"  {change.file}"), Span(f"  ({state})" if state else "", Role.MUTED))])
+
+
+def preview(agent: Integration, changes: Sequence[FileChange], nothing: str) -> None:
+    """Print what would be changed in the settings of an agent."""
+    show_changes(changes, verbose=True)
+    put(f"{agent.title}: nothing was written." if changes else f"{agent.title} {nothing}.")
+
+
+def none_found() -> int:
+    """Say that no supported coding agent is here."""
+    listing = f"{distribution.program()} install"
+    put(f"None of the coding agents that tildone supports was found here. To list them: {listing}")
+    return 0
 
 
 def list_agents(site: Site) -> int:
@@ -127,12 +125,17 @@ def list_agents(site: Site) -> int:
     width = max(map(len, INTEGRATIONS))
     narrow = (columns() or NARROW_COLUMNS) < NARROW_COLUMNS
     for agent in all_integrations():
-        state = "installed" if is_installed(agent, site) else "found" if is_present(agent, site) else "not found"
+        state = "installed" if _is_installed(agent, site) else "found" if is_present(agent, site) else "not found"
         role = {"installed": Role.SUCCESS, "found": Role.TEXT}.get(state, Role.DIM)
         title = "" if narrow else f"  {agent.title}"
         put_spans([(Span(f"{agent.name:{width}}"), Span(f"  {state:9}", role), Span(title, Role.MUTED))])
-    put("To install tildone into one: tildone install AGENT")
+    put(f"To install tildone into one: {distribution.program()} install AGENT")
     return 0
+
+
+def _is_installed(agent: Integration, site: Site) -> bool:
+    found = examine(agent, site)
+    return found is not None and not found.problem
 
 
 def install_plugin(args: ParsedArgs, site: Site, agents: list[Integration], folder: str) -> int:
@@ -146,6 +149,11 @@ def install_plugin(args: ParsedArgs, site: Site, agents: list[Integration], fold
         raise UsageError(f"only {able} takes a plugin folder: tildone install {able} --as-plugin DIR")
     installation = Installation(site)
     command = agents[0].plugin(installation, folder)
-    _write_all(args, files.install_changes(installation.edits), files.install)
+    changes = files.install_changes(installation.edits)
+    if args.has("dry-run"):
+        preview(agents[0], changes, "has this plugin folder already")
+        return 0
+    files.write_all(changes, files.install, lambda: files.install_changes(installation.edits))
+    show_changes(changes, verbose=args.has("verbose"))
     put(f"To use it: {command}")
     return 0

@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
-from tildone.cli.agents.installing import agents_named, apply_changes, site_for
+from tildone.cli.agents.installing import agents_named, any_program, none_found, preview, show_changes, site_for
+from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.integrations.settings import files
 from tildone.integrations.settings.installation import edits_for
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tildone.integrations.record import Integration
+    from tildone.integrations.settings.files import FileChange
+    from tildone.integrations.settings.site import Site
+
+NOTHING = "has no tildone in its settings"
 
 
 def run(args: ParsedArgs) -> int:
     """Remove what an installation added to the named coding agents."""
-    site = site_for(args)
-    agents = agents_named(args, site)
-    changes = [(agent, files.uninstall_changes(edits_for(agent.configure, site))) for agent in agents]
-    return apply_changes(args, changes, files.uninstall, done="Removed from", nothing="has no tildone in its settings")
+    site = site_for(args, any_program())
+    planned = [(agent, _changes(agent, site)()) for agent in agents_named(args.positional, site)]
+    if not planned:
+        return none_found()
+    for agent, changes in planned:
+        if args.has("dry-run"):
+            preview(agent, changes, NOTHING)
+            continue
+        files.write_all(changes, files.uninstall, _changes(agent, site))
+        put(f"Removed from {agent.title}:" if changes else f"{agent.title} {NOTHING}.")
+        show_changes(changes, verbose=args.has("verbose"))
+        if changes:
+            put(f"Next: restart {agent.title}. Plans are kept.")
+    return 0
+
+
+def _changes(agent: Integration, site: Site) -> Callable[[], list[FileChange]]:
+    edits = edits_for(agent.configure, site)
+    return lambda: files.uninstall_changes(edits)

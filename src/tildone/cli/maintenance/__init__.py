@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.cli.parsing.options import DRY_RUN, FORCE, JSON
-from tildone.cli.parsing.table import Option, Verb
+from tildone.cli.parsing.table import UNLIMITED, Option, Verb
 from tildone.registry import Registry
 from tildone.typing import TYPE_CHECKING
 
@@ -27,15 +27,21 @@ VERBS: VerbTable = Registry(
         ),
         "doctor": Verb(
             "doctor",
-            "",
+            "[AGENT …]",
             "Check the installation and the store, and suggest remedies.",
+            max_args=UNLIMITED,
             description=(
-                "Checks versions, settings and their origin, the store and its contents, permissions, free space, "
-                "other processes that have the store open, and the coding agents. Changes nothing. The exit code is 5 "
-                "if a check fails."
+                "Checks the program and its extras, settings and their origin, the project's plan, the store and its "
+                "contents, permissions, free space, and other processes that have the store open. In each coding "
+                "agent, starts what is installed as the agent does, and finds settings that disable it. Changes "
+                "nothing. With AGENT, checks only these coding agents. The exit code is 5 if there is a problem."
             ),
             options=(JSON,),
-            examples=("tildone doctor", "tildone doctor --store backups/tildone-20261115-120000.db"),
+            examples=(
+                "tildone doctor",
+                "tildone doctor claude",
+                "tildone doctor --store backups/tildone-20261115-120000.db",
+            ),
         ),
         "backup": Verb(
             "backup",

@@ -33,13 +33,13 @@ class ProgressLine:
     ) -> None:
         self.clear()
 
-    def __call__(self, what: str, done: int, total: int) -> None:
+    def __call__(self, what: str, done: int, total: int, noun: str = "events") -> None:
         """Redraw the line unless it was drawn within the last interval."""
         if not self._is_terminal or monotonic() < self._next_redraw:
             return
         self._next_redraw = monotonic() + REDRAW_SECONDS
         part = f"{100 * done // total} %, " if total else ""
-        shown = clip_text(f"{what}: {part}{done:,} of {total:,} events", (columns(sys.stderr) or 80) - 1)
+        shown = clip_text(f"{what}: {part}{done:,} of {total:,} {noun}", (columns(sys.stderr) or 80) - 1)
         sys.stderr.write(f"\r{shown.ljust(self._drawn)}")
         sys.stderr.flush()
         self._drawn = len(shown)

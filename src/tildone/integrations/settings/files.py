@@ -1,5 +1,9 @@
 """Settings files on disk: computing the changes of an installation, and writing them.
 
+A file is replaced only if it is still as it was when its change was computed. Otherwise `write_all` computes the change
+again, so that an edit that another program makes meanwhile is not lost. Between the last look and the replacement there
+remains a moment; closing it would take a lock that the other program respects.
+
 The first installation copies each file to a backup beside it (`.tildone-backup`). Removal compares with the backup: a
 file that nobody else has changed since gets its old bytes back; from any other file only our entries are removed.
 """
@@ -15,10 +19,17 @@ from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 BACKUP_SUFFIX = ".tildone-backup"
 NEW_FILE_MODE = 0o600
+
+
+MAX_ATTEMPTS = 5
+
+
+class FileChanged(Refused):
+    """Another program has changed a file since it was read."""
 
 
 @value
@@ -67,6 +78,26 @@ def uninstall_changes(edits: Iterable[Edit]) -> list[FileChange]:
     return _changes(texts)
 
 
+def write_all(
+    changes: list[FileChange], write: Callable[[FileChange], None], again: Callable[[], list[FileChange]]
+) -> None:
+    """Write all changes with `install` or `uninstall`; if a file has changed meanwhile, those that `again` computes.
+
+    Raises:
+        Refused: a file cannot be written, or changes all the time.
+    """
+    for attempt in range(MAX_ATTEMPTS):
+        try:
+            for change in changes:
+                write(change)
+        except FileChanged:
+            if attempt + 1 == MAX_ATTEMPTS:
+                raise
+            changes = again()
+        else:
+            return
+
+
 def read(file: str) -> str | None:
     """Return the text of a file with its line ends as they are; None if there is no such file.
 
@@ -88,8 +119,10 @@ def install(change: FileChange) -> None:
     """Write a changed file, after making a backup if there is none yet.
 
     Raises:
+        FileChanged: another program has changed it meanwhile.
         Refused: the file can't be written.
     """
+    _check_unchanged(change)
     if change.before is not None and not os.path.exists(change.file + BACKUP_SUFFIX):
         _write(change.file + BACKUP_SUFFIX, change.before, mode_of=change.file)
     _write(change.file, change.after or "", mode_of=change.file)
@@ -99,8 +132,10 @@ def uninstall(change: FileChange) -> None:
     """Write a changed file, or remove it if nothing is left in it, and remove its backup.
 
     Raises:
+        FileChanged: another program has changed it meanwhile.
         Refused: the file can't be written.
     """
+    _check_unchanged(change)
     try:
         if change.after is None:
             os.remove(change.file)
@@ -111,6 +146,11 @@ def uninstall(change: FileChange) -> None:
             os.remove(change.file + BACKUP_SUFFIX)
     except OSError as error:
         raise Refused(f"cannot write {change.file}: {error.strerror}") from error
+
+
+def _check_unchanged(change: FileChange) -> None:
+    if read(change.file) != change.before:
+        raise FileChanged(f"another program is changing {change.file}; try again when it has finished")
 
 
 def _changes(texts: dict[str, tuple[str | None, str | None]]) -> list[FileChange]:

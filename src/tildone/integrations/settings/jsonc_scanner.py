@@ -38,7 +38,7 @@ def scan(text: str) -> Node:
     """Return the value in a text, with the positions of its parts.
 
     Raises:
-        InvalidJson: the text contains no value, or more than one; the message gives the line.
+        InvalidJson: the text contains no value, or more than one; the message gives the position.
     """
     scanner = Scanner(text)
     node = scanner.value(scanner.skip_blank(0), 0)
@@ -56,7 +56,9 @@ class Scanner:
 
     def error(self, at: int, why: str) -> InvalidJson:
         """Return the exception for a position."""
-        return InvalidJson(f"line {self._text.count(chr(10), 0, at) + 1}: {why}")
+        line = self._text.count("\n", 0, at) + 1
+        column = at - self._text.rfind("\n", 0, at)
+        return InvalidJson(f"line {line}, column {column}: {why}")
 
     def skip_blank(self, at: int) -> int:
         """Return the position after white space and comments."""

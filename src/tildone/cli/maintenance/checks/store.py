@@ -1,34 +1,27 @@
-"""The checks of `tildone doctor`. A check yields findings and changes nothing; to add one, add it to `CHECKS`."""
+"""Checks of the store: its content, who may read it, free space, and the processes that have it open."""
 
 from __future__ import annotations
 
 import os
 import stat
-import sys
 from shlex import quote
 from shutil import disk_usage
 
 from tildone.agents.open_files import processes_with_open
-from tildone.cli.agents.installing import sites
 from tildone.cli.output.amounts import size
-from tildone.config import KEYS, origins
-from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreTooNew, TildoneError, UsageError
-from tildone.integrations.settings.health import findings
+from tildone.distribution import program, upgrade
+from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreTooNew, TildoneError
 from tildone.kit.text import clip_text
-from tildone.log.address import StoreAddress
 from tildone.log.findings import Finding, Severity
 from tildone.stores import store_kind
 from tildone.typing import TYPE_CHECKING
-from tildone.value import value
-from tildone.version import __version__
 from tildone.wiring import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator
 
-    from tildone.config import Settings
-
-    Check = tuple[str, Callable[["CheckContext"], Iterator[Finding]]]
+    from tildone.cli.maintenance.checks.context import CheckContext
+    from tildone.log.address import StoreAddress
 
 LOW_SPACE_BYTES = 200_000_000
 CRITICAL_SPACE_BYTES = 10_000_000
@@ -39,32 +32,6 @@ STORE_TIMEOUT_SECONDS = 3.0
 
 MAX_PROCESSES_LISTED = 5
 MAX_COMMAND_COLUMNS = 100
-
-
-@value
-class CheckContext:
-    """What checks work on: the settings and the flags they may come from; `progress` is called as a check advances."""
-
-    settings: Settings
-    flags: Mapping[str, str]
-    folder: str
-    progress: Callable[[str, int, int], None]
-
-
-def versions(_context: CheckContext) -> Iterator[Finding]:
-    """The versions of tildone, Python and the platform."""
-    python = ".".join(map(str, sys.version_info[:3]))
-    yield Finding(Severity.OK, f"tildone {__version__}, Python {python}, {sys.platform}")
-
-
-def settings_in_force(context: CheckContext) -> Iterator[Finding]:
-    """Each setting and its origin."""
-    origin = origins(context.flags, os.environ, context.folder)
-    for key in KEYS:
-        setting = getattr(context.settings, key)
-        if setting is not None:
-            where = f"from {origin[key]}" if key in origin else "default"
-            yield Finding(Severity.OK, f"{key}: {_setting_text(setting)} ({where})")
 
 
 def store(context: CheckContext) -> Iterator[Finding]:
@@ -107,7 +74,7 @@ def space(context: CheckContext) -> Iterator[Finding]:
     severity = (
         Severity.ERROR if free < CRITICAL_SPACE_BYTES else Severity.WARNING if free < LOW_SPACE_BYTES else Severity.OK
     )
-    remedy = "" if severity is Severity.OK else "free some space, or move the store: tildone migrate FILE"
+    remedy = "" if severity is Severity.OK else f"free some space, or move the store: {program()} migrate FILE"
     yield Finding(severity, f"{size(free)} are free on the disk", remedy)
 
 
@@ -134,26 +101,6 @@ def other_processes(context: CheckContext) -> Iterator[Finding]:
         yield Finding(Severity.OK, "no other process has the store open")
 
 
-def coding_agents(context: CheckContext) -> Iterator[Finding]:
-    """The coding agents on this machine, and whether the plan is installed in them."""
-    try:
-        yield from findings(sites(context.settings.project))
-    except UsageError as error:
-        yield Finding(Severity.WARNING, str(error), "")
-
-
-CHECKS: tuple[Check, ...] = (
-    ("Versions", versions),
-    ("Settings", settings_in_force),
-    ("Store", store),
-    ("Permissions", permissions),
-    ("Space", space),
-    ("In use", other_processes),
-    ("Agents", coding_agents),
-)
-"""The checks and their titles, in the order of the output."""
-
-
 def _check_store(context: CheckContext) -> Iterator[Finding]:
     opened = open_store(context.settings, timeout=STORE_TIMEOUT_SECONDS, read_only=True)
     try:
@@ -162,18 +109,12 @@ def _check_store(context: CheckContext) -> Iterator[Finding]:
         opened.close()
 
 
-def _setting_text(setting: object) -> str:
-    if isinstance(setting, StoreAddress):
-        return setting.redacted
-    return ("on" if setting else "off") if isinstance(setting, bool) else str(setting)
-
-
 def _remedy(store: StoreAddress, error: TildoneError) -> str:
     match error:
         case StoreTooNew():
-            return "pip install --upgrade tildone"
+            return upgrade()
         case StoreDamaged() if store_kind(store).replaceable(store):
-            return "restore a backup: tildone restore FILE"
+            return f"restore a backup: {program()} restore FILE"
         case StoreBusy():
             return "wait, or see below which processes have it open"
         case _:

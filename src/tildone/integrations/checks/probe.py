@@ -1,0 +1,273 @@
+"""Starts the commands that coding agents are configured to run, as they do, and asks each whether it works.
+
+An MCP server is asked to initialize and to list its tools; a hook gets one event, marked as a probe. A server opens a
+scratch store; a hook opens the real one for reading. So nothing of the person's is changed, whatever the answer.
+
+Every process has a process group of its own and a time limit, after which the group is killed. Its standard error goes
+to a temporary file, because a pipe that nobody reads would block it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from tempfile import TemporaryDirectory, TemporaryFile
+from threading import Timer
+
+from tildone.integrations.hook_protocol import PROBE
+from tildone.typing import TYPE_CHECKING
+from tildone.value import value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import IO, Any
+
+    from tildone.integrations.checks.launches import Launch
+
+TIMEOUT_SECONDS = 30.0
+"""Longer than coding agents wait: a first start compiles every module, perhaps on a busy machine."""
+
+MAX_PROCESSES = 8
+MAX_ANSWER_BYTES = 1_000_000
+MAX_REASON_LENGTH = 300
+PROTOCOL = "2025-06-18"
+SERVER = "tildone"
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+"""The exit codes of a shell for a command that does not exist or cannot be run."""
+
+
+@value
+class ProbeResult:
+    """The answer of a command: the version of tildone that it runs; or why there was none."""
+
+    version: str = ""
+    reason: str = ""
+
+    @property
+    def alive(self) -> bool:
+        """Whether the command works."""
+        return not self.reason
+
+
+def probe_all(
+    launches: Iterable[Launch],
+    project: str,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    timeout: float = TIMEOUT_SECONDS,
+) -> dict[Launch, ProbeResult]:
+    """Start all commands, several at a time, and return the answer of each. Equal commands are started once.
+
+    `timeout` is how long each may take, in seconds.
+    """
+    groups: dict[tuple[object, ...], list[Launch]] = {}
+    for launch in launches:
+        groups.setdefault((launch.command, launch.environ, launch.folder), []).append(launch)
+    results: dict[Launch, ProbeResult] = {}
+    conversations: list[Conversation] = []
+    with TemporaryDirectory(prefix="tildone-probe-") as scratch, ThreadPoolExecutor(MAX_PROCESSES) as pool:
+
+        def ask(number: int, launch: Launch) -> ProbeResult:
+            return probe(launch, project, os.path.join(scratch, f"{number}.db"), timeout, conversations)
+
+        running = {pool.submit(ask, number, same[0]): same for number, same in enumerate(groups.values())}
+        try:
+            for count, done in enumerate(as_completed(running)):
+                results |= dict.fromkeys(running[done], done.result())
+                progress(count + 1, len(running))
+        except BaseException:
+            # Ctrl-C: what is running would be waited for until its time limit.
+            pool.shutdown(wait=False, cancel_futures=True)
+            for conversation in conversations:
+                conversation.expire()
+            raise
+    return results
+
+
+def probe(launch: Launch, project: str, store: str, timeout: float, conversations: list[Conversation]) -> ProbeResult:
+    """Start a command as its coding agent does, in the project, and return its answer.
+
+    An MCP server gets `store` instead of the person's store. The exchange is added to `conversations`.
+    """
+    environ = {**os.environ, **{name: os.path.expandvars(text) for name, text in launch.environ}}
+    if not launch.event:
+        environ["TILDONE_STORE"] = store
+    folder = os.path.join(project, os.path.expanduser(launch.folder)) if launch.folder else project
+    with TemporaryFile() as errors:
+        try:
+            process = _start(launch, environ, folder, errors)
+        except (OSError, ValueError) as error:
+            return ProbeResult(reason=_cannot_start(launch, error))
+        conversation = Conversation(process, errors, timeout)
+        conversations.append(conversation)
+        talk = conversation.ask_hook if launch.event else conversation.ask_server
+        try:
+            return talk(launch, project)
+        finally:
+            conversation.close()
+
+
+def _start(launch: Launch, environ: Mapping[str, str], folder: str, errors: IO[bytes]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603  a coding agent runs this command, too, or passes it to the shell
+        launch.command,
+        shell=isinstance(launch.command, str),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        env=dict(environ),
+        cwd=folder if os.path.isdir(folder) else None,
+        start_new_session=True,
+    )
+
+
+def _cannot_start(launch: Launch, error: OSError | ValueError) -> str:
+    """Return why a program cannot be started; a missing interpreter would otherwise look like a missing program."""
+    program = launch.command if isinstance(launch.command, str) else launch.command[0]
+    if isinstance(error, FileNotFoundError) and os.path.exists(program):
+        return f"{program} cannot run: its interpreter {_interpreter(program)} does not exist"
+    if isinstance(error, FileNotFoundError):
+        return f"{program} does not exist"
+    if isinstance(error, PermissionError):
+        return f"{program} is not executable"
+    return f"{program} cannot be started: {getattr(error, 'strerror', None) or error}"
+
+
+def _interpreter(program: str) -> str:
+    try:
+        with open(program, "rb") as file:
+            first = file.readline(1000)
+    except OSError:
+        return ""
+    return first.removeprefix(b"#!").strip().decode("utf-8", "replace") if first.startswith(b"#!") else ""
+
+
+class Conversation:
+    """The exchange with one process, which ends when the process does or at the time limit."""
+
+    def __init__(self, process: subprocess.Popen[bytes], errors: IO[bytes], timeout: float) -> None:
+        if process.stdin is None or process.stdout is None:
+            raise ValueError("the process has no pipes")
+        self._process = process
+        self._input, self._output = process.stdin, process.stdout
+        self._errors = errors
+        self._late = False
+        self._timeout = timeout
+        self._timer = Timer(timeout, self.expire)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def ask_hook(self, launch: Launch, project: str) -> ProbeResult:
+        """Send a hook one event, under all names that coding agents have for its parts."""
+        event = {"hook_event_name": launch.event, "event": launch.event, "cwd": project, "directory": project}
+        self._send(event | {"session_id": PROBE, "sessionID": PROBE, PROBE: True}, last=True)
+        output = self._output.read(MAX_ANSWER_BYTES)
+        if len(output) == MAX_ANSWER_BYTES:
+            self._kill()
+        self._finish()
+        reply = _parsed(output)
+        if isinstance(reply, dict) and isinstance(reply.get(SERVER), str):
+            return ProbeResult(reply[SERVER])
+        return ProbeResult(reason=self._reason(launch, output))
+
+    def ask_server(self, launch: Launch, _project: str) -> ProbeResult:
+        """Initialize an MCP server and list its tools."""
+        client = {"name": "tildone doctor", "version": "1"}
+        start = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client}
+        self._send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": start})
+        answer = self._receive(1)
+        server = answer.get("result", {}).get("serverInfo", {}) if isinstance(answer, dict) else {}
+        if not server:
+            return ProbeResult(reason=self._reason(launch, answer))
+        if server.get("name") != SERVER:
+            return ProbeResult(reason=f"another MCP server answers: {server.get('name')}")
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self._send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+        answer = self._receive(2)
+        if not isinstance(answer, dict) or not answer.get("result", {}).get("tools"):
+            return ProbeResult(reason=self._reason(launch, answer))
+        return ProbeResult(str(server.get("version", "")))
+
+    def expire(self) -> None:
+        """End the process before it has answered."""
+        self._late = True
+        self._kill()
+
+    def close(self) -> None:
+        """End the process and everything that it started."""
+        self._timer.cancel()
+        for stream in (self._input, self._output):
+            # What could not be written is still in the buffer.
+            with suppress(OSError):
+                stream.close()
+        self._kill()
+        self._process.wait()
+
+    def _send(self, message: Mapping[str, Any], *, last: bool = False) -> None:
+        try:
+            self._input.write(json.dumps(message).encode() + b"\n")
+            self._input.flush()
+            if last:
+                self._input.close()
+        except OSError:
+            # The process has ended; what it wrote before tells why.
+            return
+
+    def _receive(self, number: int) -> dict[str, Any] | bytes:
+        """Return the response with that id; or what came instead, as bytes."""
+        received = 0
+        while received < MAX_ANSWER_BYTES:
+            line = self._output.readline(MAX_ANSWER_BYTES)
+            received += len(line)
+            message = _parsed(line)
+            if not isinstance(message, dict):
+                return line
+            if message.get("id") == number:
+                return message
+        return b""
+
+    def _reason(self, launch: Launch, output: object) -> str:
+        """Return why there was no answer: the last line of standard error, if the process wrote one."""
+        if self._late:
+            return f"no answer within {self._timeout:g} seconds"
+        if not output:
+            self._finish()
+        last = self._last_error()
+        code = self._process.poll()
+        if code in (NOT_FOUND, NOT_EXECUTABLE) and isinstance(launch.command, str):
+            return last or f"{launch.command} cannot be run"
+        if output:
+            text = output.decode("utf-8", "replace") if isinstance(output, bytes) else json.dumps(output)
+            return f"unexpected output: {_clipped(text.strip().splitlines()[0] if text.strip() else text)}"
+        ended = "it ends without an answer" if code in (0, None) else f"it ends with exit code {code}"
+        return last or ended
+
+    def _finish(self) -> None:
+        """Wait until the process has ended, so that its errors are complete; the timer bounds it."""
+        self._process.wait()
+
+    def _last_error(self) -> str:
+        self._errors.seek(0)
+        lines = self._errors.read()[-MAX_ANSWER_BYTES:].decode("utf-8", "replace").strip().splitlines()
+        return _clipped(lines[-1].removeprefix("tildone: ").removesuffix("; the agent goes on")) if lines else ""
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            if sys.platform == "win32":
+                self._process.kill()
+            else:
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def _parsed(text: bytes) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= MAX_REASON_LENGTH else f"{text[:MAX_REASON_LENGTH]}…"

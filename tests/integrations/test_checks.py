@@ -1,0 +1,403 @@
+"""`install` and `doctor` start what they configured, as the coding agent does, and say whether it answers."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.person import CTRL_C, PROGRAM, Answer, Person
+from tildone.integrations import INTEGRATIONS
+from tildone.integrations.checks.launches import HOOKS, TOOLS, Launch, configured_launches, expected_launches
+from tildone.integrations.checks.probe import probe_all
+from tildone.integrations.settings.installation import edits_for
+from tildone.integrations.settings.site import USER, Site
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
+EVERY = pytest.mark.parametrize("name", tuple(INTEGRATIONS))
+THIS = version("tildone")
+
+Found = tuple[str, str, str]
+
+
+def agents(answer: Answer) -> list[Found]:
+    """The findings about coding agents: status, message, remedy."""
+    return [
+        (each["status"], each["message"], each["remedy"]) for each in answer.json["checks"] if each["name"] == "agents"
+    ]
+
+
+def check(person: Person, name: str, **environ: str) -> list[Found]:
+    return agents(person.run("doctor", name, "--json", **environ))
+
+
+def put_in_place(person: Person, script: str | None, name: str = "tildone") -> Path:
+    """A command of the person's own, which the settings files name after `rename`; None means that there is none."""
+    path = person.folder / "my tøols" / name
+    path.parent.mkdir(exist_ok=True)
+    if script is not None:
+        path.write_text(script, encoding="utf-8")
+        path.chmod(0o755)
+    return path
+
+
+def rename(person: Person, new: Path, old: Path = PROGRAM) -> None:
+    """Have the settings files name another program, quoted for a shell where they quote it."""
+    for path in person.home.rglob("*"):
+        if path.is_file() and "tildone-backup" not in path.name:
+            text = path.read_text(encoding="utf-8")
+            # A line for a shell in JSON or TOML, then a word of its own.
+            text = text.replace(f'"{old} hook', f"\"'{new}' hook").replace(f"& {old} hook", f"& '{new}' hook")
+            path.write_text(text.replace(str(old), str(new)), encoding="utf-8")
+
+
+@EVERY
+def test_what_was_installed_answers_and_what_was_broken_does_not(person: Person, name: str) -> None:
+    """In a path with a space and a letter that is not ASCII; the remedy is the command that mends it."""
+    title = INTEGRATIONS[name].title
+    person.says("install", name)
+    wrapper = put_in_place(person, f'#!/bin/sh\nexec "{PROGRAM}" "$@"\n')
+    rename(person, wrapper)
+    before = files(person)
+
+    [alive] = [found for found in check(person, name) if "is silenced" not in found[1]]
+    wrapper.unlink()
+    dead = person.run("doctor", name, "--json")
+
+    assert alive[0] == "ok"
+    assert alive[1].startswith(f"{title}: tools")
+    assert alive[1].endswith(f" answer (tildone {THIS})")
+    assert dead.code == 5
+    problems = [found for found in agents(dead) if found[0] == "problem"]
+    assert problems
+    assert all(str(wrapper) in message or "not found" in message for _, message, _ in problems)
+    assert {remedy for _, _, remedy in problems} == {f"tildone install {name}"}
+    assert files(person) == before
+
+
+def files(person: Person) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(person.home.rglob("*")) if path.is_file()}
+
+
+BROKEN = {
+    "fails": ("#!/bin/sh\necho 'first'; echo 'boom: it broke' >&2; exit 3\n", "unexpected output: first"),
+    "fails silently": ("#!/bin/sh\nexit 3\n", "it ends with exit code 3"),
+    "complains": ("#!/bin/sh\necho one >&2; echo 'boom: it broke' >&2; exit 1\n", "boom: it broke"),
+    "does nothing": ("#!/bin/sh\nexit 0\n", "it ends without an answer"),
+    "prints garbage": ("#!/bin/sh\necho 'Welcome!'; exec cat >/dev/null\n", "unexpected output: Welcome!"),
+    "prints without end": ("#!/bin/sh\nexec yes\n", "unexpected output: y"),
+    "prints other JSON": ("#!/bin/sh\necho '{\"a\": 1}'\n", "it ends without an answer"),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_command_that_is_not_tildone_is_dead(person: Person, broken: str) -> None:
+    """The reason is the last line that it writes to standard error, or what it does instead of answering."""
+    script, reason = BROKEN[broken]
+    person.says("install", "claude", "--no-check")
+    rename(person, put_in_place(person, script))
+
+    answer = person.run("doctor", "claude", "--json")
+
+    assert answer.code == 5
+    problems = agents(answer)
+    assert {status for status, _, _ in problems} == {"problem"}
+    if broken == "prints other JSON":
+        assert any("unexpected output: {" in message for _, message, _ in problems)
+    else:
+        assert [message for _, message, _ in problems] == [
+            f"Claude Code: tools, hooks and status line do not answer: {reason}"
+        ]
+
+
+def test_a_file_that_is_not_executable_is_dead(person: Person) -> None:
+    person.says("install", "gemini", "--no-hooks", "--no-check")
+    wrapper = put_in_place(person, "#!/bin/sh\n")
+    wrapper.chmod(0o644)
+    rename(person, wrapper)
+
+    [(status, what, _)] = check(person, "gemini")
+
+    assert (status, what) == ("problem", f"Gemini CLI: tools do not answer: {wrapper} is not executable")
+
+
+def test_an_environment_that_was_removed_is_dead(person: Person, tmp_path: Path) -> None:
+    """Its command is still there, but its Python is not, as after an upgrade of Python."""
+    environment = tmp_path / "my vønv"
+    venv.create(environment, symlinks=True)
+    packages = next(environment.glob("lib/python*/site-packages"))
+    packages.joinpath("all.pth").write_text("\n".join(entry for entry in sys.path if entry), encoding="utf-8")
+    command = put_in_place(
+        person,
+        f"#!{tmp_path}/link/bin/python\nimport sys\nfrom tildone.cli import main\nsys.exit(main())\n",
+    )
+    (tmp_path / "link").symlink_to(environment)
+    person.says("install", "gemini", "--no-check")
+    rename(person, command)
+    alive = check(person, "gemini")
+
+    shutil.rmtree(environment)
+    dead = check(person, "gemini")
+
+    assert [status for status, _, _ in alive] == ["ok"]
+    assert [status for status, _, _ in dead] == ["problem", "problem"]
+    assert f"{command} cannot run: its interpreter {tmp_path}/link/bin/python does not exist" in dead[0][1]
+
+
+def test_a_command_that_never_answers_is_given_up(person: Person) -> None:
+    """With everything that it started; an answer to another command is not lost."""
+    note = person.folder / "pid"
+    hangs = put_in_place(person, f"#!/bin/sh\nsleep 600 & echo $! > '{note}'; wait\n")
+    server, hook = Launch(TOOLS, (str(hangs), "mcp")), Launch(HOOKS, f"'{hangs}' hook gemini", "AfterAgent")
+    answers = Launch(HOOKS, 'echo \'{"tildone":"1"}\'', "Stop")
+
+    results = probe_all([server, answers, hook], str(person.folder), timeout=0.5)
+
+    assert results[server].reason == results[hook].reason == "no answer within 0.5 seconds"
+    assert results[answers].version == "1"
+    assert ends(int(note.read_text()))
+
+
+def ends(pid: int) -> bool:
+    """Whether a process that was killed ends. Nobody may have collected its exit code yet."""
+    for _ in range(1_000_000):
+        try:
+            os.kill(pid, 0)
+            if ") Z " in Path(f"/proc/{pid}/stat").read_text():
+                return True
+        except ProcessLookupError:
+            return True
+        except FileNotFoundError:
+            continue
+    return False
+
+
+def test_ctrl_c_ends_the_check_at_once(person: Person) -> None:
+    """Not only after the time limit of what hangs."""
+    person.says("install", "gemini", "--no-hooks", "--no-check")
+    note = person.folder / "pid"
+    rename(person, put_in_place(person, f"#!/bin/sh\necho $$ > '{note}'; exec sleep 600\n"))
+
+    terminal = person.at_terminal("doctor", "gemini")
+    while not note.exists() or not note.read_text():
+        os.sched_yield()
+    terminal.type(CTRL_C)
+
+    assert terminal.end().code == 130
+    assert ends(int(note.read_text()))
+
+
+def test_another_version_is_reported_and_is_no_problem(person: Person) -> None:
+    person.says("install", "qwen", "--no-mcp", "--no-check")
+    rename(person, put_in_place(person, '#!/bin/sh\ncat >/dev/null; echo \'{"tildone":"0.0.7"}\'\n'))
+
+    answer = person.run("doctor", "qwen", "--json")
+
+    assert answer.code == 0
+    message = f"Qwen Code: hooks answer (tildone 0.0.7); tools are not installed; this is tildone {THIS}"
+    assert agents(answer) == [("warning", message, "tildone install qwen --no-mcp")]
+
+
+def test_a_missing_extra_is_named_with_the_command_that_adds_it(person: Person) -> None:
+    """Installing tildone into the agent again would be of no use. The hooks work without it."""
+    script = (
+        "import sys; sys.modules['mcp'] = None; from tildone.cli import main; sys.argv[0] = 'tildone'; sys.exit(main())"
+    )
+    person.says("install", "gemini", "--no-check")
+    rename(person, put_in_place(person, f'#!/bin/sh\nexec "{sys.executable}" -c "{script}" "$@"\n'))
+
+    problem, alive = check(person, "gemini")
+
+    assert problem[0] == "problem"
+    assert problem[1].startswith("Gemini CLI: tools do not answer: the package mcp is not installed: ")
+    assert problem[1].endswith(f": {problem[2]}")
+    assert alive == ("ok", "Gemini CLI: hooks answer", "")
+
+
+def test_an_installation_that_does_not_answer_is_not_a_success(person: Person) -> None:
+    """`install` says so, with the reason; the exit code is not 0, and there is nothing to restart."""
+    (person.home / ".local" / "share" / "tildone" / "tildone.db").mkdir(parents=True)
+
+    answer = person.run("install", "gemini")
+
+    assert answer.code == 1
+    assert "✗ Gemini CLI: hooks do not answer: " in answer.out
+    assert "tildone.db" in answer.out
+    assert "Next:" not in answer.out
+
+
+def test_hooks_that_are_set_for_some_events_only_are_reported(person: Person) -> None:
+    person.says("install", "codex", "--no-check")
+    settings = person.home / ".codex" / "config.toml"
+    text = settings.read_text()
+    settings.write_text(text.replace("[[hooks.Stop]]", "[[hooks.Other]]").replace("hooks.Stop.", "hooks.Other."))
+
+    found = check(person, "codex")[0]
+
+    assert found == ("warning", "Codex is set up in part: no hook is set for Stop", "tildone install codex")
+
+
+def test_the_remedy_repeats_the_options_of_the_installation(person: Person) -> None:
+    person.says(
+        "install",
+        "cursor",
+        "--dialect",
+        "phased",
+        "--session",
+        "my team",
+        "--no-hooks",
+        "--scope",
+        "project",
+        "--no-check",
+    )
+    settings = person.folder / ".cursor" / "mcp.json"
+    settings.write_text(settings.read_text().replace(str(PROGRAM), "/old/bin/tildone"))
+
+    [(status, what, remedy)] = check(person, "cursor")
+
+    assert (status, what) == (
+        "problem",
+        "Cursor in this project: tools do not answer: /old/bin/tildone does not exist",
+    )
+    assert remedy == "tildone install cursor --scope project --dialect phased --session 'my team' --no-hooks"
+
+
+def test_the_environment_and_the_folder_of_a_server_are_those_of_its_settings(person: Person) -> None:
+    """As the coding agent starts it; only the store is another one."""
+    person.says("install", "gemini", "--no-hooks", "--no-check")
+    note = person.folder / "note"
+    script = f'#!/bin/sh\necho "$MINE $PWD $TILDONE_STORE" > "{note}"\nexec "{PROGRAM}" "$@"\n'
+    rename(person, put_in_place(person, script))
+    settings = person.home / ".gemini" / "settings.json"
+    data = json.loads(settings.read_text())
+    data["mcpServers"]["tildone"] |= {"env": {"MINE": "yes", "TILDONE_STORE": "/theirs.db"}, "cwd": str(person.home)}
+    settings.write_text(json.dumps(data))
+
+    [(status, _, _)] = check(person, "gemini")
+
+    mine, folder, store = note.read_text().split()
+    assert (status, mine, folder) == ("ok", "yes", str(person.home))
+    assert store != "/theirs.db"
+
+
+def test_a_check_changes_nothing(person: Person) -> None:
+    """No plan, no record of an agent, no store, no folder."""
+    for name in ("claude", "pi", "opencode"):
+        person.says("install", name)
+    before = files(person)
+
+    assert person.run("doctor").code == 0
+
+    assert files(person) == before
+    assert os.listdir(person.folder) == [".git"]
+    assert not (person.home / ".local").exists()
+
+
+def test_a_probe_of_a_plan_with_open_tasks_leaves_it_alone(person: Person) -> None:
+    """Even if other agents are at work: a real stop event would be answered, and counted."""
+    todos = {"mode": "replace", "todos": [{"text": "one"}]}
+    person.says("call", "write_todos", json.dumps(todos), "--dialect", "indexed")
+    start = {"hook_event_name": "SessionStart", "session_id": "a", "cwd": str(person.folder)}
+    assert person.says("hook", "claude", given=json.dumps(start))
+    person.says("install", "claude")
+    log, data = person.says("log"), files(person)
+
+    assert [status for status, _, _ in check(person, "claude")] == ["ok"]
+
+    assert person.says("log") == log
+    assert {path for path in files(person) if "agents" in path} == {path for path in data if "agents" in path}
+
+
+@pytest.mark.parametrize("name", [name for name in INTEGRATIONS if INTEGRATIONS[name].hooks is not None])
+def test_a_hook_identifies_itself_when_it_is_probed(person: Person, name: str) -> None:
+    hooks = INTEGRATIONS[name].hooks
+    assert hooks is not None
+    for event in hooks.points:
+        given = json.dumps({"tildone_probe": True, "hook_event_name": event, "event": event})
+        assert json.loads(person.says("hook", name, event, given=given)) == {"tildone": THIS}
+        break
+
+
+@EVERY
+def test_reading_back_gives_what_was_written(tmp_path: Path, name: str) -> None:
+    """A program with a space and a quote in its path; CRLF and a byte order mark change nothing."""
+    home, program = tmp_path / "home", "/my tøols/it's/tildone"
+    site = Site(str(home), str(tmp_path / "p"), USER, {}, program, ("mcp", "--session", 'a "b"'))
+    edits = edits_for(INTEGRATIONS[name].configure, site)
+    expected = expected_launches(edits)
+    environ = {**os.environ, "HOME": str(home), "USERPROFILE": str(home), "XDG_CONFIG_HOME": str(home / ".config")}
+    done = subprocess.run(
+        [sys.executable, "-c", WRITE, name, program], env=environ, cwd=tmp_path, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    for path in home.rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+
+    assert configured_launches(edits) == expected
+    assert all(program in launch.text or "'\"'\"'" in launch.text for launch in expected)
+
+
+WRITE = """
+import os, sys
+from tildone.integrations import INTEGRATIONS
+from tildone.integrations.settings import files
+from tildone.integrations.settings.installation import edits_for
+from tildone.integrations.settings.site import Site
+site = Site(os.environ["HOME"], os.getcwd() + "/p", "user", {}, sys.argv[2], ("mcp", "--session", 'a "b"'))
+for change in files.install_changes(edits_for(INTEGRATIONS[sys.argv[1]].configure, site)):
+    files.install(change)
+"""
+
+
+def test_a_settings_file_that_cannot_be_parsed_is_a_problem(person: Person) -> None:
+    """With the position; the other agents are checked all the same."""
+    person.says("install", "gemini", "zed", "--no-check")
+    settings = person.home / ".gemini" / "settings.json"
+    settings.write_text(settings.read_text() + "}")
+
+    answer = person.run("doctor", "gemini", "zed", "--json")
+
+    assert answer.code == 5
+    (status, what, _), alive = agents(answer)
+    assert status == "problem"
+    assert f"{settings} cannot be parsed: line " in what
+    assert alive[0] == "ok"
+
+
+def test_doctor_lists_the_agents_that_are_here_without_tildone(person: Person) -> None:
+    (person.home / ".qwen").mkdir()
+
+    found = agents(person.run("doctor", "--json", PATH=str(PROGRAM.parent)))
+
+    assert found == [("ok", "Qwen Code is here; tildone is not installed in it", "tildone install qwen")]
+
+
+def test_an_unknown_agent_is_a_usage_error(person: Person) -> None:
+    answer = person.run("doctor", "claud")
+
+    assert (answer.code, "did you mean 'claude'" in answer.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [None, [], "text", {"command": 7}, {"command": ["mcp tildone", 7]}, {"command": None, "args": "tildone mcp"}],
+)
+def test_entries_of_a_wrong_type_start_nothing(tmp_path: Path, data: Any) -> None:
+    site = Site(str(tmp_path), str(tmp_path), USER, {}, "/bin/tildone")
+    edits = edits_for(INTEGRATIONS["gemini"].configure, site)
+    settings = tmp_path / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(
+        json.dumps({"mcpServers": {"tildone": data}, "hooks": {"AfterAgent": data, "BeforeAgent": [data]}})
+    )
+
+    launches: list[Launch] = configured_launches(edits)
+
+    assert all(isinstance(launch.command, str) for launch in launches)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from tildone.config import KEYS, origins
+from tildone.config import origins
+from tildone.config.values import KEYS
 from tildone.dialects import DIALECTS
 from tildone.errors import nearest
 from tildone.log.address import StoreAddress

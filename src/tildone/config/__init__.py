@@ -1,0 +1,173 @@
+"""Settings: which store and session are used, and how an agent is run.
+
+Precedence, highest first: flags, environment variables (`TILDONE_…`), the project's `tildone.toml`, the user's
+`config.toml`, defaults.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tildone.config.values import KEYS, PHASES, PRICES, absolute, flag, in_home, parsed, store_address, variable
+from tildone.errors import UsageError
+from tildone.typing import TYPE_CHECKING
+from tildone.value import value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from tildone.log.address import StoreAddress
+
+PROJECT_FILE = "tildone.toml"
+DEFAULT_COUNTDOWN_SECONDS = 3
+
+_SEPARATORS = str.maketrans("/\\:", "---")
+
+
+@value
+class Settings:
+    """Everything a shell needs to open a session or a host.
+
+    Without `dialect`, the one that the session was written in is used. `session_dir` holds the conversations of
+    `tildone run`. `agents_dir` holds the registry of agents. `named_session` is `session` if it was set explicitly, and
+    None if it is the project's by default. `max_nudges`, `max_same`, `max_minutes` (also `max_cost`, in dollars) bound
+    how long an agent is continued; `countdown` is the number of seconds before each nudge of `tildone run`. Without
+    `gate`, hooks never prevent an agent from stopping. `user` is the person's name in the history; if it is empty, the
+    name comes from the store, from git or from the system. `prices` are the prices of models, by their names.
+    """
+
+    store: StoreAddress
+    session: str
+    project: str
+    dialect: str | None = None
+    model: str | None = None
+    session_dir: str = ""
+    max_nudges: int | None = None
+    countdown: int = DEFAULT_COUNTDOWN_SECONDS
+    phases: tuple[tuple[str, Any], ...] = ()
+    agents_dir: str = ""
+    named_session: str | None = None
+    max_same: int | None = None
+    max_minutes: int | None = None
+    max_cost: float | None = None
+    gate: bool = True
+    prices: tuple[tuple[str, Mapping[str, float]], ...] = ()
+    user: str = ""
+
+
+def load(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> Settings:
+    """Return the settings that apply in `folder`.
+
+    Raises:
+        UsageError: a settings file cannot be read, or a setting is unknown or invalid.
+    """
+    settings, problems = load_valid(flags, environ, folder)
+    if problems:
+        raise UsageError(problems[0])
+    return settings
+
+
+def load_valid(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> tuple[Settings, list[str]]:
+    """Return the settings that apply in `folder` without the invalid ones, and what is wrong with those."""
+    project = project_root(folder)
+    problems: list[str] = []
+    settings = _from_file(os.path.join(_config_home(environ), "tildone", "config.toml"), problems)
+    settings |= _from_file(os.path.join(project, PROJECT_FILE), problems)
+    texts = {key: (f"${variable(key)}", environ[variable(key)]) for key in KEYS if environ.get(variable(key))}
+    texts |= {key: (f"--{flag(key)}", flags[flag(key)]) for key in KEYS if flags.get(flag(key))}
+    for key, (source, text) in texts.items():
+        try:
+            settings[key] = str(store_address(text, folder)) if key == "store" else parsed(key, text)
+        except UsageError as error:
+            problems.append(str(error) if source.startswith("--") else f"{source}: {error}")
+    return _settings(settings, environ, folder, project), problems
+
+
+def _settings(settings: dict[str, Any], environ: Mapping[str, str], folder: str, project: str) -> Settings:
+    data = data_folder(environ)
+    return Settings(
+        store=store_address(settings.get("store", os.path.join(data, "tildone.db")), folder),
+        session=settings.get("session", project),
+        project=project,
+        dialect=settings.get("dialect"),
+        model=settings.get("model"),
+        session_dir=absolute(settings.get("session_dir", os.path.join(data, "sessions", folder_name(folder))), folder),
+        max_nudges=settings.get("max_nudges"),
+        countdown=settings.get("countdown", DEFAULT_COUNTDOWN_SECONDS),
+        phases=tuple((key, settings[key]) for key in PHASES if key in settings),
+        agents_dir=os.path.join(data, "agents"),
+        named_session=settings.get("session"),
+        max_same=settings.get("max_same"),
+        max_minutes=settings.get("max_minutes"),
+        max_cost=settings.get("max_cost"),
+        gate=settings.get("gate") != "off",
+        prices=tuple(settings.get(PRICES, {}).items()),
+        user=settings.get("user", ""),
+    )
+
+
+def origins(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> dict[str, str]:
+    """Return the origin of each setting that is not a default: a file, an environment variable or a flag."""
+    sources: dict[str, str] = {}
+    for file in (
+        os.path.join(_config_home(environ), "tildone", "config.toml"),
+        os.path.join(project_root(folder), PROJECT_FILE),
+    ):
+        sources |= dict.fromkeys(_from_file(file, []), file)
+    sources |= {key: f"${variable(key)}" for key in KEYS if environ.get(variable(key))}
+    return sources | {key: f"--{flag(key)}" for key in KEYS if flags.get(flag(key))}
+
+
+def data_folder(environ: Mapping[str, str]) -> str:
+    """Return the folder of the default store, the conversations and the registry of agents."""
+    return os.path.join(_data_home(environ), "tildone")
+
+
+def folder_name(folder: str) -> str:
+    """Return the name of the subfolder for the conversations of a working folder."""
+    path = folder.removeprefix("/").removeprefix("\\")
+    return f"--{path.translate(_SEPARATORS)}--"
+
+
+def project_root(folder: str) -> str:
+    """Return the root of the git repository that contains `folder`, else `folder`, with symbolic links resolved."""
+    folder = candidate = os.path.realpath(folder)
+    while not os.path.exists(os.path.join(candidate, ".git")):
+        parent = os.path.dirname(candidate)
+        if parent == candidate:
+            return folder
+        candidate = parent
+    return candidate
+
+
+def _from_file(path: str, problems: list[str]) -> dict[str, Any]:
+    """Return the valid settings in a file; none if there is no file."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        problems.append(f"{path}: {error.strerror}")
+        return {}
+    # Late, because loading it takes longer than most commands take to run.
+    from tildone.config.settings_file import read_file  # noqa: PLC0415  see above
+
+    return read_file(path, problems)
+
+
+def _config_home(environ: Mapping[str, str]) -> str:
+    if sys.platform == "win32":
+        return environ.get("APPDATA") or os.path.expanduser(r"~\AppData\Roaming")
+    return environ.get("XDG_CONFIG_HOME") or in_home(".config")
+
+
+def _data_home(environ: Mapping[str, str]) -> str:
+    if environ.get("XDG_DATA_HOME"):
+        return environ["XDG_DATA_HOME"]
+    if sys.platform == "win32":
+        return environ.get("LOCALAPPDATA") or os.path.expanduser(r"~\AppData\Local")
+    if sys.platform == "darwin":
+        return in_home("Library/Application Support")
+    return in_home(".local/share")

@@ -1,0 +1,96 @@
+"""The names of settings, and how the text of one becomes a value."""
+
+from __future__ import annotations
+
+import os
+
+from tildone.errors import UsageError
+from tildone.log.address import StoreAddress, parse_address
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
+
+if TYPE_CHECKING:
+    from typing import Any
+
+TEXTS = ("store", "session", "dialect", "model", "session_dir", "user")
+NUMBERS = ("max_nudges", "max_same", "max_minutes", "countdown")
+AMOUNTS = ("max_cost",)
+CHOICES = {"gate": ("on", "off")}
+KEYS = (*TEXTS, *NUMBERS, *AMOUNTS, *CHOICES)
+PHASES = ("todo.enabled", "todo.reminders", "todo.reminders.max", "tasks.todoClearDelay")
+"""Settings of the phased extension, which checks their values itself. They can be set in files only."""
+
+PRICES = "prices"
+PRICE_PARTS = ("input", "output", "cache_read", "cache_write")
+"""The table of prices of models, in dollars per million tokens. It can be set in files only."""
+
+_INFINITY = float("inf")
+
+
+def store_address(text: str, folder: str) -> StoreAddress:
+    """Parse the address of a store; a path is made absolute, relative to `folder`.
+
+    Raises:
+        UsageError: a scheme is followed by nothing.
+    """
+    address = parse_address(text)
+    if address.path is None:
+        return address
+    if not address.path:
+        raise UsageError(f"{text} needs a path after the colon")
+    return replace(address, location=absolute(address.path, folder))
+
+
+def parsed(key: str, text: str) -> Any:
+    """Parse the text of an environment variable or a flag."""
+    if key in CHOICES and text not in CHOICES[key]:
+        raise UsageError(f"{flag(key)} must be {choices(key)}, not {text!r}")
+    if key in AMOUNTS:
+        return _amount(key, text)
+    if key not in NUMBERS:
+        return text
+    if not text.isdecimal():
+        raise UsageError(f"{flag(key)} must be a whole number, 0 or more, not {text!r}")
+    return int(text)
+
+
+def is_amount(setting: object) -> bool:
+    return isinstance(setting, int | float) and not isinstance(setting, bool) and 0 <= setting < _INFINITY
+
+
+def choices(key: str) -> str:
+    return " or ".join(f'"{choice}"' for choice in CHOICES[key])
+
+
+def variable(key: str) -> str:
+    return f"TILDONE_{key.upper()}"
+
+
+def flag(key: str) -> str:
+    return key.replace("_", "-")
+
+
+def absolute(path: str, folder: str) -> str:
+    return os.path.abspath(os.path.join(folder, os.path.expanduser(path)))
+
+
+def in_home(path: str) -> str:
+    """Return a path in the user's home folder.
+
+    Raises:
+        UsageError: neither $HOME nor the user database names the folder.
+    """
+    home = os.path.expanduser("~")
+    if home == "~":
+        raise UsageError("your home folder is not known; set $HOME")
+    return os.path.join(home, path)
+
+
+def _amount(key: str, text: str) -> float:
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = _INFINITY
+    if not 0 <= amount < _INFINITY:
+        raise UsageError(f"{flag(key)} must be a number of dollars, 0 or more, not {text!r}")
+    return amount

@@ -52,6 +52,7 @@ class ModelServer:
     def __init__(self, *script: Turn) -> None:
         self.script = script
         self.requests: list[ReceivedRequest] = []
+        self.models: list[str] | None = None
         self.held = threading.Event()
         self._released = threading.Event()
         self._lock = threading.Lock()
@@ -111,6 +112,20 @@ class _Answering(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Log nothing."""
+
+    def do_GET(self) -> None:
+        """List the models, if the server has a list."""
+        models = self.server.scripted.models
+        if models is None or not self.path.startswith("/v1/models"):
+            self._refuse({"error": 404})
+            return
+        listed = [{"id": name, "type": "model", "object": "model", "created": 0, "owned_by": "test"} for name in models]
+        data = json.dumps({"object": "list", "data": listed, "has_more": False}).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))

@@ -49,8 +49,36 @@ async def test_permanent_errors_are_not_transient(spec: str) -> None:
     async with open_scripted(spec, *({"error": status, "message": "never"} for status in statuses)) as (model, _):
         failures = [await failure(model) for _ in statuses]
 
-    assert [str(each) for each in failures] == [f"{status} never" for status in statuses]
+    assert [str(each).splitlines()[0] for each in failures] == [f"{status} never" for status in statuses]
     assert not any(each.transient for each in failures)
+
+
+@pytest.mark.parametrize(("spec", "variable"), [(CHAT, "OPENAI_API_KEY"), (ANTHROPIC, "ANTHROPIC_API_KEY")])
+async def test_a_refused_key_is_traced_to_its_variable(spec: str, variable: str) -> None:
+    async with open_scripted(spec, {"error": 401, "message": "no such key"}) as (model, server):
+        failed = await failure(model)
+
+    first, hint = str(failed).splitlines()
+    assert first == "401 no such key"
+    assert hint.startswith(f"The key for {server.url}")
+    assert hint.endswith(f" is the value of ${variable} in the environment.")
+
+
+@both_formats
+async def test_an_unknown_model_is_named_with_those_that_the_server_has(spec: str) -> None:
+    async with open_scripted(spec, {"error": 404, "message": "no such model"}) as (model, server):
+        server.models = [f"{model.id}-2", "other"]
+        similar = await failure(model)
+    async with open_scripted(spec, {"error": 404, "message": "no such model"}) as (model, server):
+        server.models = [f"other-{number}" for number in range(12)]
+        listed = await failure(model)
+    async with open_scripted(spec, {"error": 404, "message": "no such model"}) as (model, server):
+        unlisted = await failure(model)
+
+    assert f"may have no model {model.id!r}; similar are {model.id}-2. Name one with --model" in str(similar)
+    assert "; it has other-0, other-1, " in str(listed)
+    assert "other-9 and 2 more. Name one" in str(listed)
+    assert "; see its list of models. Name one with --model PROVIDER:NAME." in str(unlisted)
 
 
 @both_formats
@@ -102,6 +130,7 @@ async def test_an_unreachable_address_is_named(monkeypatch: pytest.MonkeyPatch) 
 
         await model.close()
     assert str(failed).startswith(f"{address} cannot be reached: ")
+    assert str(failed).endswith("\nThe address is the value of $OPENAI_BASE_URL in the environment.")
     assert failed.transient
 
 

@@ -14,15 +14,17 @@ from collections.abc import AsyncGenerator
 from typing import cast
 
 from pydantic_ai.direct import model_request_stream
+from pydantic_ai.exceptions import ModelConnectionError, ModelHTTPError
 from pydantic_ai.models import Model as Inner
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
-from tildone.host.model import ChatRequest
+from tildone.host.model import ChatRequest, ModelFailure
 from tildone.host.prices import Price
 from tildone.host.providers.decoding import StreamAssembler, answer, usage_of
 from tildone.host.providers.encoding import history, parameters
 from tildone.host.providers.error_mapping import to_model_failure
+from tildone.host.providers.failure_hints import address_hint, refusal_hint
 from tildone.host.stream_events import AnswerDone, BlockEvent, StreamEvent
 from tildone.kit.signal import AbortSignal
 from tildone.value import replace
@@ -100,8 +102,20 @@ class ProviderModel:
                         arrived.put_nowait(_with_usage(event, response.usage))
                 message = answer(response.get(), self, self._price)
         except Exception as error:  # the library may raise anything, which must end only this request
-            raise to_model_failure(error, self._inner.base_url) from error
+            raise await self._explained(error) from error
         arrived.put_nowait(AnswerDone(message))
+
+    async def _explained(self, error: Exception) -> ModelFailure:
+        """Return the failure for an error, with a hint for the person if there is one."""
+        failure = to_model_failure(error, self._inner.base_url)
+        hint = ""
+        if isinstance(error, ModelHTTPError) and not failure.transient:
+            hint = await refusal_hint(error.status_code, self._inner, self.id)
+        elif isinstance(error, ModelConnectionError):
+            hint = address_hint(self._inner)
+        if not hint:
+            return failure
+        return ModelFailure(f"{failure}\n{hint}", transient=failure.transient, retry_after=failure.retry_after)
 
 
 def _with_usage(event: BlockEvent, used: RequestUsage) -> BlockEvent:

@@ -12,6 +12,7 @@ from hypothesis import settings
 pytest.register_assert_rewrite("tests.stores.contract")
 
 settings.register_profile("tildone", deadline=None, print_blob=True)
+settings.register_profile("few", settings.get_profile("tildone"), max_examples=10)
 settings.load_profile("tildone")
 
 FOLDER_VARIABLES = (
@@ -34,6 +35,8 @@ def _isolated_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             patch.delenv(name)
         for name in FOLDER_VARIABLES:
             patch.setenv(name, home)
+        # The tests start thousands of Pythons: each would compile every module again.
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         yield
 
 

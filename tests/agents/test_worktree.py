@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.needs import need
 from tildone.agents import worktree
 from tildone.agents.worktree import fingerprint
 
@@ -27,6 +28,7 @@ def git(folder: Path, *words: str) -> None:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
+    need("git")
     folder = tmp_path / "a project"
     (folder / "src").mkdir(parents=True)
     (folder / "src" / "ünïcode\nname.py").write_text("x = 1\n", encoding="utf-8")

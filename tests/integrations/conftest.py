@@ -1,4 +1,3 @@
 """The fixtures of the command line's tests: a person in a project of their own, with no plans yet."""
 
-from tests.cli.conftest import compiled as compiled  # noqa: PLC0414  the alias marks a re-export
-from tests.cli.conftest import person as person  # noqa: PLC0414  the same
+from tests.cli.conftest import person as person  # noqa: PLC0414  the alias marks a re-export

@@ -143,7 +143,7 @@ def forbidden(*command: object, **_: object) -> NoReturn:
 
 
 @pytest.mark.parametrize(("ci", "runs"), [("true", True), ("", False)])
-def test_ci_runs_the_quick_tests_on_the_other_end_of_the_supported_range(
+def test_ci_runs_the_portable_tests_on_the_other_end_of_the_supported_range(
     ci: str, steps: Steps, monkeypatch: pytest.MonkeyPatch, *, runs: bool
 ) -> None:
     monkeypatch.setenv("CI", ci)
@@ -152,8 +152,19 @@ def test_ci_runs_the_quick_tests_on_the_other_end_of_the_supported_range(
 
     assert do.main(["test"]) == 0
 
-    newest = f"quick on Python {do.NEWEST[0]}.{do.NEWEST[1]}"
+    newest = f"portable on Python {do.NEWEST[0]}.{do.NEWEST[1]}"
     assert (newest in dict(steps)) is runs
+
+
+def test_portable_tests_are_the_quick_ones_without_what_no_python_changes(steps: Steps) -> None:
+    assert do.main(["quick"]) == 0
+    assert do.main(["portable"]) == 0
+
+    (_, quick), (_, portable) = steps
+    ignored = [word.removeprefix("--ignore=") for word in portable if word not in quick and "ignore" in word]
+    assert portable[: len(quick)] == quick
+    assert all((do.ROOT / folder).is_dir() for folder in ignored)
+    assert "tests/project" in ignored
 
 
 def test_a_run_on_another_python_has_an_environment_of_its_own(tmp_path: Path) -> None:

@@ -8,20 +8,13 @@ import pytest
 from tests.cli.person import Person
 
 
-@pytest.fixture(scope="session")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The cache of compiled modules, shared by all runs of the test session."""
-    return tmp_path_factory.mktemp("compiled")
-
-
 @pytest.fixture
-def person(tmp_path: Path, compiled: Path) -> Person:
+def person(tmp_path: Path) -> Person:
     """A person whose agents are continued without a countdown."""
     project, home = tmp_path / "project", tmp_path / "home"
     (project / ".git").mkdir(parents=True)
     home.mkdir()
     environ = {
-        "PYTHONPYCACHEPREFIX": str(compiled),
         "TILDONE_COUNTDOWN": "0",
         "NO_COLOR": "1",
         "NO_PROXY": "127.0.0.1",

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.needs import need
 from tildone.host.tools.diffs import Replacement, apply_replacements, hunks, split_lines, unified_diff
 
 
@@ -55,6 +56,7 @@ def test_a_diff_turns_the_old_text_into_the_new_one(edit: tuple[str, list[Replac
 
 
 def test_other_programs_can_apply_it(tmp_path: Path) -> None:
+    need("git")
     text = "".join(f"{number}\n" for number in range(40)) + "end"
     parts = ["0\n", "5\n6\n", "12", "30\n31\n", "end"]
     changes = [Replacement(text.index(part), text.index(part) + len(part), "new\nnewer") for part in parts]

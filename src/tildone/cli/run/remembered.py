@@ -1,11 +1,13 @@
 """The options of a run, stored in its conversation, so that `tildone run --continue` needs none of them.
 
 They are a custom entry of the conversation file, which only its owner can read. An option on the command line replaces
-the stored one; patterns of --allow are added to the stored ones. Permissions are stored only if they were given on the
-command line: a permission that a person gave during the run ends with it.
+the stored one; patterns of --allow and --allow-write are added to the stored ones. Permissions are stored only if they
+were given on the command line: a permission that a person gave during the run ends with it.
 """
 
 from __future__ import annotations
+
+import shlex
 
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.config import Settings
@@ -18,8 +20,8 @@ from tildone.host.wire import JsonObject
 
 RUN_ENTRY = "tildone_run"
 TEXTS = ("session", "store", "model", "dialect", "max-nudges")
-SWITCHES = ("allow-write", "outside", "no-builtin-tools")
-PATTERNS = "allow"
+SWITCHES = ("outside", "no-builtin-tools")
+PATTERNS = ("allow", "allow-write")
 
 
 def options_of_run(given: ParsedArgs, settings: Settings) -> JsonObject:
@@ -33,8 +35,7 @@ def options_of_run(given: ParsedArgs, settings: Settings) -> JsonObject:
     if given.has("max-nudges"):
         options["max-nudges"] = given.options["max-nudges"]
     options |= {name: True for name in SWITCHES if given.has(name)}
-    patterns = list(dict.fromkeys(given.values(PATTERNS)))
-    return options | ({PATTERNS: patterns} if patterns else {})
+    return options | {name: list(dict.fromkeys(given.values(name))) for name in PATTERNS if given.has(name)}
 
 
 def stored_options(transcript: Transcript) -> JsonObject:
@@ -50,15 +51,22 @@ def with_stored_options(given: ParsedArgs, stored: JsonObject) -> ParsedArgs:
     """Return the command line, completed with the stored options."""
     texts = [(name, text) for name in TEXTS if isinstance(text := stored.get(name), str) and not given.has(name)]
     switches = [(name, "") for name in SWITCHES if stored.get(name) is True and not given.has(name)]
-    patterns = [(PATTERNS, pattern) for pattern in stored_patterns(stored)]
+    patterns = [(name, pattern) for name in PATTERNS for pattern in stored_patterns(stored, name)]
     added = (*patterns, *texts, *switches)
     return ParsedArgs(given.path, given.positional, {**dict(added), **given.options}, (*added, *given.occurrences))
 
 
-def stored_patterns(stored: JsonObject) -> list[str]:
-    """Return the stored patterns of --allow."""
-    patterns = stored.get(PATTERNS)
+def stored_patterns(stored: JsonObject, option: str) -> list[str]:
+    """Return the stored patterns of --allow or --allow-write."""
+    patterns = stored.get(option)
     return [pattern for pattern in patterns if isinstance(pattern, str)] if isinstance(patterns, list) else []
+
+
+def describe_permissions(stored: JsonObject, given: ParsedArgs) -> str:
+    """Return the stored permissions that the command line does not repeat, as the options that gave them."""
+    pairs = [(name, pattern) for name in PATTERNS for pattern in stored_patterns(stored, name)]
+    added = [(name, pattern) for name, pattern in pairs if pattern not in given.values(name)]
+    return " ".join(f"--{name} {shlex.quote(pattern)}" for name, pattern in added)
 
 
 def record_options(host: Host, options: JsonObject) -> None:

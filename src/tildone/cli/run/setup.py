@@ -11,12 +11,12 @@ from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.run.arguments import SHELL, parse_arguments, with_options
 from tildone.cli.run.choosing import RESUME, check_writable, choose_conversation
 from tildone.cli.run.outcome import OutcomeReport
+from tildone.cli.run.person_commands import PersonCommands
 from tildone.cli.run.project_plan import memory_store, plan_from_file, take_over
 from tildone.cli.run.remembered import (
     options_of_run,
     record_options,
     stored_options,
-    stored_patterns,
     with_stored_options,
 )
 from tildone.core.plan import Plan
@@ -72,8 +72,8 @@ class RunSetup:
         self._model = self._checked_model()
         self.mode = arguments.mode
         self.report = OutcomeReport(arguments, self._session, self.conversations)
-        patterns = [pattern for pattern in stored_patterns(stored) if pattern not in given.values("allow")]
-        self._say(f"allowed as before: {', '.join(patterns)}" if patterns else "")
+        permissions = describe_permissions(stored, given)
+        self._say(f"allowed as before: {permissions}" if permissions else "")
         self._take_over()
         self.prompt = self._first_prompt(chosen.forked_text)
 
@@ -91,7 +91,17 @@ class RunSetup:
             policy=_policy(arguments.given),
         )
         self._host = host
-        record_options(host, options_of_run(arguments.given, arguments.settings))
+        options = options_of_run(arguments.given, arguments.settings)
+        record_options(host, options)
+        commands = PersonCommands(
+            host,
+            self.conversations,
+            arguments.settings,
+            lambda: self.plan,
+            model_changed=lambda spec: options.update(model=spec),
+            stored=self._store.durable,
+        )
+        host.load([("commands", commands.register)])
         return host
 
     @property

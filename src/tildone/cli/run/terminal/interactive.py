@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import re
 import signal
@@ -16,16 +15,17 @@ from tildone.cli.run.event_renderer import EventRenderer
 from tildone.cli.run.headless import closing, on_signals
 from tildone.cli.run.meter import Activity, RunMeter
 from tildone.cli.run.outcome import INTERRUPTED, RunOutcome
+from tildone.cli.run.person_commands import command_list
 from tildone.cli.run.setup import RunSetup
+from tildone.cli.run.terminal.asking import Asking
 from tildone.cli.run.terminal.footer import footer
 from tildone.cli.run.terminal.keys import Decoder, Key
 from tildone.cli.run.terminal.line_editor import LineEditor
 from tildone.cli.run.terminal.live_area import Footer, LiveArea
-from tildone.cli.run.terminal.prompts import PermissionQuestion, Question
 from tildone.cli.run.terminal.tty import Tty
 from tildone.cli.run.terminal.ui import TerminalUI
 from tildone.core.plan import Plan
-from tildone.errors import StoreError
+from tildone.errors import StoreError, closest, did_you_mean
 from tildone.host.events import AgentEnd, AgentStart, PublicEvent, ToolExecutionEnd
 from tildone.host.runtime import Delivery
 from tildone.kit.components import Component, Text
@@ -36,17 +36,12 @@ REDRAW_DELAY_SECONDS = 0.04
 
 TICK_SECONDS = 1.0
 
-ARMING_SECONDS = 0.3
-"""How long a question is shown before its keys count."""
+COMMAND = re.compile(r"/(?P<name>[a-z]\w*)(?:\s.*)?", re.DOTALL)
+ESCAPED = "//"
+"""The beginning of a message that begins with a slash."""
 
-QUIET_SECONDS = 1.0
-"""How long the person must not have typed before the keys of a question count."""
-
-ROWS_BESIDE_QUESTION = 3
-"""Rows of the footer that stay visible below and above a question."""
-
-COMMAND = re.compile(r"/(?P<name>[a-z]\w*)\b.*", re.DOTALL)
-OWN_COMMANDS = (("/help", "show this"), ("/quit", "leave; ctrl+d does, too"))
+QUIT = ("quit", "exit")
+OWN_COMMANDS = (("/quit", "leave; ctrl+d does, too"), ("//TEXT", "send a message that begins with a slash"))
 
 
 class InteractiveRun:
@@ -57,18 +52,18 @@ class InteractiveRun:
         self._tty = Tty()
         self._line = LineEditor()
         self._decoder = Decoder()
-        self._ui = TerminalUI(self._show, self._schedule_draw, self._edit_text, self._question_opened)
+        self._ui = TerminalUI(self._show, self._schedule_draw, self._edit_text, self._ask)
         self.host = setup.open(self._ui)
         self._screen = LiveArea(sys.stdout, self._footer, self._schedule_draw)
         self._renderer = EventRenderer(self.host, self._screen)
         self._meter = meter
+        self._asking = Asking(self._ui, self._screen, self._line, self._abort, self._question_closed)
         self._plan = Plan()
         self._stays_open = setup.prompt is None
         self._loop = asyncio.get_running_loop()
         self._leaving: asyncio.Future[int] = self._loop.create_future()
         self._message_sent = asyncio.Event()
         self._drawing: asyncio.TimerHandle | None = None
-        self._last_key = self._last_answer = -math.inf
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def run(self) -> RunOutcome:
@@ -143,57 +138,26 @@ class InteractiveRun:
         self._schedule_draw()
 
     def _press(self, key: Key) -> None:
-        question = self._ui.question
-        if question is not None and (question.armed or key.name in {"tab", "escape"}):
-            self._answer(question, key)
-        elif self._loop.time() - self._last_answer < ARMING_SECONDS:
-            return  # a key that was pressed twice answers one question, and is not the beginning of a message
-        elif key.name == "ctrl+d" and not self._line.text:
+        if self._asking.press(key):
+            return
+        if key.name == "ctrl+d" and not self._line.text:
             self._leave(0)
         elif key.name == "escape" and self.host.is_running:
             self.host.request_abort("the person asked for it")
         else:
-            self._last_key = self._loop.time()
             self._take_over()
             typed = self._line.press(key)
             if typed is not None and typed.strip():
                 self._spawn(self._deliver(typed.strip()))
 
-    def _answer(self, question: Question[Any], key: Key) -> None:
-        """Give a key to a question. Tab arms it; Escape declines it, and stops the turn if a tool asks."""
-        if not question.armed:
-            question.armed = True
-        if key.name == "escape" and question.stops_turn and question.line is None:
-            self._abort()
-        elif key.name != "tab":
-            question.press(key)
-        if question.answer.done():
-            self._last_answer = self._loop.time()
-            self._meter.restart()
+    def _ask(self) -> None:
+        self._asking.begin()
 
-    def _question_opened(self) -> None:
-        self._fit_question()
-        self._loop.call_later(ARMING_SECONDS, self._arm)
-
-    def _arm(self) -> None:
-        """Arm the open question, unless the person is typing: then try again later."""
-        question = self._ui.question
-        if question is None or question.armed:
-            return
-        if self._line.text or self._loop.time() - self._last_key < QUIET_SECONDS:
-            self._loop.call_later(ARMING_SECONDS, self._arm)
-            return
-        question.armed = True
-        self._schedule_draw()
-
-    def _fit_question(self) -> None:
-        """Make sure that the open question is shown completely."""
-        if isinstance(self._ui.question, PermissionQuestion):
-            columns, rows = self._screen.size
-            self._ui.question.spill(columns, rows - ROWS_BESIDE_QUESTION)
+    def _question_closed(self) -> None:
+        self._meter.restart()
 
     def _resized(self) -> None:
-        self._fit_question()
+        self._asking.fit()
         self._screen.draw()
 
     def _take_over(self) -> None:
@@ -206,21 +170,21 @@ class InteractiveRun:
         """Run a command; send anything else to the model, before its next request if it is working."""
         command = COMMAND.fullmatch(text)
         match command["name"] if command else "":
-            case "quit" | "exit":
+            case name if name in QUIT:
                 self._leave(0)
             case "help":
-                self._help()
+                self._show(Text(command_list(self.host, OWN_COMMANDS), Role.MUTED))
             case name if name and name not in self.host.commands:
-                self._show(Text(f"There is no command /{name}; /help lists them", Role.WARNING))
+                close = [f"/{known}" for known in closest(name, (*self.host.commands, *QUIT))]
+                hint = did_you_mean(close) if close else "/help lists them"
+                self._show(Text(f"There is no command /{name}; {hint}", Role.WARNING))
+            case "" if text.startswith(ESCAPED):
+                self.host.send_user(text[1:], deliver_as=Delivery.STEER)
             case _:
                 await self.host.prompt(text, behavior=Delivery.STEER)
+                self._read_plan()
         self._message_sent.set()
-
-    def _help(self) -> None:
-        commands = [(f"/{command.name}", command.description) for command in self.host.commands.values()]
-        rows = [*commands, *OWN_COMMANDS]
-        width = max(len(name) for name, _ in rows)
-        self._show(Text("\n".join(f"{name.ljust(width)}  {description}" for name, description in rows), Role.MUTED))
+        self._schedule_draw()
 
     def _signalled(self, number: int) -> None:
         """Handle a signal. Ctrl-C ends the first of: a question, a turn, a countdown, the typed line, the program."""

@@ -1,0 +1,213 @@
+"""The person's commands in a run, typed as `/name`: for the model, the plan and the conversation.
+
+They are registered like the commands of extensions, so RPC clients list and run them, too. The commands for the plan
+run the verbs of the command line in a process of their own, so both always do the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+
+from tildone.config import Settings
+from tildone.core.plan import Plan
+from tildone.errors import TildoneError
+from tildone.formats.markdown.writer import portable_checklist
+from tildone.host.conversations import Conversations
+from tildone.host.extension_api import ExtensionAPI
+from tildone.host.extension_context import ExtensionContext
+from tildone.host.host import Host
+from tildone.host.messages import AssistantMessage
+from tildone.host.model import Model
+from tildone.host.prices import read_prices
+from tildone.kit.signal import Aborted
+from tildone.views.widget import status_text
+
+ONE_TEXT = ("add", "append")
+"""Verbs whose unquoted words are one text."""
+
+SHELL_API = "shell"
+UNSTORED = "The plan of this run is not stored (--no-session), so it cannot be changed from here"
+NOTHING_TO_COMPACT = "There is nothing to compact"
+SHELL_READS_PLAN = f"{NOTHING_TO_COMPACT}: the shell driver reads the plan, not the conversation"
+PLAN_NOW = "The plan at this point:"
+NO_EDITOR = "Nothing was edited: the editor was closed without saving, or there is none; set $VISUAL or $EDITOR"
+EDIT_CONFLICT = "Nothing was saved: the plan has changed while you edited it"
+
+Run = Callable[[str, ExtensionContext], Awaitable[None]]
+
+
+class PersonCommands:
+    """The commands of one host. `plan` returns its plan, which is `stored` unless the run keeps nothing.
+
+    `model_changed` is called with the name of a model that the person has switched to.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        conversations: Conversations,
+        settings: Settings,
+        plan: Callable[[], Plan],
+        *,
+        model_changed: Callable[[str], None],
+        stored: bool,
+    ) -> None:
+        self._host = host
+        self._conversations = conversations
+        self._settings = settings
+        self._plan = plan
+        self._model_changed = model_changed
+        self._stored = stored
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def register(self, api: ExtensionAPI) -> None:
+        """Register the commands; one that the dialect's extension has registered stays as it is."""
+        commands: dict[str, tuple[str, Run]] = {
+            "todo": ("show or change the plan; /todo --help lists the verbs", self.todo),
+            "undo": ("undo the newest change of the plan", self.undo),
+            "model": ("show the model; /model PROVIDER:NAME switches to another", self.model),
+            "compact": ("replace the conversation by a summary of it; the plan is kept", self.compact),
+            "clear": ("begin a new conversation; the plan is kept", self.clear),
+            "help": ("list the commands", self.help),
+        }
+        for name, (description, run) in commands.items():
+            if name not in self._host.commands:
+                api.register_command(name, description, run)
+
+    async def todo(self, typed: str, ctx: ExtensionContext) -> None:
+        """Run `tildone todo` on the plan of this run."""
+        words = split_words(typed)
+        if words[:1] == ["edit"]:
+            await self._edit(ctx)
+        else:
+            await self._show(ctx, "todo", *words)
+
+    async def undo(self, typed: str, ctx: ExtensionContext) -> None:
+        """Undo the newest change of the plan, or as many as are named."""
+        await self._show(ctx, "undo", *typed.split())
+
+    async def model(self, typed: str, ctx: ExtensionContext) -> None:
+        """Show the model or switch to another; after an error, the old one stays."""
+        spec, old = typed.strip(), self._host.model
+        if not spec:
+            ctx.ui.notify(f"{old.provider}:{old.id}; /model PROVIDER:NAME switches to another")
+            return
+        try:
+            new = await asyncio.to_thread(self._open_model, spec)
+        except TildoneError as error:
+            ctx.ui.notify(f"{error}\n{old.id} goes on answering", "error")
+            return
+        self._host.set_model(new)
+        self._model_changed(spec)
+        ctx.ui.notify(f"{new.id} answers from now on")
+        self._close_later(old)
+
+    async def clear(self, _typed: str, ctx: ExtensionContext) -> None:
+        """Begin a new conversation on the same plan."""
+        self._host.request_abort("a new conversation begins")
+        await self._host.settled()
+        await self._host.interrupt()
+        self._host.use(self._conversations.new())
+        await self._host.start("new")
+        progress = status_text(self._plan())
+        ctx.ui.notify(f"A new conversation begins. The plan is kept{f': {progress}' if progress else ''}")
+
+    async def compact(self, _typed: str, ctx: ExtensionContext) -> None:
+        """Let the model summarise the conversation, and continue from the summary."""
+        if self._host.model.api == SHELL_API:
+            ctx.ui.notify(SHELL_READS_PLAN)
+            return
+        if not any(isinstance(message, AssistantMessage) for message in self._host.transcript.messages()):
+            ctx.ui.notify(NOTHING_TO_COMPACT)
+            return
+        plan = self._plan()
+        try:
+            await self._host.compact(f"{PLAN_NOW}\n{portable_checklist(plan).rstrip()}" if plan.tasks else "")
+        except Aborted:
+            ctx.ui.notify("Nothing was compacted: it was interrupted", "warning")
+        except TildoneError as error:
+            ctx.ui.notify(f"Nothing was compacted: {error}", "error")
+        else:
+            ctx.ui.notify("The conversation is replaced by a summary of it; the plan is kept")
+
+    async def help(self, _typed: str, ctx: ExtensionContext) -> None:
+        """List the commands."""
+        ctx.ui.notify(command_list(self._host))
+
+    def _open_model(self, spec: str) -> Model:
+        # Late, because the library behind it takes seconds to load.
+        from tildone.host.providers import open_model  # noqa: PLC0415  see above
+
+        return open_model(spec, read_prices(self._settings.prices))
+
+    def _close_later(self, model: Model) -> None:
+        """Close a model once the turn that uses it is over."""
+
+        async def close() -> None:
+            await self._host.settled()
+            await model.close()
+
+        task = asyncio.ensure_future(close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    async def _edit(self, ctx: ExtensionContext) -> None:
+        """Let the person edit the plan as Markdown; a plan that changes meanwhile is not overwritten."""
+        code, before = await self._run("todo", "export", "-")
+        if code:
+            ctx.ui.notify(before, "error")
+            return
+        edited = await ctx.ui.editor("The plan, as Markdown", before)
+        if edited is None or edited == before:
+            ctx.ui.notify("Nothing changed" if edited == before else NO_EDITOR, "info")
+        elif (await self._run("todo", "export", "-"))[1] != before:
+            ctx.ui.notify(EDIT_CONFLICT, "warning")
+        else:
+            await self._show(ctx, "todo", "import", "-", given=edited)
+
+    async def _show(self, ctx: ExtensionContext, *argv: str, given: str = "") -> None:
+        code, output = await self._run(*argv, given=given)
+        ctx.ui.notify(output.rstrip("\n"), "error" if code else "info")
+
+    async def _run(self, *argv: str, given: str = "") -> tuple[int, str]:
+        """Run a verb of the command line on the plan of this run; return its exit code and its output."""
+        if not self._stored:
+            return 1, UNSTORED
+        settings = self._settings
+        environ = {"TILDONE_STORE": str(settings.store), "TILDONE_SESSION": settings.session, "NO_COLOR": "1"}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "tildone", *argv),
+            cwd=self._host.ctx.cwd,
+            env=os.environ | environ,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            # Ctrl-C is for this program.
+            start_new_session=True,
+        )
+        output, _ = await process.communicate(given.encode())
+        return process.returncode or 0, output.decode("utf-8", "replace")
+
+
+def command_list(host: Host, more: Sequence[tuple[str, str]] = ()) -> str:
+    """Return the commands of a host, and more rows, one per line."""
+    rows = [*((f"/{command.name}", command.description) for command in host.commands.values()), *more]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name.ljust(width)}  {description}" for name, description in rows)
+
+
+def split_words(typed: str) -> list[str]:
+    """Split what was typed into the arguments of a verb. Quotes group words; the text of a new task needs none."""
+    verb, _, rest = typed.strip().partition(" ")
+    rest = rest.strip()
+    if verb in ONE_TEXT and rest and '"' not in rest and not rest.startswith("-"):
+        return [verb, rest]
+    try:
+        return shlex.split(typed)
+    except ValueError:  # an apostrophe is no quote
+        return typed.split()

@@ -1,0 +1,177 @@
+"""The person's commands in a run: the model, the plan and the conversation."""
+
+import json
+import os
+from typing import Any
+
+import pytest
+
+from tests.cli.person import Person, Terminal
+from tests.host.models.model_server import ModelServer, Turn
+from tests.run.run_workspace import CHAT, WRITE, provider_environment
+from tests.run.screens import at_terminal, screen
+from tildone.cli.run.person_commands import split_words
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")]
+
+CTRL_D = b"\x04"
+
+
+def conversation(person: Person, server: ModelServer, *argv: str, **environ: str) -> Terminal:
+    """Start a run in which the person types every prompt."""
+    terminal = at_terminal(person, "--model", CHAT, *argv, **provider_environment(server), **environ)
+    terminal.until("say what is to be done")
+    return terminal
+
+
+def say(terminal: Terminal, line: str, answer: str) -> None:
+    """Type a line, and wait for the answer."""
+    terminal.type(f"{line}\r".encode())
+    terminal.until(answer)
+
+
+def texts(messages: list[dict[str, Any]]) -> list[str]:
+    return [str(message["content"]) for message in messages if message["role"] == "user"]
+
+
+def test_help_lists_the_commands_and_typos_get_suggestions(person: Person) -> None:
+    with ModelServer({"text": "First."}, {"text": "Second."}) as server:
+        terminal = conversation(person, server)
+        say(terminal, "/help", "//TEXT")
+        say(terminal, "/modle x", "There is no command /modle; did you mean '/model'?")
+        say(terminal, "/zzzz", "There is no command /zzzz; /help lists them")
+        say(terminal, "//help me", "First.")
+        say(terminal, "/usr/bin/env is missing", "Second.")
+        terminal.type(CTRL_D)
+        answer = terminal.end()
+
+    listed = [line.split()[0] for line in screen(answer.out) if line.startswith("/") and "  " in line]
+    assert listed == ["/todo", "/undo", "/model", "/compact", "/clear", "/help", "/quit", "//TEXT"]
+    assert [texts(asked.messages)[-1] for asked in server.requests] == ["/help me", "/usr/bin/env is missing"]
+
+
+def test_the_plan_can_be_changed_and_changed_back(person: Person) -> None:
+    with ModelServer({"text": "Seen."}) as server:
+        terminal = conversation(person, server, EDITOR="sed -i s/milk/bread/")
+        say(terminal, "/todo add Buy milk, don't forget", "0/1")
+        say(terminal, '/todo add "Call the bank"', "0/2")
+        say(terminal, "/todo done bank", "1/2")
+        say(terminal, "/undo", "Undid:")
+        say(terminal, "/todo edit", "bread")
+        say(terminal, "/todo nonsense", "nonsense")
+        say(terminal, "Go", "Seen.")
+        terminal.until("📋 0/2")
+        terminal.type(b"\x03" + CTRL_D)
+        answer = terminal.end()
+
+    assert "Buy bread, don't forget" in str(server.requests[0].messages)
+    assert "Call the bank" in str(server.requests[0].messages)
+    assert "\x1b[2J" not in answer.out
+
+
+def test_a_plan_that_is_not_stored_is_not_changed_from_here(person: Person) -> None:
+    with ModelServer() as server:
+        terminal = conversation(person, server, "--no-session")
+        say(terminal, "/todo", "The plan of this run is not stored")
+        terminal.type(b"/quit\r")
+
+        assert terminal.end().code == 0
+
+
+def test_another_model_can_answer(person: Person) -> None:
+    """After an error the old one goes on."""
+    with ModelServer({"text": "First."}, {"text": "Second."}) as server:
+        terminal = conversation(person, server)
+        say(terminal, "/model", "openai:scripted; /model PROVIDER:NAME switches to another")
+        say(terminal, "/model nonsense", "scripted goes on answering")
+        say(terminal, "One", "First.")
+        say(terminal, "/model anthropic:another", "another answers from now on")
+        say(terminal, "Two", "Second.")
+        terminal.type(CTRL_D)
+        answer = terminal.end()
+
+    assert answer.code == 0
+    assert [asked.body["model"] for asked in server.requests] == ["scripted", "another"]
+    assert len(server.requests[1].messages) == 3
+
+
+def test_a_new_conversation_keeps_the_plan(person: Person) -> None:
+    done: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
+    with ModelServer(WRITE, {"text": "First.", "ends": "stop"}, done, {"text": "Second."}) as server:
+        terminal = conversation(person, server)
+        say(terminal, "Remember this", "First.")
+        say(terminal, "/clear", "A new conversation begins. The plan is kept: 📋 0/2")
+        say(terminal, "Go on", "Second.")
+        terminal.type(CTRL_D)
+        answer = terminal.end()
+
+    assert answer.code == 0
+    asked = json.dumps(server.requests[2].messages)
+    assert "Remember this" not in asked
+    assert "Two" in asked
+
+
+def test_a_conversation_is_replaced_by_a_summary(person: Person) -> None:
+    script: tuple[Turn, ...] = (
+        WRITE,
+        {"text": "First."},
+        {"error": 400, "message": "no summary today"},
+        {"text": "They want tabs."},
+        {"text": "Third."},
+    )
+    with ModelServer(*script) as server:
+        terminal = conversation(person, server, "--max-nudges", "0")
+        say(terminal, "/compact", "There is nothing to compact")
+        say(terminal, "Use tabs", "limit reached")
+        say(terminal, "/compact", "Nothing was compacted: 400")
+        say(terminal, "/compact", "The conversation is replaced by a summary of it")
+        say(terminal, "Go on", "Third.")
+        terminal.type(CTRL_D)
+        answer = terminal.end()
+
+    summarised, after = server.requests[3], json.dumps(server.requests[4].messages)
+    assert "Summarise the conversation so far." in str(summarised.messages[-1])
+    assert "tools" not in summarised.body
+    assert "They want tabs." in after
+    assert "- [ ] One" in after
+    assert "Use tabs" not in after
+    assert answer.code in {0, 1}
+
+
+def test_the_shell_driver_has_nothing_to_compact(person: Person) -> None:
+    (person.folder / "plan.md").write_text("- [ ] Wait: `cat gate`\n", encoding="utf-8")
+    os.mkfifo(person.folder / "gate")
+    terminal = at_terminal(person, "plan.md", "--allow", "*")
+    terminal.until("Bash: cat gate")
+    say(terminal, "/compact", "There is nothing to compact: the shell driver reads the plan")
+    with (person.folder / "gate").open("wb"):
+        pass
+
+    assert terminal.end().code == 0
+
+
+def test_rpc_clients_see_the_commands(person: Person) -> None:
+    with ModelServer() as server:
+        given = '{"type": "get_commands"}\n{"type": "prompt", "message": "/model"}\n'
+        answer = person.run("run", "--model", CHAT, "--mode", "rpc", given=given, **provider_environment(server))
+
+    records = [json.loads(line) for line in answer.out.splitlines()]
+    [listed] = [record["data"]["commands"] for record in records if record.get("command") == "get_commands"]
+    assert [command["name"] for command in listed] == ["todo", "undo", "model", "compact", "clear", "help"]
+    assert any("openai:scripted" in record.get("message", "") for record in records if record.get("method") == "notify")
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("", []),
+        ("done 3", ["done", "3"]),
+        ("add Buy milk", ["add", "Buy milk"]),
+        ('add "Buy milk" "Call the bank"', ["add", "Buy milk", "Call the bank"]),
+        ("add --phase Shop Milk", ["add", "--phase", "Shop", "Milk"]),
+        ("note 3 don't", ["note", "3", "don't"]),
+        ("add don't", ["add", "don't"]),
+    ],
+)
+def test_words_of_a_command(typed: str, words: list[str]) -> None:
+    assert split_words(typed) == words

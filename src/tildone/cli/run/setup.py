@@ -14,6 +14,7 @@ from tildone.cli.run.outcome import OutcomeReport
 from tildone.cli.run.person_commands import PersonCommands
 from tildone.cli.run.project_plan import memory_store, plan_from_file, take_over
 from tildone.cli.run.remembered import (
+    describe_permissions,
     options_of_run,
     record_options,
     stored_options,

@@ -51,8 +51,7 @@ def report_outcome(setup: RunSetup, renderer: EventRenderer, meter: RunMeter, ou
     """Write the last lines of a run, and return its exit code."""
     if not outcome.reported:
         renderer.put(Text(f"✗ {outcome.reason}", Role.WARNING))
-    if meter.worked_seconds:
-        renderer.put(Text(meter.summary(), Role.DIM))
-    for hint in filter(None, (outcome.next_step, setup.report.log_hint())):
-        renderer.put(Text(hint, Role.DIM))
+    summary = meter.summary() if meter.worked_seconds else ""
+    for line in filter(None, (outcome.next_step, summary, setup.report.log_hint())):
+        renderer.put(Text(line, Role.DIM))
     return outcome.code

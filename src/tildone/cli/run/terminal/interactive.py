@@ -116,7 +116,10 @@ class InteractiveRun:
 
     def _left(self, code: int) -> RunOutcome:
         """Return the outcome after the person has left, or a signal has ended the program."""
-        return self._setup.report.interrupted(self.host, code) if code else RunOutcome(0)
+        if code:
+            return self._setup.report.interrupted(self.host, code)
+        spoken = bool(self.host.transcript.messages())
+        return RunOutcome(0, next_step=self._setup.report.next_step(self.host) if spoken else "")
 
     async def _unless_leaving(self, work: Coroutine[Any, Any, Any]) -> None:
         """Wait for the work, or until the person leaves."""

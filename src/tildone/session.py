@@ -77,7 +77,7 @@ class Session:
         self.patience = patience
         self.completions = completions
         self._now = now
-        self._author = author
+        self.author_of = author
         self._writer = SessionWriter(store, name, now, new_id, author)
         self._seen: tuple[str | None, Plan | None] = (None, None)
 
@@ -240,7 +240,7 @@ class Session:
 
     def _is_person(self, actor: Actor) -> bool:
         """Whether a person acts: an import by an agent's process restores a plan of the agent."""
-        return actor is Actor.USER or (actor is Actor.IMPORT and not self._author(actor).agent)
+        return actor is Actor.USER or (actor is Actor.IMPORT and not self.author_of(actor).agent)
 
     def _verdict(self, state: State, turn: Turn) -> tuple[Verdict, Fact | None]:
         decision = decide(state, self.patience, turn)

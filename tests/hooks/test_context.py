@@ -53,7 +53,7 @@ def test_a_long_plan_is_shortened(agent: HookedAgent) -> None:
     added = context(agent, HookPoint.SESSION_START)
 
     assert len(added) < 4000
-    assert added.endswith("- and 90 more")
+    assert added.endswith("- and 90 more\n(all from the user)")
 
 
 def test_a_prompt_adds_what_changed_and_only_once(agent: HookedAgent) -> None:
@@ -66,8 +66,8 @@ def test_a_prompt_adds_what_changed_and_only_once(agent: HookedAgent) -> None:
     added = [context(agent, HookPoint.PROMPT, prompt="Go on") for _ in range(2)]
 
     assert added[0] == (
-        "Your plan was changed since you last saw it: removed “Wire it up”; added “Measure”; "
-        "completed “Write the parser”."
+        "Your plan was changed since you last saw it (by the user): removed #2 “Wire it up”; added #3 “Measure”; "
+        "completed #1 “Write the parser”."
     )
     assert added[1] == ""
 
@@ -92,7 +92,7 @@ def test_many_changes_are_summarized(agent: HookedAgent) -> None:
     agent.workspace.session.change((Append(tuple(Task(f"Task {'x' * 900} {number}") for number in range(50))),))
 
     assert context(agent, HookPoint.PROMPT, prompt="Go on") == (
-        "Your plan was changed since you last saw it: added 50 tasks."
+        "Your plan was changed since you last saw it (by the user): added 50 tasks."
     )
 
 

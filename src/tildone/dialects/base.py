@@ -119,6 +119,9 @@ class Dialect:
     `recover` reads the plan from the entries of a conversation. The default is for dialects whose details do not
     contain the plan: hosts add it to the results (see `tildone.dialects.snapshot`).
 
+    A dialect that is `numbered` names tasks by their numbers towards its model. One that `marks_origins` says in its
+    texts which open tasks a person added; others have the exact texts of the tools they come from, and hooks add it.
+
     A dialect with a `completion` logs finished plans for people. When `completes` is true of a call,
     `completion(call, number, timestamp)` returns the log entry.
     """
@@ -133,6 +136,8 @@ class Dialect:
     phrasing: Phrasing | None = None
     completes: Callable[[CompletedCall], bool] = lambda _: False
     completion: Callable[[CompletedCall, int, str], str] | None = None
+    numbered: bool = False
+    marks_origins: bool = False
 
     def tool(self, name: str) -> Tool | None:
         """Return the tool of that name, or None."""

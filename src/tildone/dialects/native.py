@@ -22,6 +22,7 @@ STOPPED = "Stopped by the person (tildone stop). Do nothing more and end your tu
 MAX_TASKS_LISTED = 10
 MAX_CHANGES_LISTED = 8
 MAX_TEXT_CHARACTERS = 200
+MAX_USER_TASKS_LISTED = 3
 
 
 def context(plan: Plan) -> str | None:
@@ -40,19 +41,44 @@ def carry_on(plan: Plan) -> str:
     )
 
 
-def describe_changes(changes: Sequence[str]) -> str:
-    """Return one sentence that lists the changes to a plan since its model last saw it."""
+def user_tasks(plan: Plan) -> str:
+    """Return which open tasks a person added, to follow a text that does not tell; empty if none.
+
+    Task text appears in a list only.
+    """
+    tasks = [task for _, task in open_tasks(plan)]
+    added = [task for task in tasks if task.from_user]
+    if not added:
+        return ""
+    if len(added) == len(tasks):
+        return "All open tasks are from the user."
+    lines = [f"- {_truncated(single_line(task.text))}" for task in added[:MAX_USER_TASKS_LISTED]]
+    if len(added) > MAX_USER_TASKS_LISTED:
+        lines.append(f"- and {len(added) - MAX_USER_TASKS_LISTED} more")
+    return "\n".join(["From the user:", *lines])
+
+
+def describe_changes(changes: Sequence[str], authors: Sequence[str] = ()) -> str:
+    """Return one sentence that lists the changes to a plan since its model last saw it, and their authors."""
     listed = [_truncated(change) for change in changes[:MAX_CHANGES_LISTED]]
     if len(changes) > MAX_CHANGES_LISTED:
         listed.append(f"and {len(changes) - MAX_CHANGES_LISTED} more changes")
-    return f"Your plan was changed since you last saw it: {'; '.join(listed)}."
+    by = f" (by {', '.join(authors)})" if authors else ""
+    return f"Your plan was changed since you last saw it{by}: {'; '.join(listed)}."
 
 
 def _task_list(plan: Plan) -> str:
     tasks = [task for _, task in open_tasks(plan)]
-    lines = [f"- {_truncated(single_line(task.text))}{_status_suffix(task)}" for task in tasks[:MAX_TASKS_LISTED]]
+    listed = tasks[:MAX_TASKS_LISTED]
+    mark = "-" if all(task.from_user for task in listed) else "*"
+    lines = [
+        f"{mark if task.from_user else '-'} {_truncated(single_line(task.text))}{_status_suffix(task)}"
+        for task in listed
+    ]
     if len(tasks) > MAX_TASKS_LISTED:
         lines.append(f"- and {len(tasks) - MAX_TASKS_LISTED} more")
+    if any(task.from_user for task in listed):
+        lines.append(f"({'all' if mark == '-' else mark} from the user)")
     return "\n".join(lines)
 
 
@@ -79,4 +105,5 @@ NATIVE = Dialect(
     refuse=lambda *_: Reply("", {}, is_error=True),
     context=context,
     carry_on=carry_on,
+    marks_origins=True,
 )

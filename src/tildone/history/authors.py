@@ -6,8 +6,10 @@ or displace what stands beside it.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from tildone.kit.text import clip_text
-from tildone.log.events import Actor
+from tildone.log.events import Actor, PlanChanged
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 
@@ -21,6 +23,8 @@ MAX_WHOLE_ID = 8
 """How long a conversation id is shown in full; of a longer one, only the end is shown, which is the random part."""
 
 SHORT_ID_LENGTH = 4
+MAX_EVENTS_READ = 50
+MAX_AUTHORS_LISTED = 4
 
 _REMARKS = {Actor.TIMER: " (timer)", Actor.IMPORT: " (import)"}
 
@@ -38,6 +42,25 @@ def who(event: Event, *, with_person: bool = False) -> str:
     if not name:
         return actor.value
     return name if actor is Actor.USER else f"{name} ({actor.value})"
+
+
+def others_since(newest_first: Iterable[Event], since: str | None, own: Author) -> list[str]:
+    """Return who changed the plan after the event `since`, as a model reads it, except the agent itself.
+
+    At most `MAX_EVENTS_READ` events are read. `own` is the agent, and the person that it works for: the user.
+    """
+    found: dict[str, None] = {}
+    for event in islice(newest_first, MAX_EVENTS_READ):
+        if event.id == since:
+            break
+        author = event.author
+        if not isinstance(event.fact, PlanChanged) or (author.agent and author.agent == own.agent):
+            continue
+        if author.agent and event.actor is not Actor.USER:
+            found[short_agent(author.agent)] = None
+        elif event.actor in (Actor.USER, Actor.IMPORT):
+            found["the user" if author.name in ("", own.name) else f"user {_clipped(author.name)}"] = None
+    return list(found)[:MAX_AUTHORS_LISTED][::-1]
 
 
 def of_several_people(events: Iterable[Event]) -> bool:

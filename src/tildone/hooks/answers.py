@@ -15,7 +15,7 @@ from tildone.hooks.native_lists import is_mirrored
 from tildone.hooks.reply import HookReply, can_reply, rendered, sanitized
 from tildone.ids import now
 from tildone.integrations.record import HookPoint, ReplyKind
-from tildone.log.events import Author, Directive
+from tildone.log.events import Actor, Author, Directive
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 from tildone.wiring import dialect_of_session, open_agents, open_session, open_store
@@ -128,7 +128,8 @@ def _remind(context: HookContext) -> HookReply | None:
     If the agent accepts no context at this event, the plan is marked as unseen, and the next prompt adds it.
     """
     plan = context.session.plan
-    text = context.session.context() or plan_context(plan)
+    own = context.session.context()
+    text = plan_context(plan) if own is None else _with_origins(own, context.session)
     if text is None:
         return None
     if not can_reply(context.event, ReplyKind.ADD_CONTEXT):
@@ -152,11 +153,27 @@ def _prompted(context: HookContext) -> HookReply | None:
     from tildone.history.changes import changes  # noqa: PLC0415  see _reply
     from tildone.history.sentences import change_sentences  # noqa: PLC0415  see _reply
 
-    sentences = change_sentences(changes(seen, context.session.plan))
+    numbers = context.session.dialect.numbered
+    sentences = change_sentences(changes(seen, context.session.plan), numbers=numbers)
     if not can_reply(context.event, ReplyKind.ADD_CONTEXT):
         return None
     _set_seen(context, context.session.state.head)
-    return HookReply(ReplyKind.ADD_CONTEXT, describe_changes(sentences))
+    return HookReply(ReplyKind.ADD_CONTEXT, describe_changes(sentences, _others(context)))
+
+
+def _with_origins(text: str, session: Session) -> str:
+    from tildone.hooks.gate import with_origins  # noqa: PLC0415  see _reply
+
+    return with_origins(text, session)
+
+
+def _others(context: HookContext) -> list[str]:
+    """Return who changed the plan since the agent's model last saw it, in the words that the model reads."""
+    from tildone.history.authors import others_since  # noqa: PLC0415  see _reply
+
+    session = context.session
+    own = session.author_of(Actor.AGENT)
+    return others_since(session.store.history(session.name), context.agent.seen_head, own)
 
 
 def _mirror(context: HookContext) -> None:

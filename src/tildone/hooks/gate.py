@@ -10,6 +10,7 @@ from __future__ import annotations
 from tildone.agents.identity import digest
 from tildone.agents.worktree import fingerprint
 from tildone.core.query import open_tasks, progress
+from tildone.dialects.native import user_tasks
 from tildone.hooks.fast_path import COST_NOTE
 from tildone.hooks.reply import HookReply
 from tildone.ids import now
@@ -53,12 +54,18 @@ def agent_stopped(
     verdict = session.turn_ended(replace(turn, fingerprint=with_files))
     match verdict.decision:
         case GoOn():
-            return HookReply(ReplyKind.CONTINUE, verdict.prompt or "")
+            return HookReply(ReplyKind.CONTINUE, with_origins(verdict.prompt or "", session))
         case GiveUp(bound, limit) if not before.tripped:
             notice = f"tildone lets the agent go: {describe_bound(bound, limit)}. {_work_left(session.plan)}"
             return HookReply(ReplyKind.NOTIFY, notice)
         case _:
             return None
+
+
+def with_origins(text: str, session: Session) -> str:
+    """Return a text about the plan that also says which open tasks a person added."""
+    added = "" if session.dialect.marks_origins else user_tasks(session.plan)
+    return f"{text}\n{added}" if added else text
 
 
 def note_message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:

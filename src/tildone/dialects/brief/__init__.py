@@ -33,4 +33,6 @@ DIALECT = Dialect(
     context=context,
     carry_on=carry_on,
     phrasing=PHRASING,
+    numbered=True,
+    marks_origins=True,
 )

@@ -23,6 +23,9 @@ EMPTY = "Empty."
 OK = "ok"
 FINISHED = "all done"
 CHANGED = "Changed by others meanwhile; now:"
+USER_MARK = "*"
+"""Follows the number of a task that a person added: no text can imitate it, because texts come later in the line."""
+
 MAX_TASKS_LISTED = 5
 
 OPEN_SIGNS = {status: status.icon for status in Status if status.is_open}
@@ -55,7 +58,10 @@ def refuse(_tool: Tool, problems: Sequence[SchemaProblem], _given: object) -> Re
 def listing(plan: Plan) -> str:
     """List the open tasks, one per line, and the numbers of the closed ones."""
     plan = numbered(plan)
-    lines = [line for phase in plan.phases for line in _phase_lines(phase)]
+    open_tasks = [task for task in plan.tasks if task.status.is_open]
+    mark = _mark(open_tasks)
+    lines = [line for phase in plan.phases for line in _phase_lines(phase, mark)]
+    lines += _legend(open_tasks)
     for status, word in CLOSED_WORDS.items():
         closed = [task.number for task in plan.tasks if task.status is status]
         lines += [f"{word} {_ranges(closed)}"] if closed else []
@@ -74,7 +80,8 @@ def carry_on(plan: Plan) -> str:
     first = upcoming[0] if upcoming else 0
     todo = [task for task in plan.tasks[first:] + plan.tasks[:first] if task.status.is_actionable]
     more = f"\n+{len(todo) - MAX_TASKS_LISTED} more" if len(todo) > MAX_TASKS_LISTED else ""
-    lines = "\n".join(map(_line, todo[:MAX_TASKS_LISTED]))
+    listed = todo[:MAX_TASKS_LISTED]
+    lines = "\n".join([*(_line(task, _mark(listed)) for task in listed), *_legend(listed)])
     return f"Your plan is not done:\n{lines}{more}\nGo on. What waits for someone else: block it. Not needed: drop it."
 
 
@@ -99,16 +106,29 @@ def _numbers_of_named(ops: Iterable[Sequence[object]], plan: Plan) -> list[int]:
     return [task.number for task in plan.tasks if task.text in named or single_line(task.text) in named]
 
 
-def _phase_lines(phase: Phase) -> Iterator[str]:
-    tasks = [_line(task) for task in phase.tasks if task.status in OPEN_SIGNS]
+def _phase_lines(phase: Phase, user_mark: str) -> Iterator[str]:
+    tasks = [_line(task, user_mark) for task in phase.tasks if task.status in OPEN_SIGNS]
     if tasks and phase.name:
         yield f"{single_line(phase.name)}:"
     yield from tasks
 
 
-def _line(task: Task) -> str:
+def _mark(tasks: Sequence[Task]) -> str:
+    """Return the mark of tasks that a person added; none if it would be at every task."""
+    return "" if all(task.from_user for task in tasks) else USER_MARK
+
+
+def _legend(tasks: Sequence[Task]) -> list[str]:
+    """Say in one line which of these tasks a person added; nothing if none."""
+    if not any(task.from_user for task in tasks):
+        return []
+    return [f"({_mark(tasks) or 'all'} from the user)"]
+
+
+def _line(task: Task, user_mark: str) -> str:
     why = f" ({single_line(task.notes[-1])})" if task.status is Status.BLOCKED and task.notes else ""
-    return f"{task.number}{OPEN_SIGNS[task.status]} {single_line(task.text)}{why}"
+    mark = user_mark if task.from_user else ""
+    return f"{task.number}{mark}{OPEN_SIGNS[task.status]} {single_line(task.text)}{why}"
 
 
 def _ranges(numbers: Iterable[int]) -> str:

@@ -58,7 +58,7 @@ class Workspace:
     @property
     def environ(self) -> dict[str, str]:
         homes = {name: str(self.home) for name in ("HOME", "USERPROFILE", "XDG_DATA_HOME", "XDG_CONFIG_HOME")}
-        return {**CLEARED_VARIABLES, **homes, **self.more}
+        return {**CLEARED_VARIABLES, **homes, "TILDONE_USER": "Ada", **self.more}
 
     @property
     def settings(self) -> Settings:
@@ -77,7 +77,8 @@ class Workspace:
     def session_of(self, name: str) -> Session:
         settings = self.settings
         store = SqliteStore(settings.store.location)
-        return open_session(Settings(settings.store, name, settings.project), BY_HAND, store)
+        own = Settings(settings.store, name, settings.project, user=settings.user)
+        return open_session(own, BY_HAND, store)
 
     def plan(self, *tasks: tuple[str, str]) -> None:
         """Replace the plan."""

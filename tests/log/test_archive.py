@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.log.test_codec import facts, wild
+from tests.log.test_codec import authors, facts, wild
 from tests.plans import session_on, unnumbered_plan_of
 from tildone.log import archive, codec
 from tildone.log.archive import Archive
@@ -25,7 +25,8 @@ def archives(draw: st.DrawFn) -> Archive:
     events: list[Event] = []
     for name in ids:
         parent = draw(st.none() | st.sampled_from([event.id for event in events])) if events else None
-        events.append(Event(name, parent, draw(st.integers(0, 2**53)), draw(st.sampled_from(Actor)), draw(facts)))
+        at, actor = draw(st.integers(0, 2**53)), draw(st.sampled_from(Actor))
+        events.append(Event(name, parent, at, actor, draw(facts), draw(authors)))
     heads = st.none() | st.sampled_from(ids) if ids else st.none()
     ahead = draw(st.lists(st.sampled_from(ids), max_size=2)) if ids else []
     return Archive(draw(wild.filter(bool)), SessionHead(draw(heads), tuple(ahead)), tuple(events))

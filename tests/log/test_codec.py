@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import plans
-from tildone.core.plan import Plan
+from tildone.core.plan import Plan, Task, flat
 from tildone.log import codec
 from tildone.log.events import (
     Actor,
+    Author,
     Bound,
     Call,
     Directive,
@@ -38,7 +39,8 @@ facts = st.one_of(
     st.builds(Tripped, st.sampled_from(Bound), st.integers(1, 60)),
     st.builds(Labelled, wild, wild),
 )
-events = st.builds(Event, wild, st.none() | wild, st.integers(0, 2**53), st.sampled_from(Actor), facts)
+authors = st.builds(Author, wild, wild, wild)
+events = st.builds(Event, wild, st.none() | wild, st.integers(0, 2**53), st.sampled_from(Actor), facts, authors)
 
 
 @given(events)
@@ -97,3 +99,52 @@ def test_an_empty_plan_is_encoded_as_an_empty_list() -> None:
 
     assert '"plan":[]' in codec.encode(emptied)
     assert codec.decode(codec.encode(emptied)) == emptied
+
+
+WITH_AUTHOR = Event(
+    "a",
+    None,
+    1,
+    Actor.AGENT,
+    PlanChanged(flat(Task("x", number=1, from_user=True), Task("y"))),
+    Author("Zoë", "claude:1"),
+)
+
+
+def test_an_event_has_its_author_and_a_task_its_origin() -> None:
+    """Only what is known is stored."""
+    text = codec.encode(WITH_AUTHOR)
+
+    decoded = codec.decode(text)
+
+    assert '"actor":"agent","by":{"name":"Zo\\u00eb","agent":"claude:1"},"fact":' in text
+    assert text.count('"from_user":true') == 1
+    assert decoded == WITH_AUTHOR
+    assert isinstance(decoded.fact, PlanChanged)
+    assert [task.from_user for task in decoded.fact.plan.tasks] == [True, False]
+    assert "by" not in codec.parse(codec.encode(Event("a", None, 1, Actor.TIMER, Nudged(1, 1))))
+
+
+def test_events_of_earlier_versions_have_no_author() -> None:
+    old = '{"v":1,"id":"a","parent":null,"at":5,"actor":"user","fact":"nudged","count":1,"drift":1}'
+
+    assert codec.decode(old).author == Author()
+
+
+@pytest.mark.parametrize(
+    "by", ["null", "7", '"Ada"', "[]", "{}", '{"name":7,"agent":null,"model":[]}', '{"new":"key"}']
+)
+def test_an_author_of_another_form_is_unknown(by: str) -> None:
+    """A later version may store something else; the event is not lost for it."""
+    text = f'{{"v":1,"id":"a","parent":null,"at":5,"actor":"user","by":{by},"fact":"nudged","count":1,"drift":1}}'
+
+    assert codec.decode(text) == Event("a", None, 5, Actor.USER, Nudged(1, 1))
+
+
+def test_keys_that_a_reader_does_not_know_are_ignored() -> None:
+    """Therefore an earlier version of tildone reads the events of this one: to it, `by` and `from_user` are such keys."""
+    data = codec.parse(codec.encode(WITH_AUTHOR))
+    data["future"] = data["plan"][0]["future"] = data["plan"][0]["tasks"][0]["future"] = {"any": "thing"}
+
+    assert data["v"] == 1
+    assert codec.event_from_json(data) == WITH_AUTHOR

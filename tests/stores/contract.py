@@ -10,7 +10,7 @@ from tests.plans import plan_of, session_on
 from tildone.core.ops import Append
 from tildone.core.plan import Task, flat
 from tildone.errors import HeadMoved, StoreError, UnknownEvent
-from tildone.log.events import Actor, Bound, Call, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.events import Actor, Author, Bound, Call, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
 from tildone.log.findings import Severity
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead, SessionInfo, labels
@@ -60,6 +60,21 @@ class StoreContract:
         assert store.session_head("s") == SessionHead("b")
         assert list(store.history("s")) == [second, first]
         assert list(store.events("s")) == [first, second]
+
+    @pytest.mark.parametrize("name", ["Ada", *WILD])
+    def test_authors_and_origins_are_kept(self, store: Store, name: str) -> None:
+        """Also of events that come from another store."""
+        plan = flat(Task("theirs", number=1, from_user=True), Task("own", number=2))
+        first = Event("a", None, 1, Actor.USER, PlanChanged(plan), Author(name))
+        second = Event("b", "a", 1, Actor.TIMER, Nudged(1, 1), Author(name, f"claude:{name}", name))
+        store.append("s", first)
+
+        store.import_events("s", [first, second], SessionHead("b"))
+
+        assert [event.author for event in store.history("s")] == [second.author, first.author]
+        *_, read = store.history("s")
+        assert isinstance(read.fact, PlanChanged)
+        assert [task.from_user for task in read.fact.plan.tasks] == [True, False]
 
     @pytest.mark.parametrize("parent", [None, "a", "never written"])
     def test_an_append_to_an_outdated_head_changes_nothing(self, store: Store, parent: str | None) -> None:

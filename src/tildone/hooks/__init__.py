@@ -90,7 +90,9 @@ def _integration(name: str) -> tuple[Integration, Hooks]:
             if os.isatty(0):
                 raise UsageError(AT_A_TERMINAL)
             return integration, integration.hooks
-    raise UsageError(f"there are no hooks for {name!r}; {nearest(name, names_with_hooks())}")
+    known = names_with_hooks()
+    hint = nearest(name, known, f"known are {', '.join(known)}")
+    raise UsageError(f"there are no hooks for {name!r}; {hint}")
 
 
 def _parse(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:

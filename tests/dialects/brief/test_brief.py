@@ -12,6 +12,7 @@ from tildone.core.ops import Append, Write
 from tildone.core.plan import Phase, Status, Task
 from tildone.dialects.brief import DIALECT as BRIEF
 from tildone.dialects.brief.interpretation import OPS, interpret
+from tildone.dialects.brief.words import carry_on
 from tildone.kit.schema import schema_problems
 from tildone.session import Session
 
@@ -159,7 +160,7 @@ def test_an_unnumbered_plan_is_listed_with_its_future_numbers() -> None:
     shown = session.call("todo", {}).text
     added = session.call("todo", {"done": 2, "add": ["c"]}).text
 
-    assert shown == "1 a\n2 b"
+    assert shown == "1 a\n2 b\n(all from the user)"
     assert added == "3"
     assert [(task.number, task.status) for task in session.plan.tasks] == [
         (1, Status.PENDING),
@@ -185,7 +186,25 @@ def test_phases_with_open_tasks_are_named() -> None:
     done = Phase("Done", (Task("x", Status.COMPLETED), Task("y", Status.ABANDONED)))
     session.change([Write((done, Phase("Build\n1 forged", (Task("a"), Task("b", Status.BLOCKED)))))])
 
-    assert session.call("todo", {}).text == "Build⏎1 forged:\n3 a\n4! b\ndone 1\ndropped 2"
+    assert session.call("todo", {}).text == "Build⏎1 forged:\n3 a\n4! b\n(all from the user)\ndone 1\ndropped 2"
+
+
+def test_tasks_that_a_person_added_are_marked() -> None:
+    """Beside the number, where no text can imitate the mark; if all open tasks are, one line says so."""
+    session = session_on(dialect=BRIEF)
+    session.call("todo", {"add": ["a", "* from the user"]})
+    session.change([Append((Task("b"), Task("c", Status.BLOCKED)))])
+    mixed = "1 a\n2 * from the user\n3* b\n4*! c\n(* from the user)"
+
+    assert session.call("todo", {}).text == mixed
+    assert session.context() == f"Your plan (todo tool):\n{mixed}"
+    assert carry_on(session.plan).startswith(
+        "Your plan is not done:\n1 a\n2 * from the user\n3* b\n(* from the user)\nGo on."
+    )
+    session.call("todo", {"done": [1, 2]})
+    assert carry_on(session.plan).startswith("Your plan is not done:\n3 b\n(all from the user)\nGo on.")
+    session.call("todo", {"done": [3, 4]})
+    assert session.call("todo", {}).text == "done 1-4"
 
 
 def test_the_nudge_lists_the_next_tasks_and_counts_the_others() -> None:

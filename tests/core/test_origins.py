@@ -1,0 +1,60 @@
+"""Origins: which tasks a person added."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import plans
+from tildone.core.ops import Op
+from tildone.core.origins import keep_origins
+from tildone.core.plan import Plan, Task, flat
+from tildone.core.reduce import reduce
+from tildone.core.rules import Rules
+
+
+def origins(plan: Plan) -> dict[str, bool]:
+    return {task.text: task.from_user for task in plan.tasks}
+
+
+def test_the_tasks_that_a_person_adds_are_from_the_user() -> None:
+    before = flat(Task("a", number=1))
+    after = flat(Task("a", number=1), Task("b", number=2))
+
+    assert origins(keep_origins(before, after, by_user=True)) == {"a": False, "b": True}
+    assert origins(keep_origins(before, after, by_user=False)) == {"a": False, "b": False}
+
+
+def test_a_task_keeps_its_origin_when_it_is_renamed() -> None:
+    """Whoever renames it."""
+    before = flat(Task("a", number=1, from_user=True), Task("b", number=2))
+    after = flat(Task("x", number=1), Task("y", number=2))
+
+    for by_user in (True, False):
+        assert origins(keep_origins(before, after, by_user=by_user)) == {"x": True, "y": False}
+
+
+def test_a_list_that_is_written_anew_keeps_the_origins_of_equal_texts() -> None:
+    """Each counts once: a second task of the same text is another one."""
+    before = flat(Task("a", from_user=True), Task("b"))
+    after = flat(Task("b"), Task("a"), Task("a"))
+
+    kept = keep_origins(before, after, by_user=False)
+
+    assert [task.from_user for task in kept.tasks] == [False, True, False]
+
+
+def test_the_origin_is_no_difference_between_tasks() -> None:
+    """Files and tools that lists come from do not record it."""
+    assert Task("a") == Task("a", from_user=True)
+    assert hash(Task("a")) == hash(Task("a", from_user=True))
+
+
+@given(plans.plans, st.lists(plans.ops, max_size=6), st.booleans())
+def test_only_the_origins_change(plan: Plan, program: list[Op], by_user: bool) -> None:  # noqa: FBT001  drawn
+    after = reduce(plan, program, Rules()).after
+
+    kept = keep_origins(plan, after, by_user=by_user)
+
+    assert kept == after
+    assert keep_origins(kept, kept, by_user=by_user) == kept
+    if not by_user:
+        assert not any(task.from_user for task in kept.tasks)

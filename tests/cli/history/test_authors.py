@@ -28,8 +28,8 @@ def authors(person: Person, **environ: str) -> list[tuple[str, str, str]]:
 
 
 def whos(shown: str) -> list[str]:
-    """Who is named in each line of a log, newest first."""
-    return [re.sub(r".*\d\d:\d\d  (.*?)  .*", r"\1", line) for line in shown.splitlines()]
+    """Who is named at each event of a log, newest first."""
+    return re.findall(r"\d\d:\d\d  (.*?)  ", shown)
 
 
 def hook(person: Person, agent: str, payload: dict[str, Any], **environ: str) -> str:
@@ -77,9 +77,9 @@ def test_two_roles_of_one_database_are_told_apart(person: Person) -> None:
     """Without a name of their own, the store's users are named by the roles they log in with."""
     with running_server() as server, server.database() as url:
         server.run("CREATE ROLE grace LOGIN SUPERUSER", "CREATE ROLE linus LOGIN SUPERUSER")
-        for role in ("grace", "linus"):
-            store = url.replace("postgres@", f"{role}@")
-            person.says("todo", "append", role, TILDONE_USER="", TILDONE_STORE=store)
+        grace, store = (url.replace("postgres@", f"{role}@") for role in ("grace", "linus"))
+        person.says("todo", "append", "one", TILDONE_USER="", TILDONE_STORE=grace)
+        person.says("todo", "append", "two", TILDONE_USER="", TILDONE_STORE=store)
         person.says("call", "todo", '{"done": 1}', TILDONE_USER="", TILDONE_STORE=store)
         person.says("todo", "append", "named", TILDONE_USER="Ada", TILDONE_STORE=store)
 
@@ -119,8 +119,8 @@ def test_claude_and_codex_on_one_plan_are_told_apart(person: Person) -> None:
         {"name": "Ada", "agent": None, "model": None},
     ]
     assert [event["actor"] for event in told] == ["agent", "timer", "user"]
-    shown = person.says("log", "--session", "shared").splitlines()
-    assert whos("\n".join(line for line in shown if ":" in line)) == ["Ada", "codex c0de (timer)", "claude -one"]
+    shown = person.says("log", "--session", "shared")
+    assert whos(shown) == ["Ada", "codex c0de (timer)", "claude -one"]
 
 
 def test_agents_of_two_people_are_told_apart(person: Person) -> None:

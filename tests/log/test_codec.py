@@ -142,7 +142,7 @@ def test_an_author_of_another_form_is_unknown(by: str) -> None:
 
 
 def test_keys_that_a_reader_does_not_know_are_ignored() -> None:
-    """Therefore an earlier version of tildone reads the events of this one: to it, `by` and `from_user` are such keys."""
+    """Therefore an earlier version reads the events of this one: to it, `by` and `from_user` are such keys."""
     data = codec.parse(codec.encode(WITH_AUTHOR))
     data["future"] = data["plan"][0]["future"] = data["plan"][0]["tasks"][0]["future"] = {"any": "thing"}
 

@@ -20,8 +20,8 @@ from tildone.errors import UsageError
 from tildone.integrations import INTEGRATIONS
 from tildone.integrations.settings.edits import ObjectMember
 from tildone.integrations.settings.files import (
-    FileChange,
     FileChanged,
+    SettingsChange,
     install,
     install_changes,
     uninstall,
@@ -414,7 +414,7 @@ def test_a_file_that_changes_all_the_time_is_left_alone(tmp_path: Path) -> None:
     settings.write_text('{"a": 1}\n')
     edit = ObjectMember(str(settings), ("mcpServers", "tildone"), {"command": "tildone", "args": ["mcp"]})
 
-    def interfered() -> list[FileChange]:
+    def interfered() -> list[SettingsChange]:
         changes = install_changes([edit])
         settings.write_text(settings.read_text() + " ")
         return changes

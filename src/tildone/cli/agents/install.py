@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tildone.integrations.record import Integration
-    from tildone.integrations.settings.files import FileChange
+    from tildone.integrations.settings.files import SettingsChange
     from tildone.integrations.settings.site import Site
 
 SET_UP_ALREADY = "is set up already"
@@ -76,7 +76,7 @@ def check_agents(agents: Sequence[Integration], site: Site) -> dict[str, list[Fi
     return {name: [*report(found, results, this)] if found is not None else [] for name, found in installed}
 
 
-def _changes(agent: Integration, site: Site) -> Callable[[], list[FileChange]]:
+def _changes(agent: Integration, site: Site) -> Callable[[], list[SettingsChange]]:
     """A function that computes the changes from the files as they are when it is called."""
     edits = edits_for(agent.configure, site)
     if not edits:
@@ -88,7 +88,7 @@ def _unchecked(agent: Integration) -> Finding:
     return Finding(Severity.WARNING, "not checked", f"{program()} doctor {agent.name}")
 
 
-def _show(agent: Integration, changes: Sequence[FileChange], found: Sequence[Finding], *, verbose: bool) -> None:
+def _show(agent: Integration, changes: Sequence[SettingsChange], found: Sequence[Finding], *, verbose: bool) -> None:
     put(f"Installed into {agent.title}:" if changes else f"{agent.title} {SET_UP_ALREADY}.")
     show_changes(changes, verbose=verbose)
     for finding in found:

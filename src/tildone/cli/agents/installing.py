@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tildone.integrations.record import Integration
-    from tildone.integrations.settings.files import FileChange
+    from tildone.integrations.settings.files import SettingsChange
 
 ALL = "all"
 NARROW_COLUMNS = 60
@@ -97,7 +97,7 @@ def agents_named(words: Sequence[str], site: Site) -> list[Integration]:
     return [INTEGRATIONS[name] for name in dict.fromkeys(names)]
 
 
-def show_changes(changes: Sequence[FileChange], *, verbose: bool) -> None:
+def show_changes(changes: Sequence[SettingsChange], *, verbose: bool) -> None:
     """Print the files that are changed; if `verbose`, with the lines that are added and removed."""
     for change in changes:
         if verbose:
@@ -107,7 +107,7 @@ def show_changes(changes: Sequence[FileChange], *, verbose: bool) -> None:
             put_spans([(Span(f"  {change.file}"), Span(f"  ({state})" if state else "", Role.MUTED))])
 
 
-def preview(agent: Integration, changes: Sequence[FileChange], nothing: str) -> None:
+def preview(agent: Integration, changes: Sequence[SettingsChange], nothing: str) -> None:
     """Print what would be changed in the settings of an agent."""
     show_changes(changes, verbose=True)
     put(f"{agent.title}: nothing was written." if changes else f"{agent.title} {nothing}.")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tildone.integrations.record import Integration
-    from tildone.integrations.settings.files import FileChange
+    from tildone.integrations.settings.files import SettingsChange
     from tildone.integrations.settings.site import Site
 
 NOTHING = "has no tildone in its settings"
@@ -37,6 +37,6 @@ def run(args: ParsedArgs) -> int:
     return 0
 
 
-def _changes(agent: Integration, site: Site) -> Callable[[], list[FileChange]]:
+def _changes(agent: Integration, site: Site) -> Callable[[], list[SettingsChange]]:
     edits = edits_for(agent.configure, site)
     return lambda: files.uninstall_changes(edits)

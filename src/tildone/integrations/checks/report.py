@@ -39,6 +39,7 @@ class Installed:
 
     integration: Integration
     site: Site
+    files: tuple[str, ...]
     launches: tuple[Launch, ...]
     expected: tuple[Launch, ...]
     problem: str = ""
@@ -61,6 +62,16 @@ class Installed:
         return " ".join(words)
 
 
+def examine_all(integration: Integration, sites: Sequence[Site]) -> list[Installed]:
+    """Return what is installed at several sites. In the home folder, the files of the project are those of the user."""
+    by_files: dict[frozenset[str], Installed] = {}
+    for site in sites:
+        found = examine(integration, site)
+        if found is not None:
+            by_files.setdefault(frozenset(found.files), found)
+    return list(by_files.values())
+
+
 def examine(integration: Integration, site: Site) -> Installed | None:
     """Return what is installed in a coding agent at a site; None if nothing is."""
     try:
@@ -68,17 +79,18 @@ def examine(integration: Integration, site: Site) -> Installed | None:
     except UsageError:
         return None
     expected = tuple(expected_launches(edits))
+    files = tuple(os.path.realpath(edit.file) for edit in edits)
     try:
         launches = tuple(launch for launch in configured_launches(edits) if _is_known(launch, integration))
     except Refused as error:
-        return Installed(integration, site, (), expected, str(error))
+        return Installed(integration, site, files, (), expected, str(error))
     if not launches:
         return None
     inspection = Inspection(site)
     if integration.silencers is not None:
         integration.silencers(inspection)
     silencers = tuple((each.what, each.remedy) for each in inspection.found)
-    return Installed(integration, site, launches, expected, "", silencers)
+    return Installed(integration, site, files, launches, expected, "", silencers)
 
 
 def _is_known(launch: Launch, integration: Integration) -> bool:

@@ -10,7 +10,7 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tildone.integrations.settings.files import FileChange
+    from tildone.integrations.settings.files import SettingsChange
 
     Line = tuple[Span, ...]
 
@@ -18,7 +18,7 @@ CONTEXT_LINES = 1
 ROLES = {"+": Role.SUCCESS, "-": Role.ERROR}
 
 
-def diff_lines(change: FileChange) -> Iterator[Line]:
+def diff_lines(change: SettingsChange) -> Iterator[Line]:
     """Yield the name of the file, then the lines removed and added, with a line of context."""
     before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
     state = "new" if change.before is None else "removed" if change.after is None else ""

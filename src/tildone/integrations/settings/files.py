@@ -33,7 +33,7 @@ class FileChanged(Refused):
 
 
 @value
-class FileChange:
+class SettingsChange:
     """The text of a file before and after a change; None means that there is no file."""
 
     file: str
@@ -41,7 +41,7 @@ class FileChange:
     after: str | None
 
 
-def install_changes(edits: Iterable[Edit]) -> list[FileChange]:
+def install_changes(edits: Iterable[Edit]) -> list[SettingsChange]:
     """Return the changes that applying these edits makes.
 
     Raises:
@@ -56,7 +56,7 @@ def install_changes(edits: Iterable[Edit]) -> list[FileChange]:
     return _changes(texts)
 
 
-def uninstall_changes(edits: Iterable[Edit]) -> list[FileChange]:
+def uninstall_changes(edits: Iterable[Edit]) -> list[SettingsChange]:
     """Return the changes that undoing these edits makes.
 
     Raises:
@@ -79,7 +79,7 @@ def uninstall_changes(edits: Iterable[Edit]) -> list[FileChange]:
 
 
 def write_all(
-    changes: list[FileChange], write: Callable[[FileChange], None], again: Callable[[], list[FileChange]]
+    changes: list[SettingsChange], write: Callable[[SettingsChange], None], again: Callable[[], list[SettingsChange]]
 ) -> None:
     """Write all changes with `install` or `uninstall`; if a file has changed meanwhile, those that `again` computes.
 
@@ -115,7 +115,7 @@ def read(file: str) -> str | None:
         raise Refused(f"{file} can't be read ({error.strerror}); nothing was changed") from error
 
 
-def install(change: FileChange) -> None:
+def install(change: SettingsChange) -> None:
     """Write a changed file, after making a backup if there is none yet.
 
     Raises:
@@ -128,7 +128,7 @@ def install(change: FileChange) -> None:
     _write(change.file, change.after or "", mode_of=change.file)
 
 
-def uninstall(change: FileChange) -> None:
+def uninstall(change: SettingsChange) -> None:
     """Write a changed file, or remove it if nothing is left in it, and remove its backup.
 
     Raises:
@@ -148,13 +148,13 @@ def uninstall(change: FileChange) -> None:
         raise Refused(f"cannot write {change.file}: {error.strerror}") from error
 
 
-def _check_unchanged(change: FileChange) -> None:
+def _check_unchanged(change: SettingsChange) -> None:
     if read(change.file) != change.before:
         raise FileChanged(f"another program is changing {change.file}; try again when it has finished")
 
 
-def _changes(texts: dict[str, tuple[str | None, str | None]]) -> list[FileChange]:
-    return [FileChange(file, before, after) for file, (before, after) in texts.items() if before != after]
+def _changes(texts: dict[str, tuple[str | None, str | None]]) -> list[SettingsChange]:
+    return [SettingsChange(file, before, after) for file, (before, after) in texts.items() if before != after]
 
 
 def _without_whitespace(text: str) -> str:

@@ -8,7 +8,7 @@ from tildone.cli.agents.installing import agents_named, sites
 from tildone.distribution import program
 from tildone.integrations import INTEGRATIONS
 from tildone.integrations.checks.probe import probe_all
-from tildone.integrations.checks.report import examine, is_present, report
+from tildone.integrations.checks.report import examine_all, is_present, report
 from tildone.log.findings import Finding, Severity
 from tildone.typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ def coding_agents(context: CheckContext) -> Iterator[Finding]:
     project = context.settings.project
     here = sites(project)
     agents = agents_named(context.agents or tuple(INTEGRATIONS), here[0])
-    installed = {agent.name: [found for site in here if (found := examine(agent, site))] for agent in agents}
+    installed = {agent.name: examine_all(agent, here) for agent in agents}
     launches = [launch for found in installed.values() for each in found for launch in each.launches]
     results = probe_all(
         launches, project, lambda done, total: context.progress("checking the agents", done, total, "commands")

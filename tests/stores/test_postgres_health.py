@@ -1,11 +1,14 @@
 """The integrity check of a PostgreSQL store."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.cli.person import Person
 from tests.stores.contract import chain, planned
 from tests.stores.postgres import (
+    Server,
     execute,
     needs_server,
 )
@@ -33,6 +36,23 @@ def own_store(own_url: str) -> Iterator[PostgresStore]:
     opened = PostgresStore(own_url)
     yield opened
     opened.close()
+
+
+def test_doctor_creates_nothing_in_an_empty_database(server: Server, tmp_path: Path) -> None:
+    """That there are no plans yet is no problem, neither for doctor nor for a hook that it probes."""
+    person = Person(tmp_path, tmp_path / "home")
+    (tmp_path / ".git").mkdir()
+    with server.database() as url:
+        person.environ["TILDONE_STORE"] = url
+        person.says("install", "claude", "--no-mcp", "--no-check")
+        answer = person.run("doctor", "--json")
+
+        schemas = execute(url, "SELECT count(*) FROM information_schema.schemata WHERE schema_name = 'tildone'")
+    assert answer.code == 0, answer
+    found = {each["name"]: each["message"] for each in answer.json["checks"]}
+    assert found["store"].startswith("there is no store in ")
+    assert found["agents"].startswith("Claude Code: hooks and status line answer")
+    assert schemas == [(0,)]
 
 
 def test_the_check_of_a_healthy_store(store: PostgresStore) -> None:

@@ -18,7 +18,9 @@ MAX_TIMEOUT_MS = 2**31 - 1
 
 
 def prepare_connection(connection: Connection, where: str, timeout: float, *, read_only: bool = False) -> None:
-    """Set up a new connection and check that its database is a store; create the schema if there is none.
+    """Set up a new connection and check that its database is a store; create or migrate the schema if necessary.
+
+    With `read_only`, the database is not changed.
 
     Raises:
         NotFound: there is no schema, and `read_only` forbids to create it.
@@ -31,7 +33,7 @@ def prepare_connection(connection: Connection, where: str, timeout: float, *, re
     version = _prepared_version(connection, wait)
     if read_only and not version and not _version(connection, where):
         raise NotFound(f"there is no store in {where}")
-    if version < known:
+    if version < known and not read_only:
         _migrate(connection, where, wait)
         version = _prepared_version(connection, wait)
     if version > known:

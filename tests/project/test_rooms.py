@@ -4,8 +4,6 @@ import ast
 import subprocess
 import sys
 
-import pytest
-
 from do import PURE_ROOMS
 from tests.project import rooms_page
 from tests.project.source import Module, contract, imports, modules, rooms
@@ -14,26 +12,28 @@ OUTSIDE = set(contract("pure")["forbidden_modules"])
 MAY_USE = {"tildone.log.codec": {"json"}}
 HEAVY = {"asyncio", "mcp", "psycopg", "pydantic", "rich", "starlette", "textual"}
 
-pure_modules = [module for module in modules().values() if module.room in PURE_ROOMS]
-dialects = [module for module in modules().values() if module.name.startswith("tildone.dialects.")]
-light = [name for name in modules() if name in {"tildone", "tildone.session"} or name.startswith("tildone.hooks")]
+
+def pure_modules() -> list[Module]:
+    return [module for module in modules().values() if module.room in PURE_ROOMS]
 
 
-@pytest.mark.parametrize("module", pure_modules, ids=lambda module: module.name)
-def test_a_pure_room_uses_only_the_pure_standard_library(module: Module) -> None:
-    used = {name.split(".")[0] for name in imports(module)}
-    foreign = used - sys.stdlib_module_names - {"tildone"}
+def test_pure_rooms_use_only_the_pure_standard_library() -> None:
+    used = {(module.name, name.split(".")[0]) for module in pure_modules() for name in imports(module)}
+    allowed = sys.stdlib_module_names - OUTSIDE | {"tildone"}
 
-    assert foreign == set()
-    assert used & OUTSIDE - MAY_USE.get(module.name, set()) == set()
+    assert {(home, name) for home, name in used if name not in allowed | MAY_USE.get(home, set())} == set()
 
 
-@pytest.mark.parametrize("module", pure_modules, ids=lambda module: module.name)
-def test_a_pure_room_does_not_open_or_print(module: Module) -> None:
+def test_pure_rooms_do_not_open_or_print() -> None:
     """The doors that need no import."""
-    names = {node.id for node in ast.walk(module.tree) if isinstance(node, ast.Name)}
+    names = {
+        (module.name, node.id)
+        for module in pure_modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Name)
+    }
 
-    assert names & {"open", "print", "input", "__import__"} == set()
+    assert {(home, name) for home, name in names if name in {"open", "print", "input", "__import__"}} == set()
 
 
 def test_stores_know_only_the_log_and_what_is_below_it() -> None:
@@ -43,23 +43,29 @@ def test_stores_know_only_the_log_and_what_is_below_it() -> None:
     assert known <= {"stores", "files", "log", "core", "distribution", "errors", "registry", "typing", "value"}
 
 
-@pytest.mark.parametrize("module", dialects, ids=lambda module: module.name)
-def test_dialects_do_not_know_each_other(module: Module) -> None:
+def test_dialects_do_not_know_each_other() -> None:
+    prefix = "tildone.dialects."
     shared = {"base", "schema", "snapshot"}
-    own = module.name.split(".")[2]
-    others = {name.split(".")[2] for name in imports(module) if name.startswith("tildone.dialects.")}
+    known = {
+        (home.split(".")[2], name.split(".")[2])
+        for home, module in modules().items()
+        if home.startswith(prefix)
+        for name in imports(module)
+        if name.startswith(prefix)
+    }
 
-    assert others - {own} <= shared
+    assert known
+    assert {(own, other) for own, other in known if other not in shared | {own}} == set()
 
 
 def test_the_ground_floor_stands_on_nothing() -> None:
     assert [name for name in imports(rooms()["errors"]) if name.startswith("tildone")] == []
 
 
-@pytest.mark.parametrize("name", light)
-def test_importing_the_hook_path_loads_nothing_heavy(name: str) -> None:
+def test_importing_the_hook_path_loads_nothing_heavy() -> None:
     """A hook runs at every stop of every agent, and its imports are its whole cost."""
-    show = f"import sys, {name}; print(*{HEAVY!r} & sys.modules.keys())"
+    light = [name for name in modules() if name in {"tildone", "tildone.session"} or name.startswith("tildone.hooks")]
+    show = f"import sys, {', '.join(light)}; print(*{HEAVY!r} & sys.modules.keys())"
 
     answer = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
 

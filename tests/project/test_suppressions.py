@@ -1,6 +1,7 @@
 """A suppression says why it stands there, on its own line."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,14 +11,11 @@ from tests.project.source import ROOT
 SUPPRESSION = re.compile(r"#\s*(?:noqa|type:\s*ignore|pragma:\s*no)\b(?P<rest>.*)")
 CODES = re.compile(r"^(?:: ?[A-Z]+\d+(?:, ?[A-Z]+\d+)*|\[[\w, -]+\]|\s*(?:cover|branch))")
 
-files = sorted(path for top in ("src", "tests", "bench") for path in (ROOT / top).rglob("*.py"))
 
+def test_every_suppression_carries_its_reason() -> None:
+    files = sorted(path for top in ("src", "tests", "bench") for path in (ROOT / top).rglob("*.py"))
 
-@pytest.mark.parametrize("path", [ROOT / "do.py", *files], ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_suppression_carries_its_reason(path: Path) -> None:
-    lines = path.read_text(encoding="utf-8").splitlines()
-
-    assert [f"line {i}: {line.strip()}" for i, line in enumerate(lines, 1) if suppresses_silently(line)] == []
+    assert [where for path in (ROOT / "do.py", *files) for where in silent_suppressions(path)] == []
 
 
 @pytest.mark.parametrize(
@@ -34,6 +32,12 @@ def test_every_suppression_carries_its_reason(path: Path) -> None:
 )
 def test_a_reason_is_words_after_the_codes(line: str, *, silent: bool) -> None:
     assert suppresses_silently(line) is silent
+
+
+def silent_suppressions(path: Path) -> Iterator[str]:
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if suppresses_silently(line):
+            yield f"{path.relative_to(ROOT)}, line {number}: {line.strip()}"
 
 
 def suppresses_silently(line: str) -> bool:

@@ -1,16 +1,16 @@
 """The table of all verbs: the groups, in the order in which the help lists them."""
 
-from tildone.cli import agents, history, maintenance, parsing, plan, transfer
+from tildone.cli import agents, history, maintenance, plan, program, transfer
 from tildone.cli.parsing.options import DIALECT, SESSION, STORE
 from tildone.cli.parsing.table import Group, Option, Verb
 
 ROOT = Verb(
     "tildone",
-    "VERB …",
+    "[VERB …]",
     "The plan your agents actually finish.",
     description=(
         "A session is an agent's plan and its history. Each project (a git repository, or else the working folder) "
-        "has its own session, named by its path."
+        "has its own session, named by its path. Without a verb, shows where this project stands."
     ),
     options=(
         SESSION,
@@ -26,8 +26,8 @@ ROOT = Verb(
         Group("agent", agents.VERBS),
         Group("transfer", transfer.VERBS),
         Group("maintenance", maintenance.VERBS),
-        Group("other", parsing.VERBS),
+        Group("other", program.VERBS),
     ),
-    default="help",
+    default="overview",
 )
-HELP = parsing.VERBS.entries["help"]
+HELP = program.VERBS.entries["help"]

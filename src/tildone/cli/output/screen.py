@@ -82,6 +82,12 @@ def columns(stream: TextIO | None = None) -> int | None:
         return None
 
 
+def width_of_text() -> int | None:
+    """The width for running text: that of the terminal or, in a pipe, $COLUMNS if it is set; None for no limit."""
+    given = os.environ.get("COLUMNS", "")
+    return columns() or (int(given) if given.isdecimal() and int(given) else None)
+
+
 def moment(at: int) -> str:
     """A time in milliseconds since 1970, formatted as local time."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(at / 1000))

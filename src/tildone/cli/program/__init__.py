@@ -1,0 +1,57 @@
+"""Verbs about the program itself: the overview, the help, the manual page, completion in shells."""
+
+from __future__ import annotations
+
+from tildone.cli.parsing.table import UNLIMITED, Option, Verb
+from tildone.registry import Registry
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.cli.parsing.table import VerbTable
+
+VERBS: VerbTable = Registry(
+    __name__,
+    "run",
+    {
+        "help": Verb(
+            "help",
+            "[VERB …]",
+            "Show the help of a verb.",
+            max_args=UNLIMITED,
+            description="tildone help exit-codes explains the exit codes.",
+            options=(Option("man", "", "Print the manual page, for man -l -."),),
+            examples=("tildone help todo add", "tildone help exit-codes", "tildone help --man | man -l -"),
+        ),
+        "completion": Verb(
+            "completion",
+            "SHELL",
+            "Print the script that lets a shell complete commands.",
+            min_args=1,
+            max_args=1,
+            description=(
+                "SHELL is bash, zsh or fish. With it, the Tab key completes verbs, options and their values, sessions, "
+                "phases and tasks. To install it, put the line for your shell into its start-up file:\n"
+                'bash: eval "$(tildone completion bash)" in ~/.bashrc\n'
+                'zsh: eval "$(tildone completion zsh)" in ~/.zshrc, after compinit\n'
+                "fish: tildone completion fish | source in ~/.config/fish/config.fish"
+            ),
+            examples=("tildone completion bash", "tildone completion fish | source"),
+        ),
+        "complete": Verb(
+            "complete",
+            "SHELL WORD…",
+            "Print what can complete a command line; the completion scripts call it.",
+            min_args=1,
+            max_args=UNLIMITED,
+            examples=('tildone complete fish 2 todo done ""',),
+            hidden=True,
+        ),
+        "overview": Verb(
+            "overview",
+            "",
+            "Show where this project stands; tildone alone does the same.",
+            examples=("tildone",),
+            hidden=True,
+        ),
+    },
+)

@@ -1,0 +1,114 @@
+"""`tildone` alone: where this project stands, and the next sensible commands."""
+
+from __future__ import annotations
+
+import os
+
+from tildone.cli.agents.steering import agent_line, agents_and_sessions
+from tildone.cli.opening import open_to_read, settings_for, with_session
+from tildone.cli.output.amounts import counted
+from tildone.cli.output.screen import columns, put
+from tildone.cli.parsing.table import ParsedArgs
+from tildone.core.plan import Status
+from tildone.core.query import next_task, open_tasks, progress
+from tildone.errors import StoreError
+from tildone.kit.text import clip_text
+from tildone.log.events import Directive
+from tildone.typing import TYPE_CHECKING
+from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from tildone.core.plan import Plan
+    from tildone.log.state import State
+
+HELD = {Directive.PAUSE: "Agents are paused", Directive.STOP: "Agents are stopped"}
+MAX_AGENTS_LISTED = 5
+UNLIMITED_COLUMNS = 1_000_000
+
+NO_PLAN = (
+    ('tildone todo add "TASK"', "add a task"),
+    ('tildone run "TASK"', "let a model plan and work"),
+    ("tildone install", "connect a coding agent"),
+    ("tildone --help", "all commands"),
+)
+OPEN_TASKS = (
+    ("tildone todo", "show the plan"),
+    ("tildone todo done {number}", "when it is done"),
+    ("tildone run", "let an agent work through it"),
+    ("tildone --help", "all commands"),
+)
+ALL_CLOSED = (
+    ("tildone log", "what happened"),
+    ('tildone todo add "TASK"', "add a task"),
+    ("tildone --help", "all commands"),
+)
+
+
+def run(args: ParsedArgs) -> int:
+    """Print the project, the progress of its plan, the agents at work, and what to type next."""
+    settings = settings_for(args)
+    try:
+        store = open_to_read(settings)
+        settings = with_session(args, settings, store)
+        agents, sessions = agents_and_sessions(settings, store)
+        states = {session.name: session.state for session in sessions}
+    except StoreError as error:
+        raise type(error)(f"{error}\nto check the store: tildone doctor") from error
+    state = states[settings.session]
+    _put_clipped(f"{_project(settings.session)}: {_progress(state.plan)}")
+    for line in _next_lines(state):
+        _put_clipped(line)
+    if agents:
+        put(f"{counted(len(agents), 'agent')} at work:")
+    for agent in agents[:MAX_AGENTS_LISTED]:
+        _put_clipped(agent_line(agent, states[agent.session]))
+    if len(agents) > MAX_AGENTS_LISTED:
+        put(f"  and {len(agents) - MAX_AGENTS_LISTED} more")
+    put("")
+    _put_commands(state.plan)
+    return 0
+
+
+def _project(session: str) -> str:
+    """The name of the project's folder, with the folder above it, or the name of another session."""
+    if not os.path.isabs(session):
+        return printable(session)
+    home = os.path.expanduser("~")
+    inside = session == home or session.startswith(home + os.sep)
+    return printable(f"~{session.removeprefix(home)}" if inside and home != os.sep else session)
+
+
+def _progress(plan: Plan) -> str:
+    counts = progress(plan)
+    if not counts.total:
+        return "no plan yet"
+    return "all done" if counts.finished else f"{counts.closed} of {counts.total} tasks closed"
+
+
+def _next_lines(state: State) -> list[str]:
+    """The next task, or why there is none although tasks are open; and a directive that holds agents."""
+    lines = []
+    upcoming = next_task(state.plan)
+    if upcoming is not None:
+        word = "In progress" if upcoming[1].status is Status.IN_PROGRESS else "Next"
+        lines.append(f"{word}: #{upcoming[1].number} {printable(upcoming[1].text)}")
+    elif waiting := open_tasks(state.plan):
+        lines.append(f"Blocked: {counted(len(waiting), 'task')}; nothing can be worked on now")
+    if state.directive in HELD:
+        lines.append(f"{HELD[state.directive]}; to resume: tildone resume")
+    return lines
+
+
+def _put_commands(plan: Plan) -> None:
+    upcoming = next_task(plan)
+    rows = NO_PLAN if not plan.tasks else ALL_CLOSED if upcoming is None else OPEN_TASKS
+    number = upcoming[1].number if upcoming else 0
+    commands = [(words.format(number=number), meaning) for words, meaning in rows]
+    width = max(len(words) for words, _ in commands)
+    for words, meaning in commands:
+        line = f"  {words.ljust(width)}  {meaning}"
+        put(line if len(line) <= (columns() or UNLIMITED_COLUMNS) else f"  {words}")
+
+
+def _put_clipped(line: str) -> None:
+    put(clip_text(line, columns() or UNLIMITED_COLUMNS))

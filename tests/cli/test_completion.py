@@ -1,0 +1,259 @@
+"""Completion, in real shells: what the Tab key inserts is exactly the text that is meant, and nothing is run."""
+
+import contextlib
+import os
+import select
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.person import PROGRAM, Person
+from tildone.cli.program.bash_line import split_line
+from tildone.cli.program.completion import SCRIPTS
+
+HOSTILE = "Zap $(touch pwned) `touch pwned` \"q\" 'a' \\ !x; & | * ~ #1: ünï 漢"
+READY, END = "READY>", "<end>"
+TAB = "\t"
+DEADLINE_SECONDS = 30
+
+START = {
+    "bash": (["bash", "--norc", "--noprofile", "-i"], "PS1='REA''DY>'; bind 'set bell-style none'"),
+    "zsh": (["zsh", "-f", "-i"], "autoload -U compinit; compinit -D -u; unsetopt prompt_sp; PS1='REA''DY>'"),
+    "fish": (["fish", "--no-config", "-i"], "function fish_prompt; printf '%s' 'REA''DY>'; end"),
+}
+SHOW = {
+    "bash": "show() { printf '<%s>\\n' \"$@\"; echo '<e''nd>'; }; complete -o default -F _tildone show",
+    "zsh": "show() { printf '<%s>\\n' \"$@\"; echo '<e''nd>'; }; compdef _tildone show",
+    "fish": "function show; printf '<%s>\\n' $argv; echo '<e''nd>'; end; "
+    "complete -c show -f -k -a '(__tildone_complete)'",
+}
+LOAD = {
+    "bash": 'eval "$(tildone completion bash)"',
+    "zsh": 'eval "$(tildone completion zsh)"',
+    "fish": "tildone completion fish | source",
+}
+
+
+class Shell:
+    """An interactive shell at a pseudo-terminal, with the completion of a command that prints its arguments."""
+
+    def __init__(self, name: str, person: Person) -> None:
+        import pty  # noqa: PLC0415  Windows has none
+
+        command, prepare = START[name]
+        path = f"{PROGRAM.parent}{os.pathsep}{os.environ.get('PATH', '')}"
+        self._shown = ""
+        self._ours, theirs = pty.openpty()
+        self.process = subprocess.Popen(
+            command,
+            cwd=person.folder,
+            env=person.environment({"PATH": path, "LC_ALL": "C.UTF-8", "TERM": "xterm"}),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        for line in (prepare, LOAD[name], SHOW[name]):
+            self._type(f"{line}\n")
+        self._type("show ready\n")
+        self._until("<ready>")
+
+    def arguments(self, typed: str) -> list[str]:
+        """Type the arguments of a command, with Tab keys among them, and return what the command receives."""
+        self._until(READY)
+        self._shown = ""
+        self._type(f"show {typed}\n")
+        self._until(END)
+        lines = self._shown.replace("\r", "").split("\n")
+        return [line[1:-1] for line in lines if line.startswith("<") and line.endswith(">") and line != END]
+
+    def close(self) -> None:
+        os.close(self._ours)
+        self.process.kill()
+        self.process.wait()
+
+    def _type(self, keys: str) -> None:
+        os.write(self._ours, keys.encode())
+
+    def _until(self, words: str) -> None:
+        while words not in self._shown:
+            assert select.select([self._ours], [], [], DEADLINE_SECONDS)[0], f"{words!r} is missing: {self._shown!r}"
+            chunk = b""
+            with contextlib.suppress(OSError):
+                chunk = os.read(self._ours, 65536)
+            assert chunk, f"the shell has ended: {self._shown!r}"
+            self._shown += chunk.decode(errors="replace")
+
+
+@pytest.fixture(params=["bash", "zsh", "fish"])
+def shell(request: pytest.FixtureRequest, person: Person) -> Iterator[Shell]:
+    name = str(request.param)
+    if os.name == "nt" or shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    tasks = ["Parse the file", "Write: the printer", HOSTILE]
+    for task in tasks:
+        person.says("todo", "append", "Build it", task)
+    person.says("todo", "append", "Count", "--session", "other:plan")
+    opened = Shell(name, person)
+    yield opened
+    opened.close()
+
+
+def test_words_are_completed_and_reach_the_command_unchanged(shell: Shell, person: Person) -> None:
+    hostile = person.run("todo", "export", "-").out.splitlines()[-1].removeprefix("- [ ] ")
+
+    assert shell.arguments(f"che{TAB}") == ["checkout"]
+    assert shell.arguments(f"todo expo{TAB}") == ["todo", "export"]
+    assert shell.arguments(f"log --lim{TAB}5") == ["log", "--limit", "5"]
+    assert shell.arguments(f"todo --dialect phas{TAB}") == ["todo", "--dialect", "phased"]
+    assert shell.arguments(f"todo --session oth{TAB}") == ["todo", "--session", "other:plan"]
+    assert shell.arguments(f"todo done Par{TAB}") == ["todo", "done", "Parse the file"]
+    assert shell.arguments(f"todo done Wri{TAB}") == ["todo", "done", "Write: the printer"]
+    assert shell.arguments(f"todo done Zap{TAB}") == ["todo", "done", hostile]
+    assert shell.arguments(f"install clau{TAB}x") in (["install", "claudex"], ["install", "claude-desktopx"])
+    assert hostile.casefold() == HOSTILE.casefold()
+    assert not (person.folder / "pwned").exists()
+
+
+def test_inside_quotes_the_text_is_completed_as_well(shell: Shell, person: Person) -> None:
+    assert shell.arguments(f'todo done "Write: the{TAB}') == ["todo", "done", "Write: the printer"]
+    assert not (person.folder / "pwned").exists()
+
+
+def test_file_names_are_completed_where_a_file_is_expected(shell: Shell, person: Person) -> None:
+    (person.folder / "plan with space.md").write_text("- [ ] x\n", encoding="utf-8")
+
+    assert shell.arguments(f"import plan{TAB}") == ["import", "plan with space.md"]
+
+
+def candidates(person: Person, *words: str) -> list[str]:
+    """What zsh is offered, each with its meaning after a tab."""
+    first, *lines = person.says("complete", "zsh", "--", *words).splitlines()
+    assert first in ("none", "files")
+    return lines
+
+
+def values(person: Person, *words: str) -> list[str]:
+    return [line.partition("\t")[0] for line in candidates(person, *words)]
+
+
+def test_values_come_from_the_plan_and_the_store(person: Person) -> None:
+    person.says("todo", "append", "Build it", "Parse")
+    person.says("todo", "append", "Build it", "Print")
+    person.says("todo", "done", "Parse")
+    person.says("label", "before-lunch")
+
+    assert values(person, "todo", "done", "") == ["2", "Build it"]
+    assert values(person, "todo", "done", "#") == ["#2"]
+    assert values(person, "todo", "rm", "P") == ["Parse", "Print"]
+    assert values(person, "todo", "rm", "p") == ["Parse", "Print"]
+    assert values(person, "todo", "done", "Print", "") == []
+    assert values(person, "--session", "") == [person.folder.name]
+    assert values(person, "checkout", "bef") == ["before-lunch"]
+    assert "Print (pending)" in candidates(person, "todo", "done", "2")[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["stat"], ["status"]),
+        (["compl"], ["completion"]),  # the verb for programs is hidden
+        (["over"], []),
+        (["todo", "--dialect", ""], ["indexed", "phased", "declared", "brief"]),
+        (["todo", "--dialect=ph"], ["--dialect=phased"]),
+        (["run", "--mode", ""], ["terminal", "print", "json", "rpc"]),
+        (["install", "--scope", ""], ["user", "project"]),
+        (["install", "claude", "cur"], ["cursor"]),
+        (["hook", "gem"], ["gemini"]),
+        (["hook", "gemini", ""], []),
+        (["import", "--from", "to"], ["todo.txt"]),
+        (["export", "--as", ""], ["pi", "markdown", "todo.txt", "json"]),
+        (["--store", "j"], ["jsonl:"]),
+        (["migrate", "--from", "p"], ["postgresql://"]),
+        (["completion", ""], ["bash", "zsh", "fish"]),
+        (["call", "TodoW"], ["TodoWrite"]),
+        (["help", "todo", "expo"], ["export"]),
+        (["log", "--ta"], ["--tasks"]),
+        (["log", "--", "--ta"], []),
+        (["nonsense", "x", ""], []),
+        (["todo", "--nonsense", "don"], ["done"]),
+        ([], None),
+    ],
+    ids=lambda value: " ".join(value or []) if isinstance(value, list) else str(value),
+)
+def test_values_come_from_the_tables(person: Person, words: list[str], expected: list[str] | None) -> None:
+    found = values(person, *words)
+
+    assert found == expected if expected is not None else {"todo", "log", "help"} < set(found)
+
+
+def test_a_text_that_cannot_be_typed_is_not_offered(person: Person) -> None:
+    """Control characters neither reach the terminal nor a line of their own."""
+    person.says("call", "write_todos", r'{"mode": "replace", "todos": [{"text": "Za\u001b[2Jp\nx"}, {"text": "Zip"}]}')
+
+    assert values(person, "todo", "rm", "Z") == ["Zip"]
+    assert "\x1b" not in "".join(candidates(person, "todo", "rm", ""))
+
+
+def test_trouble_is_silent(person: Person) -> None:
+    (person.folder / "broken.db").write_text("not a database", encoding="utf-8")
+
+    assert person.says("complete", "zsh", "--", "--store", "broken.db", "todo", "done", "") == "none\n"
+    assert person.says("complete", "bash", "--") != ""
+    assert person.says("complete", "nonsense") != ""
+
+
+def test_bash_lists_meanings_when_it_only_lists(person: Person) -> None:
+    person.says("todo", "append", "Parse")
+    person.says("todo", "append", "Print")
+
+    assert person.says("complete", "bash", "--", "tildone todo done ", " :=", "63").splitlines()[1:3] == [
+        "1  Parse (pending)",
+        "2  Print (pending)",
+    ]
+    assert person.says("complete", "bash", "--", "tildone todo done ", " :=", "9").splitlines()[1:3] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "value", "insertion"),
+    [
+        ("t todo done Wr", ["t", "todo", "done", "Wr"], "Write it", "Write\\ it"),
+        ("t --store jsonl:fo", ["t", "--store", "jsonl:fo"], "jsonl:folder", "folder"),
+        ("t --dialect=ph", ["t", "--dialect=ph"], "--dialect=phased", "phased"),
+        ('t todo done "Wr', ["t", "todo", "done", "Wr"], 'a "b" $c `d` \\ e!', 'a \\"b\\" \\$c \\`d\\` \\\\ e"\'!\'"'),
+        ("t todo done 'Wr", ["t", "todo", "done", "Wr"], "it's", "it'\\''s"),
+        ("t a\\ b c", ["t", "a b", "c"], "c", "c"),
+        ("t \"a b\" 'c d'", ["t", "a b", "c d"], "c d", "c\\ d"),
+        ('t "a\\"b', ["t", 'a"b'], "x", "x"),
+        ("t ", ["t", ""], "#1", "\\#1"),
+        ("t x:y", ["t", "x:y"], "other", ""),
+        ("t \\", ["t", ""], "ünï", "ünï"),
+    ],
+)
+def test_bash_lines_are_split_and_quoted(line: str, words: list[str], value: str, insertion: str) -> None:
+    split = split_line(line, " \t\n\"'><=;|&(:")
+
+    assert list(split.words) == words
+    assert split.insertion(value) == insertion
+
+
+def test_an_unknown_shell_is_an_error(person: Person) -> None:
+    answer = person.run("completion", "bahs")
+
+    assert (answer.code, answer.err) == (2, "tildone: there is no completion for 'bahs'; did you mean 'bash'?\n")
+
+
+@pytest.mark.parametrize("name", list(SCRIPTS))
+def test_the_scripts_are_valid(person: Person, name: str, tmp_path: Path) -> None:
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    script = tmp_path / "script"
+    script.write_text(person.says("completion", name), encoding="utf-8")
+
+    done = subprocess.run([name, "-n", str(script)], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")

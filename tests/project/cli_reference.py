@@ -4,8 +4,11 @@ import re
 
 from tests.project.blocks import Reader
 from tests.project.source import ROOT
+from tildone.cli.program.man import manual_page
+from tildone.cli.verbs import ROOT as VERBS
 
 PAGE = ROOT / "docs" / "reference" / "cli.md"
+MANUAL = ROOT / "docs" / "reference" / "tildone.1"
 HEAD = """\
 # Command line
 
@@ -20,6 +23,11 @@ VERB = re.compile(r"^ {2,4}(?P<verb>[a-z][a-z-]*)(?= |$)", re.MULTILINE)
 def page(reader: Reader) -> str:
     """The whole page: the program's help, then each verb's, then each verb's verbs'."""
     return HEAD + "".join(_sections(("tildone",), reader))
+
+
+def manual() -> str:
+    """The manual page, as `tildone help --man` prints it."""
+    return manual_page(VERBS)
 
 
 def _sections(words: tuple[str, ...], reader: Reader, above: str = "") -> list[str]:

@@ -23,6 +23,7 @@ def fresh() -> Iterator[tuple[Path, str]]:
     yield api_page.PAGE, api_page.page()
     if "cli" not in rooms():
         return
+    yield cli_reference.MANUAL, cli_reference.manual()
     with tempfile.TemporaryDirectory() as home:
         yield cli_reference.PAGE, cli_reference.page(blocks.Reader(Path(home)))
     for path in documents():

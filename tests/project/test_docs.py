@@ -76,6 +76,10 @@ def test_the_command_line_reference_is_fresh(reader: Reader) -> None:
     assert cli_reference.PAGE.read_text(encoding="utf-8") == cli_reference.page(reader), "run `python3 do.py docs`"
 
 
+def test_the_manual_page_is_fresh() -> None:
+    assert cli_reference.MANUAL.read_text(encoding="utf-8") == cli_reference.manual(), "run `python3 do.py docs`"
+
+
 def test_the_api_reference_is_fresh() -> None:
     assert api_page.PAGE.read_text(encoding="utf-8") == api_page.page(), "run `python3 do.py docs`"
 

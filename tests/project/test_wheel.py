@@ -34,7 +34,9 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     sources = {path.relative_to(PACKAGE.parent).as_posix() for path in PACKAGE.rglob("*") if path.suffix in OURS}
 
-    assert {name.split("/")[0] for name in names} == {"tildone", f"tildone-{version()}.dist-info"}
+    data = f"tildone-{version()}.data"
+    assert {name.split("/")[0] for name in names} == {"tildone", f"tildone-{version()}.dist-info", data}
+    assert [name for name in names if name.startswith(data)] == [f"{data}/data/share/man/man1/tildone.1"]
     assert {name for name in names if name.endswith(OURS)} == sources
     assert "tildone/py.typed" in names
 

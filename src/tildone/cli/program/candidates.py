@@ -136,7 +136,9 @@ def _kinds_of_argument(verb: Verb, index: int) -> list[str]:
     if index >= len(slots) and verb.max_args < UNLIMITED:
         return []
     slot = slots[min(index, len(slots) - 1)] if slots else ""
-    return [BY_VERB.get((verb.name, word), word) for word in _capitals(slot)]
+    kinds = [BY_VERB.get((verb.name, word), word) for word in _capitals(slot)]
+    # Several tasks may be named by their numbers, but only one phase.
+    return [kind for kind in kinds if kind != "PHASE" or not index or "TASK" not in kinds]
 
 
 def _capitals(text: str) -> list[str]:

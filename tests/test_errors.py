@@ -17,7 +17,8 @@ VERBS = ("todo", "call", "log", "undo", "redo", "checkout", "export", "install",
         ("stabus", ["status"]),  # a wrong letter
         ("STATUS", ["status"]),
         ("sess", ["sessions"]),  # the beginning
-        ("instal", ["install", "uninstall"]),  # the closest first
+        ("instal", ["install"]),  # much closer than uninstall
+        ("inztxll", ["install"]),
         ("udno", ["undo"]),
         ("next", []),
         ("x", []),
@@ -37,7 +38,7 @@ def test_at_most_three_words_are_suggested() -> None:
     [
         ("tood", VERBS, "", "did you mean 'todo'?"),
         ("--sesion", ("--session", "--store"), "", "did you mean '--session'?"),
-        ("instal", VERBS, "", "did you mean 'install' or 'uninstall'?"),
+        ("do", ("done", "doctor"), "", "did you mean 'done' or 'doctor'?"),
         ("abcd", ("abce", "abcf", "abcg"), "", "did you mean 'abce', 'abcf' or 'abcg'?"),
         ("zzz", ("print", "json"), "", "known are print, json"),
         ("zzz", (*VERBS, "a", "b"), "", "see tildone --help"),

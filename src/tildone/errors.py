@@ -113,7 +113,10 @@ def closest(word: str, known: Iterable[str]) -> list[str]:
             distance = min(distance, 1)
         if distance <= min(MAX_ERRORS, max(len(typed), len(bare)) // CHARACTERS_PER_ERROR):
             ranked.append((distance, name))
-    return [name for _, name in sorted(ranked, key=lambda pair: pair[0])][:MAX_SUGGESTIONS]
+    least = min((distance for distance, _ in ranked), default=0)
+    # Beside a word with a single typing error, others are unlikely.
+    likely = [pair for pair in ranked if pair[0] <= (1 if least <= 1 else least + 1)]
+    return [name for _, name in sorted(likely, key=lambda pair: pair[0])][:MAX_SUGGESTIONS]
 
 
 def _edit_distance(one: str, other: str) -> int:

@@ -50,7 +50,7 @@ VERBS: VerbTable = Registry(
             "overview",
             "",
             "Show where this project stands; tildone alone does the same.",
-            examples=("tildone",),
+            examples=("tildone overview",),
             hidden=True,
         ),
     },

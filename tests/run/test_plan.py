@@ -95,10 +95,8 @@ def test_a_plan_with_new_tasks_is_continued(person: Person) -> None:
 
     answer = person.run("run", name, *ALLOW_ALL)
 
-    assert (answer.code, answer.err) == (
-        0,
-        "tildone: 1 open task of the plan so far replaced by plan.md; to bring back: tildone undo\n",
-    )
+    assert answer.code == 0
+    assert answer.err.startswith("tildone: 1 open task of the plan so far replaced by plan.md; to bring them back: ")
     assert (person.folder / "done").read_text(encoding="utf-8") == "a\nbefore\nb\n"
 
 

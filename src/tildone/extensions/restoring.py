@@ -47,7 +47,7 @@ def plan_to_restore(session: Session, recovered: Plan | None, conversations: set
     the one that it was forked from. Events that match the recovered plan restore what results do not contain: phases,
     notes and numbers.
     """
-    authors = {str(AgentId("tildone", conversation)) for conversation in conversations}
+    authors = _authors(conversations)
     changes = _recent_changes(session)
     newest = next(changes, None)
     if newest is None or newest.author.agent not in authors:
@@ -57,6 +57,16 @@ def plan_to_restore(session: Session, recovered: Plan | None, conversations: set
         return next(map(_plan, before), Plan())
     matching = (event for event in (newest, *changes) if same_tasks(_plan(event), recovered))
     return next(map(_plan, matching), recovered)
+
+
+def has_changed(session: Session, conversations: set[str]) -> bool:
+    """Return whether one of these conversations has changed the plan."""
+    authors = _authors(conversations)
+    return any(event.author.agent in authors for event in _recent_changes(session))
+
+
+def _authors(conversations: set[str]) -> set[str]:
+    return {str(AgentId("tildone", conversation)) for conversation in conversations}
 
 
 def _recent_changes(session: Session) -> Iterator[Event]:

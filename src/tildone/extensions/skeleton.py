@@ -31,6 +31,7 @@ from tildone.extensions.restoring import (
     KEPT,
     NO_RULES,
     OpenSession,
+    has_changed,
     is_shared,
     plan_to_restore,
     same_tasks,
@@ -177,7 +178,7 @@ class DialectExtension:
         plan = plan_to_restore(self.session, recovered, conversations)
         if plan is not None:
             self.restore(plan)
-        elif recovered is not None and not same_tasks(recovered, self.session.plan):
+        elif has_changed(self.session, conversations) and not same_tasks(recovered or Plan(), self.session.plan):
             ctx.ui.notify(KEPT, "warning")
 
     def open(self, ctx: ExtensionContext) -> Session:

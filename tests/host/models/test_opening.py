@@ -46,7 +46,7 @@ def test_a_name_without_its_provider_is_refused(spec: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "meant"), [("antropic:x", "'anthropic'"), ("google-gla:x", "'google'"), ("y:x", "known")]
+    ("spec", "meant"), [("antropic:x", "'anthropic'"), ("google-gla:x", "google,"), ("y:x", "known")]
 )
 def test_an_unknown_provider_is_refused_with_a_suggestion(spec: str, meant: str) -> None:
     with pytest.raises(UsageError, match=f"there is no provider .*{meant}"):

@@ -76,16 +76,16 @@ class OutcomeReport:
         if folder != arguments.defaults.session_dir:
             command += f" --session-dir {shlex.quote(folder)}"
         if self._session.state.directive is not Directive.GO:
-            command = f"tildone resume{self._plan_options()} && {command}"
+            command = f"tildone resume{self.plan_options()} && {command}"
         return f"To go on: {command}"
 
     def log_hint(self) -> str | None:
         """Return the command that shows the history of the run; None if nothing was recorded."""
         if not self._arguments.stored or self._session.state.head == self._first_head:
             return None
-        return f"How it went: tildone log{self._plan_options()}"
+        return f"How it went: tildone log{self.plan_options()}"
 
-    def _plan_options(self) -> str:
+    def plan_options(self) -> str:
         """Return the options that name the plan, as far as it is not the one that is meant without them."""
         settings, defaults = self._arguments.settings, self._arguments.defaults
         words = []

@@ -45,8 +45,9 @@ def plan_from_file(current: Plan, file: PlanFile, *, restart: bool) -> Plan:
     )
 
 
-def take_over(session: Session, file: PlanFile, *, restart: bool) -> list[str]:
-    """Make the file the plan of the session. Return what the person should know of it."""
+def take_over(session: Session, file: PlanFile, options: str, *, restart: bool) -> list[str]:
+    """Make the file the plan of the session, which `options` name. Return what the person should know of it."""
+    before = session.state.head
     outcome = session.change(
         lambda plan: (Write(plan_from_file(plan, file, restart=restart).phases),), Actor.IMPORT, NO_LIMITS
     )
@@ -55,7 +56,8 @@ def take_over(session: Session, file: PlanFile, *, restart: bool) -> list[str]:
     replaced = [task for _, task in open_tasks(outcome.before) if task.text not in here]
     if replaced:
         count = format_count(len(replaced), "open task")
-        notices.append(f"{count} of the plan so far replaced by {printable(file.path)}; to bring back: tildone undo")
+        undo = f"tildone undo{options}, or later tildone checkout{options} {before}"
+        notices.append(f"{count} of the plan so far replaced by {printable(file.path)}; to bring them back: {undo}")
     return notices
 
 

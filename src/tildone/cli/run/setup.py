@@ -158,7 +158,8 @@ class RunSetup:
     def _take_over(self) -> None:
         file = self._arguments.file
         if file is not None:
-            for notice in take_over(self._session, file, restart=self._arguments.given.has("restart")):
+            restart, options = self._arguments.given.has("restart"), self.report.plan_options()
+            for notice in take_over(self._session, file, options, restart=restart):
                 self._say(notice)
 
     def _first_prompt(self, forked: str | None) -> str | None:

@@ -39,6 +39,8 @@ COMMON_PROVIDERS = (
 
 NO_PRICES: Mapping[str, Price] = MappingProxyType({})
 
+KNOWN = f"known are {', '.join(COMMON_PROVIDERS)}"
+
 STRICT_TRANSFORMERS = {"pydantic_ai.profiles.openai", "pydantic_ai.providers.anthropic"}
 
 
@@ -74,7 +76,7 @@ def _inner(spec: str, provider: str) -> Inner:
     except UserError as error:
         raise UsageError(f"{provider} models cannot be reached: {_lacking(error)}") from error
     except ValueError as error:
-        raise UsageError(f"there is no provider {provider!r}; {nearest(provider, COMMON_PROVIDERS)}") from error
+        raise UsageError(f"there is no provider {provider!r}; {nearest(provider, COMMON_PROVIDERS, KNOWN)}") from error
 
 
 def _schemas_untouched(inner: Inner) -> Inner:

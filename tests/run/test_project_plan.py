@@ -1,0 +1,312 @@
+"""`tildone run` works on the plan that `tildone todo` shows and other agents share."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.person import PROGRAM, Person
+from tests.host.models.model_server import ModelServer, Turn
+from tests.run.run_workspace import (
+    ALLOW_ALL,
+    CHAT,
+    conversation_entries,
+    conversation_files,
+    provider_environment,
+    statuses,
+    write_plan,
+)
+from tildone.dialects import DIALECTS
+
+PHASES = (
+    "# One\n- [x] Old: `touch old`\n- [ ] A: `echo a >> done`\n# Two\n- [/] B: `echo b >> done`\n- [ ] C: `cat done`\n"
+)
+GATED = "- [ ] Wait: `echo begun > begun; cat gate`\n- [ ] After: `echo after >> done`\n"
+
+every_dialect = pytest.mark.parametrize("dialect", list(DIALECTS))
+
+
+def phases(person: Person) -> list[str]:
+    """Return the names of the phases of the project's plan."""
+    return list(person.run("todo", "--json").json["phases"])
+
+
+def texts(person: Person) -> list[str]:
+    """Return the texts of the project's plan."""
+    return [task["text"] for task in person.run("todo", "--json").json["tasks"]]
+
+
+def done(person: Person) -> str:
+    return (person.folder / "done").read_text(encoding="utf-8")
+
+
+@every_dialect
+def test_a_plan_of_ones_own_is_run_from_where_it_stands(person: Person, dialect: str) -> None:
+    """Phases are kept in every dialect, closed tasks stay closed, and the task in progress continues first."""
+    person.says("todo", "import", write_plan(person, PHASES))
+
+    out = person.says("run", *ALLOW_ALL, "--mode", "print", "--dialect", dialect)
+
+    assert out == "All 4 tasks are done.\n"
+    assert statuses(person) == "✓✓✓✓"
+    assert phases(person) == ["One", "Two"]
+    assert not (person.folder / "old").exists()
+    assert done(person) == "b\na\n"
+
+
+def test_a_plan_that_is_done_is_a_success_and_an_empty_one_is_not(person: Person) -> None:
+    empty = person.run("run", "--mode", "print")
+    person.says("todo", "add", "A: `true`")
+    person.says("run", *ALLOW_ALL)
+
+    again = person.says("run", "--mode", "print")
+
+    assert (empty.code, empty.out) == (2, "")
+    assert "this project's plan is empty. Three ways to begin:\n" in empty.err
+    assert [way in empty.err for way in ("tildone todo add", "tildone run PLAN.md", 'tildone run "TASK"')] == [True] * 3
+    assert again == "The task is done.\n"
+    assert len(conversation_files(person)) == 1
+
+
+def test_the_same_file_is_resumed_and_restart_takes_it_over_again(person: Person) -> None:
+    name = write_plan(person, "\ufeff- [ ] A: `echo a >> done`\r\n- [ ] B: `echo b >> done`\r\n")
+    person.says("run", name, *ALLOW_ALL)
+    person.says("todo", "reopen", "2")
+
+    resumed = person.says("run", name, *ALLOW_ALL, "--mode", "print")
+    finished = person.run("run", name, *ALLOW_ALL, "--mode", "print")
+    person.says("run", name, *ALLOW_ALL, "--restart")
+
+    assert resumed == "All 2 tasks are done.\n"
+    assert (finished.code, finished.out) == (0, "All 2 tasks are done.\n")
+    assert finished.err == "tildone: to run it again: tildone run plan.md --restart\n"
+    assert done(person) == "a\nb\nb\na\nb\n"
+
+
+def test_a_file_that_replaces_open_tasks_says_how_to_bring_them_back(person: Person) -> None:
+    person.says("todo", "add", "Mine", "Mine, too")
+
+    answer = person.run("run", write_plan(person, "Prose\n\n- [ ] A: `true`\n"), *ALLOW_ALL, "--mode", "print")
+    replaced = texts(person)
+    person.says("checkout", answer.err.rpartition("tildone checkout ")[2].strip())
+
+    assert answer.code == 0
+    assert "tildone: plan.md: line 1: text outside of tasks is not imported" in answer.err
+    assert "2 open tasks of the plan so far replaced by plan.md; to bring them back: tildone undo, or " in answer.err
+    assert replaced == ["A: `true`"]
+    assert texts(person) == ["Mine", "Mine, too"]
+
+
+def test_a_model_works_on_the_plan_in_its_phases(person: Person) -> None:
+    """The open tasks of the plan are in the prompt and in the context, and what the model adds joins them."""
+    person.says("todo", "import", write_plan(person, "# One\n- [ ] A\n# Two\n- [ ] B\n"))
+    script: list[Turn] = [
+        {"tool": "write_todos", "args": {"mode": "append", "todos": [{"text": "C"}]}},
+        {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1, 2]}},
+        {"text": "Done."},
+    ]
+    with ModelServer(*script) as server:
+        person.says("run", "Do C as well", "--model", CHAT, "--mode", "print", **provider_environment(server))
+
+    told = json.dumps(server.requests[0].messages, ensure_ascii=False)
+    assert "Do C as well" in told
+    assert "– [0] A\\n– [1] B" in told
+    assert (phases(person), texts(person), statuses(person)) == (["One", "Two"], ["A", "B", "C"], "✓✓✓")
+
+
+def test_what_others_change_during_a_turn_is_told_before_the_next_request(person: Person) -> None:
+    person.says("todo", "add", "A")
+    program = f"{PROGRAM} todo add 'From elsewhere'"
+    script: list[Turn] = [
+        {"tool": "bash", "args": {"command": program}},
+        {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}},
+        {"text": "Done."},
+    ]
+    with ModelServer(*script) as server:
+        person.says("run", "--model", CHAT, "--mode", "print", *ALLOW_ALL, **provider_environment(server))
+
+    told = json.dumps(server.requests[1].messages[-1], ensure_ascii=False)
+    assert "Others changed your todo list:\\n- added #2 “From elsewhere”\\nIt is now:\\n\\n– [0] A\\n– [1] From" in told
+
+
+def test_a_whole_list_keeps_the_tasks_that_others_added(person: Person) -> None:
+    """The model of a declared list sends all of it, and has not seen the new task."""
+    person.says("todo", "import", write_plan(person, "# One\n- [ ] A\n# Two\n- [ ] B\n"))
+    program = f"{PROGRAM} todo add 'From elsewhere'"
+    items = [{"content": text, "status": "completed"} for text in ("A", "B")]
+    script: list[Turn] = [
+        {"tool": "bash", "args": {"command": program}},
+        {"tool": "TodoWrite", "args": {"summary": "s", "todos": items}},
+        {"text": "Done."},
+    ]
+    declared = ("--model", CHAT, "--dialect", "declared", "--mode", "print")
+    with ModelServer(*script) as server:
+        person.run("run", *declared, *ALLOW_ALL, **provider_environment(server))
+
+    assert "- added #3 “From elsewhere”" in json.dumps(server.requests[1].messages[-2:], ensure_ascii=False)
+    assert phases(person) == ["One", "Two"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a named pipe")
+def test_two_runs_share_the_work(person: Person) -> None:
+    """The second leaves the task that the first has started, and does the other one."""
+    gate(person, "begun", "gate")
+    person.says("todo", "import", write_plan(person, GATED))
+    first = start(person, "run", *ALLOW_ALL)
+    try:
+        (person.folder / "begun").read_bytes()
+        second = person.run("run", *ALLOW_ALL, "--mode", "print")
+        (person.folder / "gate").write_bytes(b"")
+        out, _ = first.communicate(timeout=60)
+    finally:
+        first.kill()
+        first.wait()
+
+    assert (second.code, second.out) == (1, "")
+    assert "nothing more can be done here: #1 is in progress elsewhere" in second.err
+    assert (first.returncode, "All 2 tasks are done." in out.decode()) == (0, True)
+    assert done(person) == "after\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs signals and a named pipe")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_a_run_that_is_ended_is_continued_without_more_options(
+    person: Person, number: signal.Signals, code: int
+) -> None:
+    gate(person, "begun", "gate")
+    name = write_plan(person, GATED)
+    run = start(person, "run", name, *ALLOW_ALL, "--dialect", "indexed", "--session", "s", "--mode", "print")
+    (person.folder / "begun").read_bytes()
+    run.send_signal(number)
+    _, err = run.communicate(timeout=60)
+    write_plan(person, "", "gate2")
+    (person.folder / "gate").unlink()
+    (person.folder / "gate").write_bytes(b"")
+    (person.folder / "begun").unlink()
+
+    again = person.run("run", "--continue", "--mode", "print")
+
+    assert run.returncode == code
+    assert (err == b"tildone: interrupted\nTo go on: tildone run --continue\n") is (number != signal.SIGKILL)
+    assert (again.code, again.out, again.err) == (0, "All 2 tasks are done.\n", "tildone: allowed as before: *\n")
+    assert statuses(person, "s") == "✓✓"
+    assert len(conversation_files(person)) == 1
+    assert tools(conversation_files(person)[0]) >= {"edit_todos", "bash"}
+
+
+def test_options_of_the_command_line_replace_those_of_the_conversation(person: Person) -> None:
+    """Patterns are added, because a new one is what the last run lacked."""
+    name = write_plan(person, "- [ ] A: `echo a`\n- [ ] B: `cat plan.md`\n")
+    first = person.run("run", name, "--allow", "echo *", "--mode", "print", "--session", "one")
+
+    again = person.run("run", "--continue", "--allow", "cat *", "--mode", "print")
+
+    assert first.code == 1
+    assert (again.code, again.err) == (0, "tildone: allowed as before: echo *\n")
+    [entry] = [entry for entry in conversation_entries(conversation_files(person)[0]) if options(entry)][:1]
+    assert (entry["data"]["session"], entry["data"]["allow"]) == ("one", ["echo *"])
+    assert statuses(person, "one") == "✓✓"
+
+
+def test_continue_without_a_conversation_works_through_the_plan(person: Person) -> None:
+    person.says("todo", "add", "A: `true`")
+
+    assert person.says("run", "--continue", *ALLOW_ALL, "--mode", "print") == "The task is done.\n"
+
+
+def test_a_run_whose_first_request_failed_is_continued(person: Person) -> None:
+    with ModelServer({"error": 400, "message": "not now"}, {"text": "Here."}) as server:
+        environ = provider_environment(server)
+        failed = person.run("run", "Say here", "--model", CHAT, "--mode", "print", **environ)
+        again = person.run("run", "--continue", "--mode", "print", **environ)
+
+    assert (failed.code, failed.err) == (1, "tildone: 400 not now\nTo go on: tildone run --continue\n")
+    assert (again.code, again.out) == (0, "Here.\n")
+
+
+def test_without_a_session_the_plan_is_a_copy(person: Person) -> None:
+    person.says("todo", "add", "A: `echo a >> done`")
+
+    out = person.says("run", *ALLOW_ALL, "--no-session", "--mode", "print")
+
+    assert out == "The task is done.\n"
+    assert done(person) == "a\n"
+    assert statuses(person) == "–"
+    assert conversation_files(person) == []
+
+
+def test_a_folder_that_cannot_be_written_is_named_with_the_way_out(person: Person) -> None:
+    person.says("todo", "add", "A: `touch ran`")
+    (person.folder / "file").write_text("", encoding="utf-8")
+
+    answer = person.run("run", *ALLOW_ALL, "--session-dir", "file/conversations")
+
+    assert (answer.code, answer.out) == (5, "")
+    assert "conversations cannot be stored: " in answer.err
+    assert "--session-dir, or store nothing with --no-session" in answer.err
+    assert answer.err.count("\n") == 1
+    assert not (person.folder / "ran").exists()
+
+
+def test_a_failure_that_recorded_nothing_does_not_point_to_the_log(person: Person) -> None:
+    with ModelServer({"error": 401, "message": "no such key"}) as server:
+        answer = person.run("run", "Go", "--model", CHAT, **provider_environment(server))
+
+    assert answer.code == 1
+    assert "is the value of $OPENAI_API_KEY in the environment." in answer.out
+    assert "To go on: tildone run --continue\n" in answer.out
+    assert "tildone log" not in answer.out
+
+
+def test_a_fork_moves_the_plan_back_only_if_nobody_else_changed_it(person: Person) -> None:
+    """The phases are restored as well, although the results of an indexed list do not contain them."""
+    person.says("todo", "import", write_plan(person, "# One\n- [ ] A\n# Two\n- [ ] B\n"))
+    complete: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
+    script: list[Turn] = [complete, {"text": "Done."}, {"text": "Forked.", "repeat": True}]
+    with ModelServer(*script) as server:
+        model = ("--model", CHAT, "--mode", "print", "--max-nudges", "0")
+        environ = provider_environment(server)
+        person.says("run", *model, **environ)
+        file = conversation_files(person)[0]
+        [said] = [entry for entry in conversation_entries(file) if entry.get("message", {}).get("role") == "user"][:1]
+        forked = person.run("run", *model, "--resume", str(file), "--fork", said["id"], **environ)
+        moved = statuses(person), phases(person)
+        person.says("todo", "done", "1")
+        again = person.run("run", "--resume", str(file), "--fork", said["id"], "--model", CHAT, **environ)
+
+    assert (forked.code, moved) == (1, ("––", ["One", "Two"]))
+    assert "The plan stays as it is" not in forked.err
+    assert statuses(person) == "✓–"
+    assert again.code == 1
+    assert "The plan stays as it is: it was changed outside of this conversation since.\n" in again.out
+
+
+def gate(person: Person, *names: str) -> None:
+    """Make named pipes."""
+    for name in names:
+        os.mkfifo(person.folder / name)
+
+
+def start(person: Person, *argv: str) -> subprocess.Popen[bytes]:
+    """Start the program."""
+    return subprocess.Popen(
+        [str(PROGRAM), *argv],
+        cwd=person.folder,
+        env=person.environment({}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def options(entry: dict[str, object]) -> bool:
+    """Return whether the entry has the options of a run."""
+    return entry.get("customType") == "tildone_run"
+
+
+def tools(file: Path) -> set[str]:
+    """Return the tools that were called in a conversation."""
+    messages = [entry.get("message", {}) for entry in conversation_entries(file)]
+    return {message["toolName"] for message in messages if message.get("role") == "toolResult"}

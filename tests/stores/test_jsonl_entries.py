@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plans import plan_of
+from tests.plans import unnumbered_plan_of
 from tests.stores.contract import chain, ids
 from tests.stores.jsonl_entries import WHEN, Entry, begin, entries_of, lines, message, result
 from tests.stores.jsonl_files import file_of, oddities
@@ -138,7 +138,11 @@ def test_entries_of_pi_are_read_as_events(folder: Path, store: JsonlStore) -> No
     one, done, edited = store.events("s")
 
     assert one == Event(
-        "r1", None, WHEN_MS, Actor.AGENT, PlanChanged(plan_of("one"), Call("write_todos", '{"mode":"replace"}'))
+        "r1",
+        None,
+        WHEN_MS,
+        Actor.AGENT,
+        PlanChanged(unnumbered_plan_of("one"), Call("write_todos", '{"mode":"replace"}')),
     )
     assert done.fact == PlanChanged(flat(Task("one", Status.COMPLETED)), Call("edit_todos", '{"indices":[0]}'))
     assert edited == Event("x1", "r2", WHEN_MS, Actor.USER, PlanChanged(Plan((Phase("P", (Task("two"),)),))))
@@ -173,7 +177,7 @@ def test_a_result_without_its_call_still_names_the_tool(folder: Path, store: Jso
 
     [event] = store.events("s")
 
-    assert event.fact == PlanChanged(plan_of("one"), Call("write_todos", "{}"))
+    assert event.fact == PlanChanged(unnumbered_plan_of("one"), Call("write_todos", "{}"))
 
 
 def test_the_results_of_every_dialects_tools_are_recognised(folder: Path) -> None:

@@ -151,7 +151,7 @@ def test_a_backup_is_one_plain_file(person: Person, plans: Path) -> None:
     assert path.stat().st_mode & 0o077 == 0
     assert apsw.Connection(str(path)).pragma("journal_mode") == "delete"
     assert sorted(os.listdir(person.folder)) == [".git", "copy.db", "plans.db"]
-    assert person.says("todo", "--store", "copy.db", "--session", "two") == "– [0] y\n"
+    assert person.says("todo", "--store", "copy.db", "--session", "two") == "– #1 y\n"
     assert everything(path) == everything(plans)
 
 

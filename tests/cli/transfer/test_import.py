@@ -38,7 +38,7 @@ def test_a_checklist_among_prose_becomes_the_plan(person: Person) -> None:
 
     assert (answer.code, answer.out) == (
         0,
-        "Imported issue.md: 4 tasks in 1 phase\n1 of 4 closed. Next: Read Claude Code's tasks\n",
+        "Imported issue.md: 4 tasks in 1 phase\n1 of 4 closed. Next: #2 Read Claude Code's tasks\n",
     )
     assert answer.err == (
         "Not imported from issue.md:\n"
@@ -66,7 +66,7 @@ def test_the_tasks_of_claude_code_become_the_plan(person: Person, words: list[st
 
     assert (answer.code, answer.out) == (
         0,
-        "Imported claude-tasks: 3 tasks in 1 phase\n1 of 3 closed. In progress: Write the parser\n",
+        "Imported claude-tasks: 3 tasks in 1 phase\n1 of 3 closed. In progress: #2 Write the parser\n",
     )
     assert "task 2: it is placed after its blockers; the dependency is not imported\n" in answer.err
     assert plan(person) == TASKS
@@ -165,7 +165,7 @@ def test_an_unreadable_file_is_reported_and_changes_nothing(
 
     assert (answer.code, answer.out) == (code, "")
     assert complaint in answer.err
-    assert plan(person) == "# Todos\n- [ ] One\n"
+    assert plan(person) == "- [ ] one\n"
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_a_dry_run_shows_the_plan(person: Person) -> None:
 
     answer = person.run("import", "todo.txt", "--dry-run")
 
-    assert answer.out == "Would import todo.txt: 2 tasks in 1 phase\nA 1/2\n  ✓ [0] one\n  – [1] (B) two\n"
+    assert answer.out == "Would import todo.txt: 2 tasks in 1 phase\nA 1/2\n  ✓ #1 one\n  – #2 (B) two\n"
     assert "line 2: a priority" in answer.err
     assert " has no sessions yet. " in person.says("sessions")
 
@@ -277,8 +277,8 @@ def test_into_another_session(person: Person) -> None:
 
     said = person.says("import", "plan.md", "--into", "an other")
 
-    assert said == "Imported plan.md: 1 task in 1 phase\n0 of 1 closed. Next: a\n"
-    assert person.says("todo", "--session", "an other") == "– [0] a\n"
+    assert said == "Imported plan.md: 1 task in 1 phase\n0 of 1 closed. Next: #1 a\n"
+    assert person.says("todo", "--session", "an other") == "– #1 a\n"
 
 
 def test_the_first_warnings_are_printed_and_all_with_verbose(person: Person) -> None:

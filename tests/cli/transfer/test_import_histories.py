@@ -26,12 +26,12 @@ def test_a_session_of_any_version_is_taken_over(person: Person, version: str, me
 
     assert answer.code == 0
     assert answer.out.splitlines()[-2:] == [
-        "1 of 2 closed. Next: Wire up",
+        "1 of 2 closed. Next: #2 Wire up",
         f"To show it: tildone todo --session {PI}{version}",
     ]
     assert answer.out.splitlines()[0].endswith(f": 2 events, into session '{PI}{version}'")
     assert answer.err.splitlines()[1] == f"  {messages} messages not imported"
-    assert person.says("todo", "--session", f"{PI}{version}") == "✓ [0] Parse\n– [1] Wire up\n"
+    assert person.says("todo", "--session", f"{PI}{version}") == "✓ #1 [0] Parse\n– #2 [1] Wire up\n"
     assert person.says("todo").startswith("No tasks")
 
 
@@ -40,7 +40,7 @@ def test_a_session_is_taken_over_with_all_its_branches(person: Person) -> None:
     assert person.run("import", str(FILES / "pi-v3.jsonl"), "--session", "s").code == 0
 
     assert shape(person, "--session", "s") == ([None, 0, 0], 2)
-    assert person.says("todo", "--session", "s") == "– [0] Parse\n● [1] Wire up\n"
+    assert person.says("todo", "--session", "s") == "– #1 [0] Parse\n● #2 [1] Wire up\n"
 
 
 def test_a_session_on_standard_input_is_taken_over(person: Person) -> None:
@@ -96,7 +96,7 @@ def test_what_was_done_here_meanwhile_is_kept_on_a_branch(person: Person) -> Non
 
     person.run("import", str(FILES / "pi-v1.jsonl"), "--session", "s")
 
-    assert person.says("todo", "--session", "s") == "✓ [0] Parse\n– [1] Wire up\n"
+    assert person.says("todo", "--session", "s") == "✓ #1 [0] Parse\n– #2 [1] Wire up\n"
     assert shape(person, "--session", "s") == ([None, 0, 1], 1)
 
 
@@ -139,14 +139,14 @@ def test_an_archive_is_the_session_again(person: Person) -> None:
 def test_an_archive_whose_plan_was_edited_is_said(person: Person) -> None:
     """Because nothing comes of the edit."""
     person.says("todo", "append", "one")
-    text = person.says("export", "--as", "json").replace('"text":"One"', '"text":"Two"', 1)
+    text = person.says("export", "--as", "json").replace('"text":"one"', '"text":"two"', 1)
 
     answer = person.run("import", "-", "--into", "copy", given=text)
 
     assert answer.err == (
         "Not imported from standard input:\n  the plan in it is not what its events lead to; the events are imported\n"
     )
-    assert person.says("todo", "--session", "copy") == "Todos 0/1\n  – [0] One\n"
+    assert person.says("todo", "--session", "copy") == "– #1 one\n"
 
 
 def test_events_that_clash_are_refused_with_a_way_out(person: Person) -> None:
@@ -162,7 +162,7 @@ def test_events_that_clash_are_refused_with_a_way_out(person: Person) -> None:
         5,
         "tildone: session 's' has different events with the same ids; import run.jsonl into another with --session\n",
     )
-    assert person.says("todo", "--session", "s") == "– [0] Parse\n● [1] Wire up\n"
+    assert person.says("todo", "--session", "s") == "– #1 [0] Parse\n● #2 [1] Wire up\n"
 
 
 def test_several_histories_go_each_into_its_own_session(person: Person) -> None:

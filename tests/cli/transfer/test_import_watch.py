@@ -99,13 +99,13 @@ def test_each_change_is_imported_and_told_in_a_line(person: Person) -> None:
         assert follower.until("Imported") == f"Imported plan.md: 1 task in 1 phase, into {person.folder.resolve()}"
         with path.open("a", encoding="utf-8") as file:
             file.write("- [ ] b\n")
-        assert follower.until("b").endswith("  added “b”")
+        assert follower.until("b").endswith("  added #2 “b”")
         replaced(path, "- [x] a\n- [ ] b\n")
-        assert follower.until("completed").endswith("  completed “a”")
+        assert follower.until("completed").endswith("  completed #1 “a”")
         code = follower.stop()
 
     assert (code, follower.said[-1]) == (130, "Stopped watching plan.md.")
-    assert person.says("todo") == "✓ [0] a\n– [1] b\n"
+    assert person.says("todo") == "✓ #1 a\n– #2 b\n"
     assert events(person) == 3
 
 
@@ -147,7 +147,7 @@ def test_a_file_that_says_the_same_changes_nothing(
     assert [task.status for task in session.plan.tasks] == [Status.COMPLETED]
 
     replaced(path, '[{"content": "a"}, {"content": "b"}]')
-    assert polled(follower, capsys)[0].endswith("  added “b”; reopened “a”")
+    assert polled(follower, capsys)[0].endswith("  added #2 “b”; reopened #1 “a”")
 
 
 def test_trouble_is_said_once(
@@ -187,10 +187,10 @@ def test_a_file_may_be_gone_for_a_moment(person: Person) -> None:
         replaced(path, "- [ ] a\n")
         path.unlink()
         replaced(path, "- [ ] a\n- [ ] b\n")
-        follower.until("added “b”")
+        follower.until("added #2 “b”")
         follower.stop()
 
-    assert person.says("todo") == "– [0] a\n– [1] b\n"
+    assert person.says("todo") == "– #1 a\n– #2 b\n"
 
 
 def test_a_file_may_be_empty_for_a_moment(person: Person) -> None:
@@ -210,7 +210,7 @@ def test_a_file_may_be_empty_for_a_moment(person: Person) -> None:
     with watching(person, "plan.md", "--force") as follower:
         follower.until("Imported")
         path.write_text("", encoding="utf-8")
-        follower.until("removed “a”")
+        follower.until("removed #1 “a”")
         follower.stop()
 
     assert person.says("todo").startswith("No tasks")
@@ -229,7 +229,7 @@ def test_half_a_file_is_not_imported(person: Person) -> None:
         replaced(path, whole.replace("b", "c")[:-1])
         follower.until("could not")
         replaced(path, whole.replace("b", "c"))
-        follower.until("added “c”")
+        follower.until("added #3 “c”")
         follower.stop()
 
     assert events(person) == 2
@@ -247,10 +247,10 @@ def test_only_the_new_events_of_a_session_are_taken_over(person: Person) -> None
             file.write("".join(lines[5:6]) + lines[6][:50])
             file.flush()
             file.write(lines[6][50:])
-        follower.until("completed “Parse”")
+        follower.until("completed #1 “Parse”")
         with path.open("a", encoding="utf-8") as file:
             file.write("".join(lines[7:]))
-        assert follower.until("Wire up").endswith("  reopened “Parse”; started “Wire up”")
+        assert follower.until("Wire up").endswith("  reopened #1 “Parse”; started #2 “Wire up”")
         follower.stop()
 
     assert events(person, "--session", "s") == 3
@@ -264,9 +264,9 @@ def test_a_folder_of_tasks_is_followed(person: Person) -> None:
     with watching(person, "tasks") as follower:
         follower.until("Imported tasks: 3 tasks in 1 phase")
         replaced(folder / "11.json", '{"id": "11", "subject": "Rest", "status": "pending"}')
-        follower.until("added “Rest”")
+        follower.until("added #4 “Rest”")
         (folder / "10.json").unlink()
-        follower.until("removed “Tell everybody”")
+        follower.until("removed #3 “Tell everybody”")
         follower.stop()
 
     assert person.says("export").endswith("- [ ] Rest\n")
@@ -283,11 +283,11 @@ def test_a_change_that_leaves_size_and_time_stamp_unchanged_is_noticed(person: P
         moment = time.time_ns() + 1_500_000_000
         path.write_text("b\n", encoding="utf-8")
         os.utime(path, ns=(moment, moment))
-        follower.until("added “b”")
+        follower.until("added #2 “b”")
         with path.open("r+", encoding="utf-8") as file:
             file.write("c")
         os.utime(path, ns=(moment, moment))
-        follower.until("added “c”")
+        follower.until("added #3 “c”")
         follower.stop()
 
 
@@ -355,7 +355,7 @@ def test_a_warning_is_repeated_only_when_it_changes(person: Person) -> None:
     with watching(person, "todo.txt") as follower:
         follower.until("line 1: a priority")
         replaced(path, "(A) a\nb\n")
-        follower.until("added “b”")
+        follower.until("added #2 “b”")
         replaced(path, "(A) a\n(B) b\n")
         follower.until("lines 1 and 2: a priority")
         follower.stop()

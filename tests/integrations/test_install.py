@@ -423,3 +423,40 @@ def test_a_file_that_changes_all_the_time_is_left_alone(tmp_path: Path) -> None:
         write_all(interfered(), install, interfered)
 
     assert "tildone" not in settings.read_text()
+
+
+CODEX_ADDED = """
+[hooks.state]
+
+[hooks.state."/home/ada/.codex/config.toml:stop:0:0"]
+trusted_hash = "sha256:abc"
+
+[projects."/work"]
+trust_level = "trusted"
+"""
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("before", ["", "model = 'x'\n", "model = 'x'"])
+def test_tables_that_codex_adds_inside_our_block_are_kept(person: Person, before: str, newline: str) -> None:
+    """Codex writes them after the last table, in front of our end marker: for example, which hooks are trusted."""
+    settings = person.home / ".codex" / "config.toml"
+    settings.parent.mkdir()
+    settings.write_bytes(before.replace("\n", newline).encode())
+    person.says("install", "codex", "--no-check")
+    added = CODEX_ADDED.replace("\n", newline).encode()
+    settings.write_bytes(settings.read_bytes().replace(b"# <<< tildone", added + b"# <<< tildone"))
+    theirs = tomllib.loads(CODEX_ADDED)
+    installed = settings.read_bytes()
+
+    assert person.says("install", "codex", "--no-check").startswith("Codex is set up already.")
+    assert settings.read_bytes() == installed
+    person.says("install", "codex", "--dialect", "phased", "--no-check")
+    changed = tomllib.loads(settings.read_bytes().decode())
+    person.says("uninstall", "codex")
+    removed = tomllib.loads(settings.read_bytes().decode())
+
+    assert changed["mcp_servers"]["tildone"]["args"] == ["mcp", "--dialect", "phased"]
+    assert (changed["hooks"]["state"], changed["projects"]) == (theirs["hooks"]["state"], theirs["projects"])
+    assert removed == tomllib.loads(before) | theirs
+    assert b"tildone\n" not in settings.read_bytes()

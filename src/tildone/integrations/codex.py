@@ -79,13 +79,12 @@ def _is_unreviewed(inspection: Inspection, file: str, event: str) -> bool:
     Codex keeps a hash of every hook that the person has trusted, by its place in the settings.
     """
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in event).removeprefix("_")
-    for number, group in enumerate(inspection.get(file, "hooks", event) or ()):
-        for index, hook in enumerate(group.get("hooks", ())):
-            if "tildone" not in hook.get("command", ""):
+    for number, group in enumerate(inspection.items(inspection.get(file, "hooks", event))):
+        for index, hook in enumerate(inspection.items(group.get("hooks"))):
+            if "tildone" not in str(hook.get("command")):
                 continue
-            most = SESSION_END_SECONDS if event == "SessionEnd" else hook.get("timeout", TIMEOUT_SECONDS)
-            normal = {"async": False, **hook, "timeout": min(hook.get("timeout", TIMEOUT_SECONDS), most)}
-            digest = inspection.digest({"event_name": snake, "hooks": [normal]})
+            longest = SESSION_END_SECONDS if event == "SessionEnd" else hook.get("timeout")
+            digest = inspection.digest({"event_name": snake, "hooks": [{"async": False, **hook, "timeout": longest}]})
             key = f"{os.path.realpath(file)}:{snake}:{number}:{index}"
             state = inspection.get(_user_file(inspection.site), "hooks", "state", key) or {}
             if state.get("trusted_hash") != f"sha256:{digest}" or state.get("enabled") is False:

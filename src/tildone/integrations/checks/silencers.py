@@ -70,6 +70,10 @@ class Inspection:
                 return file
         return ""
 
+    def items(self, data: object) -> list[dict[str, Any]]:
+        """Return the objects in an array; none if it is none."""
+        return [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []
+
     def nearest(self, decisions: object) -> Any:
         """Return the decision in an object whose keys are folders for the project: that of the nearest folder."""
         folder = os.path.realpath(self.site.project)

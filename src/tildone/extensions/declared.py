@@ -12,7 +12,7 @@ from tildone.config import Settings
 from tildone.dialects.base import Dialect, Reply, Tool
 from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.dialects.declared.envelope import internal_error
-from tildone.extensions.restoring import OpenSession
+from tildone.extensions.restoring import OpenSession, is_shared
 from tildone.extensions.skeleton import DialectExtension
 from tildone.extensions.tools import definition
 from tildone.formats.markdown.writer import portable_checklist
@@ -76,9 +76,11 @@ class DeclaredExtension(DialectExtension):
         """Return the whole list: the recap names only some of its items."""
         return portable_checklist(self.session.plan)
 
-    def prompted(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> None:
-        """Remember the list that the model is shown with the prompt."""
-        self._shown = self.session.plan
+    def prompted(self, _event: BeforeAgentStart, ctx: ExtensionContext) -> None:
+        """Remember the shared list at the time of the prompt: what others add from now on, the model does not know."""
+        if is_shared(self.session, ctx.conversation):
+            self._shown = self.session.plan
+            self.changes_reported()
 
     def recap(self, event: ContextRequest, _ctx: ExtensionContext) -> ContextReply | None:
         """Append a recap to the request while tasks are open. The recap is not stored in the conversation."""

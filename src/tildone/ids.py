@@ -1,4 +1,4 @@
-"""The clock, and the ids of events and conversations.
+"""The clock, the form of times in JSON, and the ids of events and conversations.
 
 Event ids sort by creation time: 50 bits of milliseconds since 1970, then 50 random bits, in 20 characters of
 Crockford's base 32. Within one process, each id is greater than the previous one, even if the clock goes back. The ids
@@ -19,10 +19,19 @@ ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 ID_LENGTH = 20
 RANDOM_BITS = 50
 
+LATEST_MS = 253_402_300_799_999
+"""The end of the year 9999: later times have no four-digit year."""
+
 
 def now() -> int:
     """Return the number of milliseconds since 1970."""
     return time.time_ns() // 1_000_000
+
+
+def timestamp(at: int) -> str:
+    """Format milliseconds since 1970 as an ISO 8601 time in UTC: `2026-03-01T12:00:00.000Z`."""
+    seconds, milliseconds = divmod(min(max(at, 0), LATEST_MS), 1000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{milliseconds:03d}Z"
 
 
 def id_maker(clock: Callable[[], int], random_bytes: Callable[[int], bytes]) -> Callable[[], str]:

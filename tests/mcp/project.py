@@ -69,7 +69,7 @@ class Project:
         """The whole environment of a program that runs here."""
         inherited = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TEMP") if name in os.environ}
         homes = ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
-        return inherited | dict.fromkeys(homes, str(self.home)) | self.environ | more
+        return inherited | dict.fromkeys(homes, str(self.home)) | {"TILDONE_USER": "Ada"} | self.environ | more
 
     @contextmanager
     def server(self, dialect: str = "brief", session: str = "") -> Iterator[Server[Any]]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable, Iterator
 from time import monotonic
 
 from tildone.agents.registry import MODEL_NOTE, Agent, AgentRegistry
 from tildone.config import Settings
 from tildone.dialects.base import Dialect, Reply
+from tildone.history.timeline import newest_events
 from tildone.kit.schema import SchemaProblem
-from tildone.log.events import Author
+from tildone.log.events import Author, Event, PlanChanged
 from tildone.log.state import latest_state
 from tildone.log.store import Store
 from tildone.mcp.callers import Caller, Retention
@@ -76,9 +78,12 @@ class Connection:
         """Carry out a tool call. Every error becomes a reply, phrased by the dialect."""
         return await self._executor.run(lambda: self._call(tool, arguments))
 
-    async def snapshot(self, session: str | None = None) -> SessionSnapshot:
-        """Return the current state of the named session; without a name, of the agent's own session."""
-        return await self._executor.run(lambda: self._snapshot(session))
+    async def snapshot(self, session: str | None = None, *, events: int = 0) -> SessionSnapshot:
+        """Return the current state of the named session; without a name, of the agent's own session.
+
+        `events` is the number of the newest events to read.
+        """
+        return await self._executor.run(lambda: self._snapshot(session, events))
 
     async def session_names(self) -> list[str]:
         """Return the names of all sessions, the most recently written first."""
@@ -105,9 +110,12 @@ class Connection:
         except Exception as error:  # noqa: BLE001  the outermost function of a call: reported to model and person
             return self._error_reply(tool, arguments, error)
 
-    def _snapshot(self, name: str | None) -> SessionSnapshot:
+    def _snapshot(self, name: str | None, events: int) -> SessionSnapshot:
         name = name or self._current_agent().session
-        return SessionSnapshot(name, latest_state(self._store.history(name)))
+        newest_first = list(_to_plan(self._store.history(name)))
+        changed = next((event for event in newest_first if isinstance(event.fact, PlanChanged)), None)
+        recent = tuple(newest_events(self._store.history(name), events)) if events else ()
+        return SessionSnapshot(name, latest_state(newest_first), changed, recent)
 
     def _current_agent(self) -> Agent:
         return self._agent.current(known_head=self._session.seen_head if self._session else None)
@@ -129,3 +137,11 @@ class Connection:
         if known is None:
             return Reply(message, {}, is_error=True)
         return self._dialect.refuse(known, [SchemaProblem("", message)], arguments)
+
+
+def _to_plan(newest_first: Iterable[Event]) -> Iterator[Event]:
+    """The events up to the newest snapshot, which determine the state."""
+    for event in newest_first:
+        yield event
+        if isinstance(event.fact, PlanChanged):
+            return

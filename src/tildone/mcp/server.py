@@ -170,7 +170,8 @@ class Handlers:
         parsed = resources.parse_uri(uri)
         if parsed is None:
             raise _ResourceNotFound(request, uri)
-        snapshot = await _reported(lambda: self._connection(request).snapshot())
+        events = resources.MAX_LOG_EVENTS if parsed.log else 0
+        snapshot = await _reported(lambda: self._connection(request).snapshot(events=events))
         if parsed.session is not None and parsed.session != snapshot.session:
             if not self._all_sessions:
                 raise _ResourceNotFound(request, uri)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from tildone.cli.opening import open_for_reading, session_title
-from tildone.cli.output.data import put_data, timestamp
+from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import columns, moment, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import NotFound
 from tildone.history.blame import blame_lines
 from tildone.history.event_data import task_data, whole_step_data
 from tildone.history.task_history import task_histories
+from tildone.ids import timestamp
 from tildone.log.refs import HEAD, resolve, short_ids
 from tildone.typing import TYPE_CHECKING
 

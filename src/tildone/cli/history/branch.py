@@ -5,13 +5,14 @@ from __future__ import annotations
 from tildone.cli.history.label import label_head
 from tildone.cli.history.log import print_no_events
 from tildone.cli.opening import open_for_reading
-from tildone.cli.output.data import put_data, timestamp
+from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import columns, moment, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import UsageError
 from tildone.history.branch_lines import branch_lines
 from tildone.history.branches import branches
 from tildone.history.event_data import event_data
+from tildone.ids import timestamp
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.cli.history.log import print_no_events
 from tildone.cli.opening import open_for_reading
-from tildone.cli.output.data import put_data, timestamp
+from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.core.plan import Plan
@@ -12,6 +12,7 @@ from tildone.core.query import progress
 from tildone.history.diff_lines import diff_lines, diff_to_json
 from tildone.history.event_data import event_data
 from tildone.history.plan_diff import diff_plans
+from tildone.ids import timestamp
 from tildone.kit.theme import Role, Span
 from tildone.log.events import PlanChanged
 from tildone.log.refs import HEAD, ROOT, SHORT_ID_LENGTH, resolve

@@ -5,13 +5,14 @@ from __future__ import annotations
 from shlex import quote
 
 from tildone.cli.opening import open_for_moving, open_for_reading
-from tildone.cli.output.data import put_data, timestamp
+from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import columns, moment, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import NotFound, Refused, UsageError
 from tildone.history.event_data import event_data
 from tildone.history.timeline import timeline
 from tildone.history.timeline_lines import rows_lines
+from tildone.ids import timestamp
 from tildone.log.events import PlanChanged
 from tildone.log.refs import SHORT_ID_LENGTH, events_by_label, label_problem, resolve
 from tildone.typing import TYPE_CHECKING

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tildone.cli.opening import open_for_reading, session_title
-from tildone.cli.output.data import put_data, timestamp
+from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import columns, moment, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import UsageError
+from tildone.ids import timestamp
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tildone.cli.opening import open_to_read, settings_for, with_session
 from tildone.cli.output.amounts import ago
-from tildone.cli.output.data import put_data, timestamp
+from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.output.titles import titled_sessions
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.core.query import progress
-from tildone.ids import now
+from tildone.ids import now, timestamp
 from tildone.kit.text import clip_text, display_width
 from tildone.kit.theme import Role, Span
 from tildone.typing import TYPE_CHECKING

@@ -28,9 +28,9 @@ EVENTS = history(
 def test_blame_shows_who_added_each_task_and_who_set_its_status() -> None:
     """With the event, the time and the tool."""
     assert shown(task_histories(EVENTS)) == [
-        "– [0] Wire  Build",
+        "– #1 Wire  Build",
         "  a  t0  agent  added  todo_write",
-        "✓ [1] Parse  Ship",
+        "✓ #2 Parse  Ship",
         "  a  t0  agent  added  todo_write",
         "  d  t180000  agent  completed (2m)  todo_write",
     ]
@@ -39,11 +39,11 @@ def test_blame_shows_who_added_each_task_and_who_set_its_status() -> None:
 def test_the_full_history_lists_every_change_with_its_call() -> None:
     """Moves and notes are included; a blank line separates tasks."""
     assert shown(task_histories(EVENTS), whole=True) == [
-        "– [0] Wire  Build",
+        "– #1 Wire  Build",
         "  a  t0  agent  added",
         '                todo_write {"n":0}',
         "",
-        "✓ [1] Parse  Ship",
+        "✓ #2 Parse  Ship",
         "  a  t0  agent  added",
         '                todo_write {"n":0}',
         "  b  t60000  agent  started",
@@ -91,7 +91,7 @@ def test_no_line_is_wider_than_the_terminal() -> None:
     for columns in range(100):
         assert all(display_width(line) <= columns for line in shown(task_histories(EVENTS), columns, whole=True))
     assert shown(task_histories(EVENTS)[1:], 36) == [
-        "✓ [1] Parse  Ship",
+        "✓ #2 Parse  Ship",
         "  a  t0  agent",
         "    added  todo_write",
         "  d  t180000  agent",

@@ -22,9 +22,9 @@ def test_each_task_is_listed_with_its_durations_and_who_closed_it() -> None:
     """A task in progress counts until now; unknown values are dashes; removed tasks come last."""
     assert [plain(line) for line in duration_lines(FOUND, 130 * MINUTE)] == [
         "worked on  in all  closed by  task",
-        "       1m      2m  agent      ✓ [0] Parse",
-        "    2h 8m       –  –          ● [1] Wire",
-        "        –       –  –          – [2] Ship",
+        "       1m      2m  agent      ✓ #1 Parse",
+        "    2h 8m       –  –          ● #2 Wire",
+        "        –       –  –          – #3 Ship",
         "",
         "No longer in the plan:",
         "        –       –  –          – Old",
@@ -34,11 +34,11 @@ def test_each_task_is_listed_with_its_durations_and_who_closed_it() -> None:
 
 def test_on_a_narrow_terminal_the_durations_are_below_the_task() -> None:
     assert [plain(line) for line in duration_lines(FOUND, 130 * MINUTE, 40)] == [
-        "✓ [0] Parse",
+        "✓ #1 Parse",
         "  worked on 1m, 2m in all, by agent",
-        "● [1] Wire",
+        "● #2 Wire",
         "  worked on 2h 8m",
-        "– [2] Ship",
+        "– #3 Ship",
         "  not worked on yet",
         "",
         "No longer in the plan:",

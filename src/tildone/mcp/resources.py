@@ -16,6 +16,7 @@ from tildone.log import codec
 from tildone.mcp.snapshot import SessionSnapshot
 from tildone.mcp.surrogates import replace_surrogates
 from tildone.value import value
+from tildone.views.sanitize import escape_reminder_tags
 
 SCHEME = "plan://"
 CURRENT, CURRENT_JSON = f"{SCHEME}current", f"{SCHEME}current.json"
@@ -110,7 +111,8 @@ def _log_contents(parsed: PlanUri, snapshot: SessionSnapshot) -> types.TextResou
         text = codec.pretty({"version": JSON_VERSION, "session": snapshot.session, "events": events})
         return types.TextResourceContents(uri=parsed.uri, mime_type=JSON, text=text)
     lines = [f"{row.when}  {row.who}  {'; '.join(row.what)}\n" for _, row in newest_first]
-    return types.TextResourceContents(uri=parsed.uri, mime_type=TEXT, text="".join(lines) or "No events yet.\n")
+    text = escape_reminder_tags("".join(lines)) or "No events yet.\n"
+    return types.TextResourceContents(uri=parsed.uri, mime_type=TEXT, text=text)
 
 
 def _as_data(snapshot: SessionSnapshot) -> dict[str, object]:

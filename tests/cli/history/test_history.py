@@ -31,7 +31,7 @@ def test_as_many_events_are_told_as_asked_for(person: Person) -> None:
 
     told = [event["what"] for event in person.run("log", "--json", "--limit", "2").json["events"]]
 
-    assert told == [["added #4 “D”"], ["added #3 “C”"]]
+    assert told == [["added #4 “d”"], ["added #3 “c”"]]
     assert len(person.run("log", "--json").json["events"]) == 4
 
 
@@ -43,11 +43,11 @@ def test_what_was_undone_is_told_with_all_branches_only(person: Person) -> None:
 
     here, everywhere = (person.run("log", "--json", *words).json["events"] for words in ((), ("--all",)))
 
-    assert [event["what"][-1] for event in here] == ["added #2 “C”", "added #1 “A”"]
+    assert [event["what"][-1] for event in here] == ["added #2 “c”", "added #1 “a”"]
     assert [(event["what"][-1], event["place"]) for event in everywhere] == [
-        ("added #2 “C”", "head"),
-        ("added #2 “B”", "elsewhere"),
-        ("added #1 “A”", "on_branch"),
+        ("added #2 “c”", "head"),
+        ("added #2 “b”", "elsewhere"),
+        ("added #1 “a”", "on_branch"),
     ]
 
 
@@ -76,8 +76,8 @@ def test_how_long_each_task_took_is_a_table(person: Person) -> None:
 
     assert person.says("log", "--tasks").splitlines() == [
         "worked on  in all  closed by  task",
-        "       1m      2m  agent      ✓ [0] Parse",
-        "        –       –  –          – [1] Wire",
+        "       1m      2m  agent      ✓ #1 Parse",
+        "        –       –  –          – #2 Wire",
         "",
         "No longer in the plan:",
         "        –       –  –          – Old",
@@ -139,9 +139,9 @@ def test_undo_and_redo_say_what_they_did(person: Person) -> None:
     said = [person.says("undo"), person.says("undo"), person.says("redo"), person.says("redo")]
 
     assert said == [
-        "Undid: completed #1 “Parse”\n0 of 1 closed. Next: Parse\n",
+        "Undid: completed #1 “Parse”\n0 of 1 closed. Next: #1 Parse\n",
         "Undid: added phase “Build”; added #1 “Parse”\nThe plan is now empty.\n",
-        "Redid: added phase “Build”; added #1 “Parse”\n0 of 1 closed. Next: Parse\n",
+        "Redid: added phase “Build”; added #1 “Parse”\n0 of 1 closed. Next: #1 Parse\n",
         "Redid: completed #1 “Parse”\n1 of 1 closed: nothing is left to do.\n",
     ]
 
@@ -153,8 +153,8 @@ def test_several_changes_are_undone_and_made_again_at_once(person: Person) -> No
     said = [person.says("undo", "2"), person.says("redo", "2")]
 
     assert said == [
-        "Undid 2 changes: added #2 “B”; added #3 “C”\n0 of 1 closed. Next: A\n",
-        "Redid 2 changes: added #2 “B”; added #3 “C”\n0 of 3 closed. Next: A\n",
+        "Undid 2 changes: added #2 “b”; added #3 “c”\n0 of 1 closed. Next: #1 a\n",
+        "Redid 2 changes: added #2 “b”; added #3 “c”\n0 of 3 closed. Next: #1 a\n",
     ]
 
 
@@ -168,7 +168,7 @@ def test_more_than_there_is_cannot_be_undone_and_nothing_is(person: Person) -> N
         (3, "tildone: there are only 2 changes to undo\n"),
         (3, "tildone: nothing to redo\n"),
     ]
-    assert "B" in person.says("todo")
+    assert "#2 b" in person.says("todo")
 
 
 @pytest.mark.parametrize("count", ["0", "x", "1.5", "9" * 5000])
@@ -199,7 +199,7 @@ def test_a_models_change_is_undone_as_well(person: Person) -> None:
 def test_sessions_are_listed_with_the_current_one_marked(person: Person) -> None:
     person.says("todo", "append", "one")
     person.says("todo", "append", "two", "--session", "other")
-    person.says("todo", "done", "--session", "other")
+    person.says("todo", "done", "two", "--session", "other")
 
     lines = person.says("sessions").splitlines()
 

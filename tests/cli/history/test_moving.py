@@ -23,11 +23,11 @@ def test_checkout_goes_there_and_says_how_to_come_back(person: Person) -> None:
     back = person.says("checkout", named("c"))
 
     assert re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "WHEN", there) == (
-        f"Moved to bbbbbbbbbb, WHEN.\n0 of 2 closed. Next: a\nTo return: tildone checkout {named('c')}\n"
+        f"Moved to bbbbbbbbbb, WHEN.\n0 of 2 closed. Next: #1 a\nTo return: tildone checkout {named('c')}\n"
     )
     assert shown == "– [0] a\n– [1] b\n"
-    assert back.endswith(f"1 of 2 closed. Next: b\nTo return: tildone checkout {named('b')}\n")
-    assert person.says("checkout", "head") == "Already there.\n1 of 2 closed. Next: b\n"
+    assert back.endswith(f"1 of 2 closed. Next: #2 b\nTo return: tildone checkout {named('b')}\n")
+    assert person.says("checkout", "head") == "Already there.\n1 of 2 closed. Next: #2 b\n"
 
 
 def test_checkout_goes_to_before_the_first_change_and_back(person: Person) -> None:
@@ -157,7 +157,7 @@ def test_a_name_given_after_an_undo_leaves_redo_open(person: Person) -> None:
 
     person.says("label", "undone")
 
-    assert person.says("redo") == "Redid: completed #1 “a”\n1 of 2 closed. Next: b\n"
+    assert person.says("redo") == "Redid: completed #1 “a”\n1 of 2 closed. Next: #2 b\n"
 
 
 @pytest.mark.parametrize(
@@ -210,5 +210,5 @@ def test_another_session_has_a_history_of_its_own(person: Person) -> None:
 
     person.says("checkout", "head~1", "--session", "other")
 
-    assert person.says("todo", "--session", "other") == "– [0] x\n"
+    assert person.says("todo", "--session", "other") == "– #1 x\n"
     assert person.says("todo") == "✓ [0] a\n– [1] b\n"

@@ -89,10 +89,10 @@ def test_blame_says_who_brought_and_who_closed_each_task(person: Person) -> None
     lines = person.says("blame").splitlines()
 
     assert [re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "WHEN", line) for line in lines[:-1]] == [
-        "✓ [0] Parse  Build",
+        "✓ #1 Parse  Build",
         "  aaaaaaaaaa  WHEN  agent  added  todo_write",
         "  cccccccccc  WHEN  agent  completed (1m)  todo_write",
-        "✓ [1] Wire  Ship",
+        "✓ #2 Wire  Ship",
         "  aaaaaaaaaa  WHEN  agent  added  todo_write",
     ]
     assert re.match(r"  \w{10}  .*  Ada  completed \(\d+d \d+h\)$", lines[-1])
@@ -104,7 +104,7 @@ def test_blame_tells_the_whole_life_of_a_task_with_the_calls(person: Person) -> 
     by_text, by_number, by_part = (person.says("blame", word) for word in ("WIRE", "2", "ire"))
 
     assert [re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "WHEN", line).strip() for line in by_text.splitlines()] == [
-        "● [1] Wire  Ship",
+        "● #2 Wire  Ship",
         "aaaaaaaaaa  WHEN  agent  added",
         'todo_write {"n":0}',
         "cccccccccc  WHEN  agent  moved to Ship",
@@ -144,7 +144,7 @@ def test_blame_knows_the_plan_as_it_was_and_what_left_it(person: Person) -> None
     kept(person, plan_of("Old", "Older"), plan_of("Old"), plan_of("New"))
 
     assert "Older" in person.says("blame", "--at", "head~2")
-    assert person.says("blame").startswith("– [0] New\n")
+    assert person.says("blame").startswith("– #1 New\n")
     assert person.says("blame", "older").splitlines()[0] == "– Older"
     assert len(person.run("blame", "old", "--json").json["tasks"]) == 1
     assert len(person.run("blame", "ol", "--json").json["tasks"]) == 2
@@ -228,4 +228,4 @@ def test_a_long_history_can_be_looked_at_and_moved_about_in(person: Person) -> N
     assert len(person.run("log", "--json", "--limit", "3").json["events"]) == 3
     assert person.says("undo", "40").startswith("Undid 40 changes: ")
     assert person.says("checkout", "head~49").startswith("Moved to ")
-    assert person.says("todo") == "– [0] task 0\n"
+    assert person.says("todo") == "– #1 task 0\n"

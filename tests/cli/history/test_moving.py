@@ -25,7 +25,7 @@ def test_checkout_goes_there_and_says_how_to_come_back(person: Person) -> None:
     assert re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "WHEN", there) == (
         f"Moved to bbbbbbbbbb, WHEN.\n0 of 2 closed. Next: #1 a\nTo return: tildone checkout {named('c')}\n"
     )
-    assert shown == "– [0] a\n– [1] b\n"
+    assert shown == "– #1 a\n– #2 b\n"
     assert back.endswith(f"1 of 2 closed. Next: #2 b\nTo return: tildone checkout {named('b')}\n")
     assert person.says("checkout", "head") == "Already there.\n1 of 2 closed. Next: #2 b\n"
 
@@ -211,4 +211,4 @@ def test_another_session_has_a_history_of_its_own(person: Person) -> None:
     person.says("checkout", "head~1", "--session", "other")
 
     assert person.says("todo", "--session", "other") == "– #1 x\n"
-    assert person.says("todo") == "✓ [0] a\n– [1] b\n"
+    assert person.says("todo") == "✓ #1 a\n– #2 b\n"

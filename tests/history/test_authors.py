@@ -71,7 +71,7 @@ def test_agents_of_different_people_are_told_apart() -> None:
 
 
 def test_everything_about_an_author_fits_on_a_line() -> None:
-    assert describe_author(CLAUDE) == "claude:6a1e2f04-77aa-4c1e-9d53-0b1c2d3e… (opus) for Ada"
+    assert describe_author(CLAUDE) == "claude:6a1e2f04-77aa-4c1e-9d53-0b1c2d3e5f0c (opus) for Ada"
     assert describe_author(Author("Ada")) == "Ada"
     assert describe_author(Author(agent="codex:1")) == "codex:1"
     assert describe_author(Author()) == ""

@@ -125,6 +125,7 @@ class Reader:
                 "NO_COLOR": "1",
                 "COLUMNS": "80",
                 "TZ": "UTC",
+                "TILDONE_USER": "Ada",
                 "PYTHONUTF8": "1",
             }
         )

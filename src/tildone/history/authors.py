@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tildone.log.events import Author, Event
 
 MAX_NAME_COLUMNS = 20
+MAX_AGENT_COLUMNS = 60
 MAX_WHOLE_ID = 8
 """How long a conversation id is shown in full; of a longer one, only the end is shown, which is the random part."""
 
@@ -80,8 +81,9 @@ def short_agent(agent: str) -> str:
 
 def describe_author(author: Author) -> str:
     """Return everything that is known about an author, on one line; empty if nothing is known."""
-    model = f"{_clipped(author.agent, 2 * MAX_NAME_COLUMNS)} ({_clipped(author.model, 2 * MAX_NAME_COLUMNS)})"
-    agent = model if author.agent and author.model else _clipped(author.agent, 2 * MAX_NAME_COLUMNS)
+    agent = _clipped(author.agent, MAX_AGENT_COLUMNS)
+    if agent and author.model:
+        agent += f" ({_clipped(author.model, MAX_AGENT_COLUMNS)})"
     return " for ".join(part for part in (agent, _clipped(author.name)) if part)
 
 

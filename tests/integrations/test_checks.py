@@ -204,6 +204,20 @@ def test_another_version_is_reported_and_is_no_problem(person: Person) -> None:
     assert agents(answer) == [("warning", message, "tildone install qwen --no-mcp")]
 
 
+def test_a_hook_of_gemini_cli_does_not_fail_if_the_program_is_gone(person: Person) -> None:
+    """Gemini CLI would refuse to run the agent. Doctor finds it dead all the same."""
+    person.says("install", "gemini", "--no-mcp", "--no-check")
+    rename(person, put_in_place(person, None))
+    settings = json.loads((person.home / ".gemini" / "settings.json").read_text())
+
+    for groups in settings["hooks"].values():
+        line = groups[0]["hooks"][0]["command"]
+        done = subprocess.run(["sh", "-c", line], input=b"{}", capture_output=True, check=False)
+        assert (done.returncode, done.stdout) == (0, b"")
+    [(status, what, _)] = check(person, "gemini")
+    assert (status, "hooks do not answer: " in what, "/tildone" in what) == ("problem", True, True)
+
+
 def test_a_missing_extra_is_named_with_the_command_that_adds_it(person: Person) -> None:
     """Installing tildone into the agent again would be of no use. The hooks work without it."""
     script = (

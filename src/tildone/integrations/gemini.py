@@ -34,11 +34,21 @@ def _configure(installation: Installation) -> None:
         server = {**site.mcp_server, "trust": True, "timeout": timeout}
         installation.set_member(file, ("mcpServers", "tildone"), server)
     if site.hooks:
-        command = {"type": "command", "command": site.hook_command("gemini"), "name": "tildone", "timeout": timeout}
+        command = {"type": "command", "command": _hook_line(site), "name": "tildone", "timeout": timeout}
         for event, point in POINTS.items():
             matcher = {"matcher": MANUAL} if point is HookPoint.COMPACTION else {}
             installation.add_item(file, ("hooks", event), {**matcher, "hooks": [command]})
         installation.set_member(file, ("hooksConfig", "enabled"), entry=True, yields=True)
+
+
+def _hook_line(site: Site) -> str:
+    """Return the command line of our hooks, which succeeds even if the program is gone.
+
+    Gemini CLI refuses to run the agent if a hook ends with an exit code other than 0 or 1, such as that of a shell that
+    does not find the program.
+    """
+    line = site.hook_command("gemini")
+    return line if site.platform == "win32" else f"{line} || true"
 
 
 def _user_file(site: Site) -> str:

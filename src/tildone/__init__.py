@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Note,
         Numbered,
         Remove,
+        Rename,
         Write,
     )
     from tildone.core.plan import Phase, Plan, Status, Task, flat
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from tildone.wiring import session_in, store_at
 
 _HOMES = {
-    "tildone.core.ops": "Append At Everything InPhase Insert Mark Move Named Note Numbered Remove Write",
+    "tildone.core.ops": "Append At Everything InPhase Insert Mark Move Named Note Numbered Remove Rename Write",
     "tildone.core.plan": "Phase Plan Status Task flat",
     "tildone.core.query": "next_task open_tasks",
     "tildone.core.reduce": "Outcome",
@@ -116,6 +117,7 @@ __all__ = [
     "Plan",
     "Refused",
     "Remove",
+    "Rename",
     "Reply",
     "Rest",
     "RestReason",

@@ -179,7 +179,7 @@ def test_what_closes_renames_or_removes_a_task_takes_something_away() -> None:
     ("plan", "to", "question"),
     [
         (PLAN, COMPLETED, "Mark all 3 open tasks as completed?"),
-        (plan_of("a"), ABANDONED, "Mark all 1 open task as abandoned?"),
+        (plan_of("a"), ABANDONED, "Mark #1 a as abandoned?"),
         (PLAN, None, "Remove all 5 tasks?"),
         (Plan(), None, ""),
         (Plan(), COMPLETED, ""),

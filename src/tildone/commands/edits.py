@@ -70,8 +70,9 @@ def close(plan: Plan, words: Sequence[str], to: Status, *, positions: bool = Fal
         return found
     numbers, what = found.numbers, str(found)
     if not words or found.phase is not None:
-        numbers = tuple(task.number for task in found.tasks if task.status.is_open)
-        what = what if words else f"all {len(numbers)} open tasks"
+        tasks = [task for task in found.tasks if task.status.is_open]
+        numbers = tuple(task.number for task in tasks)
+        what = what if words else _all(tasks, "open ")
     if not numbers:
         return unchanged("no task is open" if not words else f"no task is open in {single_line(found.phase or '')}")
     return Answer(status(f"{MARKED_MESSAGES[to]}: {what}"), (Mark(Numbered(numbers), to),))
@@ -80,8 +81,8 @@ def close(plan: Plan, words: Sequence[str], to: Status, *, positions: bool = Fal
 def remove(plan: Plan, words: Sequence[str], *, positions: bool = False) -> Answer:
     """Remove tasks, the tasks of a phase or, if there are no words, the whole plan."""
     if not words:
-        count = len(plan.tasks)
-        return Answer(status(f"Removed: all {count} tasks"), (Write(()),)) if count else unchanged("there are no tasks")
+        tasks = plan.tasks
+        return Answer(status(f"Removed: {_all(tasks)}"), (Write(()),)) if tasks else unchanged("there are no tasks")
     found = find_targets(plan, words, positions=positions)
     if isinstance(found, Answer):
         return found
@@ -204,11 +205,9 @@ def took_away(before: Plan, after: Plan) -> bool:
 def closing_question(plan: Plan, to: Status | None) -> str:
     """Return the question that precedes closing all tasks or, with None, removing them; empty if there are none."""
     if to is None:
-        count, action = len(plan.tasks), "Remove all {}"
-    else:
-        count, action = len(open_tasks(plan)), f"Mark all {{}} as {to.value}"
-    what = f"{count} {'' if to is None else 'open '}task{'' if count == 1 else 's'}"
-    return f"{action.format(what)}?" if count else ""
+        return f"Remove {_all(plan.tasks)}?" if plan.tasks else ""
+    tasks = [task for _, task in open_tasks(plan)]
+    return f"Mark {_all(tasks, 'open ')} as {to.value}?" if tasks else ""
 
 
 def existing_phase(plan: Plan, name: str) -> str | None:
@@ -221,6 +220,11 @@ def existing_phase(plan: Plan, name: str) -> str | None:
 def unchanged(why: str) -> Answer:
     """Return an answer that changes nothing and is no failure."""
     return Answer(status(f"Nothing changed: {why}."))
+
+
+def _all(tasks: Sequence[Task], adjective: str = "") -> str:
+    """All these tasks, as a message names them: their number, or the only one."""
+    return label(tasks[0]) if len(tasks) == 1 else f"all {len(tasks)} {adjective}tasks"
 
 
 def _with_task(

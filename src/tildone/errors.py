@@ -20,12 +20,6 @@ The number is the exit code of a command that ends with that error. The other ex
 `tildone help exit-codes` shows this table.
 """
 
-from __future__ import annotations
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 MAX_SUGGESTIONS = 3
 MAX_LISTED = 12
 """How many known words are listed if none is close to the unknown one."""
@@ -85,24 +79,23 @@ class StoreTooNew(StoreError):
     """The store was written by a newer tildone than this one."""
 
 
-def nearest(word: str, known: Iterable[str], otherwise: str = "") -> str:
+def nearest(word: str, known: tuple[str, ...], otherwise: str = "") -> str:
     """Return a hint for an unknown word: the closest known ones; if none is close, `otherwise` or a short list."""
-    names = tuple(dict.fromkeys(known))
-    close = closest(word, names)
+    close = closest(word, known)
     if close:
         return did_you_mean(close)
-    if otherwise or len(names) > MAX_LISTED:
+    if otherwise or len(known) > MAX_LISTED:
         return otherwise or "see tildone --help"
-    return f"known are {', '.join(names)}"
+    return f"known are {', '.join(known)}"
 
 
-def did_you_mean(names: Sequence[str]) -> str:
+def did_you_mean(names: list[str]) -> str:
     """Return the suggestions as a question."""
     *others, last = map(repr, names)
     return f"did you mean {', '.join(others)} or {last}?" if others else f"did you mean {last}?"
 
 
-def closest(word: str, known: Iterable[str]) -> list[str]:
+def closest(word: str, known: tuple[str, ...]) -> list[str]:
     """Return up to three known words that differ from `word` by a typing error or that it begins, closest first."""
     typed = word.lower().lstrip("-")
     ranked = []

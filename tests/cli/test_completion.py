@@ -143,7 +143,7 @@ def test_file_names_are_completed_where_a_file_is_expected(shell: Shell, person:
 
 def candidates(person: Person, *words: str) -> list[str]:
     """What zsh is offered, each with its meaning after a tab."""
-    first, *lines = person.says("complete", "zsh", "--", *words).splitlines()
+    first, *lines = person.says("complete-words", "zsh", "--", *words).splitlines()
     assert first in ("none", "files")
     return lines
 
@@ -212,19 +212,19 @@ def test_a_text_that_cannot_be_typed_is_not_offered(person: Person) -> None:
 def test_trouble_is_silent(person: Person) -> None:
     (person.folder / "broken.db").write_text("not a database", encoding="utf-8")
 
-    assert person.says("complete", "zsh", "--", "--store", "broken.db", "todo", "done", "") == "none\n"
-    assert person.says("complete", "bash", "--") != ""
-    assert person.says("complete", "nonsense") != ""
+    assert person.says("complete-words", "zsh", "--", "--store", "broken.db", "todo", "done", "") == "none\n"
+    assert person.says("complete-words", "bash", "--") != ""
+    assert person.says("complete-words", "nonsense") != ""
 
 
 def test_bash_lists_meanings_when_it_only_lists(person: Person) -> None:
     add(person, "Parse", "Print")
 
-    assert person.says("complete", "bash", "--", "tildone todo done ", " :=", "63").splitlines()[1:3] == [
+    assert person.says("complete-words", "bash", "--", "tildone todo done ", " :=", "63").splitlines()[1:3] == [
         "1  Parse (in progress)",
         "2  Print (pending)",
     ]
-    assert person.says("complete", "bash", "--", "tildone todo done ", " :=", "9").splitlines()[1:3] == ["1", "2"]
+    assert person.says("complete-words", "bash", "--", "tildone todo done ", " :=", "9").splitlines()[1:3] == ["1", "2"]
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_help_fits_a_real_narrow_terminal(person: Person) -> None:
 
 
 def test_the_help_names_no_hidden_verb(person: Person) -> None:
-    assert not re.search(r"^  (complete|overview) ", person.says("--help"), re.MULTILINE)
+    assert not re.search(r"^  (complete-words|overview)", person.says("--help"), re.MULTILINE)
     assert "exit-codes" in person.says("--help")
 
 

@@ -31,7 +31,7 @@ def settings_for(args: ParsedArgs) -> Settings:
     """
     settings = load(args.options, os.environ, working_folder())
     if settings.dialect and settings.dialect not in DIALECTS:
-        raise UsageError(f"there is no dialect {settings.dialect!r}; {nearest(settings.dialect, DIALECTS)}")
+        raise UsageError(f"there is no dialect {settings.dialect!r}; {nearest(settings.dialect, tuple(DIALECTS))}")
     return settings
 
 

@@ -19,7 +19,7 @@ ROOT = Verb(
         Option("help", "", "Show this help (short: -h)."),
         Option("version", "", "Show the version (short: -V)."),
     ),
-    examples=('tildone todo append Build "Write the parser"', "tildone todo", "tildone log"),
+    examples=('tildone todo add "Write the parser"', "tildone todo", "tildone log"),
     groups=(
         Group("plan", plan.VERBS),
         Group("history", history.VERBS),

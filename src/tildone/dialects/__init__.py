@@ -55,7 +55,7 @@ def dialect_named(name: str) -> Dialect:
         UsageError: there is no such dialect.
     """
     if name not in DIALECTS:
-        raise UsageError(f"there is no dialect {name!r}; {nearest(name, DIALECTS)}")
+        raise UsageError(f"there is no dialect {name!r}; {nearest(name, tuple(DIALECTS))}")
     return DIALECTS[name]
 
 

@@ -1,10 +1,12 @@
 """A command line is read by its table: options anywhere, verbs by name, mistakes with what may have been meant."""
 
+import re
 import shlex
 
 import pytest
 
 from tildone.cli.parsing.args import parse
+from tildone.cli.parsing.suggestions import SYNONYMS
 from tildone.cli.parsing.table import ParsedArgs, Verb, command, implementation
 from tildone.cli.verbs import ROOT
 from tildone.errors import UsageError
@@ -111,3 +113,45 @@ def test_an_option_that_precedes_a_verb_must_be_one_of_that_verb() -> None:
     assert parse(ROOT, ["todo", "--session", "x", "done", "1"]).options == {"session": "x"}
     with pytest.raises(UsageError, match="tildone todo next has no option --open; see tildone todo next --help"):
         parse(ROOT, ["todo", "--open", "next"])
+
+
+@pytest.mark.parametrize(
+    ("argv", "commands"),
+    [
+        (["next"], ["todo next"]),
+        (["ls"], ["todo list"]),
+        (["add"], ["todo add"]),
+        (["list"], ["todo list"]),
+        (["done"], ["todo done"]),
+        (["rm"], ["todo rm"]),
+        (["history"], ["log"]),
+        (["init"], ["todo add", "install"]),
+        (["serve"], ["mcp"]),
+        (["complete"], ["todo done"]),  # the scripts call complete-words
+        (["tasks"], ["todo"]),
+        (["LOGG"], ["log"]),
+        (["stauts"], ["status"]),
+        (["dnoe"], ["todo done"]),
+        (["overvew"], []),
+        (["xyzzy"], []),
+        (["todo", "finish"], ["todo done"]),
+        (["todo", "log"], ["log"]),
+        (["todo", "dnoe"], ["todo done"]),
+        (["todo", "xyzzy"], []),
+    ],
+    ids=" ".join,
+)
+def test_an_unknown_verb_gets_the_likeliest_commands(argv: list[str], commands: list[str]) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(ROOT, argv)
+
+    assert re.findall(r"'tildone ([a-z ]+)'", str(caught.value)) == commands
+    if not commands:
+        assert f"to list the verbs: {' '.join(['tildone', *argv[:-1]])} --help" in str(caught.value)
+
+
+def test_every_synonym_names_verbs_that_exist() -> None:
+    for word, commands in SYNONYMS.items():
+        assert ROOT.verb(word) is None, word
+        for each in commands.split(", ") if commands != "--version" else ():
+            assert command(parse(ROOT, [*each.split(), "--help"]).path) == f"tildone {each}", word

@@ -66,7 +66,9 @@ def _option(path: list[Verb], arg: str, pending: Iterator[str]) -> tuple[str, st
     known = {f"--{option.name}": option for option in (*path[0].options, *path[-1].options)}
     option = known.get(SHORT.get(name, name))
     if option is None:
-        raise UsageError(f"{command(path)} has no option {name}; {nearest(name, known, f'see {command(path)} --help')}")
+        raise UsageError(
+            f"{command(path)} has no option {name}; {nearest(name, tuple(known), f'see {command(path)} --help')}"
+        )
     if not option.metavar:
         if equals:
             raise UsageError(f"{name} takes no value")

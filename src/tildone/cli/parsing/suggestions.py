@@ -57,7 +57,6 @@ SYNONYMS = {
     "ps": "status",
     "quit": "stop",
     "read": "import, todo",
-    "redo-all": "redo",
     "remove": "todo rm, uninstall",
     "repair": "doctor, restore",
     "reset": "undo, checkout",
@@ -81,7 +80,7 @@ SYNONYMS = {
     "unpause": "resume",
     "update": "todo rename, install",
     "usage": "help",
-    "version": "help",
+    "version": "--version",
     "view": "todo",
     "wait": "pause",
     "watch": "status, import",
@@ -103,9 +102,9 @@ def verb_hint(path: Sequence[Verb], word: str) -> str:
 def _same_word(path: Sequence[Verb], typed: str) -> list[str]:
     """The verbs of that name elsewhere: below a verb of the program, or of the program itself."""
     root = path[0]
-    elsewhere = [f"{root.name} {typed}"] if root.verb(typed) else []
-    below = [f"{command((root, each))} {typed}" for each in root.verbs if each.verb(typed)]
-    return [*elsewhere, *below]
+    paths = [(root,), *((root, each) for each in root.verbs if each.groups)]
+    found = [(*above, verb) for above in paths if (verb := above[-1].verb(typed)) and not verb.hidden]
+    return [command(each) for each in found]
 
 
 def _synonyms(path: Sequence[Verb], typed: str) -> list[str]:

@@ -115,7 +115,7 @@ class ParsedArgs:
 
 
 def command(path: Sequence[Verb]) -> str:
-    """The words that a person types for a verb: `tildone todo append`."""
+    """The words that a person types for a verb: `tildone todo add`."""
     return " ".join(verb.name for verb in path)
 
 

@@ -37,13 +37,13 @@ VERBS: VerbTable = Registry(
             ),
             examples=("tildone completion bash", "tildone completion fish | source"),
         ),
-        "complete": Verb(
-            "complete",
+        "complete_words": Verb(
+            "complete-words",
             "SHELL WORD…",
             "Print what can complete a command line; the completion scripts call it.",
             min_args=1,
             max_args=UNLIMITED,
-            examples=('tildone complete fish 2 todo done ""',),
+            examples=('tildone complete-words fish -- todo done ""',),
             hidden=True,
         ),
         "overview": Verb(

@@ -1,4 +1,4 @@
-"""`tildone completion`: the scripts that let shells complete commands. They call `tildone complete`."""
+"""`tildone completion`: the scripts that let shells complete commands. They call `tildone complete-words`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _tildone() {
         while IFS= read -r line; do
             COMPREPLY+=("$line")
         done
-    } < <("$program" complete bash -- "${COMP_LINE:0:COMP_POINT}" "$COMP_WORDBREAKS" "$COMP_TYPE" 2>/dev/null)
+    } < <("$program" complete-words bash -- "${COMP_LINE:0:COMP_POINT}" "$COMP_WORDBREAKS" "$COMP_TYPE" 2>/dev/null)
     [[ $kind == files ]] || compopt +o default 2>/dev/null
 }
 complete -o default -o nosort -F _tildone tildone 2>/dev/null || complete -o default -F _tildone tildone
@@ -40,7 +40,7 @@ _tildone() {
             values+=("${line%%$'\t'*}")
             shown+=("${line%%$'\t'*}  ${line#*$'\t'}")
         done
-    } < <("$program" complete zsh -- "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)
+    } < <("$program" complete-words zsh -- "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)
     (( $#values )) && compadd -V tildone -l -d shown -a values
     [[ $kind == files ]] && _files
     (( $#values ))
@@ -64,7 +64,7 @@ function __tildone_complete
     set -l current (commandline -ct)
     set -l bare (string unescape -- "$current")
     or set bare $current
-    set -l lines ($program complete fish -- $words "$bare" 2>/dev/null)
+    set -l lines ($program complete-words fish -- $words "$bare" 2>/dev/null)
     if test "$lines[1]" = files
         __fish_complete_path "$current"
     end

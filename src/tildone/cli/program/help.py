@@ -6,7 +6,7 @@ from tildone.cli.output.screen import put, width_of_text
 from tildone.cli.parsing.args import parse
 from tildone.cli.parsing.table import Option, ParsedArgs, Verb, command
 from tildone.cli.program.exit_codes import EXIT_CODES
-from tildone.cli.program.placeholders import filled
+from tildone.cli.program.help_texts import filled, summary_of
 from tildone.errors import UsageError
 from tildone.kit.text import wrap_text
 from tildone.typing import TYPE_CHECKING
@@ -46,11 +46,6 @@ def options_of(path: tuple[Verb, ...]) -> Iterable[Option]:
     """The options of a verb, then the program's. The verb's own help for an option replaces the program's."""
     verb = path[-1]
     return {option.name: option for option in (*verb.options, *path[0].options, *verb.options)}.values()
-
-
-def summary_of(verb: Verb) -> str:
-    """The summary of a verb, with its other names."""
-    return f"{verb.summary} Also: {', '.join(verb.aliases)}." if verb.aliases else verb.summary
 
 
 class HelpLayout:

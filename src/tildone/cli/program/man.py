@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tildone.cli.parsing.table import Option, Verb, command
 from tildone.cli.program.exit_codes import EXIT_CODES
-from tildone.cli.program.help import summary_of
-from tildone.cli.program.placeholders import filled
+from tildone.cli.program.help_texts import filled, summary_of
 from tildone.typing import TYPE_CHECKING
 from tildone.version import __version__
 

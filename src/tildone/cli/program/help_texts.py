@@ -1,6 +1,7 @@
-"""The `{names}` that descriptions of verbs and options may contain.
+"""The texts of the help and the manual page: what the tables of verbs say, completed.
 
-They are replaced here and not in the tables, so that only the help imports the registries.
+Descriptions of verbs and options may contain placeholders. They are replaced here and not in the tables, so that only
+the help imports the registries.
 """
 
 from __future__ import annotations
@@ -8,6 +9,10 @@ from __future__ import annotations
 from tildone.dialects import DEFAULT_DIALECT, DIALECTS
 from tildone.integrations import INTEGRATIONS, names_with_hooks
 from tildone.stores import placeholders
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.cli.parsing.table import Verb
 
 PLACEHOLDERS = {
     "agents": ", ".join(INTEGRATIONS),
@@ -17,6 +22,11 @@ PLACEHOLDERS = {
     "stores": placeholders(),
     "tools": ", ".join(f"{', '.join(listing.tools)} ({name})" for name, listing in DIALECTS.entries.items()),
 }
+
+
+def summary_of(verb: Verb) -> str:
+    """The summary of a verb, with its other names."""
+    return f"{verb.summary} Also: {', '.join(verb.aliases)}." if verb.aliases else verb.summary
 
 
 def filled(text: str) -> str:

@@ -1,10 +1,10 @@
-"""`tildone complete`: what the completion scripts of shells call at every press of the Tab key.
+"""`tildone complete-words`: what the completion scripts of shells call at every press of the Tab key.
 
 The first line of the output is `files` if file names are candidates too, else `none`. Each following line is a
 candidate: for bash, the text to insert; for zsh and fish, the text, a tab and its meaning. Candidates are texts of
 agents as well: no line contains a control character, and what bash inserts is quoted.
 
-Whatever goes wrong, nothing is printed on standard error and the exit code is 0: the person is typing.
+A store or a setting that cannot be read is not reported, and the exit code is 0: the person is typing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from tildone.cli.output.screen import put
 from tildone.cli.program.bash_line import split_line
 from tildone.cli.program.candidates import Completions, completions
+from tildone.errors import TildoneError
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 
@@ -29,7 +30,7 @@ def run(args: ParsedArgs) -> int:
     shell, *words = args.positional
     try:
         lines = _bash_lines(args.path[0], words) if shell == "bash" else _described_lines(args.path[0], words)
-    except Exception:  # noqa: BLE001  see the module's docstring
+    except (TildoneError, OSError, ValueError):
         lines = ["none"]
     put("\n".join(lines))
     return 0

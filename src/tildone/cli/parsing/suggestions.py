@@ -92,10 +92,12 @@ SYNONYMS = {
 def verb_hint(path: Sequence[Verb], word: str) -> str:
     """Return the likeliest commands for an unknown verb; if there is none, how to list the verbs."""
     typed = word.lower()
-    found = dict.fromkeys((*_same_word(path, typed), *_synonyms(path, typed), *_corrected(path[-1:], path, typed)))
-    if not found:
-        found = dict.fromkeys(_corrected(path[0].verbs, path[:1], typed))
-    suggestions = list(found)[:MAX_SUGGESTIONS]
+    found = (
+        [*_same_word(path, typed), *_synonyms(path, typed)]
+        or _corrected(path[-1:], path, typed)
+        or _corrected(path[0].verbs, path[:1], typed)
+    )
+    suggestions = list(dict.fromkeys(found))[:MAX_SUGGESTIONS]
     return did_you_mean(suggestions) if suggestions else f"to list the verbs: {command(path)} --help"
 
 

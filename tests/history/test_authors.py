@@ -4,7 +4,15 @@ import pytest
 
 from tests.history.histories import history
 from tests.plans import unnumbered_plan_of as plan_of
-from tildone.history.authors import MAX_NAME_COLUMNS, describe_author, of_several_people, who
+from tildone.history.authors import (
+    MAX_AUTHORS_LISTED,
+    MAX_EVENTS_READ,
+    MAX_NAME_COLUMNS,
+    describe_author,
+    of_several_people,
+    others_since,
+    who,
+)
 from tildone.history.event_data import row_data
 from tildone.history.timeline import timeline
 from tildone.history.timeline_lines import rows_lines
@@ -119,3 +127,34 @@ def test_a_row_as_data_has_the_author_and_the_kind() -> None:
     assert [each["kind"] for each in data] == ["plan_changed", "nudged", "tripped", "directive_set", "labelled"]
     assert data[0]["at"] == "t0"
     assert data[0]["author"] == {"name": "Ada", "agent": CLAUDE.agent, "model": "opus"}
+
+
+def changed(number: int, actor: Actor, author: Author) -> Event:
+    return Event(f"e{number}", None, 0, actor, PlanChanged(plan_of()), author)
+
+
+def test_a_model_is_told_who_else_changed_the_plan() -> None:
+    """In the order of their changes; its own changes, and events that change nothing, do not count."""
+    oldest_first = [
+        changed(0, Actor.USER, Author("Zoë")),
+        changed(1, Actor.USER, Author("Ada")),
+        changed(2, Actor.AGENT, CLAUDE),
+        changed(3, Actor.AGENT, Author("Bob", "codex:c-1")),
+        changed(4, Actor.USER, Author("Bob")),
+        changed(5, Actor.IMPORT, Author("Ada")),
+        changed(6, Actor.AGENT, Author("Ada")),
+        changed(7, Actor.USER, Author()),
+        Event("e8", None, 0, Actor.TIMER, Nudged(1, 1), Author("Eve", "pi:1")),
+    ]
+
+    assert others_since(oldest_first[::-1], "e0", CLAUDE) == ["codex c-1", "user Bob", "the user"]
+    assert others_since(oldest_first[::-1], "e8", CLAUDE) == []
+    assert others_since(oldest_first[:3], None, CLAUDE) == ["the user", "user Zoë"]
+
+
+def test_only_some_of_many_others_are_named() -> None:
+    """And only so many events are read."""
+    events = (changed(number, Actor.AGENT, Author(agent=f"pi:{number}")) for number in range(1000))
+
+    assert len(others_since(events, None, CLAUDE)) == MAX_AUTHORS_LISTED
+    assert next(events).id == f"e{MAX_EVENTS_READ}"

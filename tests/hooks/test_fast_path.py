@@ -12,6 +12,7 @@ from tests.test_imports import HEAVY
 from tildone.agents.assignment import assign_session
 from tildone.agents.identity import AgentId
 from tildone.agents.processes import agent_process
+from tildone.agents.registry import MODEL_NOTE
 from tildone.core.ops import Write
 from tildone.core.plan import Phase, Task
 from tildone.ids import now
@@ -118,3 +119,29 @@ def test_the_first_hook_of_an_agent_finds_the_plan_that_its_mcp_server_began(wor
 
     assert server.session != workspace.settings.session
     assert "One" in HookedAgent(workspace, id="new").stops()
+
+
+def test_the_model_that_an_agent_starts_with_is_noted_until_its_conversation_ends(agent: HookedAgent) -> None:
+    """The author of its later events; a later report replaces it."""
+    agents, agent_id = agent.workspace.agents, AgentId.parse(agent.key)
+    agent.report(HookPoint.SESSION_START, model="opus-1", source="startup")
+    first = agents.note(agent_id, MODEL_NOTE)
+    agent.report(HookPoint.STATUS_LINE, model={"id": "opus-2", "display_name": "Opus 2"})
+
+    assert (first, agents.note(agent_id, MODEL_NOTE)) == ("opus-1", "opus-2")
+    agent.report(HookPoint.SESSION_END, reason="exit")
+    assert agents.note(agent_id, MODEL_NOTE) == ""
+
+
+def test_no_note_stays_of_an_agent_without_a_plan(agent: HookedAgent) -> None:
+    agent.report(HookPoint.SESSION_START, model="opus", source="startup")
+    agent.report(HookPoint.SESSION_END, reason="exit")
+
+    assert agent.workspace.agents.note(AgentId.parse(agent.key), MODEL_NOTE) == ""
+
+
+@pytest.mark.parametrize("model", ["", 7, None, [], {}, "x" * 10_000])
+def test_a_model_of_another_form_is_unknown_and_a_long_name_is_clipped(agent: HookedAgent, model: object) -> None:
+    agent.report(HookPoint.SESSION_START, model=model, source="startup")
+
+    assert len(agent.workspace.agents.note(AgentId.parse(agent.key), MODEL_NOTE)) in (0, 100)

@@ -10,6 +10,7 @@ from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace, hooks_of, plan
 from tildone.agents.identity import AgentId, digest
 from tildone.core.ops import Append, Write
 from tildone.core.plan import Status, Task
+from tildone.dialects import dialect_named
 from tildone.dialects.by_hand import BY_HAND
 from tildone.ids import now
 from tildone.integrations.claude import INTEGRATION as CLAUDE
@@ -34,6 +35,24 @@ def test_an_agent_that_stops_with_work_left_is_told_to_continue_and_the_nudge_is
     assert "Write the parser" in nudge
     assert "Wire it up" in nudge
     assert facts(agent.workspace) == ["PlanChanged", "Nudged"]
+
+
+@pytest.mark.parametrize("dialect", ["indexed", "phased", "declared"])
+def test_an_agent_is_told_which_tasks_came_from_the_person(workspace: Workspace, dialect: str) -> None:
+    """After the exact texts of a dialect, in the nudge and in the context."""
+    (workspace.project / "tildone.toml").write_text(f'dialect = "{dialect}"\n', encoding="utf-8")
+    agent, session = HookedAgent(workspace), workspace.session
+    exact = dialect_named(dialect)
+    session.change([Append((Task("own", Status.IN_PROGRESS),))], Actor.AGENT)
+    assert agent.stops() == exact.carry_on(session.plan)
+
+    session.change([Append((Task("theirs\n- own"),))])
+
+    assert agent.stops() == f"{exact.carry_on(session.plan)}\nFrom the user:\n- theirs⏎- own"
+    context = exact.context(session.plan)
+    if context is not None:
+        start = agent.report(HookPoint.SESSION_START).json["hookSpecificOutput"]["additionalContext"]
+        assert start == f"{context}\nFrom the user:\n- theirs⏎- own"
 
 
 def test_the_coding_agents_own_loop_flag_does_not_switch_the_gate_off(agent: HookedAgent) -> None:

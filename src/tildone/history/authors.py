@@ -27,7 +27,7 @@ SHORT_ID_LENGTH = 4
 MAX_EVENTS_READ = 50
 MAX_AUTHORS_LISTED = 4
 
-_REMARKS = {Actor.TIMER: " (timer)", Actor.IMPORT: " (import)"}
+_SUFFIXES = {Actor.TIMER: " (timer)", Actor.IMPORT: " (import)"}
 
 
 def who(event: Event, *, with_person: bool = False) -> str:
@@ -39,7 +39,7 @@ def who(event: Event, *, with_person: bool = False) -> str:
     name = _clipped(author.name)
     if author.agent and actor is not Actor.USER:
         person = f" for {name}" if with_person and name else ""
-        return f"{short_agent(author.agent)}{person}{_REMARKS.get(actor, '')}"
+        return f"{short_agent(author.agent)}{person}{_SUFFIXES.get(actor, '')}"
     if not name:
         return actor.value
     return name if actor is Actor.USER else f"{name} ({actor.value})"

@@ -2,7 +2,7 @@
 
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Plan, Task, flat
-from tildone.dialects.native import MAX_TEXT_CHARACTERS, NATIVE, carry_on, context, describe_changes
+from tildone.dialects.native import MAX_TEXT_CHARACTERS, NATIVE, carry_on, context, describe_changes, user_tasks
 
 MIXED = flat(
     Task("Parse", COMPLETED),
@@ -52,3 +52,29 @@ def test_the_native_record_has_no_tools() -> None:
     assert NATIVE.tools == ()
     assert NATIVE.recover([]) is None
     assert NATIVE.refuse(None, (), None).is_error  # type: ignore[arg-type]  # there is no tool to hand in
+
+
+def test_tasks_that_a_person_added_have_another_bullet() -> None:
+    """No text can imitate it. If all tasks have it, one line says so."""
+    theirs, own = Task("b", from_user=True), Task("a (* from the user)")
+
+    assert context(flat(own, theirs)) == (
+        "Your plan (0 of 2 done); open:\n- a (* from the user)\n* b\n(* from the user)"
+    )
+    assert carry_on(flat(theirs)).startswith("Your todo list is not done:\n- b\n(all from the user)\nGo on.")
+
+
+def test_a_text_of_another_dialect_is_followed_by_the_tasks_of_the_person() -> None:
+    """Task text is in a list, one line each, and only a few are named."""
+    theirs = [Task(f"task\n{number}", from_user=True) for number in range(5)]
+
+    assert user_tasks(flat(Task("own"), *theirs)) == ("From the user:\n- task⏎0\n- task⏎1\n- task⏎2\n- and 2 more")
+    assert user_tasks(flat(Task("own"), theirs[0])) == "From the user:\n- task⏎0"
+    assert user_tasks(flat(Task("own", COMPLETED), *theirs)) == "All open tasks are from the user."
+    assert user_tasks(flat(Task("own"), Task("theirs", COMPLETED, from_user=True))) == user_tasks(Plan()) == ""
+
+
+def test_changes_are_reported_with_their_authors() -> None:
+    assert describe_changes(["added “a”"], ["the user", "codex 1"]) == (
+        "Your plan was changed since you last saw it (by the user, codex 1): added “a”."
+    )

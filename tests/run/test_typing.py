@@ -23,7 +23,12 @@ def typed(*chunks: bytes) -> LineEditor:
         ([b"\x1b["], []),
         ([b"\x1b[", b"A"], [Key("up")]),
         ([b"\x1bOH"], [Key("home")]),
-        ([b"\x1b"], [Key("escape")]),
+        ([b"\x1b"], []),
+        ([b"\x1b", b"[A"], [Key("up")]),
+        ([b"a\x1bb"], [Key("", "a"), Key("word left")]),
+        ([b"\x1b[1;5C"], [Key("word right")]),
+        ([b"\x1bz"], []),
+        ([b"\x1b\x1b[A"], [Key("escape"), Key("up")]),
         ([b"\x1b[99~"], []),
         ([b"a\rb"], [Key("", "a"), Key("enter"), Key("", "b")]),
         ([b"\x00\x04"], [Key("ctrl+d")]),
@@ -54,6 +59,11 @@ def test_bytes_are_decoded_as_keys(chunks: list[bytes], keys: list[Key]) -> None
         (b"first\rsecond\r\x1b[A\x1b[A", "first", 5),
         (b"first\rfirst\r\x1b[A\x1b[A", "first", 5),
         (b"first\r\x1b[A\x1b[B", "", 0),
+        (b"first\rdraft\x1b[A\x1b[B", "draft", 5),
+        (b"one two\x1bbx", "one xtwo", 5),
+        (b"one two\x01\x1bf\x1bf!", "one two!", 8),
+        (b"one two\x1b\x7f", "one ", 4),
+        (b"one\\\rtwo", "one\ntwo", 7),
         (b"x\x1bOP", "x", 1),
     ],
 )
@@ -85,3 +95,47 @@ def test_text_after_the_cursor_is_cut_first() -> None:
     line = typed(b"abcdef\x01")
 
     assert line.visible(6) == ("> abc", 2)
+
+
+@pytest.mark.parametrize(("data", "keys"), [(b"\x1b", [Key("escape")]), (b"\x1b[", []), (b"", []), (b"x", [])])
+def test_a_lone_escape_character_is_the_escape_key_if_nothing_follows(data: bytes, keys: list[Key]) -> None:
+    decoder = Decoder()
+    decoder.feed(data)
+
+    assert decoder.flush() == keys
+    assert not decoder.is_waiting
+    assert decoder.feed(b"y") == [Key("", "y")]
+
+
+def test_a_paste_may_take_its_time() -> None:
+    decoder = Decoder()
+    decoder.feed(b"\x1b[200~one ")
+
+    assert not decoder.is_waiting
+    assert decoder.flush() == []
+    assert decoder.feed(b"two\x1b[201~") == [Key("", "one two", pasted=True)]
+
+
+def test_a_long_paste_is_drawn_at_once() -> None:
+    """The cost of drawing depends on the width of the terminal."""
+    line = LineEditor()
+    line.press(Key("", "word " * 1_000_000))
+
+    assert line.visible(12) == ("> ord word ", 11)
+
+
+@pytest.mark.parametrize(
+    ("typed_text", "text", "shown"),
+    [
+        ("/m", "/model ", []),
+        ("/c", "/c", ["/clear", "/compact"]),
+        ("/co", "/compact ", []),
+        ("/x", "/x", []),
+    ],
+)
+def test_the_name_of_a_command_is_completed(typed_text: str, text: str, shown: list[str]) -> None:
+    line = LineEditor()
+    line.press(Key("", typed_text))
+
+    assert line.complete(["/clear", "/compact", "/model"]) == shown
+    assert (line.text, line.cursor) == (text, len(text))

@@ -36,6 +36,10 @@ REDRAW_DELAY_SECONDS = 0.04
 
 TICK_SECONDS = 1.0
 
+ESCAPE_SECONDS = 0.05
+"""How long an escape character waits for the rest of a sequence before it is the Escape key."""
+
+
 COMMAND = re.compile(r"/(?P<name>[a-z]\w*)(?:\s.*)?", re.DOTALL)
 ESCAPED = "//"
 """The beginning of a message that begins with a slash."""
@@ -64,6 +68,7 @@ class InteractiveRun:
         self._leaving: asyncio.Future[int] = self._loop.create_future()
         self._message_sent = asyncio.Event()
         self._drawing: asyncio.TimerHandle | None = None
+        self._flushing: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def run(self) -> RunOutcome:
@@ -138,6 +143,14 @@ class InteractiveRun:
             self._leave(0)
         for key in self._decoder.feed(data):
             self._press(key)
+        if self._flushing is not None:
+            self._flushing.cancel()
+        self._flushing = self._loop.call_later(ESCAPE_SECONDS, self._flush) if self._decoder.is_waiting else None
+        self._schedule_draw()
+
+    def _flush(self) -> None:
+        for key in self._decoder.flush():
+            self._press(key)
         self._schedule_draw()
 
     def _press(self, key: Key) -> None:
@@ -147,11 +160,20 @@ class InteractiveRun:
             self._leave(0)
         elif key.name == "escape" and self.host.is_running:
             self.host.request_abort("the person asked for it")
+        elif key.name == "tab":
+            self._complete()
         else:
             self._take_over()
             typed = self._line.press(key)
             if typed is not None and typed.strip():
                 self._spawn(self._deliver(typed.strip()))
+
+    def _complete(self) -> None:
+        """Complete the name of a command, or show those that begin with what was typed."""
+        if self._line.text.startswith("/"):
+            found = self._line.complete([f"/{name}" for name in (*self.host.commands, QUIT[0])])
+            if found:
+                self._show(Text("  ".join(found), Role.MUTED))
 
     def _ask(self) -> None:
         self._asking.begin()

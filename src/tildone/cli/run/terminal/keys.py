@@ -25,6 +25,14 @@ _SEQUENCES = {
     "\x1bOF": "end",
     "\x1b[4~": "end",
     "\x1b[3~": "delete",
+    "\x1b[1;5D": "word left",
+    "\x1b[1;3D": "word left",
+    "\x1bb": "word left",
+    "\x1b[1;5C": "word right",
+    "\x1b[1;3C": "word right",
+    "\x1bf": "word right",
+    "\x1b\x7f": "ctrl+w",
+    "\x1b\x08": "ctrl+w",
 }
 _CONTROLS = {
     "\r": "enter",
@@ -46,12 +54,13 @@ _CONTROLS = {
 # A paste, an escape sequence, a control character, or a run of text.
 _PARTS = re.compile(
     "\x1b\\[200~(?P<paste>.*?)\x1b\\[201~"
-    "|(?P<sequence>\x1b(?:\\[[0-?]*[ -/]*[@-~]|O[A-Z]))"
+    "|(?P<sequence>\x1b(?:\\[[0-?]*[ -/]*[@-~]|O[A-Z]|[^\x1b\\[O]))"
     "|(?P<control>[\x00-\x1f\x7f])"
     "|(?P<text>[^\x00-\x1f\x7f]+)",
     re.DOTALL,
 )
-_UNFINISHED = re.compile("\x1b\\[200~(?!.*\x1b\\[201~).*|\x1b(?:\\[[0-?]*[ -/]*|O)$", re.DOTALL)
+_PASTE = "\x1b[200~"
+_UNFINISHED = re.compile("\x1b\\[200~(?!.*\x1b\\[201~).*|\x1b(?:\\[[0-?]*[ -/]*|O)?$", re.DOTALL)
 
 
 @value
@@ -64,20 +73,34 @@ class Key:
 
 
 class Decoder:
-    """An incremental decoder: an incomplete sequence is completed by later bytes."""
+    """An incremental decoder: an incomplete sequence is completed by later bytes.
+
+    A lone escape character is the beginning of a sequence or the Escape key. If nothing follows soon, call `flush`.
+    """
 
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._incomplete = ""
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a sequence is incomplete. A paste may take any time."""
+        return bool(self._incomplete) and not self._incomplete.startswith(_PASTE)
+
     def feed(self, data: bytes) -> list[Key]:
         """Return the keys that are complete after these bytes."""
         text = self._incomplete + self._decode(data)
-        # Terminals send a sequence in one piece, so a lone escape character is the Escape key.
-        unfinished = _UNFINISHED.search(text) if text != "\x1b" else None
+        unfinished = _UNFINISHED.search(text)
         cut = unfinished.start() if unfinished else len(text)
         text, self._incomplete = text[:cut], text[cut:]
         return [key for part in _PARTS.finditer(text) if (key := _key(part)) is not None]
+
+    def flush(self) -> list[Key]:
+        """Return the Escape key if its character is all that has arrived; drop any other incomplete sequence."""
+        if not self.is_waiting:
+            return []
+        text, self._incomplete = self._incomplete, ""
+        return [Key("escape")] if text == "\x1b" else []
 
 
 def _key(part: re.Match[str]) -> Key | None:

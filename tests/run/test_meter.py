@@ -97,13 +97,28 @@ def test_time_is_counted_while_the_agent_works() -> None:
     assert meter.worked_seconds == 5
 
 
-def test_the_time_of_an_activity_can_start_again() -> None:
-    meter, clock = fed(MessageStart(EMPTY))
+def test_time_is_not_counted_while_the_person_is_asked() -> None:
+    meter, clock = fed(AgentStart(), MessageStart(EMPTY))
+    assert (meter.seconds, meter.worked_seconds) == (2, 4)
 
-    assert meter.seconds == 2
-    meter.restart()
+    meter.pause()
+    clock.now += 1000
+    meter.resume()
     clock.now += 1
-    assert meter.seconds == 1
+
+    assert (meter.seconds, meter.worked_seconds) == (1, 5)
+
+
+@pytest.mark.parametrize("before", [(), (AgentStart(), AgentEnd(()))])
+def test_a_question_between_runs_does_not_start_the_clock(before: tuple[PublicEvent, ...]) -> None:
+    meter, clock = fed(*before)
+    worked = meter.worked_seconds
+
+    meter.pause()
+    meter.resume()
+    clock.now += 1000
+
+    assert meter.worked_seconds == worked
 
 
 def test_tokens_are_estimated_until_they_are_reported() -> None:

@@ -39,10 +39,15 @@ class ProgressLine:
             return
         self._next_redraw = monotonic() + REDRAW_SECONDS
         part = f"{100 * done // total} %, " if total else ""
-        shown = clip_text(f"{what}: {part}{done:,} of {total:,} {noun}", (columns(sys.stderr) or 80) - 1)
-        sys.stderr.write(f"\r{shown.ljust(self._drawn)}")
-        sys.stderr.flush()
-        self._drawn = len(shown)
+        self.say(f"{what}: {part}{done:,} of {total:,} {noun}")
+
+    def say(self, text: str) -> None:
+        """Show a text at once, for work whose progress cannot be measured."""
+        if self._is_terminal:
+            shown = clip_text(text, (columns(sys.stderr) or 80) - 1)
+            sys.stderr.write(f"\r{shown.ljust(self._drawn)}")
+            sys.stderr.flush()
+            self._drawn = len(shown)
 
     def clear(self) -> None:
         """Clear the line, so that other output can follow."""

@@ -52,6 +52,7 @@ class RunMeter:
         self._since = clock()
         self._work_began: float | None = None
         self._worked = 0.0
+        self._is_paused = False
         self._finished = Usage()
         self._current = Usage()
         self._characters = 0
@@ -93,8 +94,15 @@ class RunMeter:
             case _:
                 pass
 
-    def restart(self) -> None:
-        """Measure the activity from now on: until now it waited for the person."""
+    def pause(self) -> None:
+        """Stop the clock, because the person is asked."""
+        self._is_paused = self._work_began is not None
+        self._worked, self._work_began = self.worked_seconds, None
+
+    def resume(self) -> None:
+        """Start the clock again if it ran before, and measure the activity from now on."""
+        if self._is_paused:
+            self._begin_work()
         self._since = self._clock()
 
     @property
@@ -130,11 +138,13 @@ class RunMeter:
         self._current, self._characters = Usage(), 0
 
     def _begin_work(self) -> None:
+        self._is_paused = False
         if self._work_began is None:
             self._work_began = self._clock()
 
     def _end_work(self) -> None:
         self._worked, self._work_began = self.worked_seconds, None
+        self._is_paused = False
         self._change_to(Activity.IDLE)
 
     def _change_to(self, activity: Activity) -> None:

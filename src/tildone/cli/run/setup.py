@@ -6,6 +6,7 @@ import shlex
 import sys
 
 from tildone.agents.identity import AgentId
+from tildone.cli.output.progress import ProgressLine
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.run.arguments import SHELL, parse_arguments, with_options
@@ -140,10 +141,12 @@ class RunSetup:
         """Open the model. The shell driver is refused if it could not finish the plan."""
         name = self._arguments.model
         if name != SHELL:
-            # Late, because the library behind it takes seconds to load, and a plan with commands needs none of it.
-            from tildone.host.providers import open_model  # noqa: PLC0415  see above
+            with ProgressLine() as line:
+                line.say(f"Loading the library for {name} …")
+                # Late, because it takes seconds to load, and a plan with commands needs none of it.
+                from tildone.host.providers import open_model  # noqa: PLC0415  see above
 
-            return open_model(name, read_prices(self._arguments.settings.prices))
+                return open_model(name, read_prices(self._arguments.settings.prices))
         missing = tasks_without_command(self._planned())
         if missing and self._arguments.mode != "rpc":
             raise UsageError(describe_missing(missing))

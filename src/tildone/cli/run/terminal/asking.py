@@ -29,21 +29,13 @@ ROWS_BESIDE_QUESTION = 3
 
 
 class Asking:
-    """The questions of one terminal. `abort` stops the turn; `answered` is called when a question was answered."""
+    """The questions of one terminal. `abort` stops the turn."""
 
-    def __init__(
-        self,
-        ui: TerminalUI,
-        screen: LiveArea,
-        line: LineEditor,
-        abort: Callable[[], None],
-        answered: Callable[[], None],
-    ) -> None:
+    def __init__(self, ui: TerminalUI, screen: LiveArea, line: LineEditor, abort: Callable[[], None]) -> None:
         self._ui = ui
         self._screen = screen
         self._line = line
         self._abort = abort
-        self._answered = answered
         self._loop = asyncio.get_running_loop()
         self._last_key = self._last_answer = -math.inf
 
@@ -78,7 +70,6 @@ class Asking:
             question.press(key)
         if question.answer.done():
             self._last_answer = self._loop.time()
-            self._answered()
 
     def _arm(self) -> None:
         """Arm the open question, unless the person is typing: then try again later."""

@@ -56,12 +56,12 @@ class InteractiveRun:
         self._tty = Tty()
         self._line = LineEditor()
         self._decoder = Decoder()
-        self._ui = TerminalUI(self._show, self._schedule_draw, self._edit_text, self._ask)
+        self._meter = meter
+        self._ui = TerminalUI(self._show, self._schedule_draw, self._edit_text, self._ask, meter.resume)
         self.host = setup.open(self._ui)
         self._screen = LiveArea(sys.stdout, self._footer, self._schedule_draw)
         self._renderer = EventRenderer(self.host, self._screen)
-        self._meter = meter
-        self._asking = Asking(self._ui, self._screen, self._line, self._abort, self._question_closed)
+        self._asking = Asking(self._ui, self._screen, self._line, self._abort)
         self._plan = Plan()
         self._stays_open = setup.prompt is None
         self._loop = asyncio.get_running_loop()
@@ -176,10 +176,8 @@ class InteractiveRun:
                 self._show(Text("  ".join(found), Role.MUTED))
 
     def _ask(self) -> None:
+        self._meter.pause()
         self._asking.begin()
-
-    def _question_closed(self) -> None:
-        self._meter.restart()
 
     def _resized(self) -> None:
         self._asking.fit()

@@ -31,13 +31,18 @@ class TerminalUI:
     has_ui = True
 
     def __init__(
-        self, show: Show, changed: Callable[[], None], edit: Edit, question_opened: Callable[[], None]
+        self,
+        show: Show,
+        changed: Callable[[], None],
+        edit: Edit,
+        question_opened: Callable[[], None],
+        question_closed: Callable[[], None],
     ) -> None:
-        """`question_opened` is called when a question is shown, to arm it later."""
         self.statuses: dict[str, str] = {}
         self.widgets: dict[str, tuple[str, ...]] = {}
         self.question: Question[Any] | None = None
         self._question_opened = question_opened
+        self._question_closed = question_closed
         self._show = show
         self._changed = changed
         self._edit = edit
@@ -98,4 +103,5 @@ class TerminalUI:
                 return None
             finally:
                 self.question = None
+                self._question_closed()
                 self._changed()

@@ -138,6 +138,25 @@ def test_a_conversation_is_replaced_by_a_summary(person: Person) -> None:
     assert answer.code in {0, 1}
 
 
+def test_a_summary_can_be_interrupted(person: Person) -> None:
+    with ModelServer({"text": "First."}, {"text": "Never finished", "hold": 1}, {"text": "Third."}) as server:
+        terminal = conversation(person, server)
+        say(terminal, "Use tabs", "First.")
+        terminal.until_after("First.", "> ")
+        terminal.type(b"/compact\r")
+        assert server.held.wait(30)
+        terminal.until("summarising")
+        terminal.type(b"\x03")
+        terminal.until("Nothing was compacted: it was interrupted")
+        say(terminal, "Go on", "Third.")
+        terminal.type(CTRL_D)
+        answer = terminal.end()
+
+    assert answer.code == 0
+    assert "Use tabs" in json.dumps(server.requests[2].messages)
+    assert "To go on: tildone run --continue" in screen(answer.out)
+
+
 def test_the_shell_driver_has_nothing_to_compact(person: Person) -> None:
     (person.folder / "plan.md").write_text("- [ ] Wait: `cat gate`\n", encoding="utf-8")
     os.mkfifo(person.folder / "gate")

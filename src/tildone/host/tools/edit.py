@@ -11,7 +11,7 @@ from typing import NotRequired, TypedDict
 
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.tools.diffs import Hunk, Replacement, apply_replacements, hunks, unified_diff
-from tildone.host.tools.file_change import FileChange
+from tildone.host.tools.file_change import PreparedChange
 from tildone.host.tools.files import FileLocks, encoding_of, is_binary, read_file
 from tildone.host.tools.paths import display_path
 from tildone.host.tools.permissions import PermissionGuard
@@ -105,7 +105,7 @@ def render_result(result: ToolResult, options: RenderOptions) -> Component | Non
     return diff_view(Text(result.details["summary"]), result.details["diff"], options)
 
 
-def _prepared(real: str, shown: str, params: EditParams) -> tuple[FileChange, ToolResult]:
+def _prepared(real: str, shown: str, params: EditParams) -> tuple[PreparedChange, ToolResult]:
     """Return the change, and the result to be returned once it is written."""
     if not os.path.lexists(real):
         raise ToolFailure(f"{shown} does not exist; to make a file, use write")
@@ -122,7 +122,7 @@ def _prepared(real: str, shown: str, params: EditParams) -> tuple[FileChange, To
     if after == text:
         raise ToolFailure("old_text and new_text are the same")
     found = hunks(text, changes)
-    change = FileChange(real, shown, data, encoding.encode(after), lambda: (_showable(text), found))
+    change = PreparedChange(real, shown, data, encoding.encode(after), lambda: (_showable(text), found))
     return change, _result(text, changes, found, shown)
 
 

@@ -16,7 +16,7 @@ MAX_DIFF_LINES = 2000
 
 
 @value
-class FileChange:
+class PreparedChange:
     """The content of a file before and after; `before` is None if the file does not exist.
 
     `hunks` returns the changed lines of the text before the change, and is called only if the change is shown.
@@ -53,7 +53,7 @@ class ShownChange:
     lines: tuple[str, ...]
 
 
-def whole_file(path: str, shown: str, data: bytes) -> FileChange:
+def whole_file(path: str, shown: str, data: bytes) -> PreparedChange:
     """Return the change that replaces all of a file."""
     before = _content(path, shown)
 
@@ -61,10 +61,10 @@ def whole_file(path: str, shown: str, data: bytes) -> FileChange:
         old, new = _text(before or b""), _text(data)
         return old, changed_lines(old, new)
 
-    return FileChange(path, shown, before, data, hunks)
+    return PreparedChange(path, shown, before, data, hunks)
 
 
-def show_change(change: FileChange) -> ShownChange:
+def show_change(change: PreparedChange) -> ShownChange:
     """Return the change as the person sees it. A diff that is too long says how much of it is missing."""
     if is_binary(change.before or b"") or is_binary(change.after):
         sizes = f"{format_size(len(change.before or b''))} before, {format_size(len(change.after))} after"

@@ -19,7 +19,7 @@ from tildone.core.plan import Plan
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.host.tools.coverage import THIS_COMMAND, covering_patterns, pattern_for, plan_commands
-from tildone.host.tools.file_change import FileChange, show_change
+from tildone.host.tools.file_change import PreparedChange, show_change
 from tildone.host.tools.paths import (
     EVERY_FILE,
     decodable_name,
@@ -119,7 +119,7 @@ class PermissionGuard:
         await self._require(is_allowed, request, refusal, ctx, signal, lambda grants: grants.actions.add(action))
         return real
 
-    async def change(self, change: FileChange, ctx: ExtensionContext, signal: AbortSignal | None) -> None:
+    async def change(self, change: PreparedChange, ctx: ExtensionContext, signal: AbortSignal | None) -> None:
         """Check that the file may be changed; the person is shown the diff.
 
         Raises:
@@ -238,7 +238,7 @@ def _with_target(path: str, real: str) -> str:
     return path if os.path.normpath(path) == real else f"{path}, which leads to {decodable_name(real)},"
 
 
-def _write_refusal(change: FileChange, *, ordinary: bool) -> _Refusal:
+def _write_refusal(change: PreparedChange, *, ordinary: bool) -> _Refusal:
     every = f", or with --allow-write '{EVERY_FILE}' for every file in the working directory" if ordinary else ""
     remedy = f"Start with --allow-write {shlex.quote(change.shown)} to allow it{every}."
     return _Refusal(f"changing {change.shown}", remedy)

@@ -46,7 +46,7 @@ def test_single_keys_answer(person: Person) -> None:
 
     assert answer.code == 1
     assert "  a  always in this conversation: pwd *" in answer.out
-    assert "✗ “No” failed: Denied by the person who was asked: echo 3" in screen(answer.out)
+    assert "✗ #4 No failed: Denied by the person who was asked: echo 3" in screen(answer.out)
     assert statuses(person, "s") == "✓✓✓●"
 
 

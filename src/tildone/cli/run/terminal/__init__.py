@@ -52,6 +52,6 @@ def report_outcome(setup: RunSetup, renderer: EventRenderer, meter: RunMeter, ou
     if not outcome.reported:
         renderer.put(Text(f"✗ {outcome.reason}", Role.WARNING))
     summary = meter.summary() if meter.worked_seconds else ""
-    for line in filter(None, (outcome.next_step, summary, setup.report.log_hint())):
+    for line in filter(None, (summary, outcome.next_step, setup.report.log_hint())):
         renderer.put(Text(line, Role.DIM))
     return outcome.code

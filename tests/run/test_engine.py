@@ -35,7 +35,8 @@ def test_a_model_without_progress_is_nudged_twenty_times(person: Person, mode: s
     assert len(server.requests) == 22
     assert answer.code == 1
     if mode == "terminal":
-        assert f"Auto-continue limit reached (20 iterations). {NOTICE}\n✗ 2 of 2 tasks left open\n" in answer.out
+        assert f"Auto-continue limit reached (20 iterations). {NOTICE}\nTook " in answer.out
+        assert " out\n✗ 2 of 2 tasks left open\nTo go on: " in answer.out
     else:
         assert (answer.out, answer.err) == (
             "I stop here.\n",

@@ -34,8 +34,9 @@ def test_a_model_works_through_a_task_with_the_tools(person: Person, spec: str) 
         {"text": "The greeting is written."},
     ]
     with ModelServer(*script) as server:
+        allowed = (*ALLOW_ALL, "--allow-write", "greeting.txt")
         answer = person.run(
-            "run", "Write a greeting", "--model", spec, *ALLOW_ALL, "--session", "s", **provider_environment(server)
+            "run", "Write a greeting", "--model", spec, *allowed, "--session", "s", **provider_environment(server)
         )
 
     assert (answer.code, answer.err) == (0, "")

@@ -49,9 +49,10 @@ class Notices(NoUI):
 
 def report_outcome(setup: RunSetup, renderer: EventRenderer, meter: RunMeter, outcome: RunOutcome) -> int:
     """Write the last lines of a run, and return its exit code."""
+    if meter.worked_seconds:
+        renderer.put(Text(meter.summary(), Role.DIM))
     if not outcome.reported:
         renderer.put(Text(f"✗ {outcome.reason}", Role.WARNING))
-    summary = meter.summary() if meter.worked_seconds else ""
-    for line in filter(None, (summary, outcome.next_step, setup.report.log_hint())):
+    for line in filter(None, (outcome.next_step, setup.report.log_hint())):
         renderer.put(Text(line, Role.DIM))
     return outcome.code

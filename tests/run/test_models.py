@@ -44,7 +44,7 @@ def test_a_model_works_through_a_task_with_the_tools(person: Person, spec: str) 
     assert re.search(r"\nThe greeting is written\.\nTook .* · \d+ in · \d+ out\nHow it went: ", answer.out)
     assert (person.folder / "greeting.txt").read_text(encoding="utf-8") == "hello\n"
     assert len(server.requests) == len(script)
-    assert "completed “One”" in person.says("log", "--session", "s")
+    assert "completed #1 “One”" in person.says("log", "--session", "s")
 
 
 @both_formats

@@ -3,9 +3,16 @@
 import ast
 import subprocess
 import sys
+from typing import get_args
+
+import pytest
 
 import tildone
 from tests.project.source import modules
+from tildone import errors
+from tildone.core.ops import Op, Selector
+from tildone.dialects import DIALECTS
+from tildone.loop.decision import Decision
 
 
 def test_every_public_name_can_be_imported() -> None:
@@ -44,3 +51,17 @@ def test_names_are_imported_from_where_type_checkers_see_them() -> None:
     }
 
     assert vars(tildone)["_HOME"] == declared
+
+
+@pytest.mark.parametrize("union", [Op, Selector, Decision], ids=["Op", "Selector", "Decision"])
+def test_every_member_of_a_public_union_is_public(union: object) -> None:
+    """Otherwise nobody could write an exhaustive `match`, or request the change."""
+    assert {member.__name__ for member in get_args(union)} <= set(public_names())
+
+
+def test_every_error_and_every_dialect_is_public() -> None:
+    """Under its own name, and under that of its folder."""
+    defined = {name for name, found in vars(errors).items() if isinstance(found, type) and issubclass(found, Exception)}
+
+    assert defined <= set(public_names())
+    assert {name.upper() for name in DIALECTS} <= set(public_names())

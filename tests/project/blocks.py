@@ -12,9 +12,10 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tests.host.models.model_server import ModelServer
 from tests.stores.postgres import Server, running_server
@@ -26,6 +27,12 @@ SERVED = "$ createdb "
 SCRIPT = re.compile(r"^<!-- model: (\[.*?\]) -->$", re.MULTILINE | re.DOTALL)
 """A hidden comment: what the models that the next blocks ask answer, as a list of turns (`tests.host.models`)."""
 
+SAVED = re.compile(r"<!-- save: ([\w.]+) -->\n\n```python\n\Z")
+"""A hidden comment before a Python block: the reader appends the block to this file."""
+
+CODING_AGENT = "$ claude -p "
+STAND_IN = Path(__file__).parents[1] / "walks" / "claude_stand_in.py"
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -35,6 +42,7 @@ class Block:
     body: str
     start: int
     end: int
+    saved_as: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +55,14 @@ class Exchange:
 
 def blocks(document: str) -> list[Block]:
     return [
-        Block(found["language"], found["body"], found.start("body"), found.end("body"))
+        Block(found["language"], found["body"], found.start("body"), found.end("body"), _saved_as(document, found))
         for found in FENCE.finditer(document)
     ]
+
+
+def _saved_as(document: str, found: re.Match[str]) -> str | None:
+    comment = SAVED.search(document[: found.start("body")])
+    return comment[1] if comment else None
 
 
 def exchanges(body: str) -> list[Exchange]:
@@ -78,13 +91,15 @@ def matches(expected: str, actual: str) -> bool:
 class Reader:
     """Someone who follows one document from top to bottom, in an empty folder, with no plans yet.
 
-    There may be a PostgreSQL server that libpq's programs find by themselves, and a model that answers from a script
-    where the packages of the providers look for one.
+    There may be a PostgreSQL server that libpq's programs find by themselves, a model that answers from a script
+    where the packages of the providers look for one, and further programs in a folder on PATH.
     """
 
     home: Path
     server: Server | None = None
     model: str = ""
+    programs: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def outputs(self, commands: list[str]) -> list[str]:
         """What each command prints, run in order in one shell; `[exit N]` ends those that failed."""
@@ -112,11 +127,13 @@ class Reader:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("TILDONE_", "XDG_", "PG"))}
         home = str(self.home)
         served = {"PGHOST": self.server.folder, "PGUSER": "postgres"} if self.server else {}
-        programs = [self.server.programs] if self.server else []
+        programs = [self.programs] if self.programs else []
+        programs += [self.server.programs] if self.server else []
         return (
             kept
             | served
             | self.model_environment()
+            | dict(self.variables)
             | {
                 "PATH": os.pathsep.join([str(Path(sys.executable).parent), *programs, kept.get("PATH", "")]),
                 "HOME": home,
@@ -124,6 +141,7 @@ class Reader:
                 "LOCALAPPDATA": home,
                 "NO_COLOR": "1",
                 "COLUMNS": "80",
+                "TILDONE_USER": "Ada",
                 "TZ": "UTC",
                 "TILDONE_USER": "Ada",
                 "PYTHONUTF8": "1",
@@ -150,12 +168,22 @@ class Reader:
 
 @contextlib.contextmanager
 def reader_of(document: str, home: Path) -> Iterator[Reader]:
-    """A reader who has what the document takes for granted: a database server, a model."""
+    """A reader who has what the document takes for granted: a database server, a model, a coding agent."""
     script = [turn for found in SCRIPT.findall(document) for turn in json.loads(found)]
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(running_server()) if SERVED in document else None
+        if CODING_AGENT in document:
+            programs = stack.enter_context(TemporaryDirectory())
+            _write_stand_in(Path(programs, "claude"))
+            yield Reader(home, server, programs=programs, variables={"STAND_IN_SCRIPT": json.dumps(script)})
+            return
         model = stack.enter_context(ModelServer(*script)).url if script else ""
         yield Reader(home, server, model)
+
+
+def _write_stand_in(program: Path) -> None:
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{STAND_IN}" "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
 
 
 def _shown(text: str, status: int) -> str:
@@ -167,11 +195,14 @@ def problems(document: str, reader: Reader, verbs: frozenset[str]) -> Iterator[s
     """What is wrong with a document's blocks, read in order."""
     names: dict[str, object] = {"__name__": "document"}
     for block in blocks(document):
+        save(block, reader)
         match block.language:
             case "console":
                 yield from _wrong_outputs(block, reader)
             case "sh":
                 yield from _failed_script(block, reader, verbs)
+            case "python" if block.saved_as:
+                compile(block.body, block.saved_as, "exec")
             case "python":
                 with reader.at_work():
                     exec(block.body, names)  # noqa: S102 -- running the documents' own code is the point
@@ -183,6 +214,13 @@ def problems(document: str, reader: Reader, verbs: frozenset[str]) -> Iterator[s
                 yield f"a block needs a language the tests know; {language!r} is none: {block.body[:60]!r}"
             case _:
                 pass
+
+
+def save(block: Block, reader: Reader) -> None:
+    """Append the block to the file that the document tells the reader to save it in."""
+    if block.saved_as:
+        with (reader.home / block.saved_as).open("a", encoding="utf-8") as file:
+            file.write(block.body)
 
 
 def _wrong_outputs(block: Block, reader: Reader) -> Iterator[str]:
@@ -210,6 +248,7 @@ def rewritten(document: str, reader: Reader) -> str:
     """The document with the true output under every console command; what still matches stays as written."""
     pieces, position = [], 0
     for block in blocks(document):
+        save(block, reader)
         if block.language == "console":
             expected = exchanges(block.body)
             actual = reader.outputs([exchange.command for exchange in expected])

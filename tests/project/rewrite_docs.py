@@ -2,12 +2,15 @@
 
 import tempfile
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from tests import differences_page
 from tests.hooks import drills
 from tests.project import api_page, blocks, cli_reference, rooms_page
 from tests.project.source import ROOT, rooms
+from tests.walks import tmux
+from tests.walks.walk import READERS, record
 
 
 def documents() -> list[Path]:
@@ -33,8 +36,17 @@ def fresh() -> Iterator[tuple[Path, str]]:
                 yield path, blocks.rewritten(document, reader)
 
 
+def walks() -> Iterator[tuple[Path, str]]:
+    """The recorded walks, as they should be now; nothing where there is no terminal for them."""
+    if tmux.why_not():
+        return
+    for reader in READERS:
+        with tempfile.TemporaryDirectory() as home:
+            yield record(reader, Path(home))
+
+
 def main() -> None:
-    for path, text in fresh():
+    for path, text in chain(fresh(), walks()):
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8", newline="\n")

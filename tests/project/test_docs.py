@@ -1,5 +1,6 @@
 """The documents tell the truth: their code runs, their links lead somewhere, what is drawn is fresh."""
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from tests.project.blocks import (
 from tests.project.rewrite_docs import documents
 from tests.project.source import ROOT, rooms
 from tests.stores.postgres_keeper import why_not
+from tildone.errors import TildoneError
 
 TO_ADD = re.compile(r"/(?:GROUP|NAME)\b.*")
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#]*)(?:#[^)]*)?\)")
@@ -88,6 +90,56 @@ def test_the_api_reference_has_a_section_for_every_public_name() -> None:
     listed = [name for names in api_page.SECTIONS.values() for name in names.split()]
 
     assert sorted(listed) == sorted(tildone.__all__)
+
+
+def test_every_exit_code_is_documented() -> None:
+    """Those of errors with the name of the error, and the three that are not of an error."""
+    page = (ROOT / "docs" / "reference" / "exit-codes.md").read_text(encoding="utf-8")
+    documented = dict(re.findall(r"^\| (\d+) \| ((?:\\.|[^|\\])+) \|", page, re.MULTILINE))
+    own = {error.__name__: str(error.exit_code) for error in errors() if "exit_code" in vars(error)}
+
+    assert set(documented) == {"0", "130", "141", *own.values()}
+    assert {name: code for name, code in own.items() if code != "1" and f"`{name}`" not in documented[code]} == {}
+
+
+def errors() -> Iterator[type[TildoneError]]:
+    waiting = [TildoneError]
+    while waiting:
+        error = waiting.pop()
+        yield error
+        waiting += error.__subclasses__()
+
+
+def test_removing_everything_leaves_nothing(tmp_path: Path) -> None:
+    """The reader's home and project is one folder, and it is as empty as before."""
+    document = (ROOT / "docs" / "reference" / "data.md").read_text(encoding="utf-8")
+
+    with reader_of(document, tmp_path) as reader:
+        assert "\n".join(problems(document, reader, frozenset(VERBS))) == ""
+
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_blocks_are_saved_as_the_document_says(reader: Reader) -> None:
+    """One after the other, in one file. They are run from there and not by the test."""
+    saved = "<!-- save: a.py -->\n\n```python\n{}\n```\n"
+    document = saved.format("x = 1") + saved.format("print(x + 1)") + "```console\n$ python3 a.py\n2\n```\n"
+
+    assert list(problems(document, reader, frozenset())) == []
+    assert rewritten(document, reader) == document.replace("\n2\n", "\n2\n2\n")
+
+
+def test_a_document_is_given_the_model_that_it_describes(tmp_path: Path) -> None:
+    """Its answers are those of the hidden comment, for Python blocks and for commands."""
+    code = "import anthropic\n\nmessage = anthropic.Anthropic().messages.create(model='m', max_tokens=9, messages=[])\n"
+    code += "assert message.content[0].text == 'Hello.'\n"
+    document = (
+        f'<!-- model: [{{"text": "Hello."}}] -->\n\n```python\n{code}```\n\n```sh\ntest -n "$OPENAI_BASE_URL"\n```\n'
+    )
+
+    with reader_of(document, tmp_path) as reader:
+        assert list(problems(document, reader, frozenset())) == []
+        assert "OPENAI_BASE_URL" not in os.environ
 
 
 def test_the_readme_names_the_commands_that_set_up_and_test() -> None:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-CONVERSATION = {"CLAUDE_CODE_SESSION_ID": "stand-in"}
+CONVERSATION = {"CLAUDE_CODE_SESSION_ID": "5f0c"}
 
 
 class Server:
@@ -51,7 +51,7 @@ class Server:
 
 def run_hooks(settings: dict[str, Any], event: str, **fields: str) -> str | None:
     """Run the hooks of an event; return the reason if one of them blocks it."""
-    given = {"session_id": "stand-in", "cwd": str(Path.cwd()), "hook_event_name": event, **fields}
+    given = {"session_id": "5f0c", "cwd": str(Path.cwd()), "hook_event_name": event, **fields}
     reason = None
     for entry in settings["hooks"].get(event, ()):
         for hook in entry["hooks"]:

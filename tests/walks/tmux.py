@@ -12,6 +12,7 @@ import subprocess
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
@@ -30,13 +31,14 @@ class Terminal:
     """A terminal in a folder; it is open inside a `with` statement."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
-        self._socket = f"tildone-walk-{os.getpid()}-{threading.get_native_id()}"
+        self._folder = TemporaryDirectory(prefix="walk-")
+        self._tmux = ["tmux", "-S", os.path.join(self._folder.name, "socket"), "-f", os.devnull]
         self._output = ""
         self._prompts = 0
         shell = {"PS1": rf"\[\e]2;prompt\#;\a\]{PROMPT}", "HISTFILE": "", "LC_ALL": "C.UTF-8", "TERM": "xterm-256color"}
         inherited = {name: value for name, value in environ.items() if name not in ("COLUMNS", "LINES", "TMUX")}
         size = ["-x", str(COLUMNS), "-y", str(ROWS)]
-        command = ["tmux", "-L", self._socket, "-f", os.devnull, "-C", "new-session", *size, "bash", "--norc", "-i"]
+        command = [*self._tmux, "-C", "new-session", *size, "bash", "--norc", "-i"]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, cwd=folder, env={**inherited, **shell}, stdin=pipe, stdout=pipe)
         self._alarm = threading.Timer(TIMEOUT_SECONDS, self._process.kill)
@@ -48,8 +50,9 @@ class Terminal:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._alarm.cancel()
-        subprocess.run(["tmux", "-L", self._socket, "kill-server"], capture_output=True, check=False, timeout=30)
+        subprocess.run([*self._tmux, "kill-server"], capture_output=True, check=False, timeout=30)
         self._process.communicate()
+        self._folder.cleanup()
 
     def type(self, command: str) -> str:
         """Type a command and wait for the next prompt; return what was printed in between."""

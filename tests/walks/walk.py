@@ -27,7 +27,7 @@ EXIT = re.compile(r"\n?\[exit \d+\]\Z")
 VARYING = (
     (re.compile(r"\b01[a-z0-9]{8}\b"), "01xxxxxxxx"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d"), "2026-11-15 12:00"),
-    (re.compile(r"\b\d+(?:\.\d+)? (?:ms|s|KB|MB)\b"), "1 s"),
+    (re.compile(r"<?\b\d+(?:\.\d+)? ?(?:ms|s|KB|MB)\b"), "1 s"),
     (re.compile(r"/(?:\S*/)?\.venv\S*/(?=tildone|python)"), ""),
 )
 """What differs from one recording to the next: ids, times, durations, sizes and folders."""

@@ -18,7 +18,8 @@ def plan_summary(plan: Plan) -> str:
         return "The plan is now empty."
     upcoming = next_task(plan)
     if upcoming is None:
-        return f"{counts.closed} of {counts.total} closed: nothing is left to do."
+        rest = "nothing is left to do" if counts.finished else "what is left is blocked"
+        return f"{counts.closed} of {counts.total} closed: {rest}."
     task = upcoming[1]
     word = "In progress" if task.status is Status.IN_PROGRESS else "Next"
     return f"{counts.closed} of {counts.total} closed. {word}: #{task.number} {printable(task.text)}"

@@ -143,7 +143,6 @@ class Reader:
                 "COLUMNS": "80",
                 "TILDONE_USER": "Ada",
                 "TZ": "UTC",
-                "TILDONE_USER": "Ada",
                 "PYTHONUTF8": "1",
             }
         )

@@ -22,12 +22,11 @@ def reader(tmp_path: Path) -> Reader:
 
 
 def keys_of(section: str) -> set[str]:
-    """Return the keys in all tables of a section, and of the one that applies to all events."""
+    """Return the keys that a section names, and those of every event."""
     sections = [
         PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0] for heading in (section, "Events and authors")
     ]
-    rows = re.findall(r"^\| (`[^|]+) \|", "\n".join(sections), re.MULTILINE)
-    return {key for names in rows for key in re.findall(r"`(\w+)`", names)}
+    return set(re.findall(r"`(\w+)`", " ".join(sections)))
 
 
 def keys_in(data: Any) -> set[str]:

@@ -8,7 +8,7 @@ Hooks import this package at every tool call, so it imports nothing but the regi
 
 from __future__ import annotations
 
-from tildone.errors import UsageError
+from tildone.errors import UsageError, nearest
 from tildone.log.address import AddressForm
 from tildone.registry import Registry
 from tildone.typing import TYPE_CHECKING
@@ -41,7 +41,9 @@ def store_name(address: StoreAddress) -> str:
         if address.scheme in form.schemes:
             return name
     separator = "://" if address.path is None else ":"
-    raise UsageError(f"there are no {address.scheme}{separator} stores; a store is {placeholders()}")
+    known = tuple(scheme for form in STORES.entries.values() for scheme in form.schemes if scheme)
+    hint = nearest(address.scheme, known, f"a store is {placeholders()}")
+    raise UsageError(f"there are no {address.scheme}{separator} stores; {hint}")
 
 
 def store_kind(address: StoreAddress) -> StoreKind:

@@ -67,7 +67,7 @@ def test_the_package_runs_as_a_module(person: Person) -> None:
         (["log", "--limit", "few"], 2, "--limit requires a positive number, not 'few'"),
         (["todo", "--dialect", "index"], 2, "there is no dialect 'index'; did you mean 'indexed'?"),
         (["todo", "--store", "mysql://host/x"], 2, "there are no mysql:// stores; a store is a file, "),
-        (["todo", "--store", "postgre://host/x"], 2, "there are no postgre:// stores; did you mean 'postgres' or "),
+        (["todo", "--store", "postgre://host/x"], 2, "there are no postgre:// stores; did you mean 'postgresql' or "),
         (["todo", "--store", "josnl:plans"], 2, "there are no josnl: stores; did you mean 'jsonl'?"),
         (["redo"], 3, "nothing to redo"),
         (["todo", "start", "nothing"], 4, 'no task has "nothing" in it'),

@@ -76,15 +76,14 @@ def probe_all(
 
         running = {pool.submit(ask, number, same[0]): same for number, same in enumerate(groups.values())}
         try:
-            for count, done in enumerate(as_completed(running)):
+            for count, done in enumerate(as_completed(running), 1):
                 results |= dict.fromkeys(running[done], done.result())
-                progress(count + 1, len(running))
-        except BaseException:
-            # Ctrl-C: what is running would be waited for until its time limit.
+                progress(count, len(running))
+        finally:
+            # After Ctrl-C, what is still running would be waited for until its time limit.
             pool.shutdown(wait=False, cancel_futures=True)
             for conversation in conversations:
                 conversation.expire()
-            raise
     return results
 
 
@@ -154,7 +153,7 @@ class Conversation:
         self._process = process
         self._input, self._output = process.stdin, process.stdout
         self._errors = errors
-        self._late = False
+        self._late = self._closed = False
         self._timeout = timeout
         self._timer = Timer(timeout, self.expire)
         self._timer.daemon = True
@@ -192,9 +191,10 @@ class Conversation:
         return ProbeResult(str(server.get("version", "")))
 
     def expire(self) -> None:
-        """End the process before it has answered."""
-        self._late = True
-        self._kill()
+        """End the process before it has answered; do nothing if it has ended."""
+        if not self._closed:
+            self._late = True
+            self._kill()
 
     def close(self) -> None:
         """End the process and everything that it started."""
@@ -205,6 +205,7 @@ class Conversation:
                 stream.close()
         self._kill()
         self._process.wait()
+        self._closed = True
 
     def _send(self, message: Mapping[str, Any], *, last: bool = False) -> None:
         try:

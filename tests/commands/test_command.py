@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of, plans, rules
-from tildone.commands import HELP, command
 from tildone.commands.answer import (
     Answer,
     CopyText,
@@ -17,6 +16,7 @@ from tildone.commands.answer import (
     WriteFile,
 )
 from tildone.commands.requests import after_request, copy, edit, export, import_, request_failed
+from tildone.commands.slash import HELP, command
 from tildone.commands.verbs import append, mark, show, start
 from tildone.core.ops import Append, InPhase, Mark, Named, Write
 from tildone.core.plan import Phase, Plan, Task

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from tildone.commands import command
 from tildone.commands.answer import Answer, CopyText, OpenEditor, ReadFile, Request, WriteFile
 from tildone.commands.requests import after_request, request_failed
+from tildone.commands.slash import command
 from tildone.core.plan import Plan
 from tildone.core.reduce import reduce
 from tildone.dialects.phased import DIALECT as PHASED

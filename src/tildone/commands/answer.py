@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from enum import Enum
 
+from tildone.core.plan import Status
 from tildone.core.reduce import Step
 from tildone.core.rules import Focus, Rules
 from tildone.value import replace, value
+
+MARKED_MESSAGES = {status: status.value.capitalize() for status in Status}
+MARKED_MESSAGES |= {Status.COMPLETED: "Done", Status.ABANDONED: "Dropped"}
+"""How messages begin about tasks that were given a status."""
 
 
 class Level(Enum):

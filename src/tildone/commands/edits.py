@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from enum import Enum
 
-from tildone.commands.answer import Answer, FailureReason, refusal, status
+from tildone.commands.answer import MARKED_MESSAGES, Answer, FailureReason, refusal, status
 from tildone.commands.targets import Targets, find_targets, find_task, label, listed
-from tildone.commands.verbs import MARKED_MESSAGES
 from tildone.core.ops import Append, Mark, Move, Note, Numbered, Remove, Rename, Write
 from tildone.core.plan import Plan, Status, Task
 from tildone.core.query import open_tasks

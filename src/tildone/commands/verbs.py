@@ -5,7 +5,7 @@ Tasks and phases are named by a part of their text, and the texts of new ones ar
 
 from __future__ import annotations
 
-from tildone.commands.answer import Answer, FailureReason, refusal, status
+from tildone.commands.answer import MARKED_MESSAGES, Answer, FailureReason, refusal, status
 from tildone.commands.typed import capitalized, phases_like, tasks_like, title
 from tildone.core.ops import Append, Everything, InPhase, Mark, Named, Remove, Write
 from tildone.core.plan import Plan, Status, Task
@@ -23,8 +23,6 @@ FIRST_PHASE = "Todos"
 MARKS = {status.verb: status for status in Status if status.verb and status is not Status.IN_PROGRESS}
 """The verbs that mark a task, a phase or everything. `start` is not one of them: it takes a single task."""
 
-MARKED_MESSAGES = {status: status.value.capitalize() for status in Status}
-MARKED_MESSAGES |= {Status.COMPLETED: "Done", Status.ABANDONED: "Dropped"}
 MAX_CANDIDATES = 5
 BEGIN = "begin one with: /todo append TEXT"
 """The hint for an empty plan."""

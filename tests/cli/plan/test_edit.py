@@ -61,6 +61,23 @@ def test_visual_comes_before_editor_and_may_have_options(person: Person, editors
     assert (person.folder / "seen.md").read_text(encoding="utf-8") == "- [ ] one\n"
 
 
+def test_a_text_edited_in_place_keeps_its_number_and_the_way_back_is_told(person: Person, editors: Path) -> None:
+    person.says("todo", "add", "task a", "task b", "task c")
+    person.says("todo", "rm", "1")
+
+    said = person.says("todo", "edit", **editor(editors, 'sed s/b/B/ "$1" > new && cat new > "$1"'))
+
+    assert said == "Saved: 2 tasks in 1 phase\n0 of 2 closed. Next: #2 task B\nTo undo: tildone undo\n"
+    assert person.says("todo") == "– #2 task B\n– #3 task c\n"
+
+
+def test_an_edit_can_be_printed_as_json(person: Person, editors: Path) -> None:
+    person.says("todo", "add", "one")
+
+    assert person.run("todo", "edit", "--json", **editor(editors, ADD)).json["changed"] == [2]
+    assert person.run("todo", "edit", "--json", **editor(editors, "true")).json["changed"] == []
+
+
 def test_an_empty_plan_opens_with_something_to_replace(person: Person, editors: Path) -> None:
     said = person.says("todo", "edit", **editor(editors, 'cp "$1" seen.md'))
 
@@ -186,5 +203,5 @@ def test_a_text_that_breaks_a_rule_is_kept(person: Person, editors: Path) -> Non
     answer = person.run("todo", "edit", **editor(editors, f'printf -- "- [ ] {"x" * 1001}\\n" >> "$1"'))
 
     assert answer.code == 3
-    assert re.search("new task 1 is longer than 1000 characters", answer.err)
+    assert re.search("new task 2 is longer than 1000 characters", answer.err)
     assert len(kept(answer, editors)) > 1000

@@ -6,6 +6,7 @@ from tildone.cli.opening import open_for_reading, session_title
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import columns, moment, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
+from tildone.commands.targets import task_number
 from tildone.errors import NotFound
 from tildone.history.blame import blame_lines
 from tildone.history.event_data import task_data, whole_step_data
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from tildone.history.task_history import TaskHistory
 
 MAX_NUMBERS_LISTED = 20
-MAX_DIGITS = 9
 
 
 def run(args: ParsedArgs) -> int:
@@ -49,7 +49,7 @@ def _matching(histories: list[TaskHistory], query: str) -> list[TaskHistory]:
         NotFound: no task matches.
     """
     current = [entry for entry in histories if entry.position is not None]
-    number = _number(query)
+    number = task_number(query.strip())
     numbered = [entry for entry in histories if number and entry.task.number == number]
     if numbered:
         return numbered
@@ -66,12 +66,6 @@ def _matching(histories: list[TaskHistory], query: str) -> list[TaskHistory]:
             f"there is no task #{number}: " + (f"the tasks are {known}{more}" if known else "the plan is empty")
         )
     raise NotFound(f'no task on this branch contains "{query}"')
-
-
-def _number(query: str) -> int | None:
-    """The task number in `3`, `#3` or `[3]`; None for any other text."""
-    digits = query.strip().removeprefix("[").removesuffix("]").removeprefix("#")
-    return int(digits) if digits.isdecimal() and len(digits) <= MAX_DIGITS else None
 
 
 def _as_data(entry: TaskHistory, *, whole: bool) -> dict[str, object]:

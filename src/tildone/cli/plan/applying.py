@@ -9,9 +9,9 @@ from tildone.cli.output.prompts import confirm
 from tildone.cli.output.screen import on_terminal, put
 from tildone.cli.output.summary import plan_summary
 from tildone.cli.parsing.table import ParsedArgs, command
-from tildone.commands.answer import FailureReason
+from tildone.cli.plan.hints import error_of, with_options
 from tildone.commands.edits import took_away
-from tildone.errors import NotFound, Refused, TildoneError, UsageError
+from tildone.errors import Refused, UsageError
 from tildone.log.events import Actor
 from tildone.typing import TYPE_CHECKING
 from tildone.views.faults import describe_fault
@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     from tildone.core.plan import Plan
     from tildone.core.reduce import Outcome
     from tildone.session import Session
-
-BEGIN = "add a task with: tildone todo add TEXT"
-"""The hint for an empty plan."""
-
-_ERRORS = {
-    FailureReason.USAGE: UsageError,
-    FailureReason.UNMATCHED: NotFound,
-    FailureReason.REFUSED: Refused,
-    FailureReason.NO_PLAN: Refused,
-    FailureReason.UNREADABLE: Refused,
-    FailureReason.REQUEST_FAILED: TildoneError,
-}
 
 
 def apply_answer(
@@ -73,13 +61,6 @@ def apply_answer(
     return 0
 
 
-def error_of(answer: Answer) -> TildoneError:
-    """The error that an answer with a failure stands for; its class tells the kind."""
-    text = "\n".join(message.text for message in answer.messages)
-    # It follows the program's name and a colon.
-    return _ERRORS[answer.failure or FailureReason.USAGE](text[:1].lower() + text[1:])
-
-
 def words(args: ParsedArgs) -> tuple[str, ...]:
     """The words that name tasks or a phase.
 
@@ -103,14 +84,6 @@ def confirmed(args: ParsedArgs, question: str) -> bool:
     if args.has("json") or not sys.stdin.isatty() or not on_terminal(sys.stderr):
         raise UsageError(f"which task? {name} TASK; for all tasks: {name} --all")
     return confirm(question)
-
-
-def with_options(args: ParsedArgs, text: str) -> str:
-    """A command with the options that name the session and the store, if this command line has them."""
-    import shlex  # noqa: PLC0415  only needed after some changes
-
-    given = [f" --{name} {shlex.quote(args.options[name])}" for name in ("session", "store") if args.has(name)]
-    return text + "".join(given)
 
 
 def _apply(session: Session, answer: Answer, actor: Actor) -> Outcome:

@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import Callable
 
-from tildone.commands import command
 from tildone.commands.answer import (
     Answer,
     CopyText,
@@ -19,6 +18,7 @@ from tildone.commands.answer import (
     refusal,
 )
 from tildone.commands.requests import after_request, request_failed
+from tildone.commands.slash import command
 from tildone.core.plan import Plan
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import EDIT, phases_out

@@ -7,7 +7,8 @@ import sys
 from tildone.cli.opening import open_for_editing
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.plan.applying import apply_answer, with_options
+from tildone.cli.plan.applying import apply_answer
+from tildone.cli.plan.hints import with_options
 from tildone.commands import edits
 from tildone.errors import UsageError
 

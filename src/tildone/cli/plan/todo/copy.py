@@ -8,7 +8,8 @@ from base64 import b64encode
 from tildone.cli.opening import open_for_reading
 from tildone.cli.output.screen import on_terminal, put, put_raw
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.plan.applying import BEGIN, apply_answer
+from tildone.cli.plan.applying import apply_answer
+from tildone.cli.plan.hints import BEGIN
 from tildone.commands.answer import CopyText
 from tildone.commands.requests import after_request
 from tildone.errors import Refused

@@ -11,7 +11,6 @@ import tempfile
 
 from tildone.cli.opening import open_for_editing
 from tildone.cli.output.prompts import read_line
-from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.applying import apply_answer
 from tildone.commands.answer import Answer, OpenEditor
@@ -55,8 +54,7 @@ def _edited(args: ParsedArgs, session: Session, plan: Plan, request: OpenEditor,
             return apply_answer(args, session, request_failed(request, why))
         saved = _read(path)
         if saved == request.text.encode():
-            put("Nothing changed.")
-            return 0
+            return apply_answer(args, session, Answer(steps=()))
         answer = _answer(request, saved)
         if answer.failure and _wants_again(answer):
             continue

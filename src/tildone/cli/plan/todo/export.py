@@ -5,7 +5,8 @@ from __future__ import annotations
 from tildone.cli.opening import open_for_reading
 from tildone.cli.output.screen import put_raw
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.plan.applying import BEGIN, apply_answer
+from tildone.cli.plan.applying import apply_answer
+from tildone.cli.plan.hints import BEGIN
 from tildone.cli.plan.todo.import_file import STREAM, read_text
 from tildone.commands.answer import Answer, WriteFile
 from tildone.commands.requests import FILE, after_request, export, request_failed

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tildone.cli.opening import open_for_reading, session_title, shows_positions
+from tildone.cli.opening import open_for_reading, shows_positions
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.plan.applying import BEGIN
-from tildone.commands.targets import label
+from tildone.cli.plan.hints import no_tasks
 from tildone.core.plan import Plan
 from tildone.core.query import next_task, open_tasks
 from tildone.views.plan_lines import task_lines
@@ -30,11 +29,14 @@ def run(args: ParsedArgs) -> int:
     elif plan.tasks:
         put(_nothing_left(plan))
     else:
-        put(f"No tasks in {session_title(session.name)}. {BEGIN[:1].upper()}{BEGIN[1:]}")
+        put(no_tasks(session.name))
     return 0
 
 
 def _nothing_left(plan: Plan) -> str:
+    # Late, because most plans are not at an end.
+    from tildone.commands.targets import label  # noqa: PLC0415  see above
+
     blocked = [task for _, task in open_tasks(plan)]
     if not blocked:
         return f"Nothing is left to do: all {len(plan.tasks)} tasks are closed."

@@ -214,7 +214,9 @@ class EventRenderer:
             self._plan = component
             new = [Text(tuple(line)) for line in _draw_lines(component, UNLIMITED_COLUMNS) if plain(line) not in before]
             component = Container(tuple(new))
-        return [line for line in self._lines(component, indented=True) if plain(line).strip()]
+        # Only a result below the line of its call is indented.
+        lines = self._lines(component, indented=not self._is_merged(name))
+        return [line for line in lines if plain(line).strip()]
 
     def _lines(self, component: Component, *, indented: bool = False) -> list[Line]:
         return _draw_lines(component, max(self._sink.columns - (INDENT_COLUMNS if indented else 0), MIN_COLUMNS))

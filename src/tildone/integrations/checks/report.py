@@ -113,7 +113,10 @@ def report(installed: Installed, results: Mapping[Launch, ProbeResult], version:
     alive = [part for part in _parts(installed.launches) if part not in _parts(list(dead))]
     for reason in dict.fromkeys(dead.values()):
         parts = _listed(_parts([launch for launch, why in dead.items() if why == reason]))
-        yield Finding(Severity.ERROR, f"{title}: {parts} do not answer: {reason}", _remedy(installed, reason))
+        why, lacking, command = reason.partition(NOT_INSTALLED)
+        # If only a package is missing, installing into the agent again is of no use.
+        what = f"{title}: {parts} do not answer: {why}{NOT_INSTALLED.rstrip(': ') if lacking else ''}"
+        yield Finding(Severity.ERROR, what, command or installed.reinstall)
     if dead and alive:
         yield Finding(Severity.OK, f"{title}: {_listed(alive)} answer")
     missing = _missing_events(installed)
@@ -138,12 +141,6 @@ def _working(installed: Installed, answers: Sequence[ProbeResult], alive: list[s
 
 def _answers(installed: Installed, results: Mapping[Launch, ProbeResult]) -> list[tuple[Launch, ProbeResult]]:
     return [(launch, results[launch]) for launch in installed.launches]
-
-
-def _remedy(installed: Installed, reason: str) -> str:
-    """Return the command that mends a dead command. If only a package is missing, installing again is of no use."""
-    _, missing, command = reason.partition(NOT_INSTALLED)
-    return command if missing else installed.reinstall
 
 
 def _missing_events(installed: Installed) -> list[str]:

@@ -37,6 +37,7 @@ def extras(_context: CheckContext) -> Iterator[Finding]:
     """Which optional dependencies are installed, and how to get the others."""
     for extra, purpose in PURPOSES.items():
         if distribution.has_extra(extra):
-            yield Finding(Severity.OK, f"{extra} is installed: {purpose}")
+            yield Finding(Severity.OK, f"{extra}: installed, for {purpose}")
         else:
-            yield Finding(Severity.OK, f"{extra} is not installed: {purpose}", distribution.install_extra(extra))
+            what = f"{extra}: not installed; it is needed for {purpose}"
+            yield Finding(Severity.OK, what, distribution.install_extra(extra))

@@ -3,7 +3,9 @@
 import pytest
 
 from tests.history.histories import history
+from tests.plans import COMPLETED
 from tests.plans import unnumbered_plan_of as plan_of
+from tildone.core.plan import Task, flat
 from tildone.history.authors import (
     MAX_AUTHORS_LISTED,
     MAX_EVENTS_READ,
@@ -13,7 +15,9 @@ from tildone.history.authors import (
     others_since,
     who,
 )
-from tildone.history.event_data import row_data
+from tildone.history.blame import blame_lines
+from tildone.history.event_data import author_data, durations_data, row_data, task_data, whole_step_data
+from tildone.history.task_history import task_histories
 from tildone.history.timeline import timeline
 from tildone.history.timeline_lines import rows_lines
 from tildone.kit.text import display_width
@@ -158,3 +162,39 @@ def test_only_some_of_many_others_are_named() -> None:
 
     assert len(others_since(events, None, CLAUDE)) == MAX_AUTHORS_LISTED
     assert next(events).id == f"e{MAX_EVENTS_READ}"
+
+
+def test_a_task_as_data_has_the_events_that_added_and_closed_it() -> None:
+    """And, as a whole history, every event with its call."""
+    events = [
+        replace(each, author=author)
+        for each, author in zip(
+            history(flat(Task("a", from_user=True)), flat(Task("a", COMPLETED, from_user=True)), tool="todo"),
+            (Author("Ada"), CLAUDE),
+            strict=True,
+        )
+    ]
+    [entry] = task_histories(events)
+    added = {"id": "a", "at": "t0", "actor": "agent", "author": author_data(Author("Ada")), "tool": "todo"}
+    closed = {"id": "b", "at": "t60000", "actor": "agent", "author": author_data(CLAUDE), "tool": "todo"}
+
+    assert task_data(entry, "t{}".format) == {
+        "number": 1,
+        "text": "a",
+        "status": "completed",
+        "phase": "",
+        "position": 0,
+        "from_user": True,
+        "added": added,
+        "closed": closed,
+    }
+    assert durations_data(entry, 60_000) == {"in_progress_ms": None, "lifetime_ms": 60_000}
+    assert whole_step_data(entry.steps[1], "t{}".format) == closed | {
+        "arguments": '{"n":1}',
+        "what": ["completed"],
+        "in_progress_ms": None,
+    }
+    assert [plain(line) for line in blame_lines([entry], str, {"a": "a", "b": "b"}, whole=True)][-2:] == [
+        "                         by claude:6a1e2f04-77aa-4c1e-9d53-0b1c2d3e5f0c (opus) for Ada",
+        '                         todo {"n":1}',
+    ]

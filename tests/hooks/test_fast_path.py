@@ -124,6 +124,7 @@ def test_the_first_hook_of_an_agent_finds_the_plan_that_its_mcp_server_began(wor
 def test_the_model_that_an_agent_starts_with_is_noted_until_its_conversation_ends(agent: HookedAgent) -> None:
     """The author of its later events; a later report replaces it."""
     agents, agent_id = agent.workspace.agents, AgentId.parse(agent.key)
+    agent.workspace.plan(("a", "pending"))
     agent.report(HookPoint.SESSION_START, model="opus-1", source="startup")
     first = agents.note(agent_id, MODEL_NOTE)
     agent.report(HookPoint.STATUS_LINE, model={"id": "opus-2", "display_name": "Opus 2"})
@@ -134,14 +135,21 @@ def test_the_model_that_an_agent_starts_with_is_noted_until_its_conversation_end
 
 
 def test_no_note_stays_of_an_agent_without_a_plan(agent: HookedAgent) -> None:
+    """Without a store, there is not even a folder for notes."""
+    agents, agent_id = agent.workspace.agents, AgentId.parse(agent.key)
     agent.report(HookPoint.SESSION_START, model="opus", source="startup")
-    agent.report(HookPoint.SESSION_END, reason="exit")
+    assert not os.path.exists(agents.folder)
 
-    assert agent.workspace.agents.note(AgentId.parse(agent.key), MODEL_NOTE) == ""
+    agent.workspace.plan(("a", "completed"))
+    agent.report(HookPoint.SESSION_START, model="opus", source="startup")
+    assert agents.note(agent_id, MODEL_NOTE) == "opus"
+    agent.report(HookPoint.SESSION_END, reason="exit")
+    assert agents.note(agent_id, MODEL_NOTE) == ""
 
 
 @pytest.mark.parametrize("model", ["", 7, None, [], {}, "x" * 10_000])
 def test_a_model_of_another_form_is_unknown_and_a_long_name_is_clipped(agent: HookedAgent, model: object) -> None:
+    agent.workspace.plan(("a", "pending"))
     agent.report(HookPoint.SESSION_START, model=model, source="startup")
 
     assert len(agent.workspace.agents.note(AgentId.parse(agent.key), MODEL_NOTE)) in (0, 100)

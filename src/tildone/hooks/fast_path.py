@@ -49,7 +49,9 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
     if event.point is HookPoint.COMPACTION:
         _compact(event, agents, agent_id)
         return True
-    if event.point is HookPoint.SESSION_START:
+    path = settings.store.path
+    is_missing = path is not None and not os.path.exists(path)
+    if event.point is HookPoint.SESSION_START and not is_missing:
         note_model(event, agents, agent_id)
     if event.hooks.shares_process and event.point is HookPoint.BEFORE_TOOL and OUR_TOOLS in event.text("tool"):
         # The MCP server sees only the process; this tells it which conversation calls next.
@@ -57,8 +59,6 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
     session = _session(agents, agent_id, pid, settings)
     if session is None:
         return False
-    path = settings.store.path
-    is_missing = path is not None and not os.path.exists(path)
     if event.point is HookPoint.STATUS_LINE or (settings.store.scheme and not is_missing):
         return is_missing
     summary = SessionSummary() if is_missing else _summary(settings, session)

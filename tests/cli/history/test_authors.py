@@ -94,6 +94,7 @@ def test_two_roles_of_one_database_are_told_apart(person: Person) -> None:
 
 def test_claude_and_codex_on_one_plan_are_told_apart(person: Person) -> None:
     """By integration and conversation, with the model that an event named; the nudge names whom it was for."""
+    person.says("todo", "add", "Elsewhere", "--session", "another")
     start = {"session_id": "claude-one", "hook_event_name": "SessionStart", "source": "startup", "model": "opus-x"}
     hook(person, "claude", start)
     todos = {"todos": [{"content": "Build", "status": "in_progress"}, {"content": "Ship", "status": "pending"}]}

@@ -85,10 +85,10 @@ def test_a_filtered_list_keeps_the_headings_of_what_it_shows(planner: Person) ->
 def test_an_empty_list_says_what_to_type(planner: Person) -> None:
     assert planner.says("todo", "list", "zebra") == "No task matches. To list all 5: tildone todo\n"
     assert planner.says("todo", "--open", "--session", "x") == (
-        "No tasks in session 'x'. Add a task with: tildone todo add TEXT\n"
+        "No tasks in session 'x'. Add one with: tildone todo add TEXT\n"
     )
     planner.says("todo", "rm", "--all")
-    assert planner.says("todo") == f"No tasks in {planner.folder}. Add a task with: tildone todo add TEXT\n"
+    assert planner.says("todo") == f"No tasks in {planner.folder}. Add one with: tildone todo add TEXT\n"
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_next_is_the_task_in_progress_else_the_first_that_can_be_done(planner: P
         "Nothing can be done now: #4 Deploy (Waiting for the key) is blocked.\n",
         "Nothing can be done now: #4 Deploy (Waiting for the key) and 2 more are blocked.\n",
         "Nothing is left to do: all 7 tasks are closed.\n",
-        "No tasks in session 'x'. Add a task with: tildone todo add TEXT\n",
+        "No tasks in session 'x'. Add one with: tildone todo add TEXT\n",
     ]
 
 
@@ -224,6 +224,16 @@ def test_every_change_can_be_printed_as_json(planner: Person, argv: list[str], c
 
     assert data["changed"] == changed
     assert {key: data[key] for key in data if key != "changed"} == planner.run("todo", "--json").json
+
+
+def test_undo_and_redo_can_be_printed_as_json(planner: Person) -> None:
+    planner.says("todo", "done", "3")
+    done = planner.run("todo", "--json").json
+
+    undone, redone = planner.run("todo", "undo", "--json").json, planner.run("redo", "--json").json
+
+    assert undone["changed"] == redone["changed"] == [3]
+    assert redone == done | {"changed": [3]}
 
 
 def test_no_word_but_a_status_says_pending(person: Person) -> None:

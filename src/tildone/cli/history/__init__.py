@@ -67,6 +67,7 @@ VERBS: VerbTable = Registry(
             "Undo the newest change of the plan, or the newest N.",
             max_args=1,
             description="Changes by agents are undone as well. Nothing is lost: tildone redo restores them.",
+            options=(JSON,),
             examples=("tildone undo", "tildone undo 3"),
         ),
         "redo": Verb(
@@ -74,6 +75,7 @@ VERBS: VerbTable = Registry(
             "[N]",
             "Redo the change that was undone last, or the last N.",
             max_args=1,
+            options=(JSON,),
             examples=("tildone redo", "tildone redo 3"),
         ),
         "checkout": Verb(

@@ -10,5 +10,5 @@ from tildone.cli.parsing.table import ParsedArgs
 def run(args: ParsedArgs) -> int:
     """Redo the changes that were undone last."""
     count = number_of_changes(args)
-    outcome = open_for_moving(args).redo(count)
-    return report("Redid", count, outcome.before, outcome.after, now=outcome.after)
+    session = open_for_moving(args)
+    return report(args, session, session.redo(count), "Redid", backwards=False)

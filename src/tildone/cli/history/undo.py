@@ -10,5 +10,5 @@ from tildone.cli.parsing.table import ParsedArgs
 def run(args: ParsedArgs) -> int:
     """Undo the newest changes, whoever made them."""
     count = number_of_changes(args)
-    outcome = open_for_moving(args).undo(count)
-    return report("Undid", count, outcome.after, outcome.before, now=outcome.after)
+    session = open_for_moving(args)
+    return report(args, session, session.undo(count), "Undid", backwards=True)

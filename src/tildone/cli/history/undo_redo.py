@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tildone.cli.opening import shows_positions
 from tildone.cli.output.screen import put
 from tildone.cli.output.summary import plan_summary
 from tildone.cli.parsing.table import ParsedArgs, command
@@ -11,7 +12,8 @@ from tildone.history.sentences import change_sentences
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tildone.core.plan import Plan
+    from tildone.core.reduce import Outcome
+    from tildone.session import Session
 
 MAX_DIGITS = 9
 
@@ -30,10 +32,19 @@ def number_of_changes(args: ParsedArgs) -> int:
     return int(given)
 
 
-def report(done: str, count: int, before: Plan, after: Plan, *, now: Plan) -> int:
-    """Print the changes between two plans, and the state of the plan `now`."""
+def report(args: ParsedArgs, session: Session, outcome: Outcome, done: str, *, backwards: bool) -> int:
+    """Print the changes that were redone or, `backwards`, undone, and the state of the plan; or the plan as JSON."""
+    if args.has("json"):
+        # Only --json needs them.
+        from tildone.cli.output.data import put_data  # noqa: PLC0415  see above
+        from tildone.cli.plan.data import change_data  # noqa: PLC0415  see above
+
+        put_data(**change_data(outcome, session.name, positions=shows_positions(args, session)))
+        return 0
+    count = number_of_changes(args)
+    before, after = (outcome.after, outcome.before) if backwards else (outcome.before, outcome.after)
     what = change_sentences(changes(before, after)) or ["nothing visible"]
     number = "" if count == 1 else f" {count} changes"
     put(f"{done}{number}: {'; '.join(what)}")
-    put(plan_summary(now))
+    put(plan_summary(outcome.after))
     return 0

@@ -55,7 +55,7 @@ def _add_word(path: list[Verb], positional: list[str], arg: str) -> None:
 
         from tildone.cli.parsing.suggestions import verb_hint  # noqa: PLC0415  see above
 
-        hint = f"; {parent.unknown.format(shlex.quote(arg))}" if parent.unknown else ""
+        hint = f" ({parent.unknown.format(shlex.quote(arg))})" if parent.unknown else ""
         raise UsageError(f"{command(path)} has no verb {arg!r}; {verb_hint(path, arg)}{hint}")
     path.append(verb)
 

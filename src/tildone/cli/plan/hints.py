@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from tildone.commands.answer import Answer
 
 BEGIN = "add a task with: tildone todo add TEXT"
-"""The hint for an empty plan."""
+"""The hint for a plan that does not exist yet."""
 
 
 def no_tasks(session: str) -> str:
     """The sentence that is shown for an empty plan."""
-    return f"No tasks in {session_title(session)}. {BEGIN[:1].upper()}{BEGIN[1:]}"
+    return f"No tasks in {session_title(session)}. Add one with: tildone todo add TEXT"
 
 
 def error_of(answer: Answer) -> TildoneError:

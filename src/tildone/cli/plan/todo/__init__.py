@@ -200,6 +200,7 @@ VERBS: VerbTable = Registry(
             "Undo the newest change of the plan, or the newest N; the same as tildone undo.",
             max_args=1,
             description="Nothing is lost: tildone redo restores what was undone.",
+            options=(JSON,),
             examples=("tildone todo undo",),
         ),
         "copy": Verb("copy", "", "Copy the plan to the clipboard as Markdown.", examples=("tildone todo copy",)),

@@ -9,7 +9,7 @@ from tildone.core.ops import Append, Write
 from tildone.core.plan import Phase, Status, Task
 from tildone.dialects import DIALECTS, dialect_named
 from tildone.extensions import extension_of
-from tildone.extensions.restoring import KEPT
+from tildone.extensions.restoring import NOT_RESTORED
 from tildone.host.extension_events import ConversationStart
 from tildone.log.address import parse_address
 from tildone.log.events import Actor, Author
@@ -87,7 +87,7 @@ async def test_work_of_others_is_not_undone_and_the_person_is_told(name: str) ->
     await stage.host.turn_to(None)
 
     assert content(stage) == before
-    assert ("warning", KEPT) in stage.screen.notices
+    assert ("warning", NOT_RESTORED) in stage.screen.notices
 
 
 @every_dialect

@@ -27,7 +27,7 @@ NO_RULES = Rules()
 FORK = "fork"
 """The reason with which a forked conversation is opened."""
 
-KEPT = "The plan stays as it is: it was changed outside of this conversation since."
+NOT_RESTORED = "The plan stays as it is: it was changed outside of this conversation since."
 
 
 def store_is_ahead(session: Session, last_plan: Plan | None) -> bool:

@@ -28,8 +28,8 @@ from tildone.dialects.snapshot import plan_in_details, with_plan
 from tildone.errors import StoreError
 from tildone.extensions.restoring import (
     FORK,
-    KEPT,
     NO_RULES,
+    NOT_RESTORED,
     OpenSession,
     has_changed,
     is_shared,
@@ -179,7 +179,7 @@ class DialectExtension:
         if plan is not None:
             self.restore(plan)
         elif has_changed(self.session, conversations) and not same_tasks(recovered or Plan(), self.session.plan):
-            ctx.ui.notify(KEPT, "warning")
+            ctx.ui.notify(NOT_RESTORED, "warning")
 
     def open(self, ctx: ExtensionContext) -> Session:
         """Open the session of the conversation's plan."""

@@ -180,14 +180,13 @@ def ends(pid: int) -> bool:
 
 
 def test_ctrl_c_ends_the_check_at_once(person: Person) -> None:
-    """Not only after the time limit of what hangs."""
+    """Not only after the time limit of what hangs. Meanwhile, the terminal shows what is going on."""
     person.says("install", "gemini", "--no-hooks", "--no-check")
     note = person.folder / "pid"
     rename(person, put_in_place(person, f"#!/bin/sh\necho $$ > '{note}'; exec sleep 600\n"))
 
     terminal = person.at_terminal("doctor", "gemini")
-    while not note.exists() or not note.read_text():
-        os.sched_yield()
+    terminal.until("checking the agents: 0 %, 0 of 1 commands")
     terminal.type(CTRL_C)
 
     assert terminal.end().code == 130
@@ -383,6 +382,17 @@ def test_a_settings_file_that_cannot_be_parsed_is_a_problem(person: Person) -> N
     assert status == "problem"
     assert f"{settings} cannot be parsed: line " in what
     assert alive[0] == "ok"
+
+
+def test_a_broken_file_without_tildone_is_not_our_problem(person: Person) -> None:
+    """The coding agent reports it itself."""
+    settings = person.home / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text("{")
+
+    assert check(person, "gemini") == [
+        ("ok", "Gemini CLI is here; tildone is not installed in it", "tildone install gemini")
+    ]
 
 
 def test_doctor_lists_the_agents_that_are_here_without_tildone(person: Person) -> None:

@@ -14,7 +14,7 @@ import os
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from tempfile import TemporaryDirectory, TemporaryFile
 from threading import Timer
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 30.0
 """Longer than coding agents wait: a first start compiles every module, perhaps on a busy machine."""
 
+PROGRESS_SECONDS = 0.5
 MAX_PROCESSES = 8
 MAX_ANSWER_BYTES = 1_000_000
 MAX_REASON_LENGTH = 300
@@ -76,9 +77,12 @@ def probe_all(
 
         running = {pool.submit(ask, number, same[0]): same for number, same in enumerate(groups.values())}
         try:
-            for count, done in enumerate(as_completed(running), 1):
-                results |= dict.fromkeys(running[done], done.result())
-                progress(count, len(running))
+            pending = set(running)
+            while pending:
+                done, pending = wait(pending, PROGRESS_SECONDS, FIRST_COMPLETED)
+                for each in done:
+                    results |= dict.fromkeys(running[each], each.result())
+                progress(len(running) - len(pending), len(running))
         finally:
             # After Ctrl-C, what is still running would be waited for until its time limit.
             pool.shutdown(wait=False, cancel_futures=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from shutil import which
 
-from tildone.distribution import program, quoted
+from tildone.distribution import NAME, program, quoted
 from tildone.errors import Refused, UsageError
 from tildone.integrations.checks.launches import HOOKS, TOOLS, configured_launches, expected_launches
 from tildone.integrations.checks.silencers import Inspection
@@ -83,6 +83,8 @@ def examine(integration: Integration, site: Site) -> Installed | None:
     try:
         launches = tuple(launch for launch in configured_launches(edits) if _is_known(launch, integration))
     except Refused as error:
+        if not any(_may_name_us(file) for file in files):
+            return None
         return Installed(integration, site, files, (), expected, str(error))
     if not launches:
         return None
@@ -91,6 +93,17 @@ def examine(integration: Integration, site: Site) -> Installed | None:
         integration.silencers(inspection)
     silencers = tuple((each.what, each.remedy) for each in inspection.found)
     return Installed(integration, site, files, launches, expected, "", silencers)
+
+
+def _may_name_us(file: str) -> bool:
+    """Return whether a file contains the name of tildone, or cannot be read."""
+    try:
+        with open(file, "rb") as opened:
+            return NAME.encode() in opened.read()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
 
 
 def _is_known(launch: Launch, integration: Integration) -> bool:

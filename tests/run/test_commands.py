@@ -79,19 +79,20 @@ def test_a_plan_that_is_not_stored_is_not_changed_from_here(person: Person) -> N
 
 
 def test_another_model_can_answer(person: Person) -> None:
-    """After an error the old one goes on."""
+    """After an error the old one goes on. The choice holds for the rest of the conversation."""
     with ModelServer({"text": "First."}, {"text": "Second."}) as server:
         terminal = conversation(person, server)
-        say(terminal, "/model", "openai:scripted; /model PROVIDER:NAME switches to another")
+        say(terminal, "/model", "openai-chat:scripted; /model PROVIDER:NAME switches to another")
         say(terminal, "/model nonsense", "scripted goes on answering")
         say(terminal, "One", "First.")
         say(terminal, "/model anthropic:another", "another answers from now on")
         say(terminal, "Two", "Second.")
         terminal.type(CTRL_D)
         answer = terminal.end()
+        again = person.run("run", "Three", "--continue", "--mode", "print", **provider_environment(server))
 
-    assert answer.code == 0
-    assert [asked.body["model"] for asked in server.requests] == ["scripted", "another"]
+    assert (answer.code, again.code) == (0, 0)
+    assert [asked.body["model"] for asked in server.requests] == ["scripted", "another", "another"]
     assert len(server.requests[1].messages) == 3
 
 
@@ -177,7 +178,9 @@ def test_rpc_clients_see_the_commands(person: Person) -> None:
     records = [json.loads(line) for line in answer.out.splitlines()]
     [listed] = [record["data"]["commands"] for record in records if record.get("command") == "get_commands"]
     assert [command["name"] for command in listed] == ["todo", "undo", "model", "compact", "clear", "help"]
-    assert any("openai:scripted" in record.get("message", "") for record in records if record.get("method") == "notify")
+    assert any(
+        "openai-chat:scripted" in record.get("message", "") for record in records if record.get("method") == "notify"
+    )
 
 
 @pytest.mark.parametrize(

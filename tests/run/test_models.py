@@ -137,3 +137,13 @@ def test_usage_is_stored_in_the_conversation(person: Person) -> None:
         entry["message"] for entry in conversation_entries(conversation_files(person)[0]) if entry.get("message")
     ][1:]
     assert (said["usage"]["input"], said["usage"]["output"]) == (10, 5)
+
+
+def test_the_cost_is_shown_where_the_price_is_known(person: Person) -> None:
+    with ModelServer({"text": "Hi."}, {"text": "Hi."}) as server:
+        unknown = person.run("run", "Go", "--model", CHAT, **provider_environment(server))
+        (person.folder / "tildone.toml").write_text("[prices]\nscripted = { input = 1000, output = 1000 }\n")
+        known = person.run("run", "Go", "--model", CHAT, **provider_environment(server))
+
+    assert re.search(r"^Took \S+ s · 10 in · 5 out$", unknown.out, re.MULTILINE)
+    assert re.search(r"^Took \S+ s · 10 in · 5 out · \$0\.015$", known.out, re.MULTILINE)

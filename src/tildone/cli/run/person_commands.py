@@ -60,6 +60,7 @@ class PersonCommands:
         self._conversations = conversations
         self._settings = settings
         self._plan = plan
+        self._spec = settings.model or host.model.id
         self._model_changed = model_changed
         self._stored = stored
         self._closing: set[asyncio.Task[None]] = set()
@@ -94,16 +95,17 @@ class PersonCommands:
         """Show the model or switch to another; after an error, the old one stays."""
         spec, old = typed.strip(), self._host.model
         if not spec:
-            ctx.ui.notify(f"{old.provider}:{old.id}; /model PROVIDER:NAME switches to another")
+            ctx.ui.notify(f"{self._spec}; /model PROVIDER:NAME switches to another")
             return
         try:
             new = await asyncio.to_thread(self._open_model, spec)
         except TildoneError as error:
-            ctx.ui.notify(f"{error}\n{old.id} goes on answering", "error")
+            ctx.ui.notify(f"{error}\n{self._spec} goes on answering", "error")
             return
         self._host.set_model(new)
+        self._spec = spec
         self._model_changed(spec)
-        ctx.ui.notify(f"{new.id} answers from now on")
+        ctx.ui.notify(f"{spec} answers from now on")
         self._close_later(old)
 
     async def clear(self, _typed: str, ctx: ExtensionContext) -> None:

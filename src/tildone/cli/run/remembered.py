@@ -70,10 +70,10 @@ def describe_permissions(stored: JsonObject, given: ParsedArgs) -> str:
 
 
 def record_options(host: Host, options: JsonObject) -> None:
-    """Store the options in a conversation of the host before its first prompt, unless they are there already."""
+    """Store the options in a conversation of the host before a prompt, unless they are there already."""
 
     def record(_event: BeforeAgentStart, _ctx: ExtensionContext) -> None:
         if stored_options(host.transcript) != options:
-            host.transcript.append(CustomEntry(RUN_ENTRY, options))
+            host.transcript.append(CustomEntry(RUN_ENTRY, dict(options)))
 
     host.load([(RUN_ENTRY, lambda api: api.on(BeforeAgentStart, record))])

@@ -183,6 +183,7 @@ def test_values_come_from_the_plan_and_the_store(person: Person) -> None:
         (["import", "--from", "to"], ["todo.txt"]),
         (["export", "--as", ""], ["pi", "markdown", "todo.txt", "json"]),
         (["--store", "j"], ["jsonl:"]),
+        (["run", ""], []),
         (["migrate", "--from", "p"], ["postgresql://"]),
         (["completion", ""], ["bash", "zsh", "fish"]),
         (["call", "TodoW"], ["TodoWrite"]),
@@ -221,10 +222,18 @@ def test_bash_lists_meanings_when_it_only_lists(person: Person) -> None:
     add(person, "Parse", "Print")
 
     assert person.says("complete-words", "bash", "--", "tildone todo done ", " :=", "63").splitlines()[1:3] == [
-        "1  Parse (in progress)",
-        "2  Print (pending)",
+        "1          Parse (in progress)",
+        "2          Print (pending)",
     ]
     assert person.says("complete-words", "bash", "--", "tildone todo done ", " :=", "9").splitlines()[1:3] == ["1", "2"]
+    verbs = person.says("complete-words", "bash", "--", "tildone ", " :=", "63").splitlines()
+    assert "log         Show what happened to the plan, newest first." in verbs
+
+
+def test_bash_offers_files_where_nothing_is_typed_yet(person: Person) -> None:
+    """It would offer no file beside other candidates."""
+    assert person.says("complete-words", "bash", "--", "tildone --store ", " :=", "9") == "files\n"
+    assert person.says("complete-words", "bash", "--", "tildone --store js", " :=", "9") == "files\njsonl:\n"
 
 
 @pytest.mark.parametrize(

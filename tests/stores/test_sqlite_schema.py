@@ -9,7 +9,7 @@ import pytest
 
 from tests.stores.contract import chain, ids, planned
 from tests.stores.processes import finish, start, wait_for
-from tildone.errors import StoreDamaged, StoreError, StoreTooNew
+from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
 from tildone.log import codec
 from tildone.stores.sqlite import health, schema
 from tildone.stores.sqlite.backup import open_backup
@@ -183,3 +183,13 @@ def test_an_older_store_is_read_without_being_migrated(path: Path) -> None:
     assert ids(store.events("s")) == ["a", "b"]
     store.close()
     assert path.read_bytes() == before
+
+
+def test_an_empty_file_is_no_store_to_a_reader(path: Path) -> None:
+    """Another process may be about to create the store."""
+    path.touch()
+
+    with pytest.raises(NotFound, match="there is no store at "):
+        SqliteStore(path, read_only=True)
+
+    assert path.read_bytes() == b""

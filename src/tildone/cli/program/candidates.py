@@ -35,7 +35,7 @@ BY_OPTION = {
 }
 """What an option takes whose metavar does not tell it."""
 
-BY_VERB = {("hook", "EVENT"): "", ("hook", "AGENT"): "AGENT_WITH_HOOKS", ("label", "NAME"): "", ("branch", "NAME"): ""}
+BY_VERB = {("hook", "EVENT"): "", ("hook", "AGENT"): "AGENT_WITH_HOOKS", ("run", "TASK"): ""}
 """Words that mean something else for one verb."""
 
 

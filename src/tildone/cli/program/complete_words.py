@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 LISTING = "63"
 """The `COMP_TYPE` of bash when it lists the candidates and inserts nothing."""
 
-MAX_MEANING_CHARACTERS = 72
+MAX_MEANING_CHARACTERS = 60
+MAX_NAME_COLUMNS = 24
 
 
 def run(args: ParsedArgs) -> int:
@@ -50,8 +51,12 @@ def _bash_lines(root: Verb, words: list[str]) -> list[str]:
     found = completions(root, line.words[1:])
     candidates = [(line.insertion(each.text), each.meaning) for each in found.candidates]
     usable = [(insertion, meaning) for insertion, meaning in candidates if insertion]
+    if found.files and not line.words[-1]:
+        # bash completes file names only if there are no other candidates.
+        return ["files"]
     if kind == LISTING and len(usable) > 1:
-        return [_kind(found), *(f"{insertion}  {_meaning(meaning)}".rstrip() for insertion, meaning in usable)]
+        width = min(MAX_NAME_COLUMNS, max(len(insertion) for insertion, _ in usable))
+        return [_kind(found), *(f"{name.ljust(width)}  {_meaning(meaning)}".rstrip() for name, meaning in usable)]
     return [_kind(found), *(insertion for insertion, _ in usable)]
 
 

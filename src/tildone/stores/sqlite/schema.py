@@ -12,7 +12,7 @@ from time import monotonic, sleep
 
 import apsw
 
-from tildone.errors import StoreDamaged, StoreTooNew
+from tildone.errors import NotFound, StoreDamaged, StoreTooNew
 from tildone.stores.sqlite import queries
 from tildone.typing import TYPE_CHECKING
 
@@ -98,9 +98,12 @@ def prepare_reading(connection: apsw.Connection, path: str) -> None:
     """Check that the file is a store, and set the connection up to read it. An older schema is read as it is.
 
     Raises:
+        NotFound: the file is empty, as it is while another process creates a store in it.
         StoreDamaged: the file is not a store.
         StoreTooNew: a newer tildone wrote it.
     """
+    if _version_and_application(connection) == (0, 0) and _is_empty(connection):
+        raise NotFound(f"there is no store at {path} yet")
     if schema_version(connection, path) < FIRST_VERSION_WITH_MARK:
         connection.execute(queries.READ_FIRST_SCHEMA)
     connection.execute("PRAGMA query_only = 1")

@@ -214,7 +214,7 @@ class DialectExtension:
         known, self._shown = self._shown, self.session.plan
         if known is None or known == self._shown:
             return []
-        return change_sentences(changes(known, self._shown))
+        return change_sentences(changes(known, self._shown), numbers=self.dialect.numbered)
 
     def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
         """Add the plan to the model's context, hidden from the person."""

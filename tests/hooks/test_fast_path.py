@@ -30,7 +30,8 @@ LOADED_BY_A_SILENT_HOOK = {
     # Which agent it is, and on which session it works.
     *("tildone.agents", "tildone.agents.identity", "tildone.agents.processes", "tildone.agents.registry"),
     # The settings, and the summary of the session that they name.
-    *("tildone.config", "tildone.log", "tildone.log.address", "tildone.log.json_scanner", "tildone.log.summary"),
+    *("tildone.config", "tildone.config.values"),
+    *("tildone.log", "tildone.log.address", "tildone.log.json_scanner", "tildone.log.summary"),
 }
 READS_A_STORE = {
     # Where there is a file to read: the SQL, and the package that it is in.

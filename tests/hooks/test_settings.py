@@ -68,5 +68,5 @@ def test_an_invalid_value_in_a_file_is_reported_with_the_name_of_the_file(
 ) -> None:
     (tmp_path / "tildone.toml").write_text(text, encoding="utf-8")
 
-    with pytest.raises(UsageError, match=f"tildone.toml: {message}"):
+    with pytest.raises(UsageError, match=f"tildone.toml, line 1: {message}"):
         load({}, {"XDG_CONFIG_HOME": str(tmp_path)}, str(tmp_path))

@@ -236,7 +236,8 @@ def take_network_along(root: Path) -> None:
 @contextmanager
 def folders(root: Path, row: Row) -> Iterator[tuple[Path, Path]]:
     """Make a home and a copy of the checkout inside the root, owned by who runs there; remove them at the end."""
-    place = root / "home" / "newcomer" if row.user else root / "root" / "newcomer"
+    # Named for this process, so that two proofs can run at the same time.
+    place = root / ("home" if row.user else "root") / f"newcomer-{os.getpid()}"
     shutil.rmtree(place, ignore_errors=True)
     try:
         home, checkout = place / "home", place / row.folder

@@ -5,6 +5,8 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,14 +51,23 @@ class Checkout:
         (self.programs / "uv").write_text(script)
         (self.programs / "uv").chmod(0o755)
 
-    def start(self, verb: str) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
+    @contextmanager
+    def start(self, verb: str) -> Iterator["subprocess.Popen[str]"]:
+        """Start a verb; whatever is left of it at the end of the block is killed."""
+        process = subprocess.Popen(
             [sys.executable, self.root / "do.py", verb],
             env=os.environ | {"PATH": f"{self.programs}:{os.environ['PATH']}"},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
+        with process:
+            try:
+                yield process
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
 
     def do(self, verb: str) -> tuple[int, str, str]:
         """Return status, output and errors of a verb."""

@@ -103,7 +103,10 @@ def test_a_settings_file_that_makes_no_sense_stops_the_program(person: Person) -
 def test_a_folder_that_is_gone_is_said(person: Person) -> None:
     answer = person.shell("mkdir gone && cd gone && rmdir ../gone && tildone todo")
 
-    assert (answer.code, answer.err) == (2, "tildone: the working folder no longer exists; change to another one\n")
+    assert answer.code == 2
+    # In a path with spaces the program is started by a shell, which may complain first.
+    assert answer.err.endswith("tildone: the working folder no longer exists; change to another one\n")
+    assert "Traceback" not in answer.err
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,7 @@ def test_a_missing_npm_is_reported(
     assert capsys.readouterr().err == "node is installed with npm, which is not on PATH; it comes with Node.js\n"
 
 
+@needs_npm
 def test_a_client_without_a_build_for_this_platform_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

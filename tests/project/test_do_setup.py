@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -42,9 +43,9 @@ class Checkout:
     def uv(self, *, failing: str = NOTHING, blocking: str = NOTHING) -> None:
         """Install a `uv` that fails, or waits for a reader and a writer of a pipe, at some of its commands."""
         script = UV.format(
-            log=self.programs / "log",
-            fifo=self.programs / "fifo",
-            python=sys.executable,
+            log=quote(str(self.programs / "log")),
+            fifo=quote(str(self.programs / "fifo")),
+            python=quote(sys.executable),
             failing=failing,
             blocking=blocking,
         )

@@ -3,7 +3,9 @@
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -53,7 +55,7 @@ def test_every_pin_has_hashes() -> None:
 
 def test_the_lock_pins_what_the_project_asks_for() -> None:
     project = pyproject()
-    asked = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    asked = [*project["project"]["dependencies"], *group(project, "dev")]
     asked += [each for extra in project["project"].get("optional-dependencies", {}).values() for each in extra]
 
     unmet = [
@@ -64,6 +66,12 @@ def test_the_lock_pins_what_the_project_asks_for() -> None:
     ]
 
     assert unmet == [], "run `python3 do.py lock`"
+
+
+def group(project: dict[str, Any], name: str) -> Iterator[str]:
+    """Return the requirements of a dependency group and of the groups that it includes."""
+    for each in project["dependency-groups"][name]:
+        yield from [each] if isinstance(each, str) else group(project, each["include-group"])
 
 
 def pins() -> dict[str, tuple[str, str]]:

@@ -177,7 +177,7 @@ def test_the_check_reports_missing_permissions(open_folder: Path) -> None:
     read, neither = (file_of(open_folder, name).name for name in ("read", "neither"))
     assert [line for line in found if not line.startswith("ok")] == [
         "warning: the folder is not writable",
-        f"error: {neither}: Permission denied",
+        f"problem: {neither}: Permission denied",
         f"warning: {read} is not writable",
     ]
 

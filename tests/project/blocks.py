@@ -30,6 +30,17 @@ SCRIPT = re.compile(r"^<!-- model: (\[.*?\]) -->$", re.MULTILINE | re.DOTALL)
 SAVED = re.compile(r"<!-- save: ([\w.]+) -->\n\n```python\n\Z")
 """A hidden comment before a Python block: the reader appends the block to this file."""
 
+KINDS = (
+    (r"\[\.\.\]", ".*"),
+    (r"\b01[a-z0-9]{8}\b", None),
+    (r"(?<=\bclaude )[0-9a-f]{4}\b", None),
+    (r"\d{4}-\d\d-\d\d \d\d:\d\d", None),
+    (r"<?\b\d+(?:ms|s)\b", None),
+)
+"""What varies in an expected line, and what it stands for: anything, or any text of the same kind."""
+
+VARYING = re.compile("|".join(f"({pattern})" for pattern, _ in KINDS))
+
 CODING_AGENT = "$ claude -p "
 STAND_IN = Path(__file__).parents[1] / "walks" / "claude_stand_in.py"
 
@@ -81,10 +92,22 @@ def exchanges(body: str) -> list[Exchange]:
 
 
 def matches(expected: str, actual: str) -> bool:
-    """Equal, but for `...` alone on a line (any lines) and `[..]` within one (any characters)."""
-    lines = [re.escape(line).replace(re.escape("[..]"), ".*") for line in expected.splitlines()]
+    """Equal, but for `...` alone on a line (any lines) and `[..]` within one (any characters).
+
+    Ids of events and agents, times and durations match any other of their kind.
+    """
+    lines = [_pattern(line) for line in expected.splitlines()]
     pattern = "".join(r"(?:.*\n)*?" if line == r"\.\.\." else f"{line}\n" for line in lines)
     return re.fullmatch(pattern, f"{actual}\n" if actual else "") is not None
+
+
+def _pattern(line: str) -> str:
+    pieces, position = [], 0
+    for found in VARYING.finditer(line):
+        pattern, stands_for = KINDS[(found.lastindex or 1) - 1]
+        pieces += [re.escape(line[position : found.start()]), stands_for or pattern]
+        position = found.end()
+    return "".join(pieces) + re.escape(line[position:])
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,6 +175,10 @@ def test_a_console_block_is_read_as_commands_and_what_they_print() -> None:
         ("a [..] c", "a b c", True),
         ("a [..] c", "a b\n c", False),
         ("a.c", "abc", False),
+        ("01m7gc2hsg  2026-11-15 12:00  done (<1s)", "01m7gd0000  2027-01-02 03:04  done (12s)", True),
+        ("01m7gc2hsg  done", "02m7gd0000  done", False),
+        ("claude 5f0c", "claude 80e1", True),
+        ("claude 5f0c", "claude parser", False),
         ("", "a", False),
     ],
 )

@@ -17,7 +17,7 @@ atexit.register(lambda: os.write(2, b"exit handler\\n"))
 atexit.register(lambda: print("printed at exit"))
 sys.argv = ["tildone", *sys.argv[1:]]
 """
-RUN = "from tildone.cli import run_program; run_program()"
+RUN = "from tildone.cli import main; main()"
 
 
 def program(person: Person, script: str, *argv: str) -> subprocess.CompletedProcess[str]:
@@ -61,7 +61,7 @@ def test_a_thread_at_work_is_waited_for(person: Person) -> None:
 
 
 def test_a_call_of_main_returns(capsys: pytest.CaptureFixture[str]) -> None:
-    """Only the entry point of the program ends the process."""
+    """Only the program itself, without arguments, ends the process."""
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"tildone {__version__}\n"
 

@@ -23,14 +23,14 @@ GC_THRESHOLD = 50_000
 
 
 def run_program() -> NoReturn:
-    """Run the command line of this process and end the process: the entry point of `tildone`.
+    """Run the command line of this process and end the process.
 
     Shutting the interpreter down takes a tenth of a short verb's time and frees only what the operating system frees
     anyway, so it is skipped. What matters is done: exit handlers run, which close connections and remove temporary
     folders, and output is flushed. With other threads alive, the interpreter shuts down normally and waits for them.
     """
     gc.set_threshold(GC_THRESHOLD)
-    code = main()
+    code = main(sys.argv[1:])
     threading = sys.modules.get("threading")
     if threading is not None and threading.active_count() > 1:
         sys.exit(code)
@@ -43,8 +43,10 @@ def run_program() -> NoReturn:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line, by default that of this process, and return its exit code."""
-    words = sys.argv[1:] if argv is None else list(argv)
+    """Run a command line and return its exit code. Without `argv`, this is the program: see `run_program`."""
+    if argv is None:
+        run_program()
+    words = list(argv)
     _repair_environment()
     if words and words[0] == "hook" and not {"--help", "-h"}.intersection(words):
         return run_hook(words[1:])

@@ -156,7 +156,7 @@ def test_a_plan_is_read_and_changed_from_another_terminal(person: Person) -> Non
 
     assert statuses(person, "s") == "✓●"
     assert "B: `test -e ready`" in person.says("log", "--session", "s")
-    assert "s\n" in person.says("sessions")
+    assert "\n  s " in f"\n{person.says('sessions')}"
 
 
 def test_a_copied_folder_has_conversations_of_its_own(person: Person) -> None:

@@ -249,4 +249,4 @@ def test_a_task_that_takes_several_rows_is_shown_completely(person: Person) -> N
     answer = at_terminal(replace(person, columns=30), name, *ALLOW_ALL, "--session", "s").end()
 
     shown = "\n".join(screen(answer.out, columns=30))
-    assert "✓ #1 A task with a rather long\ntext that has to be wrapped:\n`true`\n● #2 B: `true`\n" in shown
+    assert "✓ #1 A task with a rather\nlong text that has to be\nwrapped: `true`\n● #2 B: `true`\n" in shown

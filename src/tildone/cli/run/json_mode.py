@@ -14,10 +14,10 @@ from tildone.host.wire import JsonObject
 
 async def run(setup: RunSetup) -> int:
     """Run the agent and print its events."""
-    host = setup.open()
-    _put(host.transcript.header)
     if setup.prompt is None:
         return setup.nothing_to_do()
+    host = setup.open()
+    _put(host.transcript.header)
     host.listen(lambda event: _put(encode_event(event)))
     return report_on_stderr(await run_headless(setup, host))
 

@@ -109,6 +109,11 @@ def _typed(command: str) -> str:
     return command.replace("\n", "\n> ")
 
 
+def recording(reader: str) -> Path:
+    """Return the file of a reader's walk."""
+    return RECORDED / f"{reader}.txt"
+
+
 def record(reader: str, home: Path) -> tuple[Path, str]:
     """Return the file of a reader's walk, and its content as it should be now."""
-    return RECORDED / f"{reader}.txt", transcript(walk(READERS[reader], home), home)
+    return recording(reader), transcript(walk(READERS[reader], home), home)

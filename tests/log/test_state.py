@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import plans
-from tests.plans import plan_of
+from tests.plans import plan_of, unnumbered_plan_of
 from tildone.log.events import (
     Actor,
     Bound,
@@ -108,3 +108,11 @@ def test_since_is_the_time_of_the_first_nudge_in_the_chain() -> None:
     )
 
     assert [latest_state(events[newest::-1]).since for newest in range(5)] == [0, 1, 1, 1, 1]
+
+
+def test_the_tasks_of_a_state_have_numbers_even_if_the_snapshot_has_none() -> None:
+    """Snapshots of earlier versions and of other programs have none; the events stay as they are."""
+    events = chain(PlanChanged(unnumbered_plan_of("a", "b")))
+
+    assert latest_state(events[::-1]).plan == plan_of("a", "b")
+    assert events[0].fact == PlanChanged(unnumbered_plan_of("a", "b"))

@@ -205,11 +205,11 @@ def test_a_status_is_a_member(checkout: Checkout) -> None:
 
     checkout.tildone("todo", "import", "plan.md")
 
-    assert "‖ [0] Wait for spring" in checkout.tildone("todo")
+    assert "‖ #1 Wait for spring" in checkout.tildone("todo")
     assert "- [p] Wait for spring" in checkout.tildone("todo", "export", "-")
     call = ("tools/call", {"name": "todo", "arguments": {"pause": 2}})
     tools, result = checkout.mcp(("tools/list", {}), call)
     assert "pause" in tools["tools"][0]["inputSchema"]["properties"]
     assert not result.get("isError")
     assert "paused" in checkout.tildone("log")
-    assert "‖ [1] Dig" in checkout.tildone("todo")
+    assert "‖ #2 Dig" in checkout.tildone("todo")

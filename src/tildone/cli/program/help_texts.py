@@ -6,6 +6,7 @@ the help imports the registries.
 
 from __future__ import annotations
 
+from tildone.core.plan import Status
 from tildone.dialects import DEFAULT_DIALECT, DIALECTS
 from tildone.integrations import INTEGRATIONS, names_with_hooks
 from tildone.stores import placeholders
@@ -19,6 +20,7 @@ PLACEHOLDERS = {
     "agents_with_hooks": ", ".join(names_with_hooks()),
     "default_dialect": DEFAULT_DIALECT,
     "dialects": ", ".join(DIALECTS),
+    "statuses": ", ".join(status.value for status in Status),
     "stores": placeholders(),
     "tools": ", ".join(f"{', '.join(listing.tools)} ({name})" for name, listing in DIALECTS.entries.items()),
 }

@@ -20,7 +20,7 @@ ALL = Option("all", "", "All tasks; do not ask.")
 FILTERS = (
     Option("open", "", "Only tasks that are not closed."),
     Option("phase", "NAME", "Only tasks of this phase; a part of its name is enough."),
-    Option("status", "STATUS", "Only tasks that are pending, in_progress, completed, abandoned or blocked."),
+    Option("status", "STATUS", "Only tasks with this status: {statuses}."),
     JSON,
 )
 

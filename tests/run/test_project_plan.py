@@ -146,7 +146,9 @@ def test_a_whole_list_keeps_the_tasks_that_others_added(person: Person) -> None:
     with ModelServer(*script) as server:
         person.run("run", *declared, *ALLOW_ALL, **provider_environment(server))
 
-    assert "- added #3 “From elsewhere”" in json.dumps(server.requests[1].messages[-2:], ensure_ascii=False)
+    told = json.dumps(server.requests[1].messages[-2:], ensure_ascii=False)
+    assert "Others changed your todo list:\\n- added " in told
+    assert "“From elsewhere”" in told
     assert phases(person) == ["One", "Two"]
 
 

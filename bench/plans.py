@@ -3,13 +3,14 @@
 import os
 from itertools import cycle
 
+from tildone.core.numbers import assign_numbers
 from tildone.core.plan import Plan, Task, flat
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.ids import id_maker, now
 from tildone.log.store import Store
 from tildone.session import Session
 
-PLAN: Plan = flat(*(Task(f"Task number {number} of a plan of ten") for number in range(10)))
+PLAN: Plan = assign_numbers(Plan(), flat(*(Task(f"Task number {number} of a plan of ten") for number in range(10))))
 
 
 def session_on(store: Store, name: str) -> Session:

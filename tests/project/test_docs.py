@@ -155,6 +155,21 @@ def test_contributors_are_told_every_verb() -> None:
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(VERBS)
 
 
+def test_every_command_that_a_page_names_exists(reader: Reader) -> None:
+    """In tables and sentences, where nothing runs it."""
+    overview, todo = reader.outputs(["tildone --help", "tildone todo --help"])
+    known = {"tildone": cli_reference.verbs(overview), "tildone todo": [*cli_reference.verbs(todo), "ls", "show"]}
+    named = {
+        (path.name, command, verb)
+        for path in documents()
+        if "adr" not in path.parts and path != cli_reference.PAGE
+        for command, verb in re.findall(r"`(tildone(?: todo)?) ([a-z][a-z-]*)", path.read_text(encoding="utf-8"))
+    }
+
+    assert len(named) > 100
+    assert [(page, command, verb) for page, command, verb in sorted(named) if verb not in known[command]] == []
+
+
 def test_a_console_block_is_read_as_commands_and_what_they_print() -> None:
     body = "$ one\nfirst\n\nthird\n$ cat <<END\n> two\n> END\ntwo\n$ silent\n"
 

@@ -1,6 +1,5 @@
 """The Python code in the documents passes `mypy --strict`, as a reader's own code would have to."""
 
-import os
 import re
 import subprocess
 import sys
@@ -60,4 +59,4 @@ def mypy(folder: Path) -> list[str]:
         timeout=300,
     )
     assert not done.stderr, done.stderr
-    return [line.removeprefix(f"{folder}{os.sep}") for line in done.stdout.splitlines()]
+    return [re.sub(r"^.*[/\\](?=\w+\.py:)", "", line) for line in done.stdout.splitlines()]

@@ -55,7 +55,9 @@ def rename(person: Person, new: Path, old: Path = PROGRAM) -> None:
             text = path.read_text(encoding="utf-8")
             # A line for a shell in JSON or TOML, then a word of its own.
             text = text.replace(f'"{old} hook', f"\"'{new}' hook").replace(f"& {old} hook", f"& '{new}' hook")
-            path.write_text(text.replace(str(old), str(new)), encoding="utf-8")
+            # Some writers escape what is not ASCII.
+            escaped = json.dumps(str(old)).strip('"')
+            path.write_text(text.replace(str(old), str(new)).replace(escaped, str(new)), encoding="utf-8")
 
 
 @EVERY

@@ -330,7 +330,7 @@ def test_another_copy_on_path_is_a_warning(person: Person) -> None:
 
     [found] = [each for each in answer.json["checks"] if each["status"] == "warning" and each["name"] == "program"]
     assert found["message"] == f"tildone on your PATH is another copy: {other}"
-    assert found["remedy"] == f"remove it, or call this copy: {PROGRAM}"
+    assert found["remedy"] == f"remove it, or call this copy: {shlex.quote(str(PROGRAM))}"
 
 
 @pytest.mark.slow

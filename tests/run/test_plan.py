@@ -1,12 +1,14 @@
 """A plan whose tasks carry commands runs for real, without any model, and leaves a session that can be read."""
 
+import os
 import re
+import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.cli.person import Person
+from tests.cli.person import PROGRAM, Person
 from tests.run.run_workspace import (
     ALLOW_ALL,
     conversation_files,
@@ -168,6 +170,14 @@ def test_print_mode_reports_failure_on_standard_error(person: Person) -> None:
 
     assert (answer.code, answer.out) == (1, "")
     assert answer.err == "tildone: #1 A failed: Exit code 7\n$ exit 7\nTo go on: tildone run --continue\n"
+
+
+def test_the_command_that_goes_on_works_for_a_program_that_is_not_on_path(person: Person) -> None:
+    name = write_plan(person, "- [ ] A: `exit 7`\n")
+
+    answer = person.run("run", name, *ALLOW_ALL, "--mode", "print", PATH=os.defpath)
+
+    assert answer.err.endswith(f"To go on: {shlex.quote(str(PROGRAM))} run --continue\n")
 
 
 def test_json_mode_is_the_header_and_every_event(person: Person) -> None:

@@ -1,11 +1,13 @@
 """`tildone todo`: a person changes the plan."""
 
 import os
+import shlex
+import subprocess
 
 import pytest
 
 from tests.cli.history.histories import kept
-from tests.cli.person import CTRL_C, Person
+from tests.cli.person import CTRL_C, PROGRAM, Person
 from tests.plans import unnumbered_plan_of
 
 REPLACE = '{"mode": "replace", "todos": [{"text": "Parse"}, {"text": "Wire up"}]}'
@@ -260,6 +262,18 @@ def test_the_undo_that_is_named_is_that_of_the_session(person: Person) -> None:
     said = person.says("todo", "rm", "a", *there)
 
     assert said.splitlines()[-1] == "To undo: tildone undo --session 'my plan' --store s.db"
+
+
+def test_the_undo_that_is_named_works_for_a_program_that_is_not_on_path(person: Person) -> None:
+    person.says("todo", "add", "a")
+
+    hint = person.says("todo", "rm", "a", PATH=os.defpath).splitlines()[-1].removeprefix("To undo: ")
+    without_path = person.environment({"PATH": os.defpath})
+    undone = subprocess.run(["sh", "-c", hint], cwd=person.folder, env=without_path, capture_output=True, check=False)
+
+    assert undone.returncode == 0
+    assert hint == f"{shlex.quote(str(PROGRAM))} undo"
+    assert "#1 a" in person.says("todo")
 
 
 def test_a_blocked_task_has_a_reason_and_can_be_unblocked(person: Person) -> None:

@@ -9,7 +9,7 @@ from tildone.cli.output.prompts import confirm
 from tildone.cli.output.screen import on_terminal, put
 from tildone.cli.output.summary import plan_summary
 from tildone.cli.parsing.table import ParsedArgs, command
-from tildone.cli.plan.hints import error_of, with_options
+from tildone.cli.plan.hints import command_hint, error_of
 from tildone.commands.edits import took_away
 from tildone.errors import Refused, UsageError
 from tildone.log.events import Actor
@@ -57,7 +57,7 @@ def apply_answer(
         put("\n".join(printable_lines(describe(outcome.before, outcome.after))))
     put(plan_summary(outcome.after))
     if took_away(outcome.before, outcome.after):
-        put(f"To undo: {with_options(args, 'tildone undo')}")
+        put(f"To undo: {command_hint(args, 'undo')}")
     return 0
 
 

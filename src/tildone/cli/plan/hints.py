@@ -37,10 +37,12 @@ def error_of(answer: Answer) -> TildoneError:
     return errors[answer.failure or FailureReason.USAGE](text[:1].lower() + text[1:])
 
 
-def with_options(args: ParsedArgs, text: str) -> str:
-    """A command with the options that name the session and the store, if this command line has them."""
-    # Late, because only some messages need it.
+def command_hint(args: ParsedArgs, verb: str) -> str:
+    """The command for a verb of this copy of tildone, with the session and the store that this command line names."""
+    # Late, because only some messages need them.
     import shlex  # noqa: PLC0415  see above
 
+    from tildone.distribution import program  # noqa: PLC0415  see above
+
     given = [f" --{name} {shlex.quote(args.options[name])}" for name in ("session", "store") if args.has(name)]
-    return text + "".join(given)
+    return f"{program()} {verb}{''.join(given)}"

@@ -11,6 +11,7 @@ import sys
 
 from tildone.cli.run.arguments import RunArguments
 from tildone.core.query import open_tasks, progress
+from tildone.distribution import program
 from tildone.host.conversations import Conversations
 from tildone.host.host import Host
 from tildone.host.messages import StopReason, last_answer
@@ -71,19 +72,19 @@ class OutcomeReport:
         if not arguments.stored or transcript.file is None:
             return ""
         choice = "--continue" if self._conversations.is_latest(transcript) else f"--resume {transcript.id}"
-        command = f"tildone run {choice}"
+        command = f"{program()} run {choice}"
         folder = arguments.settings.session_dir
         if folder != arguments.defaults.session_dir:
             command += f" --session-dir {shlex.quote(folder)}"
         if self._session.state.directive is not Directive.GO:
-            command = f"tildone resume{self.plan_options()} && {command}"
+            command = f"{program()} resume{self.plan_options()} && {command}"
         return f"To go on: {command}"
 
     def log_hint(self) -> str | None:
         """Return the command that shows the history of the run; None if nothing was recorded."""
         if not self._arguments.stored or self._session.state.head == self._first_head:
             return None
-        return f"How it went: tildone log{self.plan_options()}"
+        return f"How it went: {program()} log{self.plan_options()}"
 
     def plan_options(self) -> str:
         """Return the options that name the plan, as far as it is not the one that is meant without them."""

@@ -15,6 +15,7 @@ from tildone.core.plan import Phase, Plan, Task
 from tildone.core.query import open_tasks
 from tildone.core.rules import Rules
 from tildone.dialects.by_hand import BY_HAND
+from tildone.distribution import program
 from tildone.formats.detection import PlanFile
 from tildone.kit.formatting import format_count
 from tildone.log.events import Actor
@@ -56,7 +57,7 @@ def take_over(session: Session, file: PlanFile, options: str, *, restart: bool) 
     replaced = [task for _, task in open_tasks(outcome.before) if task.text not in here]
     if replaced:
         count = format_count(len(replaced), "open task")
-        undo = f"tildone undo{options}, or later tildone checkout{options} {before}"
+        undo = f"{program()} undo{options}, or later {program()} checkout{options} {before}"
         notices.append(f"{count} of the plan so far replaced by {printable(file.path)}; to bring them back: {undo}")
     return notices
 

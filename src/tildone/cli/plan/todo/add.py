@@ -8,7 +8,7 @@ from tildone.cli.opening import open_for_editing
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.applying import apply_answer
-from tildone.cli.plan.hints import with_options
+from tildone.cli.plan.hints import command_hint
 from tildone.commands import edits
 from tildone.errors import UsageError
 
@@ -22,7 +22,7 @@ def run(args: ParsedArgs) -> int:
     code = apply_answer(args, session, edits.add(session.plan, texts, args.options.get("phase")), describe=edits.added)
     if len(args.positional) > 1 and not any(" " in text for text in texts) and not args.has("json"):
         one = " ".join(args.positional)
-        put(f'Each argument is a task. If you meant one: {with_options(args, "tildone undo")}, then quote it: "{one}"')
+        put(f'Each argument is a task. If you meant one: {command_hint(args, "undo")}, then quote it: "{one}"')
     return code
 
 

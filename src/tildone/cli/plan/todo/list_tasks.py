@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.cli.opening import open_for_reading, shows_positions
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.plan.hints import error_of, no_tasks, with_options
+from tildone.cli.plan.hints import command_hint, error_of, no_tasks
 from tildone.typing import TYPE_CHECKING
 from tildone.views.plan_lines import plan_lines
 
@@ -27,7 +27,7 @@ def run(args: ParsedArgs) -> int:
     elif not plan.tasks:
         put(no_tasks(session.name))
     elif only is not None and not only:
-        put(f"No task matches. To list all {len(plan.tasks)}: {with_options(args, 'tildone todo')}")
+        put(f"No task matches. To list all {len(plan.tasks)}: {command_hint(args, 'todo')}")
     else:
         put_spans(plan_lines(plan, columns(), only=only, positions=shows_positions(args, session)))
     return 0

@@ -63,7 +63,7 @@ def test_emptied_list_stays_empty() -> None:
 
     details = {"action": "write", "todos": []}
     message = {"role": "toolResult", "toolName": "write_todos", "details": details}
-    assert session_on(store).plan == Plan()
+    assert session_on(store).plan.phases == ()
     assert INDEXED.recover([{"type": "message", "message": message}]) == Plan()
 
 

@@ -6,7 +6,15 @@ import sys
 import pytest
 
 from tildone.core.plan import Phase, Plan, Task
-from tildone.dialects import DEFAULT_DIALECT, DIALECTS, dialect_named, dialect_of_tool, plan_in_entry, tools_of
+from tildone.dialects import (
+    DEFAULT_DIALECT,
+    DIALECTS,
+    dialect_named,
+    dialect_of_tool,
+    names_by_position,
+    plan_in_entry,
+    tools_of,
+)
 from tildone.dialects.phased.entries import EDIT, SNAPSHOT
 from tildone.errors import UsageError
 
@@ -72,3 +80,7 @@ def test_a_custom_entry_contains_the_plan_of_its_dialect(custom_type: str) -> No
 )
 def test_other_entries_contain_no_plan(entry: dict[str, object]) -> None:
     assert plan_in_entry(entry) is None
+
+
+def test_only_the_models_of_indexed_name_tasks_by_position() -> None:
+    assert [name for name in [None, *DIALECTS] if names_by_position(name)] == ["indexed"]

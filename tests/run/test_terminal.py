@@ -41,7 +41,7 @@ def test_finished_lines_stay_and_the_footer_is_erased(person: Person) -> None:
     answer = at_terminal(person, name, *ALLOW_ALL, "--session", "s").end()
 
     assert answer.code == 0
-    assert "📋 0/2 · running · #1 Say hello" in answer.out
+    assert re.search(r"📋 0/2 · .*#1 Say hello", answer.out)
     shown = screen(answer.out)
     assert [shown[-4], *shown[-2:]] == ["All 2 tasks are done.", "How it went: tildone log --session s", ""]
     assert re.fullmatch(r"Took \d+\.\d s", shown[-3])
@@ -249,4 +249,4 @@ def test_a_task_that_takes_several_rows_is_shown_completely(person: Person) -> N
     answer = at_terminal(replace(person, columns=30), name, *ALLOW_ALL, "--session", "s").end()
 
     shown = "\n".join(screen(answer.out, columns=30))
-    assert "✓ #1 A task with a rather\nlong text that has to be\nwrapped: `true`\n● #2 B: `true`\n" in shown
+    assert "✓ #1 A task with a rather long\ntext that has to be wrapped:\n`true`\n● #2 B: `true`\n" in shown

@@ -147,7 +147,7 @@ def test_entries_of_pi_are_read_as_events(folder: Path, store: JsonlStore) -> No
     assert done.fact == PlanChanged(flat(Task("one", Status.COMPLETED)), Call("edit_todos", '{"indices":[0]}'))
     assert edited == Event("x1", "r2", WHEN_MS, Actor.USER, PlanChanged(Plan((Phase("P", (Task("two"),)),))))
     assert store.session_head("s") == SessionHead("x1")
-    assert store.sessions() == [SessionInfo("s", 3, WHEN_MS, WHEN_MS)]
+    assert store.sessions() == [SessionInfo("s", 3, WHEN_MS, WHEN_MS, "write_todos todo tildone")]
 
 
 def test_results_without_a_plan_are_no_events(folder: Path, store: JsonlStore) -> None:

@@ -76,7 +76,7 @@ class SameAnswers(RuleBasedStateMachine):
 
     @invariant()
     def the_same_is_read(self) -> None:
-        self.both(everything)
+        self.both(self.everything)
 
     def both_append(self, name: str, parent: str | None, fact: Fact) -> None:
         number = next(self.numbers)
@@ -86,14 +86,18 @@ class SameAnswers(RuleBasedStateMachine):
     def both(self, order: Callable[[Store], object]) -> None:
         assert answer(order, self.sqlite) == answer(order, self.memory)
 
+    def everything(self, store: Store) -> object:
+        """Return all that a store tells about its sessions."""
+        return store.sessions(), contents(store)
+
     def some_event(self, name: str, luck: int) -> str | None:
         """Return an event of the session, None, or an unknown id."""
         choices = [None, NOWHERE, *(event.id for event in self.memory.events(name))]
         return choices[luck % len(choices)]
 
 
-def everything(store: Store) -> object:
-    return store.sessions(), [
+def contents(store: Store) -> object:
+    return [
         (store.session_head(name), list(store.history(name)), list(store.events(name)), store.leaves(name))
         for name in NAMES
     ]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of, session_on
+from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, plan_of, session_on
 from tildone.core.faults import TooManyActive
 from tildone.core.numbers import without_numbers
 from tildone.core.ops import Append
@@ -221,3 +221,14 @@ def test_two_active_tasks_are_refused_by_the_rules() -> None:
     outcome = session.change(TOOL.steps(call(item("a", "in_progress"), item("b", "in_progress"))))
 
     assert outcome.faults == (TooManyActive(2),)
+
+
+def test_a_blocked_task_stays_blocked_if_the_model_sends_the_status_that_it_was_shown() -> None:
+    """The dialect has no blocked tasks: the model is shown a pending one. Another status is the model's decision."""
+    session = session_on(dialect=DECLARED)
+    session.change((Append((Task("a", BLOCKED), Task("b", BLOCKED))),))
+
+    items = [{"content": "a", "status": "pending"}, {"content": "b", "status": "completed"}]
+    session.call("TodoWrite", {"summary": "s", "todos": items})
+
+    assert [task.status for task in session.plan.tasks] == [BLOCKED, COMPLETED]

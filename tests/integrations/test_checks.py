@@ -53,8 +53,8 @@ def rename(person: Person, new: Path, old: Path = PROGRAM) -> None:
     for path in person.home.rglob("*"):
         if path.is_file() and "tildone-backup" not in path.name:
             text = path.read_text(encoding="utf-8")
-            # A line for a shell in JSON or TOML, then a word of its own.
-            text = text.replace(f'"{old} hook', f"\"'{new}' hook").replace(f"& {old} hook", f"& '{new}' hook")
+            # In a line for a shell, then as a word of its own.
+            text = text.replace(f"{old} hook", f"'{new}' hook")
             # Some writers escape what is not ASCII.
             escaped = json.dumps(str(old)).strip('"')
             path.write_text(text.replace(str(old), str(new)).replace(escaped, str(new)), encoding="utf-8")
@@ -206,18 +206,34 @@ def test_another_version_is_reported_and_is_no_problem(person: Person) -> None:
     assert agents(answer) == [("warning", message, "tildone install qwen --no-mcp")]
 
 
-def test_a_hook_of_gemini_cli_does_not_fail_if_the_program_is_gone(person: Person) -> None:
+@pytest.mark.parametrize("script", [None, "#!/there/is/no/python\n"], ids=["no program", "no interpreter"])
+def test_a_hook_of_gemini_cli_does_not_fail_if_the_program_is_gone(person: Person, script: str | None) -> None:
     """Gemini CLI would refuse to run the agent. Doctor finds it dead all the same."""
     person.says("install", "gemini", "--no-mcp", "--no-check")
-    rename(person, put_in_place(person, None))
-    settings = json.loads((person.home / ".gemini" / "settings.json").read_text())
+    rename(person, put_in_place(person, script))
 
-    for groups in settings["hooks"].values():
-        line = groups[0]["hooks"][0]["command"]
-        done = subprocess.run(["sh", "-c", line], input=b"{}", capture_output=True, check=False)
+    for line in gemini_lines(person):
+        done = subprocess.run(["bash", "-c", line], input=b"{}", capture_output=True, check=False)
         assert (done.returncode, done.stdout) == (0, b"")
     [(status, what, _)] = check(person, "gemini")
     assert (status, "hooks do not answer: " in what, "/tildone" in what) == ("problem", True, True)
+
+
+def test_a_hook_of_gemini_cli_is_the_process_that_gemini_cli_starts(person: Person) -> None:
+    """It kills only that one, and a child that is left would keep it waiting."""
+    person.says("install", "gemini", "--no-mcp", "--no-check")
+    rename(person, put_in_place(person, "#!/bin/sh\necho $$\n"))
+
+    for line in gemini_lines(person):
+        with subprocess.Popen(["bash", "-c", line], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+            said, _ = process.communicate()
+        assert int(said) == process.pid
+
+
+def gemini_lines(person: Person) -> list[str]:
+    """Return the command lines of our hooks, which Gemini CLI runs in bash."""
+    settings = json.loads((person.home / ".gemini" / "settings.json").read_text(encoding="utf-8"))
+    return [groups[0]["hooks"][0]["command"] for groups in settings["hooks"].values()]
 
 
 def test_a_missing_extra_is_named_with_the_command_that_adds_it(person: Person) -> None:

@@ -42,13 +42,15 @@ def _configure(installation: Installation) -> None:
 
 
 def _hook_line(site: Site) -> str:
-    """Return the command line of our hooks, which succeeds even if the program is gone.
+    """Return the command line of our hooks, which succeeds even if the program cannot be started.
 
     Gemini CLI refuses to run the agent if a hook ends with an exit code other than 0 or 1, such as that of a shell that
-    does not find the program.
+    does not find the program. At the time limit it kills only the process it started, and waits until the output is
+    closed, so the program has to replace the shell. Gemini CLI runs the line in bash, which continues after a failed
+    `exec` if it is told to; other shells end with an error.
     """
     line = site.hook_command("gemini")
-    return line if site.platform == "win32" else f"{line} || true"
+    return line if site.platform == "win32" else f"shopt -s execfail 2>/dev/null; exec {line}; exit 0"
 
 
 def _user_file(site: Site) -> str:

@@ -97,10 +97,7 @@ def branched_conversation(folder: Path, dialect: str) -> StoredConversation:
 def open_in_tildone(file: Path, folder: Path) -> StoredConversation:
     """Open a session file in tildone, with the plans in that folder."""
     # No request is sent to a model, and the shell model starts fastest.
-    plan = folder / "project" / "plan.md"
-    plan.parent.mkdir(exist_ok=True)
-    plan.write_text("- [ ] Nothing: `true`\n", encoding="utf-8")
-    with _host(folder, [plan.name, "--session", str(file)]) as client:
+    with _host(folder, ["--model", "shell", "--resume", str(file)]) as client:
         messages = client.ask("get_messages")["data"]["messages"]
     return StoredConversation(file, messages, panel(client.records))
 
@@ -180,7 +177,7 @@ async def _branch_off(folder: Path, file: Path, entry: str) -> None:
 
     cwd = str(folder / "project")
     settings = Settings(
-        parse_address(str(folder / "plans.db")), "", cwd, session_dir=os.path.dirname(file), countdown=600
+        parse_address(str(folder / "plans.db")), cwd, cwd, session_dir=os.path.dirname(file), countdown=600
     )
     store = open_store(settings)
     transcript = open_conversations(settings, cwd).load(str(file))

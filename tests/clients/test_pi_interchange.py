@@ -72,7 +72,7 @@ def test_a_fork_made_by_either_opens_in_the_other(ours: StoredConversation, make
     """It contains the messages before the fork point, and names its parent."""
     *_, last = [entry for entry in ours.entries if role(entry) == "user"]
 
-    with Model() as model, tildone(ours.folder, model.url, "--session", str(ours.file)) as client:
+    with Model() as model, tildone(ours.folder, model.url, "--resume", str(ours.file)) as client:
         client.ask("fork", entryId=last["id"])
         fork = Path(client.ask("get_state")["data"]["sessionFile"])
         forked = client.ask("get_messages")["data"]["messages"]
@@ -96,7 +96,7 @@ def test_a_session_of_pi_can_be_continued_in_both(trace: Path, tmp_path: Path, m
         file = recorded(trace, tmp_path, sandbox)
         heard = recorded_messages(lines(file))
 
-        with tildone(tmp_path, model.url, "--session", str(file)) as client:
+        with tildone(tmp_path, model.url, "--resume", str(file)) as client:
             prompt_and_wait(client, "Go on here.")
             ours = conversation(client)
         known = lines(file)
@@ -122,7 +122,7 @@ def test_of_a_file_with_a_truncated_last_line_only_that_line_is_lost(
         file = recorded(TRACES[0], tmp_path, sandbox)
         before = recorded_messages(lines(file))
         file.write_bytes(file.read_bytes()[:-40])
-        ours, theirs = tildone(tmp_path, model.url, "--session", str(file)), pi_rpc(sandbox, "--session", str(file))
+        ours, theirs = tildone(tmp_path, model.url, "--resume", str(file)), pi_rpc(sandbox, "--session", str(file))
         one, other = (ours, theirs) if first == "tildone" else (theirs, ours)
 
         with one as client:
@@ -158,7 +158,7 @@ def test_changes_that_pi_makes_to_a_conversation_appear_in_tildone(tmp_path: Pat
             prompt_and_wait(pi, "Five.")
             assert pi.ask("compact")["success"]
             compacted = conversation(pi)
-        with tildone(tmp_path, model.url, "--session", str(file)) as client:
+        with tildone(tmp_path, model.url, "--resume", str(file)) as client:
             name = client.ask("get_state")["data"]["sessionName"]
 
     kinds = {entry["type"] for entry in lines(file)}

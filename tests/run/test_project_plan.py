@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 from pathlib import Path
@@ -119,7 +120,7 @@ def test_a_model_works_on_the_plan_in_its_phases(person: Person) -> None:
 
 def test_what_others_change_during_a_turn_is_told_before_the_next_request(person: Person) -> None:
     person.says("todo", "add", "A")
-    program = f"{PROGRAM} todo add 'From elsewhere'"
+    program = f"{shlex.quote(str(PROGRAM))} todo add 'From elsewhere'"
     script: list[Turn] = [
         {"tool": "bash", "args": {"command": program}},
         {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}},
@@ -135,7 +136,7 @@ def test_what_others_change_during_a_turn_is_told_before_the_next_request(person
 def test_a_whole_list_keeps_the_tasks_that_others_added(person: Person) -> None:
     """The model of a declared list sends all of it, and has not seen the new task."""
     person.says("todo", "import", write_plan(person, "# One\n- [ ] A\n# Two\n- [ ] B\n"))
-    program = f"{PROGRAM} todo add 'From elsewhere'"
+    program = f"{shlex.quote(str(PROGRAM))} todo add 'From elsewhere'"
     items = [{"content": text, "status": "completed"} for text in ("A", "B")]
     script: list[Turn] = [
         {"tool": "bash", "args": {"command": program}},

@@ -1,9 +1,9 @@
 """A shell in a real terminal of 80×24, which tmux emulates and whose screen can be read.
 
 Theory of operation. A tmux server of our own runs one bash in one pane. This process is attached in control mode: tmux
-reports the output of the pane as lines, and answers commands between `%begin` and `%end`. The prompt of bash contains
-an invisible title with the number of the command, so the end of a command is seen in the output: nothing sleeps, and
-nothing is polled. tmux handles what it reads in order, so a capture after that shows everything the command printed.
+reports the output of the pane as lines, and answers commands between `%begin` and `%end`. The prompts of bash contain
+an invisible title, the first prompt with the number of the command, so the end of a command and the wish for another
+line are seen in the output: nothing sleeps, and nothing is polled. tmux handles what it reads in order, so a capture after that shows everything the command printed.
 """
 
 import os
@@ -35,7 +35,8 @@ class Terminal:
         self._tmux = ["tmux", "-S", os.path.join(self._folder.name, "socket"), "-f", os.devnull]
         self._output = ""
         self._prompts = 0
-        shell = {"PS1": rf"\[\e]2;prompt\#;\a\]{PROMPT}", "HISTFILE": "", "LC_ALL": "C.UTF-8", "TERM": "xterm-256color"}
+        prompts = {"PS1": rf"\[\e]2;prompt\#;\a\]{PROMPT}", "PS2": r"\[\e]2;more;\a\]> "}
+        shell = {**prompts, "HISTFILE": "", "LC_ALL": "C.UTF-8", "TERM": "xterm-256color"}
         inherited = {name: value for name, value in environ.items() if name not in ("COLUMNS", "LINES", "TMUX")}
         size = ["-x", str(COLUMNS), "-y", str(ROWS)]
         command = [*self._tmux, "-C", "new-session", *size, "bash", "--norc", "-i"]
@@ -58,8 +59,10 @@ class Terminal:
         """Type a command and wait for the next prompt; return what was printed in between."""
         start = self._line_of_cursor()
         lines = command.split("\n")
-        for line in lines:
+        for line in lines[:-1]:
             self._send(line)
+            self._wait_for("more")
+        self._send(lines[-1])
         self._wait_for_prompt()
         first = start - self._number("history_size")
         printed = self._run(f"capture-pane -p -J -S {first}")[len(lines) :]
@@ -98,7 +101,11 @@ class Terminal:
 
     def _wait_for_prompt(self) -> None:
         self._prompts += 1
-        while f"]2;prompt{self._prompts};" not in self._output:
+        self._wait_for(f"prompt{self._prompts}")
+
+    def _wait_for(self, title: str) -> None:
+        """Wait until bash has set this title of the terminal, which it does in its prompts."""
+        while f"]2;{title};" not in self._output:
             self._next_line()
         self._output = ""
 

@@ -3,7 +3,8 @@
 Theory of operation. A tmux server of our own runs one bash in one pane. This process is attached in control mode: tmux
 reports the output of the pane as lines, and answers commands between `%begin` and `%end`. The prompts of bash contain
 an invisible title, the first prompt with the number of the command, so the end of a command and the wish for another
-line are seen in the output: nothing sleeps, and nothing is polled. tmux handles what it reads in order, so a capture after that shows everything the command printed.
+line are seen in the output: nothing sleeps, and nothing is polled. tmux handles what it reads in order, so a capture
+after that shows everything the command printed.
 """
 
 import os

@@ -133,8 +133,8 @@ def test_what_others_change_during_a_turn_is_told_before_the_next_request(person
     assert "Others changed your todo list:\\n- added “From elsewhere”\\nIt is now:\\n\\n– [0] A\\n– [1] From" in told
 
 
-def test_a_whole_list_keeps_the_tasks_that_others_added(person: Person) -> None:
-    """The model of a declared list sends all of it, and has not seen the new task."""
+def test_a_model_of_whole_lists_is_told_what_others_added(person: Person) -> None:
+    """It sends all of its list, so a task that it was told of and leaves out is its own decision; phases stay."""
     person.says("todo", "import", write_plan(person, "# One\n- [ ] A\n# Two\n- [ ] B\n"))
     program = f"{shlex.quote(str(PROGRAM))} todo add 'From elsewhere'"
     items = [{"content": text, "status": "completed"} for text in ("A", "B")]
@@ -150,7 +150,6 @@ def test_a_whole_list_keeps_the_tasks_that_others_added(person: Person) -> None:
     told = json.dumps(server.requests[1].messages[-2:], ensure_ascii=False)
     assert "Others changed your todo list:\\n- added “From elsewhere”" in told
     assert phases(person) == ["One", "Two"]
-    assert "From elsewhere" in person.says("todo")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a named pipe")

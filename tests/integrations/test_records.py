@@ -41,6 +41,19 @@ def test_notes_belong_to_columns_of_the_reference_page(integration: Integration)
     assert integration.notes.keys() <= COLUMNS.keys()
 
 
+@every
+def test_minimum_versions_belong_to_columns_and_are_numbers(integration: Integration) -> None:
+    """They are compared part by part."""
+    assert integration.min_versions.keys() <= COLUMNS.keys()
+    assert all(part.isdecimal() for version in integration.min_versions.values() for part in version.split("."))
+
+
+@every
+def test_time_limits_belong_to_events_of_the_agent(integration: Integration) -> None:
+    if integration.hooks is not None:
+        assert integration.hooks.time_limits.keys() <= integration.hooks.points.keys()
+
+
 @pytest.mark.parametrize("name", names_with_hooks())
 def test_hooks_have_a_stop_event_and_every_field(name: str) -> None:
     """Without the one there is no gate; without the others a hook would fail with a KeyError."""

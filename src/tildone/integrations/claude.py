@@ -96,6 +96,9 @@ INTEGRATION = Integration(
     name="claude",
     title="Claude Code",
     executable="claude",
+    package="@anthropic-ai/claude-code",
+    # Hooks were told the name of their event from 1.0.41 on; the key that keeps a tool in every request is younger.
+    min_versions={"gate": "1.0.41", "tools": "2.1.121"},
     folder=lambda site: os.path.join(site.home, ".claude"),
     configure=_configure,
     silencers=_silencers,

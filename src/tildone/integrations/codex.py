@@ -96,6 +96,8 @@ INTEGRATION = Integration(
     name="codex",
     title="Codex",
     executable="codex",
+    package="@openai/codex",
+    min_versions={"gate": "0.125.0"},
     folder=lambda site: os.path.join(site.home, ".codex"),
     configure=_configure,
     silencers=_silencers,
@@ -107,6 +109,7 @@ INTEGRATION = Integration(
         # Before a tool call Codex reports `continue: false` as an error of the hook.
         halt_replies={HookPoint.BEFORE_TOOL: DENY, HookPoint.AFTER_TOOL: END_TURN},
         notice_reply=MESSAGE,
+        time_limits={"SessionEnd": SESSION_END_SECONDS},
     ),
     mcp=McpClient(names=("codex",), conversation_meta=("sessionId", "threadId"), text_only=True),
     list_tools={"update_plan": ("plan", "step")},

@@ -110,7 +110,8 @@ class Hooks:
 
     Quirks: `compaction_trigger` is the only trigger at which the agent really compacts, if it announces others;
     `cumulative_messages` means that its last message repeats all messages since the person's prompt;
-    `shares_process` means that one process runs several conversations.
+    `shares_process` means that one process runs several conversations. `time_limits` are the seconds after which the
+    agent kills a hook, for the events at which that is less than elsewhere.
     """
 
     points: Mapping[str, HookPoint]
@@ -124,6 +125,7 @@ class Hooks:
     compaction_trigger: str = ""
     cumulative_messages: bool = False
     shares_process: bool = False
+    time_limits: Mapping[str, float] = {}
 
 
 @value
@@ -147,8 +149,11 @@ class McpClient:
 class Integration:
     """One coding agent.
 
-    It counts as installed if `folder` exists or `executable` is on the PATH. `configure` adds the edits of its
-    settings files to an installation; `after_install` tells the person what is left to do. `silencers` reports settings
+    It counts as installed if `folder` exists or `executable` is on the PATH; `package` is its npm package, whose
+    manifest tells its version. `min_versions` are the first versions with what a column of the table below needs.
+
+    `configure` adds the edits of its settings files to an installation; `after_install` tells the person what is left
+    to do, and `prompts` what the agent will ask, by scope of the installation. `silencers` reports settings
     of the agent that keep it from running what is installed. `plugin`, for an agent that has plugins, adds the files of
     a plugin folder and returns the command that loads it.
 
@@ -166,7 +171,10 @@ class Integration:
     mcp: McpClient | None = None
     list_tools: Mapping[str, tuple[str, str]] = {}
     task_tools: Mapping[TaskAction, str] = {}
+    package: str = ""
+    min_versions: Mapping[str, str] = {}
     after_install: str = ""
+    prompts: Mapping[str, tuple[str, ...]] = {}
     silencers: Callable[[Inspection], None] | None = None
     plugin: Callable[[Installation, str], str] | None = None
     notes: Mapping[str, str] = {}

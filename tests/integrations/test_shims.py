@@ -124,6 +124,15 @@ def test_opencode_reports_how_a_turn_ended(shim: Shim, error: str, status: str) 
 
 
 @pytest.mark.parametrize("host", ["opencode"])
+def test_a_summary_of_opencode_is_not_the_end_of_a_turn(shim: Shim) -> None:
+    shim.set_reply("session.idle", {"prompt": "Go on."})
+
+    _, agent_calls = shim.run(idle(summary=True, mode="compaction"))
+
+    assert (agent_calls, shim.calls) == ([], [])
+
+
+@pytest.mark.parametrize("host", ["opencode"])
 def test_a_subagent_is_not_continued_and_its_calls_count_for_its_parent(shim: Shim) -> None:
     shim.set_reply("session.idle", {"prompt": "Go on."})
     stops = {"type": "session.idle", "properties": {"sessionID": "child"}}

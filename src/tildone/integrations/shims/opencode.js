@@ -79,11 +79,14 @@ export const Tildone = async ({ client, directory }) => {
   /** Whether a session is not a subagent's: subagents do not work on the plan. */
   const isRoot = async (sessionID) => (await root(sessionID)) === sessionID
 
-  /** The end of the last turn: its last message, and whether it completed, failed or was aborted. */
+  /**
+   * The end of the last turn: its last message, and whether it completed, failed or was aborted. A summary ends no
+   * turn: opencode writes it for the person who asked for it, with a system prompt of its own, and then is idle.
+   */
   async function lastTurn(sessionID) {
     const response = await client.session.messages({ path: { id: sessionID } })
     const last = (response.data ?? []).findLast((message) => message.info.role === "assistant")
-    if (!last) return undefined
+    if (!last || last.info.summary) return undefined
     const { error, mode, agent, providerID, modelID } = last.info
     const status = !error ? "completed" : error.name === "MessageAbortedError" ? "aborted" : "error"
     return { text: textOf(last.parts), status, mode: mode ?? agent, model: { providerID, modelID } }

@@ -1,28 +1,56 @@
-"""Process queries: the process of an agent, the start time of a process, and whether it is still running."""
+"""Process queries: the process of an agent, the start time of a process, and whether it is still running.
+
+Theory of operation. A coding agent starts our hooks and our MCP server, and both must find its process. Other programs
+may stand in between: a shell that the coding agent uses, a script that a person wrote, `uvx`, `timeout`. Going up from
+our parent process, a process is passed over if
+
+- its program is one of `WRAPPERS`: the file that it executes counts, because a script carries its own name; or
+- it has our standard input and output: a coding agent gives its children pipes of their own, so whoever has the same
+  ones has passed them on.
+
+A program that reads and writes for us (a relay) has other pipes. It is passed over if its own input and output are
+pipes, too, and the coding agent is found above it by name.
+
+Without `/proc`, the agent's process is the parent process, because most shells replace themselves to run a single
+command.
+"""
 
 from __future__ import annotations
 
 import os
 
-WRAPPERS = frozenset({"sh", "bash", "dash", "zsh", "fish", "ash", "ksh", "env", "timeout", "nice"})
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+WRAPPERS = frozenset(
+    "ash bash busybox dash doas env fish ionice ksh nice nohup setsid sh stdbuf sudo time timeout uv uvx xargs zsh".split()
+)
 """Programs that start another program and are not the agent themselves."""
 
+MAX_RELAYS = 4
 _PARENT, _START_TIME = 1, 19
 """Positions in `/proc/PID/stat` (proc(5)), counted after the command name."""
 
+_STANDARD_STREAMS = ("0", "1")
 
-def agent_process() -> int:
-    """Return the nearest ancestor process that is not a shell or similar wrapper; 0 if it cannot be determined.
 
-    Without `/proc`, this is the parent process, because most shells replace themselves to run a single command.
+def agent_process(hosts: Collection[str] = ()) -> int:
+    """Return the process of the agent that started this one; 0 if it cannot be determined.
+
+    `hosts` are the programs that the agent may be: they are recognised behind a relay.
     """
-    pid = os.getppid()
-    while pid > 1:
-        command, fields = _stat(pid)
-        if command not in WRAPPERS:
-            return pid
-        pid = int(fields[_PARENT])
-    return 0
+    if not os.path.exists("/proc/self/stat"):
+        return os.getppid()
+    own, nearest = _pipes("self"), 0
+    for pid in _ancestors(os.getppid()):
+        if _is_wrapper(pid):
+            continue
+        nearest = nearest or pid
+        if not own or _pipes(pid) != own or _is_host(pid, hosts):
+            return _host_behind_relays(pid, hosts) or pid
+    return nearest
 
 
 def start_time(pid: int) -> int:
@@ -41,6 +69,67 @@ def is_running(pid: int) -> bool:
         # It exists and belongs to another user.
         return True
     return True
+
+
+def _ancestors(pid: int) -> Iterator[int]:
+    """The process and the processes above it, except for the first of the system."""
+    while pid > 1:
+        yield pid
+        fields = _stat(pid)[1]
+        pid = int(fields[_PARENT]) if len(fields) > _PARENT else 0
+
+
+def _host_behind_relays(relay: int, hosts: Collection[str]) -> int:
+    """Return the process of a known host above relays and wrappers; 0 if there is none."""
+    relays = 0
+    for pid in _ancestors(relay):
+        if _is_host(pid, hosts):
+            return pid
+        if _is_wrapper(pid):
+            continue
+        relays += 1
+        if relays > MAX_RELAYS or not _pipes(pid):
+            return 0
+    return 0
+
+
+def _is_wrapper(pid: int) -> bool:
+    return _stat(pid)[0] in WRAPPERS or _program(pid) in WRAPPERS
+
+
+def _is_host(pid: int, hosts: Collection[str]) -> bool:
+    """Whether a process runs one of these programs, itself or in an interpreter."""
+    return bool(hosts) and not {_stat(pid)[0], _program(pid), *_program_arguments(pid)}.isdisjoint(hosts)
+
+
+def _pipes(pid: int | str) -> tuple[str, ...]:
+    """The standard input and output of a process, if both are pipes or sockets; else nothing."""
+    targets = tuple(_link(f"/proc/{pid}/fd/{stream}") for stream in _STANDARD_STREAMS)
+    return targets if all(target.startswith(("pipe:", "socket:")) for target in targets) else ()
+
+
+def _program(pid: int) -> str:
+    """The name of the file that a process executes: the interpreter of a script."""
+    return os.path.basename(_link(f"/proc/{pid}/exe"))
+
+
+def _program_arguments(pid: int) -> list[str]:
+    """The names of the program and of its first argument that is no option, without their suffixes."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            arguments = os.fsdecode(file.read()).split("\0")
+    except OSError:
+        return []
+    program, *rest = arguments
+    script = next((argument for argument in rest if not argument.startswith("-")), "")
+    return [os.path.splitext(os.path.basename(path))[0] for path in (program, script)]
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
 
 
 def _stat(pid: int) -> tuple[str, list[bytes]]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 from _thread import allocate_lock, start_new_thread
 
 from tildone.typing import TYPE_CHECKING
@@ -46,8 +45,7 @@ def main(argv: Sequence[str]) -> int:
 
 def run(argv: Sequence[str]) -> None:
     """Read the event and print the reply. Errors propagate to `main`."""
-    from tildone.agents.processes import agent_process  # noqa: PLC0415  see the module's docstring
-    from tildone.config import load  # noqa: PLC0415  the same
+    from tildone.config import load  # noqa: PLC0415  see the module's docstring
     from tildone.hooks.event import HookEvent, field_in, read  # noqa: PLC0415  the same
     from tildone.hooks.fast_path import try_fast_path  # noqa: PLC0415  the same
     from tildone.integrations.hook_protocol import PROBE  # noqa: PLC0415  the same
@@ -61,9 +59,8 @@ def run(argv: Sequence[str]) -> None:
     point = hooks.points.get(name) if isinstance(name, str) else None
     if point is None:
         return
-    # On Windows the parent process is a shell, a new one for each hook.
-    pid = 0 if sys.platform == "win32" else agent_process()
     event = HookEvent(integration, hooks, str(name), point, payload, os.environ)
+    pid = event.process
     settings = load(flags, os.environ, event.folder)
     if PROBE in payload:
         from tildone.hooks.probe import probe_reply  # noqa: PLC0415  the same

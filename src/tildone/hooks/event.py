@@ -6,8 +6,10 @@ The JSON comes from another program in any of its versions, so no field is assum
 from __future__ import annotations
 
 import os
+import sys
 
 from tildone.agents.identity import agent_id
+from tildone.agents.processes import agent_process
 from tildone.log.json_scanner import WHITESPACE, parse
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -59,6 +61,19 @@ class HookEvent:
         """Return the identity of the agent: its conversation, or else its process."""
         conversation = self.text("conversation") or self.environ.get(self.hooks.conversation_variable, "")
         return agent_id(self.integration.name, conversation, pid)
+
+    @property
+    def process(self) -> int:
+        """The agent's process: the one that the agent names in the environment, or else the one that started the hook.
+
+        The MCP server of an agent that names it goes by the same variable. 0 if the process cannot be determined.
+        """
+        client = self.integration.mcp
+        named = self.environ.get(client.process_variable, "") if client is not None else ""
+        if named.isdecimal():
+            return int(named)
+        # On Windows the parent process is a shell, a new one for each hook.
+        return 0 if sys.platform == "win32" else agent_process((self.integration.executable,))
 
     @property
     def model(self) -> str:

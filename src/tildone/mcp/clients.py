@@ -14,6 +14,12 @@ def mcp_clients() -> dict[str, McpClient]:
     return {integration.name: integration.mcp for integration in all_integrations() if integration.mcp is not None}
 
 
+@cache
+def host_programs() -> frozenset[str]:
+    """Return the names of the programs of all coding agents."""
+    return frozenset(integration.executable for integration in all_integrations()) - {""}
+
+
 def is_text_only(client_name: str) -> bool:
     """Return whether a client of that name must not be sent structured content."""
     return any(client.text_only and client_name.startswith(client.names) for client in mcp_clients().values())

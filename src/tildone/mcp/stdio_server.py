@@ -9,6 +9,7 @@ import sys
 from tildone.agents.processes import agent_process
 from tildone.config import Settings
 from tildone.mcp.callers import stdio_callers
+from tildone.mcp.clients import host_programs
 from tildone.mcp.lifecycle import exit_code, handling_signals, open_server
 from tildone.mcp.stdio_streams import MessageReader, claim_standard_streams
 
@@ -23,7 +24,7 @@ def run(settings: Settings) -> int:
 
 
 async def _serve(settings: Settings) -> int:
-    resolve_caller = stdio_callers(settings, os.environ, agent_process())
+    resolve_caller = stdio_callers(settings, os.environ, agent_process(host_programs()))
     with open_server(settings, resolve_caller, all_sessions=True) as (server, _):
         reader = MessageReader(*claim_standard_streams())
         serving = asyncio.ensure_future(server.run(reader, reader.writer, server.create_initialization_options()))

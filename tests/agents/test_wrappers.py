@@ -1,4 +1,4 @@
-"""The process of the agent behind wrappers and relays, in real process trees: a host starts us with pipes of its own."""
+"""The process of the agent behind wrappers and relays, in real process trees: a host gives us pipes of its own."""
 
 import os
 import subprocess
@@ -105,7 +105,12 @@ def test_a_program_that_a_host_runs_at_its_own_input_is_not_taken_for_the_host(f
 def run_host(folder: Path, host: str, command: list[str]) -> tuple[int, int]:
     """Run a command in a host, and return the process that it found and the host's own."""
     done = subprocess.run(
-        [sys.executable, host, *command], cwd=folder, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL
+        [sys.executable, host, *command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+        stdin=subprocess.DEVNULL,
     )
     found, own = done.stdout.split()
     return int(found), int(own)

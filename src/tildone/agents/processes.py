@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 WRAPPERS = frozenset(
-    "ash bash busybox dash doas env fish ionice ksh nice nohup setsid sh stdbuf sudo time timeout uv uvx xargs zsh".split()
+    "ash bash busybox dash doas env fish ionice ksh nice nohup setsid sh stdbuf sudo time timeout uv uvx zsh".split()
 )
 """Programs that start another program and are not the agent themselves."""
 

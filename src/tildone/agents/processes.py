@@ -24,8 +24,9 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+_SHELLS = ("ash", "bash", "busybox", "dash", "fish", "ksh", "sh", "zsh")
 WRAPPERS = frozenset(
-    "ash bash busybox dash doas env fish ionice ksh nice nohup setsid sh stdbuf sudo time timeout uv uvx zsh".split()
+    {"doas", "env", "ionice", "nice", "nohup", "setsid", "stdbuf", "sudo", "time", "timeout", "uv", "uvx", *_SHELLS}
 )
 """Programs that start another program and are not the agent themselves."""
 
